@@ -33,6 +33,11 @@ from queueops.model import kinds
 from queueops.model.contracts import ChunkAnswer, Row
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.jobs.control import discard_callbacks as discard_callbacks
+    from queueops.kinds.jobs.control import pause_aggregation as pause_aggregation
+    from queueops.kinds.jobs.control import redeliver_callbacks as redeliver_callbacks
+    from queueops.kinds.jobs.control import resume_aggregation as resume_aggregation
+    from queueops.kinds.jobs.control import set_aggregation as set_aggregation
     from queueops.kinds.mapreduce.control import drop_chunks as drop_chunks
     from queueops.kinds.mapreduce.control import edit_chunk as edit_chunk
     from queueops.kinds.mapreduce.control import edit_chunks as edit_chunks
@@ -68,6 +73,7 @@ __all__ = [
     "delete",
     "delete_schedule",
     "discard",
+    "discard_callbacks",
     "drop_chunks",
     "drop_commands",
     "drop_dead_commands",
@@ -77,6 +83,7 @@ __all__ = [
     "flush",
     "keep",
     "move",
+    "pause_aggregation",
     "pause_lane",
     "pause_schedule",
     "postpone",
@@ -84,6 +91,7 @@ __all__ = [
     "quiet_worker",
     "reasons",
     "recall",
+    "redeliver_callbacks",
     "reinstate",
     "release",
     "release_chunks",
@@ -93,12 +101,14 @@ __all__ = [
     "requeue_dead_commands",
     "restart_from",
     "restore",
+    "resume_aggregation",
     "resume_lane",
     "resume_schedule",
     "retry",
     "retry_chunks",
     "run_now",
     "run_schedule",
+    "set_aggregation",
     "set_fields",
     "set_lane",
     "set_priority",

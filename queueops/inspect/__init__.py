@@ -39,6 +39,16 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.composites.inspect.trees import Part as Part
     from queueops.kinds.composites.inspect.trees import Tree as Tree
     from queueops.kinds.composites.inspect.trees import tree as tree
+    from queueops.kinds.jobs.inspect import CALLBACK_STATES as CALLBACK_STATES
+    from queueops.kinds.jobs.inspect import CallbackPage as CallbackPage
+    from queueops.kinds.jobs.inspect import CallbackRow as CallbackRow
+    from queueops.kinds.jobs.inspect import JobLane as JobLane
+    from queueops.kinds.jobs.inspect import JobLanePage as JobLanePage
+    from queueops.kinds.jobs.inspect import aggregation as aggregation
+    from queueops.kinds.jobs.inspect import aggregations as aggregations
+    from queueops.kinds.jobs.inspect import callback_body as callback_body
+    from queueops.kinds.jobs.inspect import callbacks as callbacks
+    from queueops.kinds.jobs.inspect import destinations as destinations
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
     from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList
@@ -73,6 +83,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.schedules.inspect import unkept_schedules as unkept_schedules
 
 __all__ = [
+    "CALLBACK_STATES",
     "RANGES",
     "REACHING",
     "Above",
@@ -81,6 +92,8 @@ __all__ = [
     "Beside",
     "Branch",
     "Broken",
+    "CallbackPage",
+    "CallbackRow",
     "ChunkDetail",
     "ChunkError",
     "ChunkLane",
@@ -101,6 +114,8 @@ __all__ = [
     "FollowUpTask",
     "FoundIds",
     "FsckPage",
+    "JobLane",
+    "JobLanePage",
     "KnownTask",
     "LaneRow",
     "ListedChunk",
@@ -131,9 +146,13 @@ __all__ = [
     "Tree",
     "Trend",
     "WorkerRow",
+    "aggregation",
+    "aggregations",
     "all_chunks",
     "bound_of",
     "browse",
+    "callback_body",
+    "callbacks",
     "chunk",
     "chunk_lanes",
     "chunk_verbs",
@@ -142,6 +161,7 @@ __all__ = [
     "chunks_of",
     "commands",
     "dead_commands",
+    "destinations",
     "effects",
     "errors",
     "facets",

@@ -133,6 +133,8 @@ KINDS = (
         records=("job", "callback"),
         store="queueops.kinds.jobs.store:JobCalls",
         handlers="queueops.kinds.jobs.handlers",
+        control="queueops.kinds.jobs.control",
+        inspect="queueops.kinds.jobs.inspect",
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_packages",
     ),

@@ -33,6 +33,7 @@ READING = {
     "facets",
     "find",
     "held",
+    "job_lanes",
     "lease_time_left",
     "page",
     "rows",

@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 
 from queueops.errors import BadOption, NotDecodable
+from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks import CallbackHandler
 from queueops.kinds.jobs.submission import JOB
 from queueops.model.ids import check_lane
 from queueops.model.ports import Handler
@@ -75,4 +77,7 @@ def _known(name: str) -> Handler | None:
     return registry.handlers().get((JOB, name))
 
 
+CALLBACKS = CallbackHandler()
+
 registry.register_resolver(JOB, _known)
+registry.register_resolver(CALLBACK, lambda name: CALLBACKS if name == CALLBACK else None)

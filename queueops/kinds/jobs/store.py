@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
+from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
+from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH, StoreClient
 
 
@@ -25,6 +27,14 @@ class NewJob(NamedTuple):
 
     push: Push
     lanes: tuple[LaneOfJobs, ...]
+
+
+class StoredCallback(NamedTuple):
+    """What the record of a callback holds: its arguments, the end of its job, and its result. Empty: nothing."""
+
+    args: bytes = b""
+    previous: bytes = b""
+    result: bytes = b""
 
 
 class JobCalls(StoreClient):
@@ -45,6 +55,38 @@ class JobCalls(StoreClient):
             words = zip(reply[::2], reply[1::2], batch, strict=True)
             found += [Pushed(job.push.id, int(uid), word.decode()) for word, uid, job in words]
         return found
+
+    def callbacks(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], StoredCallback]:
+        """What the records of callbacks hold, by pool and id; of one that is gone: nothing."""
+        found: dict[tuple[str, str], StoredCallback] = {}
+        for pool in dict.fromkeys(pool for pool, _ in ids):
+            wanted = [id for its_pool, id in ids if its_pool == pool]
+            keys = self.keys(pool)
+
+            def fill(pipe: Any, wanted: Sequence[str] = wanted, keys: Keys = keys) -> None:
+                for id in wanted:
+                    pipe.hmget(keys.task(id), "a", "pv", "re")
+
+            rows = self.ask_all(pool, fill)
+            found |= {
+                (pool, id): StoredCallback(*(value or b"" for value in row or ()))
+                for id, row in zip(wanted, rows, strict=True)
+            }
+        return found
+
+    def kinds_and_states(self, pool: str, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The kind and the state of each record; empty texts for one that is gone."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            for id in ids:
+                pipe.hmget(keys.task(id), "k", "s")
+
+        rows = self.ask_all(pool, fill)
+        return {
+            id: (text(row[0]) or "task" if row and row[1] else "", text(row[1]) if row else "")
+            for id, row in zip(ids, rows, strict=True)
+        }
 
 
 def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argument]:

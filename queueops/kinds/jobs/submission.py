@@ -11,6 +11,7 @@ from queueops import conf
 from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.errors import BadOption, UnknownOption, advice
 from queueops.kinds.jobs import defaults
+from queueops.kinds.jobs.callback_plans import encode_callbacks, read_targets
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.store import LaneOfJobs, NewJob
 from queueops.model.contracts import Conflict, Push
@@ -28,6 +29,8 @@ class JobOptions(TypedDict, total=False):
     """What a job may be given beside its aggregation, for type checkers."""
 
     url: str
+    callback_url: str
+    callback_error_url: str
     limit: int | None
     rate: float | None
     handler: str
@@ -76,7 +79,10 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
         **options.push_fields(conf.current()) | {"lane": lane.lane},
     )
     push.conflict, push.token = (Conflict.IGNORE, os.urandom(6).hex()) if options.id else (Conflict.NEW, "")
-    return NewJob(push, (lane,))
+    targets = read_targets(given)
+    if callbacks := encode_callbacks(push, content, targets):
+        push.own = (*push.own, ("fu", callbacks))
+    return NewJob(push, (lane, *targets.lanes))
 
 
 def _bound(name: str, value: Any) -> Any:

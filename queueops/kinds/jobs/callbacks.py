@@ -1,0 +1,114 @@
+"""Callbacks: sends the outcome of a job to its target by HTTP, and reads from the answer whether it was delivered.
+
+Each attempt sends the same body: it is made of what the record holds, and the record of a callback never changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from queueops.errors import NotDecodable, QueueOpsError
+from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.tasks.context import Context
+from queueops.tasks.decisions import Permanent, RetryLater
+from queueops.tasks.encoding import decode_arguments, decode_result
+
+RESPONSE_CODE = re.compile(r"HTTP (\d{3})\b")
+"""How the error of a download names the code of the answer."""
+LONGEST_ANSWER = 200
+"""Characters that are kept of an answer."""
+
+
+class NotDelivered(QueueOpsError):
+    """{code}The callback was not delivered. {reason} {answer}
+
+    The answer is that of the target, cut.
+    """
+
+    code: str
+    reason: str
+    answer: str
+
+
+class CallbackHandler:
+    """Sends callbacks. The result of a delivered one has the code and the beginning of the answer."""
+
+    kind = name = CALLBACK
+    is_async = False
+    retry_on = (Exception,)
+
+    def run(self, context: Context) -> dict[str, Any]:
+        """Send the callback once. What it raises decides about the next attempt."""
+        to, body = message_of(context.lease.args)
+        from queueops.kinds.jobs.webhook import Delivery, send  # its packages are an extra, and slow to import
+
+        sent = send(Delivery(id=context.id, url=to, body=body))
+        if (failure := sent.failure) is None:
+            return {"status": sent.status, "answer": _in_one_line(sent.answer)}
+        code = f"HTTP {sent.status}: " if sent.status else ""
+        error = NotDelivered(code=code, reason=failure.reason, answer=_in_one_line(sent.answer))
+        if not failure.retriable:
+            raise Permanent(error)
+        if failure.retry_after is not None:
+            raise RetryLater(failure.retry_after, error)
+        raise error
+
+
+def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[str, bytes]:
+    """The URL and the body of a callback, from its arguments as a worker gets them. Raises NotDecodable.
+
+    ``previous`` is the end of its job, which a record holds beside the arguments, and a worker as the first of them.
+    """
+    values, named = decode_arguments(CALLBACK, arguments)
+    if previous is not None:
+        values = [decode_result(CALLBACK, previous)]
+    try:
+        outcome = values[0] if values else None
+        told = _success(outcome) if named["success"] else _failure(outcome or {})
+        body = {
+            "success": named["success"],
+            "job_id": named["job"],
+            "resource_url": named["url"],
+            "extra": named["extra"],
+            **told,
+            "delivered": True,
+            "delivery_error": "",
+        }
+        return str(named["to"]), msgspec.json.encode(body)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise NotDecodable(what="arguments", name=CALLBACK, reason=f"{type(error).__name__}: {error}") from error
+
+
+def _in_one_line(answer: str) -> str:
+    return " ".join(answer.split())[:LONGEST_ANSWER]
+
+
+def _success(result: Any) -> dict[str, Any]:
+    """What is told of a success; a handler's own result is told as it is."""
+    known = result if isinstance(result, Mapping) else {}
+    return {
+        "error": "",
+        "image_size": known.get("image_size") or "",
+        "download_url": known.get("download_url") or "",
+        "response_code": known.get("response_code") or 0,
+        "result": result,
+    }
+
+
+def _failure(story: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a job without success: how the store describes its end."""
+    error = (story.get("error") or {}).get("message") or ""
+    outcome, reason = story.get("outcome") or "failure", story.get("reason") or ""
+    text = error if outcome == "failure" else f"{outcome}: {reason}" if reason else outcome
+    code = RESPONSE_CODE.search(error)
+    return {
+        "error": text,
+        "image_size": "",
+        "download_url": "",
+        "response_code": int(code[1]) if code else 0,
+        "result": None,
+    }

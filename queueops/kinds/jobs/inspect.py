@@ -1,0 +1,250 @@
+"""Questions about jobs: aggregations, destinations of callbacks, and the callbacks themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from queueops.errors import FilterError, NotDecodable, advice
+from queueops.inspect import pagination
+from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.query import TaskQuery
+from queueops.inspect.redaction import redactor
+from queueops.inspect.store import open_reader, pools_of
+from queueops.inspect.task_rows import TaskRow
+from queueops.inspect.tasks import tasks
+from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks import message_of
+from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
+from queueops.kinds.jobs.store import JobCalls, StoredCallback
+from queueops.model.states import State
+from queueops.redis.broker import get_role
+from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
+from queueops.tasks.encoding import decode_arguments
+
+__all__ = [
+    "CALLBACK_STATES",
+    "CallbackPage",
+    "CallbackRow",
+    "JobLane",
+    "JobLanePage",
+    "aggregation",
+    "aggregations",
+    "callback_body",
+    "callbacks",
+    "destinations",
+]
+
+MOST = 200
+CALLBACK_STATES: dict[str, State] = {
+    "pending": State.PENDING,
+    "in_flight": State.LOCKED,
+    "backing_off": State.RESTART,
+    "dead": State.FAILED,
+    "delivered": State.SUCCEEDED,
+    "discarded": State.CANCELLED,
+}
+"""Words for the states of a callback, and the states of its record."""
+
+
+class JobLane(Answer, frozen=True, kw_only=True):
+    """An aggregation, or a destination of callbacks: its limits, and its tasks by state."""
+
+    pool: str
+    lane: str
+    id: str  # of the aggregation, or the host
+    limit: int | None = None  # tasks at once; None: no limit
+    rate: float | None = None  # starts a second; None: no limit
+    weight: int = 1
+    paused: bool = False
+    used_ms: int = 0  # when it was last used
+    oldest_ms: int | None = None  # when its oldest ready task became ready
+    counts: dict[str, int] = {}  # tasks by state; states without any are left out
+
+    @property
+    def ready(self) -> int:
+        """Tasks that wait for a slot."""
+        return self.counts.get(State.PENDING, 0)
+
+    @property
+    def delayed(self) -> int:
+        """Tasks that begin later: postponed, or between two attempts."""
+        return self.counts.get(State.POSTPONED, 0) + self.counts.get(State.RESTART, 0)
+
+    @property
+    def in_flight(self) -> int:
+        """Tasks that run, each in a slot."""
+        return self.counts.get(State.LOCKED, 0)
+
+    @property
+    def failed(self) -> int:
+        """Tasks that have failed and are still kept; of a destination: dead callbacks."""
+        return self.counts.get(State.FAILED, 0)
+
+
+class JobLanePage(Answer, frozen=True, kw_only=True):
+    """One page of such lanes, the last used first; `next` continues it, empty at the end."""
+
+    rows: tuple[JobLane, ...]
+    next: str = ""
+    broken: tuple[Broken, ...] = ()  # pools that could not be read in full
+
+
+class CallbackRow(Answer, frozen=True, kw_only=True):
+    """A callback: where it goes, the job that it tells of, and what the target answered last."""
+
+    TEXTS: ClassVar = ("url", "answer")
+
+    id: str
+    pool: str
+    state: str
+    lane: str
+    url: str = ""  # of the target
+    job: str = ""
+    success: bool = False  # whether the job succeeded
+    attempt: int = 0  # attempts that failed
+    retries: int = 0
+    entered_ms: int = 0
+    due_ms: int | None = None  # of the next attempt
+    answer: str = ""  # the last one, in one line; of an attempt without answer: the error
+    allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
+
+
+class CallbackPage(Answer, frozen=True, kw_only=True):
+    """One page of callbacks, the latest first; `next` continues it, empty at the end."""
+
+    rows: tuple[CallbackRow, ...]
+    next: str = ""
+    total: int = 0
+    exact: bool = True  # otherwise `total` is an upper bound
+    partial: bool = False  # the page ended before it was full; `next` continues it
+    broken: tuple[Broken, ...] = ()
+
+
+def aggregations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePage:
+    """The aggregations of a pool or of all, the last used first. Raises FilterError for a wrong `after`."""
+    return _lanes(AGGREGATION, pool, after, limit)
+
+
+def destinations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePage:
+    """The hosts to which callbacks go, the last used first. Raises FilterError for a wrong `after`."""
+    return _lanes(DESTINATION, pool, after, limit)
+
+
+def aggregation(id: str, pool: str = "default") -> JobLane | None:
+    """One aggregation; None if no job was ever submitted there. Raises BadOption for an id that cannot be one."""
+    lane = lane_of_aggregation(id)
+    replies = open_reader().ask("job_lanes", {pool: (AGGREGATION, "", "", 1, lane)})
+    rows = [_lane(pool, row) for _, found in replies.values() for row in found]
+    return next((row for row in rows if row.used_ms or row.counts), None)
+
+
+def callbacks(state: str = "", destination: str = "", pool: str = "", after: str = "", limit: int = 50) -> CallbackPage:
+    """The callbacks in a state, a word of CALLBACK_STATES, and to a host; empty texts: all. Raises FilterError."""
+    page = tasks(callback_query(state, destination, pool), after, limit)
+    stored = get_role(JobCalls).callbacks([(row.pool, row.id) for row in page.rows])
+    return CallbackPage(
+        rows=tuple(_callback(row, stored[row.pool, row.id]) for row in page.rows),
+        next=page.next,
+        total=page.total,
+        exact=page.exact,
+        partial=page.partial,
+        broken=page.broken,
+    )
+
+
+def callback_query(state: str = "", destination: str = "", pool: str = "") -> TaskQuery:
+    """The filter of a list of tasks for these callbacks. Raises FilterError."""
+    if state and state not in CALLBACK_STATES:
+        raise FilterError(reason=f"there is no state {state!r} of callbacks{advice(state, CALLBACK_STATES)}")
+    lane = lane_of_destination(destination) if destination else ""
+    return TaskQuery(kind=CALLBACK, state=CALLBACK_STATES[state] if state else "", lane=lane, pool=pool).checked()
+
+
+def callback_body(id: str, pool: str = "default") -> str:
+    """The body that a callback sends, with secrets masked; empty if it is gone or cannot be read."""
+    stored = get_role(JobCalls).callbacks([(pool, id)])[pool, id]
+    try:
+        _, body = message_of(stored.args, stored.previous)
+    except NotDecodable:
+        return ""
+    return redactor().document(body)
+
+
+def _lanes(prefix: str, pool: str, after: str, limit: int) -> JobLanePage:
+    reader, limit = open_reader(), max(1, min(limit, MOST))
+    pools = pools_of(reader, pool)
+    places = pagination.read(after, pools, [prefix]) if after else dict.fromkeys(pools, (prefix, "", ""))
+    asked = {name: (prefix, time, lane, limit, "") for name, (_, time, lane) in places.items()}
+    walks = {name: _walk(places[name], name, *reply) for name, reply in reader.ask("job_lanes", asked).items()}
+    taken, following = pagination.merge(walks, limit, lambda _, row: -row.used_ms)
+    return JobLanePage(
+        rows=tuple(row for _, row in taken),
+        next=pagination.write(following),
+        broken=broken_pools(reader.broken, reader.silent),
+    )
+
+
+def _walk(place: pagination.Place, pool: str, more: bytes, found: Iterable[Any]) -> pagination.Walk[JobLane]:
+    rows = [((place[0], text(row[1]), text(row[0])), _lane(pool, row)) for row in found]
+    return pagination.Walk(start=place, rows=rows, next=rows[-1][0] if more and rows else None)
+
+
+def _lane(pool: str, row: Sequence[Any]) -> JobLane:
+    lane, used, _ready, settings, oldest, *counts = row
+    id, limit, rate, weight, paused = ("" if value is None else text(value) for value in settings)
+    name = text(lane)
+    return JobLane(
+        pool=pool,
+        lane=name,
+        id=id or name.partition(":")[2],
+        limit=maybe_whole(limit),
+        rate=maybe_real(rate),
+        weight=maybe_whole(weight) or 1,
+        paused=paused == "1",
+        used_ms=whole(text(used)),
+        oldest_ms=maybe_whole(text(oldest)),
+        counts=_counts(counts),
+    )
+
+
+def _counts(flat: Sequence[bytes]) -> dict[str, int]:
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    return {text(state): number for state, count in pairs if (number := whole(text(count))) > 0}
+
+
+def _callback(row: TaskRow, stored: StoredCallback) -> CallbackRow:
+    told = _told(stored.args)
+    return CallbackRow(
+        id=row.id,
+        pool=row.pool,
+        state=row.state,
+        lane=row.lane,
+        url=str(told.get("to") or ""),
+        job=str(told.get("job") or ""),
+        success=bool(told.get("success")),
+        attempt=row.attempt,
+        retries=row.retries,
+        entered_ms=row.entered_ms,
+        due_ms=row.due_ms,
+        answer=_answer(stored.result) or row.error or row.reason,
+        allowed=row.allowed,
+    )
+
+
+def _told(arguments: bytes) -> Mapping[str, Any]:
+    try:
+        return decode_arguments(CALLBACK, arguments)[1]
+    except NotDecodable:
+        return {}
+
+
+def _answer(result: bytes) -> str:
+    """What the target answered at the end, in one line."""
+    try:
+        found = msgspec.json.decode(result, type=dict[str, Any]) if result else {}
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+    return f"HTTP {found['status']}: {found.get('answer', '')}".rstrip(": ") if "status" in found else ""

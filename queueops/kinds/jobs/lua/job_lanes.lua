@@ -1,0 +1,52 @@
+#!lua flags=no-writes
+-- job_lanes: lanes whose names begin with a text, those first that were used last, with their settings and figures.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 beginning of the names, 2 and 3 time and name of the last lane of the page before ('' = first page), 4 rows,
+--       5 one lane alone ('' = all)
+-- Reply: '1' if more lanes follow; then for each lane: name, time of its last use, ready, its settings (id,
+--        limit, rate, weight, paused), time when its first ready task became ready, then state and count of its tasks.
+-- Transitions: none.
+--@needs tolerant_reads
+
+lib.tolerate()
+
+local SETTINGS = { 'id', 'limit', 'rate', 'weight', 'paused' }
+local PAGE, MOST_SEEN = 200, 20000
+local start, time, last, most, only = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local rows, more = {}, ''
+
+local function row_of(lane, used)
+  local key = P .. ':lane:' .. lane
+  local first = call('ZRANGE', key, 0, 0)[1]
+  local row = { lane, used, call('ZCARD', key), call('HMGET', key .. '#conf', unpack(SETTINGS)) }
+  row[5] = first and call('ZSCORE', P .. ':state:pending', first) or ''
+  local fields, names = {}, {}
+  for state in pairs(CLASS) do names[#names + 1] = state; fields[#fields + 1] = 's|' .. lane .. '|' .. state end
+  local counts = call('HMGET', P .. ':counts', unpack(fields))
+  for i, name in ipairs(names) do
+    if counts[i] and counts[i] ~= '0' then row[#row + 1] = name; row[#row + 1] = counts[i] end
+  end
+  return row
+end
+
+local function is_before(lane, used) -- it was on a page before this one
+  return used == time and lane >= last
+end
+
+local function walk()
+  local seen = 0
+  while seen < MOST_SEEN do
+    local found = call('ZREVRANGEBYSCORE', P .. ':lanes', time == '' and '+inf' or time, '-inf', 'WITHSCORES', 'LIMIT', seen, PAGE)
+    for i = 1, #found, 2 do
+      if string.sub(found[i], 1, #start) == start and not is_before(found[i], found[i + 1]) then
+        if #rows == most then more = '1'; return end
+        rows[#rows + 1] = row_of(found[i], found[i + 1])
+      end
+    end
+    if #found < PAGE * 2 then return end
+    seen = seen + PAGE
+  end
+end
+
+if only ~= '' then rows[1] = row_of(only, call('ZSCORE', P .. ':lanes', only) or '') else walk() end
+return lib.told({ more, rows })

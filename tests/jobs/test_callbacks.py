@@ -1,0 +1,256 @@
+"""The end of a job makes its callback in the same call, and a worker delivers it to a real HTTP server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from queueops import Permanent, control, inspect, jobs
+from queueops.errors import BadOption
+from queueops.jobs import Job
+from queueops.kinds.jobs.callback_plans import Targets, encode_callbacks
+from queueops.model.contracts import Outcome, Push
+from queueops.redis.broker import get_broker
+from queueops.testing import run_worker
+from tests.jobs.conftest import LOCAL, Register
+from tests.jobs.servers import Exchange, LocalServer, serving
+from tests.kernel.desk import Desk
+
+
+@pytest.fixture
+def target(namespace: str, settings: Any) -> Iterator[LocalServer]:
+    """A server that takes callbacks at /ok, and others with what their path says."""
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL}
+    routes = {
+        "/ok": lambda exchange: exchange.answer(202, b"thanks"),
+        "/gone": lambda exchange: exchange.answer(410),
+        "/busy": lambda exchange: exchange.answer(503, b"later\nplease", Retry_After="120"),
+    }
+    with serving(routes) as server:
+        yield server
+
+
+@pytest.fixture
+def desk(target: LocalServer) -> Desk:
+    return Desk(get_broker())
+
+
+def callback_of(job: Any) -> inspect.CallbackRow:
+    """The callback that the last end of a job has made."""
+    (made,) = inspect.task(job.id).followed_by
+    (row,) = [row for row in inspect.callbacks().rows if row.id == made.id]
+    return row
+
+
+def fail_once(answers: list[int]) -> Any:
+    """A route that gives these answers, one after the other."""
+
+    def route(exchange: Exchange) -> None:
+        exchange.answer(answers.pop(0))
+
+    return route
+
+
+def test_a_success_is_told_with_its_result(target: LocalServer, handler: Register) -> None:
+    handler(lambda job: {"image_size": "10x10", "response_code": 200, "download_url": "https://files.example/1"})
+    job = jobs.submit(
+        aggregation="a", handler="work", url="https://a.example/1", extra='{"n": 1}', callback_url=target.url("/ok")
+    )
+    assert run_worker() == 2
+    (asked,) = target.asked
+    row = callback_of(job)
+    assert (asked.method, asked.headers["content-type"]) == ("POST", "application/json")
+    assert asked.headers["webhook-id"] == row.id
+    assert json.loads(asked.body) == {
+        "success": True,
+        "job_id": job.id,
+        "resource_url": "https://a.example/1",
+        "extra": '{"n": 1}',
+        "error": "",
+        "image_size": "10x10",
+        "download_url": "https://files.example/1",
+        "response_code": 200,
+        "result": job.result(timeout=1),
+        "delivered": True,
+        "delivery_error": "",
+    }
+    assert (row.state, row.answer, row.job) == ("succeeded", "HTTP 202: thanks", job.id)
+    assert inspect.task(row.id).follows == job.id
+
+
+def test_a_failure_goes_to_the_target_of_errors_with_the_code_of_the_answer(
+    target: LocalServer, handler: Register
+) -> None:
+    def work(job: Job) -> None:
+        raise Permanent("HTTP 404: not found")
+
+    handler(work)
+    target.routes["/error"] = target.routes["/ok"]
+    jobs.submit(
+        aggregation="a", handler="work", callback_url=target.url("/ok"), callback_error_url=target.url("/error")
+    )
+    run_worker()
+    (asked,) = target.asked
+    told = json.loads(asked.body)
+    assert (asked.path, told["success"], told["error"]) == ("/error", False, "HTTP 404: not found")
+    assert (told["response_code"], told["download_url"], told["result"]) == (404, "", None)
+
+
+def test_a_target_of_errors_alone_hears_of_no_success(target: LocalServer, handler: Register) -> None:
+    handler(lambda job: None)
+    jobs.submit(aggregation="a", handler="work", callback_error_url=target.url("/ok"))
+    assert (run_worker(), target.asked) == (1, [])
+
+
+def test_a_cancelled_and_a_crashed_job_call_back_but_no_deleted_one(target: LocalServer, desk: Desk) -> None:
+    given: Any = {"aggregation": "a", "handler": "work", "callback_url": target.url("/ok")}
+    crashed = jobs.submit(**given)
+    while not desk.record(crashed.id).is_over:
+        assert desk.lease().id == crashed.id
+        desk.expire(crashed.id)
+    cancelled, deleted = jobs.submit_many([given, given])
+    control.cancel([cancelled.id], "too old")
+    control.cancel([deleted.id])
+    control.delete([deleted.id])
+    run_worker()
+    told = {each["job_id"]: each["error"] for each in (json.loads(asked.body) for asked in target.asked)}
+    assert told[cancelled.id] == "cancelled: too old"
+    assert told[crashed.id].startswith("crashed")
+    assert len(target.asked) == 3, "the cancel of the third one has called back, and its delete has not"
+
+
+def test_each_attempt_sends_the_same_body_under_the_same_id(target: LocalServer, handler: Register) -> None:
+    answers = [500, 429, 503, 200]
+    target.routes["/flaky"] = fail_once(answers)
+    handler(lambda job: [1.5, "é"])
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/flaky"))
+    run_worker()
+    for _ in range(3):
+        assert callback_of(job).state == "restart"
+        control.run_now([callback_of(job).id])
+        run_worker()
+    row = callback_of(job)
+    assert (row.state, row.attempt, answers) == ("succeeded", 3, [])
+    assert len({(asked.body, asked.headers["webhook-id"]) for asked in target.asked}) == 1
+
+
+def test_the_callback_is_tried_again_when_the_target_asks_for_it(target: LocalServer, handler: Register) -> None:
+    handler(lambda job: None)
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/busy"))
+    run_worker()
+    row = callback_of(job)
+    assert (row.state, row.attempt, row.retries) == ("restart", 1, 9)
+    assert "HTTP 503: The callback was not delivered. The answer has the status 503. later please" in row.answer
+    assert 115_000 < row.due_ms - inspect.now_ms() <= 120_000
+
+
+def test_the_delays_between_attempts_grow_and_are_spread(target: LocalServer, handler: Register) -> None:
+    target.routes["/down"] = lambda exchange: exchange.answer(500)
+    handler(lambda job: None)
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/down"))
+    run_worker()
+    waits = [callback_of(job).due_ms - inspect.now_ms()]
+    control.run_now([callback_of(job).id])
+    run_worker()
+    waits.append(callback_of(job).due_ms - inspect.now_ms())
+    assert 20_000 < waits[0] <= 36_000 < waits[1] <= 72_000
+
+
+def test_a_target_that_is_gone_leaves_a_dead_callback_which_an_operator_sends_again(
+    target: LocalServer, handler: Register
+) -> None:
+    handler(lambda job: None)
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/gone"))
+    assert run_worker() == 2
+    row = callback_of(job)
+    assert (row.state, [dead.id for dead in inspect.callbacks("dead").rows]) == ("failed", [row.id])
+    target.routes["/gone"] = target.routes["/ok"]
+    (answer,) = control.redeliver_callbacks([row.id])
+    assert (answer.word, run_worker(), callback_of(job).state) == ("OK", 1, "succeeded")
+    assert target.asked[0].body == target.asked[1].body
+    assert inspect.callbacks("dead").rows == ()
+
+
+def test_a_retry_of_the_job_makes_another_callback_and_a_retry_of_the_callback_no_job(
+    target: LocalServer, handler: Register
+) -> None:
+    seen: list[str] = []
+    handler(lambda job: seen.append(job.id))
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/ok"))
+    run_worker()
+    first = callback_of(job)
+    control.redeliver_callbacks([first.id])
+    run_worker()
+    assert (len(seen), len(target.asked)) == (1, 2)
+    control.retry([job.id])
+    run_worker()
+    assert (len(seen), len(target.asked)) == (2, 3)
+    assert callback_of(job).id != first.id
+
+
+def test_no_more_callbacks_than_the_limit_go_to_one_host_at_once(desk: Desk, target: LocalServer) -> None:
+    given: Any = {"aggregation": "a", "handler": "work", "callback_url": target.url("/ok"), "limit": 50}
+    jobs.submit_many([given] * 20)
+    for lease in desk.claim(20):
+        desk.settle(lease, Outcome.SUCCESS)
+    assert len(desk.claim(20)) == 8
+    (host,) = inspect.destinations().rows
+    assert (host.id, host.limit, host.in_flight, host.ready) == (f"127.0.0.1:{target.port}", 8, 8, 12)
+    desk.check()
+
+
+def test_an_address_that_is_not_public_is_refused_with_the_reason(
+    target: LocalServer, handler: Register, settings: Any
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"PORTS": None}}
+    handler(lambda job: None)
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/ok"))
+    run_worker()
+    row = callback_of(job)
+    assert (row.state, target.asked) == ("failed", [])
+    assert "127.0.0.1 is loopback" in row.answer
+
+
+def test_discarded_callbacks_are_sent_no_more(target: LocalServer, handler: Register) -> None:
+    handler(lambda job: None)
+    given: Any = {"aggregation": "a", "handler": "work"}
+    dead, waiting = jobs.submit_many([given | {"callback_url": target.url(path)} for path in ("/gone", "/busy")])
+    run_worker()
+    ids = [callback_of(dead).id, callback_of(waiting).id]
+    assert [row.word for row in control.discard_callbacks([*ids, dead.id])] == ["OK", "OK", "REFUSED"]
+    assert inspect.callbacks().total == 1
+    assert callback_of(waiting).state == "cancelled"
+    assert (run_worker(), inspect.task(dead.id).state) == (0, "succeeded")
+
+
+def test_an_action_on_callbacks_refuses_a_job_and_an_unknown_id(target: LocalServer, handler: Register) -> None:
+    job = jobs.submit(aggregation="a", handler="work")
+    rows = control.redeliver_callbacks([job.id, "unknown"])
+    assert [(row.word, row.detail) for row in rows] == [
+        ("REFUSED", "it is not a callback"),
+        ("GONE", "there is no task of this id"),
+    ]
+
+
+def test_the_body_is_shown_with_its_secrets_masked(target: LocalServer, handler: Register) -> None:
+    handler(lambda job: {"password": "hunter2"})
+    job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/busy"))
+    run_worker()
+    shown = inspect.callback_body(callback_of(job).id)
+    assert "hunter2" not in shown
+    assert json.loads(shown)["job_id"] == job.id
+    assert inspect.callback_body("unknown") == ""
+
+
+@pytest.mark.parametrize("wrong", ["ftp://a.example/", "https:///x", "https://a.example/\r\nx", "/x", 7, "http://a:0/"])
+@pytest.mark.parametrize("name", ["callback_url", "callback_error_url"])
+def test_a_wrong_url_is_refused_at_the_push(namespace: str, name: str, wrong: Any) -> None:
+    with pytest.raises(BadOption, match=name):
+        jobs.submit(aggregation="a", handler="work", **{name: wrong})
+
+
+def test_a_job_without_targets_has_no_callbacks() -> None:
+    assert encode_callbacks(Push(id="a", name="work"), {"url": "", "extra": ""}, Targets()) == ""
