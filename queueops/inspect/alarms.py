@@ -39,17 +39,17 @@ class Alarm(Answer, frozen=True, kw_only=True):
     level: str  # warning, danger
     text: str
     url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
-    command: str = ""  # what to type in a terminal; empty if the text says what to do
+    command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
     verb: str = ""  # resume_lane, resume_schedule
     target: str = ""  # of the verb: `pool/name`
 
 
-def warning(text: str, hint: str, command: str = "", verb: str = "", target: str = "") -> Alarm:
+def warning(text: str, hint: str, command: str, verb: str = "", target: str = "") -> Alarm:
     """A condition to look at; `hint` is the page with more about it, `command` or `verb` the remedy."""
     return Alarm(level="warning", text=text, url_hint=hint, command=command, verb=verb, target=target)
 
 
-def danger(text: str, hint: str, command: str = "") -> Alarm:
+def danger(text: str, hint: str, command: str) -> Alarm:
     """A condition that loses work, or stops it."""
     return Alarm(level="danger", text=text, url_hint=hint, command=command)
 
@@ -57,6 +57,10 @@ def danger(text: str, hint: str, command: str = "") -> Alarm:
 def manage(*words: str) -> str:
     """A command of `manage.py`, as it is typed into a shell."""
     return shlex.join(("manage.py", *words))
+
+
+CHECK = manage("check", "--deploy")
+"""It says why the store does not answer."""
 
 
 def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
@@ -92,7 +96,7 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
     """Pools that could not be read in full."""
     for broken in pools:
         hint = "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}"
-        yield danger(str(broken), hint, "" if broken.reason else manage("queue", "fsck", "--repair"))
+        yield danger(str(broken), hint, CHECK if broken.reason else manage("queue", "fsck", "--repair"))
 
 
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:

@@ -56,17 +56,19 @@ def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
 def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
     if not info:
         text = "The store user has no permission for INFO: memory use and persistence are unknown. Grant it +info."
-        yield warning(text, "health")
+        yield warning(text, "health", "redis-cli ACL SETUSER NAME +info")
         return
     health = redis_health(info)
     for fault in faults(info):
         if fault.loses:
-            yield danger(f"{fault.text} {fault.hint}", "health")
+            yield danger(f"{fault.text} {fault.hint}", "health", fault.command)
     if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
         text = f"The store uses {share:.0%} of its memory limit. At the limit it refuses pushes."
-        yield (danger if share >= ALMOST_FULL else warning)(text, "health")
+        command = f"redis-cli CONFIG SET maxmemory {2 * health.maxmemory}"
+        yield (danger if share >= ALMOST_FULL else warning)(text, "health", command)
     if str(info.get("role", "master")) != "master":
-        yield danger("The server is a replica and refuses writes. Name the primary, or sentinels.", "health")
+        text = "The server is a replica and refuses writes. Name the primary, or sentinels."
+        yield danger(text, "health", "redis-cli INFO replication")
 
 
 def server_ms(info: Mapping[str, Any]) -> int | None:

@@ -21,12 +21,16 @@ OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fault of the store's configuration; `loses` if it can lose tasks. `number` is the check's."""
+    """A fault of the store's configuration; `loses` if it can lose tasks. `number` is the check's.
+
+    `command` mends it, or shows more about it.
+    """
 
     number: int
     text: str
     hint: str
     loses: bool = False
+    command: str = ""
 
 
 def examine(url: str, channel: str, **options: Any) -> list[Fault]:
@@ -84,13 +88,16 @@ def faults(info: Mapping[str, Any]) -> Iterator[Fault]:
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if policy != "noeviction":
         text = f"The store may drop tasks when its memory is full: its eviction policy is {policy!r}."
-        yield Fault(number=103, text=text, hint="Set maxmemory-policy to noeviction.", loses=True)
+        command = "redis-cli CONFIG SET maxmemory-policy noeviction"
+        yield Fault(number=103, text=text, hint="Set maxmemory-policy to noeviction.", loses=True, command=command)
     if not int(info.get("aof_enabled", 0)):
         text = "The store has no append-only file: a restart of it loses tasks."
-        yield Fault(number=104, text=text, hint="Set appendonly to yes.", loses=True)
+        command = "redis-cli CONFIG SET appendonly yes"
+        yield Fault(number=104, text=text, hint="Set appendonly to yes.", loses=True, command=command)
     elif info.get("aof_last_write_status", "ok") != "ok":
         text = "The store cannot write its append-only file."
-        yield Fault(number=105, text=text, hint="Look at its log, and at the space on its disk.", loses=True)
+        hint = "Look at its log, and at the space on its disk."
+        yield Fault(number=105, text=text, hint=hint, loses=True, command="redis-cli INFO persistence")
     if not int(info.get("maxmemory", 0)):
         text = "The store has no memory limit: it grows until the system kills it."
         yield Fault(number=106, text=text, hint="Set maxmemory to about three quarters of its machine's memory.")
@@ -102,7 +109,8 @@ def _too_old(info: Mapping[str, Any]) -> Iterator[Fault]:
     version, oldest = str(valkey or info.get("redis_version", "0")), OLDEST_VALKEY if valkey else OLDEST_REDIS
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < oldest:
         text = f"The store's version {version} is too old."
-        yield Fault(number=107, text=text, hint="Use Redis 6.2 or newer, or Valkey 7.2 or newer.", loses=True)
+        hint = "Use Redis 6.2 or newer, or Valkey 7.2 or newer."
+        yield Fault(number=107, text=text, hint=hint, loses=True, command="redis-cli INFO server")
 
 
 def _of_one_server(info: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from queueops import inspect
+from queueops.inspect.alarms import broken_alarms
+from queueops.inspect.answers import Broken
 from queueops.inspect.store_health import store_alarms
 from queueops.model.contracts import Outcome, Push
 from tests.composites.trees import chain_of, group_of, plant
@@ -174,11 +176,29 @@ def test_a_store_that_can_lose_tasks_is_an_alarm() -> None:
         "used_memory": 96,
         "role": "slave",
     }
-    found = [alarm.text for alarm in store_alarms(info)]
+    alarms = list(store_alarms(info))
+    found = [alarm.text for alarm in alarms]
     assert any("eviction policy" in text for text in found)
     assert any("append-only" in text for text in found)
     assert any("96%" in text for text in found)
     assert any("replica" in text for text in found)
+    assert [alarm.command for alarm in alarms] == [
+        "redis-cli CONFIG SET maxmemory-policy noeviction",
+        "redis-cli CONFIG SET appendonly yes",
+        "redis-cli CONFIG SET maxmemory 200",
+        "redis-cli INFO replication",
+    ]
+
+
+def test_each_alarm_of_the_store_has_a_command() -> None:
+    broken = {"aof_enabled": 1, "aof_last_write_status": "err", "maxmemory": 1, "redis_version": "6.0"}
+    alarms = [*store_alarms({}), *store_alarms(broken), *broken_alarms([Broken(pool="p", reason="refused")])]
+    assert [alarm.command for alarm in alarms] == [
+        "redis-cli ACL SETUSER NAME +info",
+        "redis-cli INFO persistence",
+        "redis-cli INFO server",
+        "manage.py check --deploy",
+    ]
 
 
 def test_errors_are_grouped_and_the_latest_comes_first(desk: Desk) -> None:
