@@ -100,6 +100,7 @@ urlpatterns = [
     _url("registry/", registry.index, "registry"),
     _url("registry/_rows", registry.rows, "registry-rows"),
     _url("registry/<name:id>/", registry.show, "registry-task"),
+    _url("registry/<name:id>/_live", registry.live, "registry-task-live"),
     _url("audit/", audit.index, "audit"),
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
     _url("audit/<int:pk>/_undo", undo.undo, "undo"),

@@ -41,7 +41,7 @@ _VIEWED = (
     "task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error error-live lanes lanes-rows commands commands-rows "
     "workers workers-rows audit audit-entry "
-    "registry registry-rows registry-task "
+    "registry registry-rows registry-task registry-task-live "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help find icons missing"
 )

@@ -84,7 +84,7 @@ def _others(part: str) -> Iterator[Group]:
     names = {name for name, _count in inspect.facets(TaskQuery()).get("name", [])}
     names |= {known.name for known in inspect.registry()}
     found = sorted(name for name in names if part in name.casefold())
-    yield Group(_("Names"), [Hit(name, url("tasks", {"name": name})) for name in found[:MOST]])
+    yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found[:MOST]])
     yield Group(_("Lanes"), list(islice(_lanes(part), MOST)))
     yield Group(_("Workers"), list(islice(_workers(part), MOST)))
     yield Group(_("Errors"), list(islice(_errors(part), MOST)))

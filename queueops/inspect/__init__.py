@@ -21,6 +21,7 @@ from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
+from queueops.inspect.task_name import NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
@@ -122,6 +123,8 @@ __all__ = [
     "Listing",
     "LogLine",
     "Moment",
+    "NameRun",
+    "NameView",
     "Part",
     "Point",
     "PoolView",
@@ -188,6 +191,7 @@ __all__ = [
     "status_of",
     "tail",
     "task",
+    "task_name",
     "tasks",
     "tasks_with_prefix",
     "tree",

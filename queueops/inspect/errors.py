@@ -68,11 +68,12 @@ def errors(limit: int = 50) -> Listing[ErrorRow]:
 def error_rows(reader: Reader, pools: Iterable[str], limit: int) -> list[ErrorRow]:
     """The error groups of these pools, the latest first."""
     replies = reader.ask("errors", dict.fromkeys(pools, (limit,)))
-    rows = [_row(pool, *row) for pool, found in replies.items() for row in found]
+    rows = [error_row(pool, *row) for pool, found in replies.items() for row in found]
     return sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
 
 
-def _row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes], failed: int) -> ErrorRow:
+def error_row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes], failed: int) -> ErrorRow:
+    """One error group, as the store tells it."""
     fields, last_ms = texts(flat), whole(last)
     kind, _, message = fields.get("title", "").partition(": ")
     return ErrorRow(

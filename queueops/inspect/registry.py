@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -15,6 +15,7 @@ from queueops.inspect.store import LATE_MS, open_reader
 from queueops.inspect.workers import MOST, MOST_NAMES, names_of
 from queueops.model.ids import ID
 from queueops.model.redact import MASK
+from queueops.redis.reader import Reader
 from queueops.tasks.annotations import hints
 from queueops.tasks.declared_schedules import all_tasks
 from queueops.tasks.options import UNSET, Options
@@ -73,19 +74,33 @@ class KnownTask(Answer, frozen=True, kw_only=True):
 def registry() -> Listing[KnownTask]:
     """Every task that this process or a live worker knows, by name."""
     reader = open_reader()
-    now, beats = reader.workers(reader.pools(), MOST)
-    told = {beat.id: names_of(beat) for _, beat in beats if now - beat.beat_ms <= LATE_MS}
-    unsure = sum(not names or len(names) >= MOST_NAMES for names in told.values())
-    knowing: dict[str, list[str]] = {}
-    for worker, names in sorted(told.items()):
-        for name in filter(ID.fullmatch, names):
-            knowing.setdefault(name, []).append(worker)
+    knowing, unsure = _knowing(reader, reader.pools())
     here = {task.name: task for task in all_tasks()}
     rows = (
         _row(name, here.get(name), workers=tuple(knowing.get(name, ())), unsure=unsure)
         for name in sorted(here.keys() | knowing.keys())
     )
     return Listing(rows, broken_pools(reader.broken, reader.silent))
+
+
+def known_task(reader: Reader, pools: Iterable[str], name: str) -> KnownTask | None:
+    """One task; None if neither this process nor a live worker knows it."""
+    knowing, unsure = _knowing(reader, pools)
+    here = next((task for task in all_tasks() if task.name == name), None)
+    if here is None and name not in knowing:
+        return None
+    return _row(name, here, workers=tuple(knowing.get(name, ())), unsure=unsure)
+
+
+def _knowing(reader: Reader, pools: Iterable[str]) -> tuple[dict[str, list[str]], int]:
+    """The live workers that report each name, and the number of those whose report may be cut."""
+    now, beats = reader.workers(pools, MOST)
+    told = {beat.id: names_of(beat) for _, beat in beats if now - beat.beat_ms <= LATE_MS}
+    knowing: dict[str, list[str]] = {}
+    for worker, names in sorted(told.items()):
+        for name in filter(ID.fullmatch, names):
+            knowing.setdefault(name, []).append(worker)
+    return knowing, sum(not names or len(names) >= MOST_NAMES for names in told.values())
 
 
 def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...], unsure: int) -> KnownTask:

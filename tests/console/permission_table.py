@@ -15,7 +15,7 @@ NEEDED = {
     """,
     "view": """
         audit audit-entry chunks commands commands-rows error error-live errors errors-rows find help icons
-        lanes lanes-rows missing overview overview-live registry registry-rows registry-task
+        lanes lanes-rows missing overview overview-live registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
         settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
         task-chunks-live task-chunks-rows task-live task-log task-mapreduce task-timeline task-why tasks

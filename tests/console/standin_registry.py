@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.inspect import KnownTask
+from queueops.inspect import KnownTask, NameRun, NameView
 
 
 class RegistryWorld:
@@ -27,3 +27,33 @@ class RegistryWorld:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "registry", self.registry)
+        monkeypatch.setattr(inspect, "task_name", self.task_name)
+
+    def task_name(self, name: str, max_age_s: float = 0.0) -> NameView | None:
+        """The known task; a run of each state, one of which goes on."""
+        known = self.registry()[0]
+        if name != known.name:
+            return None
+        text, now = self.world.text, self.world.now
+        run = {"pool": "default", "lane": text, "attempt": 1, "begun_ms": now - 90_000}
+        ends = (("succeeded", now - 80_000), ("failed", now - 89_000), ("locked", None), (text, now))
+        return NameView(
+            name=name,
+            now_ms=now,
+            states={"pending": 3, "failed": 2, text: 1},
+            pools=("default",),
+            in_rate=1.5,
+            out_rate=1.2,
+            ended=40,
+            failed=10,
+            wait_p50_ms=12.0,
+            wait_p95_ms=340.0,
+            run_p50_ms=900.0,
+            run_p95_ms=4000.0,
+            lanes=(("default", text, 3),),
+            runs=tuple(
+                NameRun(id=f"task-{n}", state=state, ended_ms=end, **run) for n, (state, end) in enumerate(ends)
+            ),
+            errors=tuple(self.world.errors()),
+            known=known,
+        )

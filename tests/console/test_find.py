@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
         (" a/b:c ", "/ops/tasks/a~b:c/?pool=default"),
         ("a/b", "/ops/tasks/a~b:c/?pool=default"),
         ("count-1#6", "/ops/mapreduce/count-1/6/?pool=default"),
-        ("Special.task", "/ops/tasks/?name=special.task"),
+        ("Special.task", "/ops/registry/special.task/"),
         ("slow", "/ops/tasks/?pool=default&lane=slow"),
         ("host:1", f"/ops/workers/#w-{short('host:1')}"),
         ("", "/ops/tasks/"),

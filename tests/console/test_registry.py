@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 
 import pytest
 from django.test import Client
 
-from queueops import task
+from queueops import inspect, task
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
+from tests.inspecting.errors import stored
 from tests.inspecting.test_why import beat
 from tests.kernel.desk import Desk
+from tests.support.monitoring import round_trips
 
 pytestmark = pytest.mark.django_db
 
@@ -65,3 +70,46 @@ def test_a_task_that_no_worker_knows_says_what_follows(desk: Desk, operator: Cli
         page.split()
     )
     assert operator.get("/ops/registry/no.such/").status_code == 404
+
+
+def test_a_name_tells_its_figures_runs_errors_lanes_and_schedules(desk: Desk, operator: Client) -> None:
+    desk.push("ran", "fell", name="shop.bill", lane="mails")
+    first, second = desk.claim(2)
+    desk.settle(first)
+    desk.settle(second, Outcome.ERROR, delay_ms=-1, **stored("f1"))
+    desk.push("waits", name="shop.bill", lane="mails")
+    desk.exchange(metrics={"ok|shop.bill": 1, "err|shop.bill": 1, "run|shop.bill|20": 2})
+    desk.client.zadd(desk.keys.names, {"shop.bill": 1})
+    page = operator.get("/ops/registry/shop.bill/").content.decode()
+    for link in ("/ops/tasks/ran/?pool=default", "/ops/tasks/fell/?pool=default", "/ops/errors/f1/"):
+        assert f'href="{link}"' in page
+    assert "2 runs, the latest at the right" in page
+    assert "name=shop.bill&amp;state=pending" in page
+    assert "name=shop.bill&amp;pool=default&amp;lane=mails" in page
+    assert "50%" in page
+    found = re.search(r'hx-get="(/ops/registry/shop.bill/_live[^"]+)"', page)
+    assert found is not None
+    live = operator.get(html.unescape(found[1]))
+    assert live.status_code in (200, 204)
+    assert operator.get("/ops/registry/shop.bill/_live").content.decode().count("<rect") == 4
+    for place in ("/ops/tasks/ran/", "/ops/errors/", "/ops/errors/f1/", "/ops/tasks/?name=shop.bill"):
+        assert 'href="/ops/registry/shop.bill/"' in operator.get(place).content.decode(), place
+
+
+def test_a_name_that_only_the_store_knows_has_a_page(desk: Desk, viewer: Client) -> None:
+    desk.push("a", name="shop.old")
+    page = viewer.get("/ops/registry/shop.old/").content.decode()
+    assert "No live worker reports this name" in page
+    assert "No kept task of this name has begun." in page
+
+
+def test_the_page_of_a_name_costs_five_round_trips(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.push("a", name="shop.bill")
+    operator.get("/ops/registry/shop.bill/")
+    inspect.status(60)  # all pages share it
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    asked = round_trips(desk, lambda: operator.get("/ops/registry/shop.bill/"))
+    assert len(asked.sent) <= 5, asked.sent
+    assert asked.whole == []

@@ -138,7 +138,13 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     ]
     rest = ["workers/", "lanes/", "commands/", "schedules/", "audit/", "registry/", "registry/secrets.fail/"]
     rest += ["_icons", "help/", "settings/", *(f"{name}/_rows" for name in ("workers", "lanes", "commands"))]
-    rest += ["registry/_rows", "schedules/_rows", "schedules/nightly/", "schedules/nightly/_live"]
+    rest += [
+        "registry/secrets.fail/_live",
+        "registry/_rows",
+        "schedules/_rows",
+        "schedules/nightly/",
+        "schedules/nightly/_live",
+    ]
     rest += [f"audit/{pk}/" for pk in AuditEntry.objects.values_list("pk", flat=True)]
     own = [f"tasks/{id}/{tab}" for id in TASKS for tab in (*TABS, "_live?tab=summary", "_live?tab=log")]
     chunks = [f"mapreduce/counts/{part}" for part in ("", "_live", "_rows", "0/", "1/", "1/_live")]

@@ -89,7 +89,7 @@ def example(pattern: URLPattern) -> str:
         kwargs["id"] = "host:1"
     if pattern.name and pattern.name.startswith(CHUNKED):
         kwargs["id"] = "count-1"
-    if pattern.name == "registry-task":
+    if pattern.name in ("registry-task", "registry-task-live"):
         kwargs["id"] = "demo.task"
     if pattern.name == "audit-go-on":
         kwargs["pk"] = GOING_ON

@@ -7,12 +7,13 @@ import pytest
 
 from queueops import inspect
 from queueops.errors import BrokerUnavailable, FilterError
-from queueops.inspect import TaskQuery, TaskRow
+from queueops.inspect import TaskList, TaskQuery, TaskRow
 from queueops.inspect.redaction import concealing
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.model.contracts import Outcome, Push
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
+from tests.support.monitoring import round_trips
 
 
 def walk(query: TaskQuery, limit: int = 7) -> Iterator[TaskRow]:
@@ -95,16 +96,9 @@ def test_pages_of_the_same_list_share_a_reading(desk: Desk) -> None:
     query, rows = TaskQuery(state="pending"), [("default", id) for id in ("a", "b", "c")]
     assert inspect.browse(query).page.total == 3
     desk.settle(desk.lease())
-    calls: list[str] = []
-    with desk.client.monitor() as monitor:
-        found = [inspect.browse(query, shown=rows, max_age_s=60) for _ in range(50)]
-        desk.client.echo("end")
-        for command in monitor.listen():
-            if "ECHO" in command["command"].upper():
-                break
-            if not command["command"].startswith("CLIENT"):
-                calls.append(command["command"])
-    assert calls == []
+    found: list[TaskList] = []
+    asked = round_trips(desk, lambda: found.extend(inspect.browse(query, shown=rows, max_age_s=60) for _ in range(50)))
+    assert asked.sent == []
     assert {listed.page.total for listed in found} == {3}
     other = inspect.browse(query, shown=[*rows, ("default", "gone"), ("nowhere", "a")], max_age_s=60)
     assert other.shown["default", "gone"] is None

@@ -35,6 +35,7 @@ READING = {
     "held",
     "job_lanes",
     "lease_time_left",
+    "name",
     "page",
     "rows",
     "schedules",

@@ -27,6 +27,7 @@ from queueops.management.queue import (
     fsck,
     history,
     lanes,
+    names,
     queries,
     registry,
     schedules,
@@ -46,6 +47,7 @@ QUESTIONS = {
     "errors": (queries.list_errors, "failures grouped by their fingerprint"),
     "history": (history.show_history, "figures over time: in, out, failed, waiting, and how long tasks wait and run"),
     "tasks": (registry.list_known, "the tasks in the code: arguments, options, and the workers that know them"),
+    "name": (names.show, "one task name: rates, waits, runs, latest tasks and errors"),
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
@@ -113,6 +115,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     _tail_options(found["tail"])
     found["tasks"].add_argument("name", nargs="?", default="", help="only this task, in full")
     _history_options(found["history"])
+    found["name"].add_argument("name", help="the task's name")
     found["fsck"].add_argument("--pool", default="", help="only this pool (default: all pools)")
     found["fsck"].add_argument("--repair", action="store_true", help="repair what is found")
     _flush_options(found["flush"])
