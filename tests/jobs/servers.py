@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 Route = Callable[["Exchange"], None]
@@ -18,7 +19,7 @@ class Asked:
 
     method: str
     path: str
-    headers: Mapping[str, str]
+    headers: Message  # names in capital or small letters
     body: bytes
 
 
@@ -54,7 +55,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.local.asked.append(Asked(self.command, self.path, dict(self.headers), body))
+        self.local.asked.append(Asked(self.command, self.path, self.headers, body))
         path = self.path.partition("?")[0]
         try:
             self.local.routes.get(path, lambda exchange: exchange.answer(404))(self)

@@ -178,3 +178,22 @@ def test_a_proxy_of_the_environment_is_not_used(
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1/")
     assert get(server.url(), local) == b"here"
+
+
+def test_credentials_of_a_url_are_sent_and_not_logged(
+    server: LocalServer, local: JobSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    url = server.url("/?token=abc").replace("//", "//ada:secret@")
+    assert get(url, local) == b"here"
+    assert server.asked[0].headers["Authorization"] == "Basic YWRhOnNlY3JldA=="
+    assert server.asked[0].path == "/?token=abc"
+    assert caplog.text == ""
+
+
+def test_credentials_of_a_redirect_are_those_of_its_own_url(server: LocalServer, local: JobSettings) -> None:
+    server.routes |= {"/same": leads_to("/"), "/own": leads_to(server.url("/").replace("//", "//bob:other@"))}
+    for path in ("/same", "/own"):
+        get(server.url(path).replace("//", "//ada:secret@"), local)
+    sent = [asked.headers["Authorization"] for asked in server.asked]
+    assert sent == ["Basic YWRhOnNlY3JldA=="] * 3 + ["Basic Ym9iOm90aGVy"]

@@ -6,6 +6,7 @@ to one of them. httpcore takes the `Host` header and the TLS server name from th
 
 from __future__ import annotations
 
+import base64
 import socket
 import ssl
 import time
@@ -30,7 +31,9 @@ Value = TypeVar("Value")
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 KEEPING = frozenset({307, 308})
 """Redirects after which the same method and body are sent again."""
-CLIENT_HEADERS = {"user-agent": "QueueOps"}
+CLIENT_HEADERS = {"accept": "*/*", "user-agent": "QueueOps"}
+OF_A_REQUEST = (b"host", b"content-length", b"transfer-encoding")
+"""Headers that httpx makes for each request."""
 
 
 class OutOfTime(httpx.TimeoutException):
@@ -74,24 +77,39 @@ def answer_to(
     Redirects of the codes in `redirects` are followed, each checked as the first URL was. Raises AddressRefused,
     `httpx.HTTPError` and `httpx.InvalidURL`.
     """
-    pool = _pool(what, settings, deadline, proxy)
-    timeout = httpx.Timeout(settings.read_timeout, connect=settings.connect_timeout)
-    with httpx.Client(transport=_Transport(pool), timeout=timeout, trust_env=False) as client:
-        client.headers = httpx.Headers(CLIENT_HEADERS)
-        request = client.build_request(method, target.url, headers=dict(headers), content=content)
-        hops = _Hops(client, what, settings, redirects, checks_host=bool(proxy))
-        response = hops.followed(request, target)
+    with _Transport(_pool(what, settings, deadline, proxy)) as transport:
+        hops = _Hops(transport, what, settings, redirects, checks_host=bool(proxy))
+        response = hops.followed(_first_request(method, target, headers, content, settings), target)
         try:
             yield response
         finally:
             response.close()
 
 
+def _first_request(
+    method: str, target: Target, headers: Mapping[str, str], content: bytes | None, settings: JobSettings
+) -> httpx.Request:
+    timeout = httpx.Timeout(settings.read_timeout, connect=settings.connect_timeout)
+    sent = httpx.Headers(CLIENT_HEADERS)
+    sent.update(headers)
+    url = httpx.URL(target.url)
+    if url.userinfo and "authorization" not in sent:
+        sent["authorization"] = _basic(url.username, url.password)
+    return httpx.Request(method, url, headers=sent, content=content, extensions={"timeout": timeout.as_dict()})
+
+
+def _basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
 @dataclass(frozen=True, slots=True)
 class _Hops:
-    """The way from a request to the first answer that is no redirect."""
+    """The way from a request to the first answer that is no redirect.
 
-    http: httpx.Client
+    It asks the transport, and not a client of httpx: that writes each URL to the log, with the tokens in it.
+    """
+
+    transport: httpx.BaseTransport
     what: str
     settings: JobSettings
     redirects: frozenset[int]
@@ -102,16 +120,22 @@ class _Hops:
         for _ in range(self.settings.max_redirects + 1):
             if self.checks_host:
                 self._check_host(target)
-            response = self.http.send(request, stream=True)
-            following = response.next_request
-            if response.status_code not in self.redirects or following is None:
+            response = self.transport.handle_request(request)
+            response.request = request
+            if response.status_code not in self.redirects or "Location" not in response.headers:
                 return response
             response.close()
-            target = check_url(str(following.url), self.what, self.settings)
-            if _origin(following) != _origin(request):
-                _drop_secrets(following.headers)
-            request = following
+            target = self._next_target(request, response)
+            request = _next_request(request, response, target)
         raise TooManyRedirects(f"There were more than {self.settings.max_redirects} redirects.")
+
+    def _next_target(self, request: httpx.Request, response: httpx.Response) -> Target:
+        place = response.headers["Location"]
+        try:
+            url = str(request.url.copy_with(username=None, password=None).join(place))
+        except httpx.InvalidURL:
+            url = place  # the check says what is wrong with it
+        return check_url(url, self.what, self.settings)
 
     def _check_host(self, target: Target) -> None:
         try:
@@ -120,8 +144,18 @@ class _Hops:
             raise httpx.ConnectError(f"The host {target.host} has no address: {error}") from error
 
 
-def _origin(request: httpx.Request) -> tuple[str, str, int | None]:
-    return request.url.scheme, request.url.host, request.url.port
+def _next_request(request: httpx.Request, response: httpx.Response, target: Target) -> httpx.Request:
+    """The request after a redirect. Only the codes of KEEPING keep the method and the body."""
+    url = httpx.URL(target.url)
+    headers = httpx.Headers([(name, value) for name, value in request.headers.raw if name.lower() not in OF_A_REQUEST])
+    if (url.scheme, url.host, url.port) != (request.url.scheme, request.url.host, request.url.port):
+        _drop_secrets(headers)
+    if url.userinfo:
+        headers["authorization"] = _basic(url.username, url.password)
+    keeps = response.status_code in KEEPING
+    method = request.method if keeps or request.method == "HEAD" else "GET"
+    content = request.content if keeps and request.content else None
+    return httpx.Request(method, url, headers=headers, content=content, extensions=request.extensions)
 
 
 def _drop_secrets(headers: httpx.Headers) -> None:

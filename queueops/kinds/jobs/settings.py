@@ -30,6 +30,7 @@ class JobSettings:
     read_timeout: float = 30.0  # seconds without a byte
     download_timeout: float = 600.0  # seconds in all; a job's own `download_timeout` wins
     max_size: int = GIB  # bytes of a file, after it is unpacked
+    partial_directory: str = ""  # of files on their way; empty = a directory of this user among the temporary ones
     request_headers: Mapping[str, str] = field(default_factory=dict)  # of each download; a job's own win
     callback_timeout: float = 30.0  # seconds in all
     callback_answer: int = 4096  # bytes that are read of the answer to a callback
@@ -91,6 +92,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "READ_TIMEOUT": read.seconds(0.001, read.DAY),
     "DOWNLOAD_TIMEOUT": read.seconds(0.001, read.DAY),
     "MAX_SIZE": read.whole(1),
+    "PARTIAL_DIRECTORY": read.text,
     "REQUEST_HEADERS": _headers,
     "CALLBACK_TIMEOUT": read.seconds(0.001, read.DAY),
     "CALLBACK_ANSWER": read.whole(0, MIB),

@@ -1,0 +1,206 @@
+"""File store: names of downloaded files, partial files on this machine, and their publication in Django's storage.
+
+A partial file stays after an attempt that failed on the way, so that the next one on this machine can go on. A file is
+published as a whole: it is renamed within a storage of the file system, and saved in one call in any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from django.core.files import File
+from django.core.files.storage import FileSystemStorage, Storage, default_storage
+
+from queueops.errors import BadOption
+
+PART_OF_PATH = re.compile(r"(?!\.{1,2}\Z)[^\x00-\x1f\x7f/\\:*?\"<>|]{1,100}")
+LONGEST_SUBPATH = 400
+PLAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{2,99}")
+SAVE = "_save"  # what a subclass replaces that stores in its own way, such as encrypted
+STALE = 86_400.0  # seconds after which a partial file is deleted
+
+
+def file_name(id: str, subpath: str = "") -> str:
+    """The name of a job's file in the storage: `<subpath>/<id[0:3]>/<id>`. An id with other characters is hashed."""
+    name = id if PLAIN_ID.fullmatch(id) else f"={sha256(id.encode()).hexdigest()}"
+    return "/".join(part for part in (check_subpath(subpath), name[:3], name) if part)
+
+
+def check_subpath(subpath: object) -> str:
+    """The same text, if it is a path below the storage. Raises BadOption."""
+    if subpath == "":
+        return ""
+    expected = "a relative path without '..', such as 'shops/7'"
+    if not isinstance(subpath, str) or len(subpath) > LONGEST_SUBPATH:
+        raise BadOption(name="subpath", value=subpath, expected=expected)
+    if not all(PART_OF_PATH.fullmatch(part) for part in subpath.split("/")):
+        raise BadOption(name="subpath", value=subpath, expected=expected)
+    return subpath
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which answer a partial file is the beginning of: it is continued only from the same one."""
+
+    url: str
+    validator: str  # a strong ETag, or the time of the last change
+
+
+class PartialFile:
+    """A file that is being downloaded. Only one attempt at a time has it."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self.path, self.file = path, file
+
+    @property
+    def size(self) -> int:
+        """Bytes that are there."""
+        self.file.flush()
+        return os.fstat(self.file.fileno()).st_size
+
+    def origin(self) -> Origin | None:
+        """What its bytes come from; None if they cannot be continued."""
+        try:
+            found = json.loads(self._note.read_text())
+            return Origin(str(found["url"]), str(found["validator"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def begin(self, origin: Origin | None) -> None:
+        """Empty it, and note what its bytes will come from."""
+        self._note.unlink(missing_ok=True)
+        self.file.seek(0)
+        self.file.truncate()
+        if origin:
+            self._note.write_text(json.dumps({"url": origin.url, "validator": origin.validator}))
+
+    def discard(self) -> None:
+        """Delete it."""
+        self._note.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+    @property
+    def _note(self) -> Path:
+        return self.path.with_suffix(".note")
+
+
+@contextlib.contextmanager
+def partial_file(id: str, directory: Path | None = None) -> Iterator[PartialFile]:
+    """The partial file of a job. Another attempt of the same job, which still runs here, keeps the usual one."""
+    home = _own_directory(directory or Path(tempfile.gettempdir()) / f"queueops-jobs-{os.getuid()}")
+    _delete_stale(home)
+    path = home / f"{sha256(id.encode()).hexdigest()}.part"
+    part = _locked(path) or _locked(path.with_stem(f"{path.stem}-{os.getpid()}-{time.monotonic_ns()}"))
+    if part is None:
+        raise OSError(f"{path} is locked")
+    try:
+        yield part
+    finally:
+        part.file.close()  # the lock ends with it
+
+
+def publish(part: PartialFile, name: str, storage: Storage | None = None) -> str:
+    """Store a whole file under its name, in the place of an older one. Gives the name that the storage chose."""
+    storage = storage or default_storage
+    part.file.flush()
+    os.fsync(part.file.fileno())
+    if _renames(storage):
+        _rename(part, Path(storage.path(name)), cast("FileSystemStorage", storage))
+        chosen = name
+    else:
+        if storage.exists(name):
+            storage.delete(name)
+        part.file.seek(0)
+        chosen = storage.save(name, File(part.file, name=name))
+    part.discard()
+    return chosen
+
+
+def delete_file(name: str, storage: Storage | None = None) -> None:
+    """Delete a job's file. It is no error if there is none."""
+    (storage or default_storage).delete(name)
+
+
+def _renames(storage: Storage) -> bool:
+    """Whether a storage has its files in a directory, and saves them as Django does."""
+    return isinstance(storage, FileSystemStorage) and getattr(storage.__class__, SAVE) is getattr(
+        FileSystemStorage, SAVE
+    )
+
+
+def _rename(part: PartialFile, path: Path, storage: FileSystemStorage) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if storage.directory_permissions_mode is not None:
+        path.parent.chmod(storage.directory_permissions_mode)
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.tmp")
+    try:
+        try:
+            part.path.replace(beside)
+        except OSError:  # another file system
+            shutil.copyfile(part.path, beside)
+            with beside.open("rb") as copy:
+                os.fsync(copy.fileno())
+        beside.chmod(0o644 if storage.file_permissions_mode is None else storage.file_permissions_mode)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _own_directory(path: Path) -> Path:
+    """A directory of this user alone. Raises OSError if another user has made it."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise OSError(f"{path} must be a directory that only its owner can write to, and that this user owns")
+    return path
+
+
+def _locked(path: Path) -> PartialFile | None:
+    """The file at a path, with a lock; None if another attempt has the lock."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(descriptor, path):  # the other attempt has published or deleted it meanwhile
+            os.close(descriptor)
+            return _locked(path)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return PartialFile(path, os.fdopen(descriptor, "r+b"))
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether a path still leads to an open file."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(descriptor))
+
+
+def _delete_stale(home: Path) -> None:
+    """Delete what jobs have left that were never tried again here. Looks once an hour in each process."""
+    now = time.monotonic()
+    if now < _next_look.get(home, 0.0):
+        return
+    _next_look[home] = now + 3600
+    for path in home.iterdir():
+        with contextlib.suppress(OSError):  # it was published or deleted meanwhile
+            if time.time() - path.stat().st_mtime > STALE:
+                path.unlink()
+
+
+_next_look: dict[Path, float] = {}
