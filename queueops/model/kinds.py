@@ -138,6 +138,15 @@ KINDS = (
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_packages",
     ),
+    Kind(
+        name="workflows",
+        package="queueops.kinds.workflows",
+        records=("workflow", "activity"),
+        subkeys=("#history", "#inbox", "#calls", "#stopped", "#told"),
+        store="queueops.kinds.workflows.store:WorkflowCalls",
+        results="queueops.kinds.workflows.results:value_of",
+        handlers="queueops.kinds.workflows.activities",
+    ),
     Kind(name="follow_ups", package="queueops.follow_ups"),
     Kind(name="django_task", records=("django_task",)),
     Kind(

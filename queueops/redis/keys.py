@@ -18,7 +18,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
     **dict.fromkeys(("errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
     **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
-    **dict.fromkeys(("clock", "counts"), "hash"),
+    **dict.fromkeys(("clock", "counts", "instances"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
     "schedules:queued": "set",
     "state:<state>": "zset",
@@ -45,10 +45,10 @@ KINDS: dict[str, str] = {
         for part, kind in {
             "": "hash",
             "#log": "list",
-            **dict.fromkeys(("#children", "#planted", "#drafts"), "zset"),
+            **dict.fromkeys(("#children", "#planted", "#drafts", "#told"), "zset"),
             **dict.fromkeys(("#open", "#asked"), "set"),
-            **dict.fromkeys(("#results", "#far"), "hash"),
-            **dict.fromkeys(("#latest", "#failures"), "list"),
+            **dict.fromkeys(("#results", "#far", "#calls", "#stopped"), "hash"),
+            **dict.fromkeys(("#latest", "#failures", "#history", "#inbox"), "list"),
         }.items()
     },
     "task:<id>#next": "hash",

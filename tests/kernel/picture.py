@@ -17,10 +17,10 @@ SHAPES = {
     r"task:[^#]+#log": "list",
     r"task:[^#]+#next": "hash",
     r"task:[^#]+#last": "hash",
-    r"(task|trash):[^#]+#(children|planted|drafts)": "zset",
+    r"(task|trash):[^#]+#(children|planted|drafts|told)": "zset",
     r"(task|trash):[^#]+#(open|asked)": "set",
-    r"(task|trash):[^#]+#(latest|failures)": "list",
-    r"(task|trash):[^#]+#(results|far)": "hash",
+    r"(task|trash):[^#]+#(latest|failures|history|inbox)": "list",
+    r"(task|trash):[^#]+#(results|far|calls|stopped)": "hash",
     r"task:[^#]+#\d+~?": "hash",
     r"task:[^#]+#\d+#log": "list",
     r"task:[^#]+#chunks:(pending|active|errored|done|failed|stages)": "zset",
@@ -49,7 +49,7 @@ SHAPES = {
     r"wake:.+": "list",
     r"unable:.+": "set",
     r"agenda|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
-    r"counts|clock": "hash",
+    r"counts|clock|instances": "hash",
     r"seq|sampler|snapshot|tail": "string",
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""

@@ -102,6 +102,13 @@ def test_the_examples_of_chains_groups_and_iterators_run():
     assert sum(name == "docs.index" for name, _ in ended) == 4
 
 
+@pytest.mark.usefixtures("own_tasks", "namespace")
+def test_the_examples_of_workflows_run():
+    names = executed("workflows.md")
+    names["test_an_order_is_approved"]()
+    assert [entry.e for entry in names["handle"].history()] == []
+
+
 @pytest.mark.usefixtures("own_tasks")
 def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFixture):
     names = executed("production.md")

@@ -5,13 +5,15 @@ A kind of key that is new in ``queueops.redis.keys.KINDS`` has no example here: 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Conflict, Node, Outcome, Push
 from queueops.model.schedule_definition import ScheduleDefinition
-from queueops.redis.broker import RedisBroker, get_broker
+from queueops.redis.broker import RedisBroker, get_broker, get_role
 from queueops.redis.keys import KINDS
 from tests.composites.trees import Tree, chain_of, group_of, nodes_of
 from tests.kernel.desk import NEVER_MS, make
@@ -21,6 +23,8 @@ SICK, WELL = "sick", "well"
 NAME = "tests.noop"
 NEIGHBOURS = ("a", "b")
 """Ready tasks of the default lane, which are to run whatever stands in the keys of others."""
+
+RUN_PARTS = ("history", "inbox", "calls", "stopped", "told")
 
 EXAMPLES: dict[str, str] = {
     **{kind: kind for kind in KINDS if "<" not in kind},
@@ -52,7 +56,9 @@ EXAMPLES: dict[str, str] = {
     "task:<id>#far": "task:g#far",
     "task:<id>#asked": "task:g#asked",
     **{f"task:<id>#{part}": f"task:i#{part}" for part in ("planted", "drafts", "latest", "failures")},
+    **{f"task:<id>#{part}": f"task:r#{part}" for part in RUN_PARTS},
     "trash:<id>": "trash:t",
+    **{f"trash:<id>#{part}": f"trash:t#{part}" for part in RUN_PARTS},
     **{f"trash:<id>#{part}": f"trash:t#{part}" for part in ("log", "children", "open", "results", "far", "asked")},
     **{f"trash:<id>#{part}": f"trash:t#{part}" for part in ("planted", "drafts", "latest", "failures")},
     **{kind: kind.replace("<id>", "m") for kind in KINDS if kind.startswith("task:<id>#chunks:")},
@@ -100,6 +106,7 @@ class Specimens(ChunkDesk):
         self._tasks()
         self._composites()
         self._chunks()
+        self._runs()
         self.push(*NEIGHBOURS)
         self.push("n", lane="narrow", tags=("red",))
         broker.beat(SICK, "w1", {"names": NAME, "slots": 1, "pools": SICK, "running": b"[]"})
@@ -137,6 +144,16 @@ class Specimens(ChunkDesk):
         root = Node(make("i", kind="iterator", pool=SICK))
         self.broker.emit(lease, [root, *(Node(make(f"i{n}", pool=SICK), 0, n) for n in range(5))], "next", b"1")
         self.settle(lease)
+
+    def _runs(self) -> None:
+        """A run that waits for an activity and a timer, with an event that no step has taken."""
+        self.push("r", name="tests.run", kind="workflow", own=(("vi", "r-1"),))
+        (lease,) = [each for each in self.claim(20) if each.id == "r"]
+        call = {"number": "1", "id": "r.1", "due": "", "fields": ["n", NAME, "k", "activity"]}
+        step = {"taken": 0, "mark": '{"e":"step","at":1}', "commands": ['{"e":"call","c":1}', '{"e":"timer","c":2}']}
+        rest = {"calls": [call], "timers": [["2", str(self.now() + NEVER_MS)]], "drops": [], "tells": []}
+        self.settle(lease, value=json.dumps({**step, **rest, "where": "", "notes": []}).encode())
+        get_role(WorkflowCalls).tell_run(SICK, "signal", b'{"e":"signal","n":"go"}', run="r")
 
     def _chunks(self) -> None:
         self.push("m", name="tests.count", kind="mapreduce", own=(("xr", 2), ("xw", 50)))

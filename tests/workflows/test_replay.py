@@ -13,7 +13,8 @@ from queueops import wf
 from queueops.errors.workflows import NotDeterministic, OutsideWorkflow, RefusedInWorkflow
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import Execution, RunInfo, Step
+from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.step import RunInfo, Step
 from tests.workflows.test_environment import charge, double
 
 Code = Callable[[], Awaitable[Any]]

@@ -8,16 +8,23 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
+from django.db import transaction
+
 from queueops.errors import BadOption
-from queueops.errors.workflows import BadWorkflow
+from queueops.errors.workflows import BadWorkflow, InstanceGone
 from queueops.kinds.workflows import wf as wf
-from queueops.kinds.workflows.execution import Execution, RunInfo
-from queueops.model.contracts import Push
-from queueops.model.ids import check_id
+from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.run_store import get_run_store
+from queueops.kinds.workflows.step import RunInfo
+from queueops.model.contracts import Conflict, Push
+from queueops.model.ids import check_id, new_id
 from queueops.model.schedule import Schedule
+from queueops.redis.broker import get_broker
 from queueops.results.types import ResultType
-from queueops.tasks import discovery, registry
+from queueops.tasks import discovery, registry, transactions
 from queueops.tasks.class_based import place_of
+from queueops.tasks.context import Context
 from queueops.tasks.decorator import default_name
 from queueops.tasks.decorator import task as activity
 from queueops.tasks.handlers import FunctionHandler
@@ -43,6 +50,18 @@ class WorkflowHandler(FunctionHandler):
     def result_type(self) -> ResultType:
         """The type of a run's result."""
         return ResultType.of(self.func, self.name)
+
+    def run(self, context: Context) -> Any:
+        """Make one decision step."""
+        from queueops.kinds.workflows.steps import make_step  # workers alone need it
+
+        return make_step(context, self.execution)
+
+    def encode_result(self, name: str, value: Any) -> bytes:
+        """A step as the store reads it."""
+        from queueops.kinds.workflows.steps import encoded
+
+        return encoded(value)
 
     def execution(self, info: RunInfo, arguments: bytes) -> Execution:
         """A run in memory, at its beginning. Raises BadArguments and NotDecodable."""
@@ -71,6 +90,41 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     def __repr__(self) -> str:
         return f"<Workflow {self.name}>"
 
+    def start(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+        """Begin a run. `using(id=...)` names its instance, which has one run at a time.
+
+        Raises InstanceInUse, or gives the handle of that run with on_conflict="ignore". Raises what a push raises.
+        """
+        push, instance = self.as_child(args, kwargs)
+        return self._begin(push, instance)
+
+    async def astart(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+        """The same for async code."""
+        push, instance = self.as_child(args, kwargs)
+        return await transactions.in_thread(partial(self._begin, push, instance))
+
+    def start_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+        """Begin a run once the current database transaction is committed; outside of one, at once."""
+        push, instance = self.as_child(args, kwargs)
+        transaction.on_commit(partial(self._begin, push, instance))
+        return WorkflowHandle(push.id, push.pool, instance=instance)
+
+    def handle(self, instance: str) -> WorkflowHandle[R]:
+        """The handle of the newest run of an instance. Raises InstanceGone."""
+        pool = self.options.pool
+        run = get_run_store().newest_run(pool, check_id(instance, "id of an instance"))
+        if run is None:
+            raise InstanceGone(id=instance)
+        return WorkflowHandle(run, pool, instance=instance)
+
+    def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
+        if not instance:
+            (pushed,) = get_broker().push((push,), durable=self.options.durable, under=self.options.under)
+            return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
+        ignores = self.options.on_conflict is Conflict.IGNORE
+        word, run = get_run_store().start_run(instance, push, ignores=ignores)
+        return WorkflowHandle(run, push.pool, word, instance=instance)
+
     def using(self, **options: Unpack[PushOptions]) -> Workflow[P, R]:
         """The same workflow with other options; `id` names the instance."""
         return cast("Workflow[P, R]", super().using(**options))
@@ -86,6 +140,8 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
         push = super()._made(args, kwargs, after=after)
         push.kind = self.handler.kind
+        if self.options.id is not None:  # it names the instance; each run has an id of its own
+            push.id, push.conflict = new_id(), Conflict.NEW
         return push
 
 

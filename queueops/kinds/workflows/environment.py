@@ -23,7 +23,8 @@ from queueops.errors.workflows import InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import RunInfo, Step
+from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model import retry
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
@@ -167,7 +168,9 @@ class WorkflowEnvironment:
             if not self._agenda:
                 run = self.newest(instance)
                 execution = self._replayed(run)
-                raise WorkflowStuck(name=run.push.name, where=", ".join(execution.waiting_at()) or "its beginning")
+                where = ", ".join(execution.waiting_at()) or "its beginning"
+                execution.dispose()
+                raise WorkflowStuck(name=run.push.name, where=where)
             self._jump()
         run = self.newest(instance)
         if run.state == "succeeded":
@@ -207,7 +210,7 @@ class WorkflowEnvironment:
             heapq.heappop(self._agenda)[2]()
         self._settle()
 
-    def _replayed(self, run: _Run) -> Any:
+    def _replayed(self, run: _Run) -> Execution:
         info = RunInfo(
             id=run.id, name=run.push.name, instance=run.instance, pool=run.push.pool,
             parent=run.parent[0] if run.parent else "", length=len(run.history),
@@ -218,7 +221,11 @@ class WorkflowEnvironment:
 
     def _make_step(self, run: _Run) -> None:
         taken, run.inbox, run.ready = run.inbox, [], False
-        step: Step = self._replayed(run).advance(self.now_ms, taken)
+        execution = self._replayed(run)
+        try:
+            step: Step = execution.advance(self.now_ms, taken)
+        finally:
+            execution.dispose()
         run.history += [events.encode(each) for each in (Entry(events.STEP, at=step.at), *taken, *step.commands)]
         if step.status is not None:
             run.status = step.status
@@ -268,7 +275,7 @@ class WorkflowEnvironment:
             push = msgspec.structs.replace(run.push, args=step.again)
             following = self._begin(push, run.instance, run.parent)
             run.next = following.id
-            following.inbox = [entry for entry in run.inbox if entry.e == "signal"]
+            following.inbox = [*step.carry, *(entry for entry in run.inbox if entry.e == "signal")]
         elif run.parent is not None and (parent := self._runs[run.parent[0]]).state == "running":
             ended = Entry("done", c=run.parent[1], r=events.raw(run.result))
             if run.state != "succeeded":

@@ -7,10 +7,11 @@ A difference raises NotDeterministic, and the run goes no further.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -28,65 +29,15 @@ from queueops.errors.workflows import (
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
+from queueops.kinds.workflows.step import Code, ContinueAsNew, RunInfo, Step
 from queueops.model.contracts import Push
+from queueops.model.ids import new_id
 from queueops.model.task_error import StoredError
 from queueops.tasks.encoding import decode_result, encode_result
 
 T = TypeVar("T")
 SHOWN = 20
 """Waiting places of the code that a step reports."""
-
-
-class Code(Protocol):
-    """The code of a workflow, with the arguments of one run."""
-
-    def begin(self) -> Coroutine[Any, Any, Any]:
-        """The coroutine of the run."""
-
-    def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
-        """The checked arguments of the next run of the instance."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunInfo:
-    """What the code may know about its run, by `wf.info()`."""
-
-    id: str
-    name: str
-    instance: str
-    pool: str = "default"
-    parent: str = ""
-    length: int = 0
-    """Entries of the history, before this step."""
-
-
-@dataclass(slots=True)
-class Step:
-    """The result of one decision step, for the store.
-
-    ``pushes`` are the calls of activities and children, by the number of their command. ``over``: the code has ended,
-    with ``state``, and a ``result`` or an ``error``; or it continues as new with ``again``.
-    """
-
-    at: int
-    taken: int = 0
-    commands: list[Entry] = field(default_factory=list)
-    pushes: dict[int, Push] = field(default_factory=dict)
-    status: bytes | None = None
-    where: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    over: bool = False
-    state: str = ""
-    result: bytes = b""
-    error: BaseException | None = None
-    again: bytes | None = None
-
-
-class ContinueAsNew(BaseException):
-    """Ends the run, and begins the next one of its instance. Not an Exception, so that code does not catch it."""
-
-    def __init__(self, arguments: bytes) -> None:
-        self.arguments = arguments
 
 
 @dataclass(slots=True)
@@ -149,6 +100,17 @@ class Execution:
         self.length += 1 + len(taken) + len(step.commands)
         return step
 
+    def dispose(self) -> None:
+        """Forget the run. Its code is closed here, in creation order, and not by the garbage collector at any time.
+
+        A `finally` runs then, and gets OutsideWorkflow from the functions of `wf`.
+        """
+        self._open, self._step = {}, Step(0)
+        for task in list(self.loop.tasks.values()):
+            with contextlib.suppress(BaseException):  # whatever a finally of the code raises, such as an await in it
+                task.get_coro().close()
+        self.loop.tasks.clear()
+
     def waiting_at(self) -> list[str]:
         """File and line of the code that waits, of the first tasks."""
         found = []
@@ -165,8 +127,8 @@ class Execution:
             self._main = self.loop.create_task(self.code.begin(), name="workflow")
             self.loop.run_until_quiet()
         for entry in taken:
-            if self._main.done():
-                break
+            if self._main.done() and entry.e != "signal":
+                continue  # nothing waits for it; signals go to the next run, if there is one
             self._apply(entry)
             self.loop.run_until_quiet()
         return self._step
@@ -214,7 +176,8 @@ class Execution:
         else:
             error = main.exception()
             if isinstance(error, ContinueAsNew):
-                step.state, step.again = "continued", error.arguments
+                step.state, step.again, step.next_id = "continued", error.arguments, new_id()
+                step.carry = self._unread()
             elif error is None:
                 try:
                     step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
@@ -228,6 +191,14 @@ class Execution:
         if left:
             step.notes.append(f"it ended before {left} tasks of its code, which are dropped")
         step.commands.append(Entry("end", s=step.state))
+
+    def _unread(self) -> list[Entry]:
+        """The signals that no code has read."""
+        found = []
+        for name, queue in self._signals.items():
+            while not queue.empty():
+                found.append(Entry("signal", n=name, r=events.raw(queue.get_nowait())))
+        return found
 
     # Timers of the loop
 

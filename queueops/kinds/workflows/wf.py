@@ -15,7 +15,8 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from queueops.errors import BadOption
-from queueops.kinds.workflows.execution import ContinueAsNew, RunInfo, check_name, current
+from queueops.kinds.workflows.execution import check_name, current
+from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.tasks.encoding import encode_result

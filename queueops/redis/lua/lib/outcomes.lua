@@ -8,6 +8,8 @@ function lib.leave_lease(id, record, state)
 end
 
 function lib.finish(id, record, state, ...)
+  local fail_instead = state == 'failed' and lib.hooks.fail_instead[record.k]
+  if fail_instead and fail_instead(id, record, ...) then return end
   lib.leave_lease(id, record, state)
   call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
   lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. state]))

@@ -1,0 +1,135 @@
+"""Handle of a run: its result, signals, cancel, and its history."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from queueops.errors.workflows import RunEnded
+from queueops.kinds.workflows import events
+from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
+from queueops.model.reasons import kept
+from queueops.results import waiting
+from queueops.results.handle import TaskHandle
+from queueops.tasks.encoding import encode_result
+
+Result = TypeVar("Result", covariant=True)
+
+
+class WorkflowHandle(TaskHandle[Result]):
+    """The reference to a run of a workflow. `id` is the run, `instance` what it is a run of.
+
+    A signal goes to the newest run of the instance, and `result` follows a run that continued as new.
+    """
+
+    __slots__ = ("instance",)
+
+    def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0, *, instance: str = "") -> None:
+        super().__init__(id, pool, word, uid)
+        self.instance = instance or id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(WorkflowHandle, instance=self.instance), (self.id, self.pool, self.word, self.uid)
+
+    def __repr__(self) -> str:
+        return f"<WorkflowHandle {self.instance} in {self.pool}>"
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Wait for the end, and return the result; as `TaskHandle.result`. It follows runs that continue as new."""
+        patience = waiting.Patience.of(timeout)
+        value = super().result(timeout)
+        run = self.id
+        while (after := self._store.next_run(self.pool, run)) is not None:
+            run = after
+            left = None if timeout is None else patience.left()
+            value = cast(Result, TaskHandle(run, self.pool).result(left))
+        return value
+
+    async def aresult(self, timeout: float | None = None) -> Result:
+        """The same for async code."""
+        patience = waiting.Patience.of(timeout)
+        value = await super().aresult(timeout)
+        run = self.id
+        while (after := await waiting.in_thread(partial(self._store.next_run, self.pool, run))) is not None:
+            run = after
+            left = None if timeout is None else patience.left()
+            value = cast(Result, await TaskHandle(run, self.pool).aresult(left))
+        return value
+
+    def signal(self, name: str, value: Any = None) -> None:
+        """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""
+        entry = Entry("signal", n=name, r=events.raw(encode_result(name, value, "signal")))
+        self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)
+
+    async def asignal(self, name: str, value: Any = None) -> None:
+        """The same for async code."""
+        await waiting.in_thread(partial(self.signal, name, value))
+
+    def cancel(self, reason: str = "", *, hard: bool = False) -> bool:
+        """Ask the code to end: it gets CancelledError, and may clean up. False if it had already ended.
+
+        With `hard` it is terminated.
+        """
+        if hard:
+            return self.terminate(reason)
+        return self._told("cancel", events.encode(Entry("cancel", y=kept(reason))))
+
+    def terminate(self, reason: str = "") -> bool:
+        """End the run at once, with its activities and timers; its code is not asked. False if it had already ended."""
+        return TaskHandle(self._newest(), self.pool).cancel(reason)
+
+    async def aterminate(self, reason: str = "") -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.terminate, reason))
+
+    def suspend(self, reason: str = "") -> bool:
+        """Make no further step until `resume`; events wait in the inbox. False if it had already ended."""
+        return self._told("suspend", reason.encode())
+
+    async def asuspend(self, reason: str = "") -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.suspend, reason))
+
+    def resume(self) -> bool:
+        """Go on after `suspend`. False if it had already ended."""
+        return self._told("resume", b"")
+
+    async def aresume(self) -> bool:
+        """The same for async code."""
+        return await waiting.in_thread(self.resume)
+
+    def custom_status(self) -> Any:
+        """The value of the last `wf.set_status`."""
+        row = self._store.run_row(self.pool, self._newest())
+        return msgspec.json.decode(row.fields.get("vq") or "null") if row else None
+
+    def history(self) -> list[Entry]:
+        """The whole history of the newest run."""
+        found: list[Entry] = []
+        run = self._newest()
+        while page := self._store.history(self.pool, run, len(found)):
+            found += [events.decode(text) for text in page]
+            if len(page) < HISTORY_PAGE:
+                break
+        return found
+
+    async def ahistory(self) -> list[Entry]:
+        """The same for async code."""
+        return await waiting.in_thread(self.history)
+
+    def _told(self, what: str, text: bytes) -> bool:
+        try:
+            self._store.tell_run(self.pool, what, text, instance=self.instance)
+        except RunEnded:
+            return False
+        return True
+
+    def _newest(self) -> str:
+        return self._store.newest_run(self.pool, self.instance) or self.id
+
+    @property
+    def _store(self) -> RunStore:
+        return get_run_store()

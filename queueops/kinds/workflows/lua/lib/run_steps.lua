@@ -1,0 +1,141 @@
+-- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
+-- events of the inbox, `mark` and `commands` for the history, `calls`, `timers`, `drops`, `tells`, and how it goes on.
+--@needs conflicts lanes numbers outcomes phases records run_ends runs store_helpers transitions
+
+-- Writes the step into the history: its mark, the events that it took, its commands.
+local function write_history(id, step)
+  local lines = { step.mark }
+  local taken = step.taken > 0 and lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, step.taken - 1) or {}
+  for _, text in ipairs(taken) do lines[#lines + 1] = text end
+  for _, text in ipairs(step.commands) do lines[#lines + 1] = text end
+  lib.call_sliced('RPUSH', lib.runs.history_of(id), lines)
+  if step.taken > 0 then lib.safe_call('LTRIM', lib.runs.inbox_of(id), step.taken, -1) end
+end
+
+-- The push of a call: fields of the new record, with those that it has of its run.
+local function spec_of(id, record, plan)
+  local spec = { id = plan.id, policy = 'replace', token = '', fields = plan.fields, values = {} }
+  for i = 1, #plan.fields, 2 do spec.values[plan.fields[i]] = plan.fields[i + 1] end
+  local function add(field, value)
+    if value and value ~= '' and not spec.values[field] then
+      spec.fields[#spec.fields + 1] = field; spec.fields[#spec.fields + 1] = value
+      spec.values[field] = value
+    end
+  end
+  add('vr', id); add('vn', plan.number); add('ro', record.ro or id); add('me', record.me); add('tr', record.tr)
+  if plan.instance then add('vi', plan.instance) end
+  if string.sub(plan.due, 1, 1) == '+' then spec.due = now + (tonumber(plan.due) or 0) else spec.due = tonumber(plan.due) end
+  if spec.due and spec.due <= now then spec.due = nil end
+  return spec
+end
+
+local function start_call(id, record, plan)
+  if plan.instance then
+    local newest = lib.runs.newest_of(plan.instance)
+    local other = newest ~= plan.id and lib.runs.read(newest)
+    if other and not TERMINAL[other.s] then
+      local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
+      lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW
+        .. ',"s":"failed","y":' .. cjson.encode(why) .. '}')
+      return
+    end
+    lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
+  end
+  lib.safe_call('HSET', lib.runs.calls_of(id), plan.number, (plan.child and 'c' or 'a') .. plan.id)
+  lib.place(spec_of(id, record, plan))
+end
+
+local function drop_call(id, number)
+  local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
+  if not what then return end -- its end is in the inbox already
+  lib.safe_call('HDEL', lib.runs.calls_of(id), number)
+  lib.runs.stop(id, number, what)
+end
+
+local function tell_other(id, tell)
+  local other = lib.runs.newest_of(tell.instance)
+  local took = false
+  if other == id then
+    lib.safe_call('RPUSH', lib.runs.inbox_of(id), tell.text)
+    took = true
+  else
+    local row = lib.runs.read(other)
+    took = row and not TERMINAL[row.s] and lib.runs.deliver(other, tell.text)
+  end
+  lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"' .. (took and 'done' or 'failed') .. '","c":' .. tell.number
+    .. ',"at":' .. NOW .. '}')
+end
+
+local function obey(id, record, step)
+  for _, plan in ipairs(step.calls) do start_call(id, record, plan) end
+  for _, timer in ipairs(step.timers) do
+    lib.safe_call('HSET', lib.runs.calls_of(id), timer[1], 't' .. timer[2])
+    lib.schedule('~timer:' .. timer[1] .. ':' .. id, tonumber(timer[2]))
+  end
+  lib.flush(); lib.flush_lanes()
+  for _, number in ipairs(step.drops) do drop_call(id, number) end
+  for _, tell in ipairs(step.tells) do tell_other(id, tell) end
+end
+
+-- Puts a run aside for a while: its step could not be made. It never fails of that.
+function lib.runs.block(id, record, reason)
+  local times = (lib.number_of(record.vc) or 0) + 1
+  local at = now + min(300000, 1000 * 2 ^ min(times - 1, 9))
+  lib.leave_lease(id, record, 'postponed')
+  lib.log_line(id, { k = 'blocked', text = reason, worker = record.w })
+  call('HSET', lib.task_key(id), 's', 'postponed', 'd', lib.text(at), 'y', reason, 'vb', record.vb or NOW, 'vc', times)
+  lib.schedule(id, at)
+end
+
+function lib.hooks.fail_instead.workflow(id, record, ...)
+  if record.over then return false end
+  local told, given = {}, { ... }
+  for i = 1, #given, 2 do told[given[i]] = given[i + 1] end
+  local is_json, error = pcall(cjson.decode, told.er or '')
+  local text = is_json and type(error) == 'table' and tostring(error.type) .. ': ' .. tostring(error.message)
+  lib.runs.block(id, record, told.y or text or 'its step failed')
+  return true
+end
+
+local function rest(id, record)
+  lib.flush(); lib.flush_lanes()
+  local ready = not record.vs and call('LLEN', lib.runs.inbox_of(id)) > 0
+  lib.leave_lease(id, record, ready and 'pending' or 'idle')
+  lib.unschedule(id)
+  call('HSET', lib.task_key(id), 's', ready and 'pending' or 'idle')
+  if ready then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end
+  ctx.moved[id] = true -- an event of this very call may move it again
+end
+
+-- Whether what was read from a settlement is a step.
+local function is_step(step)
+  if type(step) ~= 'table' then return false end
+  if step.blocked then return type(step.blocked) == 'string' end
+  for _, name in ipairs({ 'commands', 'calls', 'timers', 'drops', 'tells', 'notes' }) do
+    if type(step[name]) ~= 'table' then return false end
+  end
+  return type(step.mark) == 'string' and type(step.taken) == 'number' and type(step.where) == 'string'
+end
+
+local function settle(id, record, value)
+  if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
+  local is_json, step = pcall(cjson.decode, value)
+  if not (is_json and is_step(step)) then return lib.runs.block(id, record, 'its step cannot be read') end
+  if step.blocked then return lib.runs.block(id, record, step.blocked) end
+  write_history(id, step)
+  obey(id, record, step)
+  lib.forget_error(id, record)
+  call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
+  call('HSET', lib.task_key(id), 'vf', record.f, 'vw', step.where)
+  if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
+  for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
+  if step.over then lib.end_run(id, record, step) else rest(id, record) end
+end
+
+function lib.hooks.succeed.workflow(id, _, value)
+  local record = lib.read_record(id)
+  if not record then return false end
+  lib.flush(); lib.flush_lanes()
+  settle(id, record, value)
+  return true
+end

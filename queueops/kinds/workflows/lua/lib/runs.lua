@@ -1,0 +1,116 @@
+-- Runs of workflows: their inbox, and the commands whose ends they wait for. Beside the record of a run: `#history` and
+-- `#inbox` are lists of JSON texts; `#calls` has by the number of a command: `a` and the id of an activity, `c` and the id
+-- of a child, or `t` and the time of a timer. `#stopped` has those that were open at the end. `#told` has the tokens of
+-- messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vr` and `vn` the run that waits for this task and
+-- the number of its command, `vd` that run has given it up, `vs` suspended since, `vb` blocked since, `vc` how often in a
+-- row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
+--@needs attempts lanes numbers operator_verbs phases store_helpers transitions
+
+lib.runs = {}
+
+function lib.runs.history_of(id) return lib.task_key(id) .. '#history' end
+function lib.runs.inbox_of(id) return lib.task_key(id) .. '#inbox' end
+function lib.runs.calls_of(id) return lib.task_key(id) .. '#calls' end
+function lib.runs.stopped_of(id) return lib.task_key(id) .. '#stopped' end
+
+-- The newest run of an instance. An instance without a name of its own is its run.
+function lib.runs.newest_of(instance)
+  return lib.safe_call('HGET', P .. ':instances', instance) or instance
+end
+
+-- Notes an event for a run that does not wait for it.
+local function note_late(id, exists)
+  lib.count_minute('wf|late', 1)
+  if exists then lib.safe_call('HINCRBY', lib.task_key(id), 'vl', 1) end
+end
+
+-- Makes a waiting run ready for its next step.
+function lib.runs.wake(id, row)
+  if row.s ~= 'idle' or row.vs then return end
+  lib.shift(id, row, 'pending')
+  lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
+  lib.enter_lane(row.l or 'default', id, row.p, lib.next_number())
+end
+
+-- What `wake` needs of a run; nil if it is no run.
+function lib.runs.read(id)
+  local row = lib.fields_of(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi')
+  if not (row and row[1] and row[3]) or row[2] ~= 'workflow' then return nil end
+  return { s = row[1], k = row[2], n = row[3], l = row[4] or nil, p = row[5] or nil, vs = row[6] or nil, vi = row[7] or nil }
+end
+
+-- Puts an event into the inbox of a run. Returns whether the run took it.
+function lib.runs.deliver(id, text)
+  local row = lib.runs.read(id)
+  if not row or TERMINAL[row.s] then
+    note_late(id, row)
+    return false
+  end
+  lib.safe_call('RPUSH', lib.runs.inbox_of(id), text)
+  lib.runs.wake(id, row)
+  return true
+end
+
+local function quoted(text) return cjson.encode(tostring(text or '')) end
+
+-- Tells a run the end of a command; a command that it has given up tells nothing.
+function lib.runs.finish_call(run, number, text)
+  local row = lib.runs.read(run)
+  if not row or TERMINAL[row.s] or lib.safe_call('HDEL', lib.runs.calls_of(run), number) == 0 then
+    return note_late(run, row)
+  end
+  lib.runs.deliver(run, text)
+end
+
+-- Tells a run that an activity or a child has ended. The payloads are JSON, and go on as they are.
+function lib.runs.report(id, record, state)
+  local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}
+  local head = ',"c":' .. lib.text(tonumber(record.vn) or 0) .. ',"at":' .. NOW
+  if state == 'succeeded' then
+    local result = ended[1] and ended[1] ~= '' and ',"r":' .. ended[1] or ''
+    return lib.runs.finish_call(record.vr, record.vn, '{"e":"done"' .. head .. result .. '}')
+  end
+  local error = state == 'failed' and ended[2] and ended[2] ~= '' and ',"er":' .. ended[2] or ''
+  local how = record.crashed and 'crashed' or state
+  lib.runs.finish_call(record.vr, record.vn,
+    '{"e":"failed"' .. head .. ',"s":"' .. how .. '","y":' .. quoted(ended[3]) .. error .. '}')
+end
+
+function lib.runs.cancel_event(reason) return '{"e":"cancel","at":' .. NOW .. ',"y":' .. quoted(reason) .. '}' end
+
+-- Ends what a command of a run has begun.
+function lib.runs.stop(run, number, what)
+  local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
+  if kind == 't' then return lib.unschedule('~timer:' .. number .. ':' .. run) end
+  if kind == 'c' then
+    lib.safe_call('HSET', lib.task_key(rest), 'vd', 1)
+    local child = lib.runs.read(rest)
+    if child and not TERMINAL[child.s] then lib.runs.deliver(rest, lib.runs.cancel_event('its parent does not need it any more')) end
+    return
+  end
+  local record = lib.read_record(rest)
+  if not record or TERMINAL[record.s] then return end
+  record.vd = '1'
+  lib.safe_call('HSET', lib.task_key(rest), 'vd', 1)
+  lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
+  lib.operator_verbs.cancel(rest, record, 'its workflow does not need it any more')
+end
+
+-- Ends what the commands of an ended run have begun, at most 500 in one call.
+function lib.runs.stop_all(id)
+  local calls, done = lib.safe_call('HGETALL', lib.runs.calls_of(id)), 0
+  for i = 1, #calls, 2 do
+    if done == 500 then return lib.schedule('~stop:' .. id, now) end
+    done = done + 1
+    lib.safe_call('HDEL', lib.runs.calls_of(id), calls[i])
+    lib.safe_call('HSET', lib.runs.stopped_of(id), calls[i], calls[i + 1])
+    lib.runs.stop(id, calls[i], calls[i + 1])
+  end
+end
+
+function lib.hooks.due_entry.timer(rest)
+  local number, id = string.match(rest, '^(%d+):(.*)$')
+  if number then lib.runs.finish_call(id, number, '{"e":"fired","c":' .. number .. ',"at":' .. NOW .. '}') end
+end
+
+function lib.hooks.due_entry.stop(id) lib.runs.stop_all(id) end

@@ -1,0 +1,75 @@
+"""Run store: what workers and producers of workflows call of the broker of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
+
+from queueops.model.contracts import Lease, Push
+from queueops.model.ports import has_calls
+from queueops.redis import broker as brokers
+
+HISTORY_PAGE = 1_000
+"""Entries of a history in one reply."""
+
+
+class StepInput(NamedTuple):
+    """What a step begins with. ``goes_on``: the history begins after the entries that the worker has."""
+
+    goes_on: bool
+    instance: str
+    parent: str
+    history: list[bytes]
+    inbox: list[bytes]
+
+
+class RunRow(NamedTuple):
+    """A run as it is stored: its fields by short name, the lengths of history and inbox, and its open commands."""
+
+    fields: dict[str, str]
+    history: int
+    inbox: int
+    calls: dict[str, str]
+
+
+@runtime_checkable
+class RunStore(Protocol):
+    """Component that stores the runs of workflows."""
+
+    def start_run(self, instance: str, push: Push, *, ignores: bool = False) -> tuple[str, str]:
+        """Begin a run of an instance. Returns the word (OK, EXISTS) and the id of the run. Raises InstanceInUse."""
+
+    def tell_run(
+        self, pool: str, what: str, text: bytes, *, run: str = "", instance: str = "", who: str = "", name: str = ""
+    ) -> tuple[str, str]:
+        """Send an event to a run or an instance. Returns its id and its state. Raises InstanceGone and RunEnded."""
+
+    def step_input(self, lease: Lease, fence: int, length: int) -> StepInput | None:
+        """What a step begins with; None if the lease is not current."""
+
+    def prepare_calls(self, pool: str, pushes: Sequence[Push]) -> None:
+        """Apply the settings of lanes to the lanes of these calls."""
+
+    def newest_run(self, pool: str, instance: str) -> str | None:
+        """The id of the newest run of an instance."""
+
+    def next_run(self, pool: str, run: str) -> str | None:
+        """The run that goes on where this one ended, if there is one."""
+
+    def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
+        """Entries of the history of a run."""
+
+    def run_row(self, pool: str, run: str) -> RunRow | None:
+        """A run as it is stored; None if there is none."""
+
+
+def get_run_store() -> RunStore:
+    """The broker of this process. Raises LookupError if it stores no runs, as that of `queueops.testing.eager`."""
+    broker = brokers.get_broker()
+    if not _is_store(broker):
+        raise LookupError("this broker stores no runs of workflows; a test without a store uses WorkflowEnvironment")
+    return broker
+
+
+def _is_store(broker: object) -> TypeGuard[RunStore]:
+    return has_calls(type(broker), RunStore)

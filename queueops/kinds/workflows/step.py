@@ -1,0 +1,64 @@
+"""Decision step: what the code of a run begins with, and what a step of it decides."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from queueops.kinds.workflows.events import Entry
+from queueops.model.contracts import Push
+
+
+class Code(Protocol):
+    """The code of a workflow, with the arguments of one run."""
+
+    def begin(self) -> Coroutine[Any, Any, Any]:
+        """The coroutine of the run."""
+
+    def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
+        """The checked arguments of the next run of the instance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """What the code may know about its run, by `wf.info()`."""
+
+    id: str
+    name: str
+    instance: str
+    pool: str = "default"
+    parent: str = ""
+    length: int = 0
+    """Entries of the history, before this step."""
+
+
+@dataclass(slots=True)
+class Step:
+    """The result of one decision step, for the store.
+
+    ``pushes`` are the calls of activities and children, by the number of their command. ``over``: the code has ended,
+    with ``state``, and a ``result`` or an ``error``; or it continues as new with ``again``.
+    """
+
+    at: int
+    taken: int = 0
+    commands: list[Entry] = field(default_factory=list)
+    pushes: dict[int, Push] = field(default_factory=dict)
+    status: bytes | None = None
+    where: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    over: bool = False
+    state: str = ""
+    result: bytes = b""
+    error: BaseException | None = None
+    again: bytes | None = None
+    next_id: str = ""
+    carry: list[Entry] = field(default_factory=list)
+
+
+class ContinueAsNew(BaseException):
+    """Ends the run, and begins the next one of its instance. Not an Exception, so that code does not catch it."""
+
+    def __init__(self, arguments: bytes) -> None:
+        self.arguments = arguments

@@ -1,0 +1,198 @@
+"""Decision steps in a worker: reads history and inbox, runs the code, and gives the store what it decided.
+
+A worker keeps the runs of its last steps in memory. The next step of such a run needs no replay if no other worker made
+a step meanwhile: the fence of the last step tells.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+from django.core.exceptions import SynchronousOnlyOperation
+
+from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
+from queueops.errors.workflows import HistoryTooLong
+from queueops.kinds.workflows import events
+from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.run_store import StepInput, get_run_store
+from queueops.kinds.workflows.step import RunInfo, Step
+from queueops.model.contracts import Lease, Push
+from queueops.redis.pushwire import due_argument, record_fields
+from queueops.tasks.context import Context
+from queueops.worker.execution import failure
+
+KEPT_RUNS = 128
+LONGEST_HISTORY = 10_000
+ADVISED_HISTORY = LONGEST_HISTORY // 2
+
+Value = dict[str, Any]
+
+
+class KeptRuns:
+    """Runs in memory, by pool and id: those of the last steps. A run is taken out while a step of it is made."""
+
+    def __init__(self, most: int = KEPT_RUNS) -> None:
+        self.most = most
+        self._kept: OrderedDict[tuple[str, str], tuple[int, Execution]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, lease: Lease) -> tuple[int, Execution] | None:
+        """The run of a lease, with the fence of its last step."""
+        with self._lock:
+            return self._kept.pop((lease.pool, lease.id), None)
+
+    def put(self, lease: Lease, execution: Execution) -> None:
+        """Keep a run after a step."""
+        if not self.most:
+            execution.dispose()
+            return
+        evicted = []
+        with self._lock:
+            self._kept[lease.pool, lease.id] = (lease.fence, execution)
+            while len(self._kept) > self.most:
+                evicted.append(self._kept.popitem(last=False)[1][1])
+        for each in evicted:
+            each.dispose()
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._kept.clear()
+
+
+kept_runs = KeptRuns()
+
+
+def make_step(context: Context, code: Any) -> Value:
+    """Make one step, for `encoded`. ``code`` makes the execution of a run: `WorkflowHandler.execution`.
+
+    A step that cannot be made blocks the run, whatever the reason. Raises interrupts of the worker.
+    """
+    lease, store = context.lease, get_run_store()
+    known = kept_runs.take(lease)
+    execution = known[1] if known else None
+    keeps = False
+    try:
+        found = store.step_input(lease, known[0] if known else 0, known[1].length if known else 0)
+        if found is None:
+            return {"blocked": "its lease is not current"}  # the settlement is stale, too: nothing is written
+        if execution is not None and not found.goes_on:
+            execution.dispose()
+            execution = None
+        execution = _execution(lease, found, execution, code)
+        step = execution.advance(lease.begun_ms, [events.decode(text) for text in found.inbox])
+        value = _value(execution, step, lease)
+        keeps = not step.over
+    except BrokerUnavailable:
+        raise
+    except QueueOpsError as error:
+        return {"blocked": str(error)}
+    except SynchronousOnlyOperation as error:
+        return {"blocked": f"{error} In a workflow, use the database in an activity."}
+    except SoftTimeout as error:
+        return {"blocked": f"A decision step did not end: {error} Code that waits must await."}
+    except Exception as error:  # an error of the engine, or of the project's own types, must not fail the run
+        return {"blocked": f"{type(error).__name__}: {error}"}
+    finally:
+        if execution is not None and keeps:
+            kept_runs.put(lease, execution)
+        elif execution is not None:
+            execution.dispose()
+    return value
+
+
+def encoded(value: Value) -> bytes:
+    """A step as the store reads it."""
+    return msgspec.json.encode(value)
+
+
+def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any) -> Execution:
+    length = len(found.history) + (kept.length if kept else 0)
+    if length >= LONGEST_HISTORY:
+        raise HistoryTooLong(id=lease.id, length=length, limit=LONGEST_HISTORY)
+    info = RunInfo(
+        id=lease.id,
+        name=lease.name,
+        instance=found.instance or lease.id,
+        pool=lease.pool,
+        parent=found.parent,
+        length=length,
+    )
+    if kept is not None:
+        kept.info = info
+        kept.replay(found.history)
+        return kept
+    execution: Execution = code(info, lease.args)
+    try:
+        execution.replay(found.history)
+    except BaseException:
+        execution.dispose()
+        raise
+    return execution
+
+
+def _value(execution: Execution, step: Step, lease: Lease) -> Value:
+    pushes = list(step.pushes.values())
+    if pushes:
+        get_run_store().prepare_calls(lease.pool, pushes)
+    before = execution.info.length
+    if before < ADVISED_HISTORY <= execution.length:
+        step.notes.append(f"its history has {execution.length} entries; it is time for wf.continue_as_new()")
+    value: Value = {
+        "taken": step.taken,
+        "mark": _text(Entry(events.STEP, at=step.at)),
+        "commands": [_text(entry) for entry in step.commands],
+        "calls": [_call(entry, step.pushes[entry.c]) for entry in step.commands if entry.c in step.pushes],
+        "timers": [(str(entry.c), str(entry.at)) for entry in step.commands if entry.e == "timer"],
+        "drops": [str(entry.c) for entry in step.commands if entry.e == "drop"],
+        "tells": [_tell(entry) for entry in step.commands if entry.e == "tell"],
+        "where": "\n".join(step.where),
+        "notes": step.notes,
+    }
+    if step.status is not None:
+        value["status"] = step.status.decode()
+    if step.over:
+        value |= _end(step)
+    return value
+
+
+def _call(entry: Entry, push: Push) -> Value:
+    is_child = entry.e == "child"
+    if not is_child:
+        push = msgspec.structs.replace(push, kind="activity")
+    plan: Value = {
+        "number": str(entry.c),
+        "id": push.id,
+        "due": str(due_argument(push)),
+        "fields": [_plain(part) for part in record_fields(push, token=False)],
+    }
+    if is_child:
+        plan |= {"child": True, "instance": entry.i}
+    return plan
+
+
+def _tell(entry: Entry) -> Value:
+    return {"number": str(entry.c), "instance": entry.i, "text": _text(Entry("signal", n=entry.n, r=entry.r))}
+
+
+def _end(step: Step) -> Value:
+    if step.error is not None:
+        known = failure.describe(step.error)
+        title = failure.title_of(known)
+        return {"over": "failed", "value": known.encoded().decode(), "fingerprint": known.fingerprint, "title": title}
+    if step.again is not None:
+        again = {"id": step.next_id, "a": step.again.decode(), "carry": [_text(entry) for entry in step.carry]}
+        return {"over": "continued", "again": again}
+    return {"over": step.state, "result": step.result.decode()}
+
+
+def _text(entry: Entry) -> str:
+    return events.encode(entry).decode()
+
+
+def _plain(part: object) -> str:
+    return part.decode() if isinstance(part, bytes) else str(part)

@@ -1,0 +1,146 @@
+"""Store of workflows: starts runs, sends events to them, and reads their history."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from queueops.errors import BadReply
+from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
+from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, StepInput
+from queueops.model.contracts import Lease, Push
+from queueops.redis.broker.push import PushCalls
+from queueops.redis.broker.storage import StorageCalls
+from queueops.redis.pushwire import due_argument, record_fields
+
+FIELDS = (
+    "s",
+    "n",
+    "k",
+    "vi",
+    "vp",
+    "vx",
+    "vr",
+    "vn",
+    "vs",
+    "vb",
+    "vc",
+    "vq",
+    "vw",
+    "vl",
+    "y",
+    "re",
+    "er",
+    "e",
+    "c",
+    "a",
+    "u",
+)
+
+
+class WorkflowCalls(PushCalls, StorageCalls):
+    """The role of workflows of the broker."""
+
+    def start_run(self, instance: str, push: Push, *, ignores: bool = False) -> tuple[str, str]:
+        """Begin a run of an instance. Returns the word (OK, EXISTS) and the id of the run.
+
+        With ``ignores``, a run that has not ended is returned. Raises InstanceInUse otherwise, BrokerUnavailable and
+        StoreFull.
+        """
+        self.announce(push.pool)
+        self.lane_patterns.prepare_for(push.pool, (push,))
+        token = push.token or os.urandom(6).hex()
+        fields = record_fields(push, token=False)
+        word, run = self._texts("start_run", push.pool, instance, token, push.id, due_argument(push), *fields)
+        if word == "EXISTS" and not ignores:
+            record = self.record(push.pool, run)
+            raise InstanceInUse(id=instance, run=run, state=record.state if record else "gone")
+        return word, run
+
+    def tell_run(
+        self, pool: str, what: str, text: bytes, *, run: str = "", instance: str = "", who: str = "", name: str = ""
+    ) -> tuple[str, str]:
+        """Send an event to a run or to the newest run of an instance. Returns its id and its state.
+
+        Raises InstanceGone and RunEnded.
+        """
+        token = os.urandom(6).hex()
+        word, found, state = self._texts("tell_run", pool, run, instance, what, text, token, who[:100], name)
+        if word == "GONE":
+            raise InstanceGone(id=run or instance)
+        if word == "ENDED":
+            raise RunEnded(id=found, state=state, what=what)
+        self.bring(pool)
+        return found, state
+
+    def step_input(self, lease: Lease, fence: int, length: int) -> StepInput | None:
+        """What a step begins with; None if the lease is not current. ``fence``: of the last step in memory, or 0."""
+        reply: Any = self._call("step_input", lease.pool, lease.id, lease.fence, fence or "", length)
+        if not reply:
+            return None
+        goes_on, instance, parent, history, inbox = reply
+        return StepInput(goes_on == b"1", instance.decode(), parent.decode(), history, inbox)
+
+    def prepare_calls(self, pool: str, pushes: Sequence[Push]) -> None:
+        """Apply the settings of lanes to the lanes of these calls."""
+        self.lane_patterns.prepare_for(pool, pushes)
+
+    def newest_run(self, pool: str, instance: str) -> str | None:
+        """The id of the newest run of an instance."""
+        key = self.keys(pool).instances
+        found = self.ask_one(pool, lambda client: client.hget(key, instance))
+        if found is not None:
+            return str(found.decode())
+        record = self.record(pool, instance)
+        return instance if record is not None and record.kind == "workflow" else None
+
+    def next_run(self, pool: str, run: str) -> str | None:
+        """The run that goes on where this one ended, if there is one."""
+        found = self.ask_one(pool, lambda client: client.hget(self.keys(pool).task(run), "vx"))
+        return found.decode() if found else None
+
+    def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
+        """Entries of the history of a run."""
+        key = f"{self.keys(pool).task(run)}#history"
+        found = self.ask_one(pool, lambda client: client.lrange(key, first, first + count - 1))
+        return list(found or ())
+
+    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
+        """The events that no step has taken."""
+        key = f"{self.keys(pool).task(run)}#inbox"
+        found = self.ask_one(pool, lambda client: client.lrange(key, 0, count - 1))
+        return list(found or ())
+
+    def run_row(self, pool: str, run: str) -> RunRow | None:
+        """A run as it is stored; None if there is none."""
+        key = self.keys(pool).task(run)
+
+        def fill(pipe: Any) -> None:
+            pipe.hmget(key, FIELDS)
+            pipe.llen(f"{key}#history")
+            pipe.llen(f"{key}#inbox")
+            pipe.hgetall(f"{key}#calls")
+
+        values, history, inbox, calls = self.ask_all(pool, fill)
+        fields = _named(values)
+        if fields.get("k") != "workflow":
+            return None
+        return RunRow(
+            fields, history or 0, inbox or 0, {_text(name): _text(what) for name, what in (calls or {}).items()}
+        )
+
+    def _texts(self, script: str, pool: str, *arguments: Any) -> list[str]:
+        reply = [_text(part) for part in self._call(script, pool, *arguments)]
+        if not reply:
+            raise BadReply(script=script, reply=reply)
+        return reply
+
+
+def _named(values: Sequence[bytes | None] | None) -> dict[str, str]:
+    pairs = zip(FIELDS, values or (), strict=False)
+    return {name: _text(value) for name, value in pairs if value is not None}
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

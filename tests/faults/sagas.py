@@ -1,0 +1,42 @@
+"""Workflows that write down what happens to them, for tests that kill workers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from queueops import activity, wf, workflow
+from tests.faults.ledger import note
+
+
+@activity(name="faults.reserve", retries=0)
+def reserve(number: int, seconds: float = 0.0) -> int:
+    """An activity that takes some time."""
+    note("start")
+    time.sleep(seconds)
+    note("end")
+    return number
+
+
+@workflow(name="faults.saga")
+async def saga(number: int, seconds: float) -> int:
+    """Some activities at once, a timer, then others one after the other."""
+    total = sum(await asyncio.gather(*(wf.call(reserve, number, seconds) for _ in range(4))))
+    await wf.sleep(0.05)
+    for _ in range(2):
+        total += await wf.call(reserve, number, seconds)
+    return total
+
+
+@workflow(name="faults.slow_step", timeout=30)
+async def slow_step() -> int:
+    """A step that takes long: a worker can be killed within it."""
+    note("start")
+    time.sleep(0.3)
+    return await wf.call(reserve, 7)
+
+
+@workflow(name="faults.wide")
+async def wide(count: int) -> int:
+    """Many activities at once."""
+    return sum(await asyncio.gather(*(wf.call(reserve, 1) for _ in range(count))))
