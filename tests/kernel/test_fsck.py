@@ -205,6 +205,31 @@ def test_display_counters_that_were_lost_or_spoiled_are_put_right(full: Desk) ->
     full.check()
 
 
+def test_a_task_out_of_the_index_of_its_kind_is_put_back(full: Desk) -> None:
+    full.push("k", kind="django_task")
+    before = full.everything()
+    full.client.zrem(key(full, "kind:django_task"), "k")
+    assert checked(full) == {"k: it is not in the index of its kind"}
+    checked(full, repair=True)
+    assert full.everything() == before
+
+
+def test_counters_of_kinds_and_lanes_that_were_spoiled_are_put_right(full: Desk) -> None:
+    full.push("k", kind="django_task")
+    counts = key(full, "counts")
+    before = full.client.hgetall(counts)
+    full.client.hset(
+        counts, mapping={"k|django_task|pending": 9, "s|narrow|pending": 7, "s|narrow|failed": 3, "s||pending": -1}
+    )
+    assert checked(full, repair=True) == {
+        "~kind:django_task: pending was counted as 9 instead of 1",
+        "~lane:narrow: pending was counted as 7 instead of 2",
+        "~lane:narrow: failed was counted as 3 instead of 0",
+        "~lane:: pending in all lanes but the default one was counted as -1 instead of 2",
+    }
+    assert full.client.hgetall(counts) == before
+
+
 def test_a_name_with_very_many_tasks_in_two_states_is_not_walked(full: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fsck, "MOST_COUNTED", 1)
     counts = key(full, "counts")
