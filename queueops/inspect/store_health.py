@@ -12,6 +12,8 @@ from queueops.inspect.answers import Answer
 from queueops.redis.store_checks import faults
 
 NEAR_FULL, ALMOST_FULL = 0.85, 0.95
+SLOW_S = 1.0
+"""A store that needs so long for an answer is slow: each call of a worker waits as long."""
 
 
 class RedisHealth(Answer, frozen=True, kw_only=True):
@@ -69,6 +71,13 @@ def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
     if str(info.get("role", "master")) != "master":
         text = "The server is a replica and refuses writes. Name the primary, or sentinels."
         yield danger(text, "health", "redis-cli INFO replication")
+
+
+def slow_alarms(slowest_s: float) -> Iterator[Alarm]:
+    """An alarm if an answer to this question took long."""
+    if slowest_s >= SLOW_S:
+        text = "The store is slow: it needed more than a second to answer. Look at its CPU, its memory and the network."
+        yield warning(text, "health", "redis-cli SLOWLOG GET 10")
 
 
 def server_ms(info: Mapping[str, Any]) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
 import redis
@@ -50,6 +51,8 @@ class Reader:
         """Pools whose server did not answer a query so far, with the reason. Results omit these pools."""
         self.broken: dict[str, tuple[str, ...]] = {}
         """Keys of a wrong type (WRONGTYPE) that queries met so far, by pool. They count as empty."""
+        self.slowest_s = 0.0
+        """The longest time that the servers needed for one query so far, in seconds."""
 
     def pools(self) -> list[str]:
         """The pools that were ever used or are declared, sorted by name."""
@@ -281,7 +284,9 @@ class Reader:
         names = [pool for pool in wanted if pool not in self.silent]
         if wanted and not names:
             raise self._fan_out.unavailable(self.silent[wanted[0]])
+        begun = monotonic()
         answers, silent = self._fan_out.pools(names, call)
+        self.slowest_s = max(self.slowest_s, monotonic() - begun)
         self.silent |= silent
         return answers
 

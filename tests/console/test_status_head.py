@@ -12,6 +12,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from queueops import inspect
+from queueops.inspect import store_health
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving, tick
 from tests.console.standin import World
@@ -96,6 +97,16 @@ def test_it_costs_two_round_trips_and_is_kept_for_a_second(desk: Desk) -> None:
                 calls.append(command["command"].split()[0].upper())
     assert not {"SCAN", "KEYS"} & set(calls)
     assert len(calls) <= 5, calls
+
+
+def test_a_store_that_answers_late_is_said_after_what_is_worse(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_two(desk)
+    assert [alarm.level for alarm in inspect.status().alarms] == ["danger", "warning"]
+    monkeypatch.setattr(store_health, "SLOW_S", 0.0)
+    for found in (inspect.status(), inspect.snapshot()):
+        assert [alarm.level for alarm in found.alarms] == ["danger", "warning", "warning"]
+        assert found.alarms[1].text.startswith("The store is slow: it needed more than a second to answer.")
+        assert found.alarms[1].command == "redis-cli SLOWLOG GET 10"
 
 
 def test_a_store_that_does_not_answer_is_said_and_the_settings_are_still_there(
