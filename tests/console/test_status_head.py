@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -140,10 +141,11 @@ def test_it_lives_and_has_two_lines_at_most(width: int, desk: Desk, open_real: O
     sizes = page.eval_on_selector_all("#status .status-line", "lines => lines.map(line => line.offsetHeight)")
     assert max(sizes) <= 30
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.get_by_role("link", name="all 2 alarms").click()
-    expect(page.locator(".alarm")).to_have_count(2)
+    page.get_by_role("link", name=re.compile(r"all \d alarms")).click()  # on a slow machine also that of a late worker
+    expect(page.locator(".alarm", has_text="overdue")).to_have_count(1)
     page.get_by_role("button", name="Resume the lane").click()
-    expect(page.locator(".alarm")).to_have_count(1)
+    expect(page.locator(".alarm", has_text="Lane bulk")).to_have_count(0)
+    expect(page.locator(".alarm", has_text="overdue")).to_have_count(1)
 
 
 def test_the_status_of_the_standin_is_its_snapshots(world: World) -> None:
