@@ -1,0 +1,106 @@
+"""`python -m tests.repository.pictures`: takes the pictures of the console that README and docs show, from the demo.
+
+The demo runs in a folder of its own for some minutes first, so that lists and charts have something to show.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.support.chromium import find_chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+STARTS_WITHIN_S, ENDS_WITHIN_S = 120, 90
+SIZE = {"width": 1280, "height": 800}
+
+
+class Picture(NamedTuple):
+    """A page, from `first`: the link on it to follow before the picture is taken; empty for none."""
+
+    name: str
+    path: str
+    first: str = ""
+
+
+PICTURES = (
+    Picture("console", ""),
+    Picture("console-tasks", "tasks/?state=failed"),
+    Picture("console-task", "tasks/?state=failed", "tbody th a[href*='/tasks/']"),
+    Picture("console-name", "registry/demo.count_words/"),
+)
+
+
+def main() -> int:
+    """Take all pictures; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.repository.pictures", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0, help="for how long the demo runs first")
+    parser.add_argument("--port", type=int, default=8399)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="queueops-pictures-") as folder:
+        log = Path(folder) / "demo.log"
+        words = [sys.executable, "manage.py", "demo", "--port", str(options.port)]
+        with log.open("wb") as output:
+            demo = subprocess.Popen(
+                words, cwd=ROOT, stdout=output, stderr=output, env=os.environ | {"QUEUEOPS_DATA": f"{folder}/demo"}
+            )
+        try:
+            address, password = _login(log)
+            time.sleep(options.minutes * 60)
+            _take(address, password)
+        finally:
+            demo.send_signal(signal.SIGINT)
+            demo.wait(ENDS_WITHIN_S)
+    return 0
+
+
+def _login(log: Path) -> tuple[str, str]:
+    """The address and the password that the demo prints."""
+    end = time.monotonic() + STARTS_WITHIN_S
+    while time.monotonic() < end:
+        text = log.read_text()
+        if found := re.search(r"Console: (\S+).*Password: (\S+)", text, re.DOTALL):
+            return found[1], found[2]
+        time.sleep(0.5)
+    raise TimeoutError(f"the demo did not start: {text}")
+
+
+def _take(address: str, password: str) -> None:
+    with sync_playwright() as player:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = player.chromium.launch(executable_path=find_chromium(), args=options)
+        page = browser.new_page(viewport=SIZE, color_scheme="light")
+        page.goto(address)
+        page.fill("input[name=username]", "operator")
+        page.fill("input[name=password]", password)
+        page.click("button[type=submit]")
+        for picture in PICTURES:
+            _take_one(page, address, picture)
+        browser.close()
+
+
+def _take_one(page: Page, address: str, picture: Picture) -> None:
+    answer = page.goto(address + picture.path)
+    if answer is None or answer.status != 200:
+        raise LookupError(f"{picture.path}: {answer and answer.status}")
+    if picture.first:
+        page.locator(picture.first).first.click()
+    page.wait_for_timeout(3000)  # one live update, and the charts
+    file = DOCS / f"{picture.name}.png"
+    page.screenshot(path=file)
+    print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
