@@ -1,4 +1,4 @@
-"""Preferences: theme, time zone, live updates and keys of a browser. Stored in cookies, checked when read."""
+"""Preferences: theme, rows, time zone, live updates and keys of a browser. Stored in cookies, checked when read."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 THEMES = ("auto", "light", "dark")
+ROWS = ("normal", "compact")
 PACES = ("0", "1", "2", "5", "15", "60")  # seconds between two polls; 0 = only when asked
 YEAR = 365 * 86400
 PREFIX = "queueops_"
@@ -27,6 +28,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """A user's choices; a missing or invalid one is the default."""
 
     theme: str = "auto"
+    rows: str = "normal"  # of lists of tasks, on a wide screen
     zone: str = ""  # "" = the project's TIME_ZONE
     pace: str = "2"
     keys: str = "on"
@@ -56,6 +58,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
 
 ALLOWED: dict[str, Callable[[str], bool]] = {
     "theme": THEMES.__contains__,
+    "rows": ROWS.__contains__,
     "zone": lambda value: value in zones(),
     "pace": PACES.__contains__,
     "keys": ("on", "off").__contains__,

@@ -68,7 +68,7 @@ def snapshot() -> Snapshot:
     views = tuple(pool_view(pool, sampled, alive[pool], models[pool].pool()) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool]))
     chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
-    alarms = _alarms(views, samples, beats, lanes, infos, broken, reader.slowest_s)
+    alarms = _alarms(views, samples, beats, lanes, infos, broken, tuple(slow_alarms(reader)))
     return Snapshot(
         version=_version(views, lanes, chunks, known, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
@@ -99,7 +99,7 @@ def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance])
     ]
     lanes = [row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool])]
     infos = {f"of pool {pool}" if len(known) > 1 else "": info for pool, info in known.values()}
-    return _alarms(views, samples, beats, lanes, infos, _broken(samples, reader), reader.slowest_s)
+    return _alarms(views, samples, beats, lanes, infos, _broken(samples, reader), tuple(slow_alarms(reader)))
 
 
 def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, bool]:
@@ -155,11 +155,11 @@ def _alarms(
     lanes: Sequence[LaneRow],
     infos: Mapping[str, Mapping[str, Any]],
     broken: Sequence[Broken],
-    slowest_s: float,
+    slow: Sequence[Alarm],
 ) -> tuple[Alarm, ...]:
     found = [alarm for server, info in infos.items() for alarm in store_alarms(info, server)]
     found += broken_alarms(broken)
-    found += slow_alarms(slowest_s)
+    found += slow
     for view in views:
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from time import monotonic
 from typing import Any
 
 from msgspec import structs
 
 from queueops.inspect.alarms import Alarm, danger, warning
 from queueops.inspect.answers import Answer
+from queueops.redis.reader import Reader
 from queueops.redis.store_checks import faults
 
 NEAR_FULL, ALMOST_FULL = 0.85, 0.95
-SLOW_S = 1.0
-"""A store that needs so long for an answer is slow: each call of a worker waits as long."""
+SLOW_S, CONFIRMED_S = 0.5, 0.25
+"""A store that needs so long for an answer is slow, and that long for the next one: each call of a worker waits, too.
+
+A reading that takes over a second counts as no answer.
+"""
 
 
 class RedisHealth(Answer, frozen=True, kw_only=True):
@@ -73,10 +78,14 @@ def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
         yield danger(text, "health", "redis-cli INFO replication")
 
 
-def slow_alarms(slowest_s: float) -> Iterator[Alarm]:
-    """An alarm if an answer to this question took long."""
-    if slowest_s >= SLOW_S:
-        text = "The store is slow: it needed more than a second to answer. Look at its CPU, its memory and the network."
+def slow_alarms(reader: Reader) -> Iterator[Alarm]:
+    """An alarm if an answer to this question took long, and the next one as well."""
+    if reader.slowest_s < SLOW_S:
+        return
+    begun = monotonic()
+    reader.now_ms()
+    if monotonic() - begun >= CONFIRMED_S:
+        text = "The store is slow: it needed over half a second to answer. Look at its CPU, its memory and the network."
         yield warning(text, "health", "redis-cli SLOWLOG GET 10")
 
 

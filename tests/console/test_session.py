@@ -138,19 +138,20 @@ def test_a_project_may_name_the_console_s_own_login(ada: User, client: Client, s
     assert client.post("/ops/logout/").headers["Location"] == "/bye/"
 
 
+CHOICES = {"theme": "dark", "rows": "compact", "zone": "Asia/Tokyo", "pace": "5", "keys": "off"}
+
+
 def test_the_choices_are_kept_in_cookies_that_no_script_reads(operator: Client, world: World) -> None:
-    answer = operator.post("/ops/settings/_save", {"theme": "dark", "zone": "Asia/Tokyo", "pace": "5", "keys": "off"})
+    answer = operator.post("/ops/settings/_save", dict(CHOICES))
     assert {name: cookie.value for name, cookie in answer.cookies.items()} == {
-        "queueops_theme": "dark",
-        "queueops_zone": "Asia/Tokyo",
-        "queueops_pace": "5",
-        "queueops_keys": "off",
+        f"queueops_{name}": value for name, value in CHOICES.items()
     }
     assert all(cookie["httponly"] and cookie["samesite"] == "Lax" for cookie in answer.cookies.values())
     page = operator.get("/ops/tasks/task-1/").content.decode()
     assert 'data-bs-theme="dark"' in page
     assert 'data-pace="5"' in page
     assert 'data-keys="off"' in page
+    assert 'data-rows="compact"' in page
     assert "JST" in page
 
 

@@ -104,9 +104,11 @@ def test_a_store_that_answers_late_is_said_after_what_is_worse(desk: Desk, monke
     break_two(desk)
     assert [alarm.level for alarm in inspect.status().alarms] == ["danger", "warning"]
     monkeypatch.setattr(store_health, "SLOW_S", 0.0)
+    assert [alarm.level for alarm in inspect.status().alarms] == ["danger", "warning"]
+    monkeypatch.setattr(store_health, "CONFIRMED_S", 0.0)
     for found in (inspect.status(), inspect.snapshot()):
         assert [alarm.level for alarm in found.alarms] == ["danger", "warning", "warning"]
-        assert found.alarms[1].text.startswith("The store is slow: it needed more than a second to answer.")
+        assert found.alarms[1].text.startswith("The store is slow: it needed over half a second to answer.")
         assert found.alarms[1].command == "redis-cli SLOWLOG GET 10"
 
 

@@ -134,3 +134,15 @@ def test_the_figures_of_an_error_are_live(open_page: Open, world: World, monkeyp
     tick(page)
     expect(figures.first).to_have_text("4\u202f321")
     expect(page.locator("#live")).to_be_visible()
+
+
+def test_compact_rows_have_one_line_and_are_remembered(open_page: Open, world: World) -> None:
+    many(world, 6)
+    page = open_page("settings/")
+    page.get_by_label("compact: one line each").check()
+    page.get_by_role("button", name="Keep").click()
+    page.goto("/ops/tasks/?state=failed")
+    assert {height for _, height in heights(page)} == {32}
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert min(height for _, height in heights(page)) > 40
