@@ -20,3 +20,14 @@ class HeaderRefused(QueueOpsError, ValueError):
     """The request headers are refused: {reason}."""
 
     reason: str
+
+
+class DownloadFailed(QueueOpsError):
+    """{code}The download failed ({kind}). {reason}
+
+    The code is that of the answer, if there was one.
+    """
+
+    code: str
+    kind: str
+    reason: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,14 +69,23 @@ class Exchange(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
+class Quiet(ThreadingHTTPServer):
+    """A server that prints nothing when a client has gone."""
+
+    daemon_threads = False
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 @contextmanager
 def serving(
     routes: dict[str, Route], host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
 ) -> Iterator[LocalServer]:
     """Serve until the end of the block; then no thread is left."""
     handler = type("Handler", (Exchange,), {})
-    server = ThreadingHTTPServer((host, port), handler)
-    server.daemon_threads = False
+    server = Quiet((host, port), handler)
     if tls:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
     local = LocalServer(host, server.server_address[1], routes, scheme="https" if tls else "http")

@@ -18,7 +18,8 @@ from PIL import Image
 
 from queueops.errors import BadOption
 from queueops.kinds.jobs import file_store
-from queueops.kinds.jobs.download import Download, Downloaded, download
+from queueops.kinds.jobs.download import Downloaded, download
+from queueops.kinds.jobs.download_options import Download
 from queueops.kinds.jobs.file_store import delete_file, file_name, partial_file, publish
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.servers import Exchange, LocalServer, Route, serving

@@ -7,7 +7,7 @@ in the storage. Each failure says if another attempt is of use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.core.exceptions import SuspiciousOperation
@@ -15,6 +15,7 @@ from django.core.files.storage import Storage
 
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.kinds.jobs.body_decoding import BadEncoding, decoded
+from queueops.kinds.jobs.download_options import Download
 from queueops.kinds.jobs.file_store import Origin, PartialFile, file_name, partial_file, publish
 from queueops.kinds.jobs.http_client import REDIRECTS, Deadline, answer_to, httpx
 from queueops.kinds.jobs.http_failures import Failure, FailureKind, failure_of_error, failure_of_status
@@ -24,20 +25,6 @@ from queueops.kinds.jobs.net_guard import check_headers, check_url
 from queueops.kinds.jobs.settings import JobSettings, of_jobs
 
 PARTIAL, NOT_SATISFIABLE = 206, 416
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Download:
-    """What a job asks for."""
-
-    id: str
-    url: str
-    subpath: str = ""
-    mime_type: str = ""  # patterns, as in `mime`
-    extract_image_size: bool = False
-    timeout: float | None = None  # seconds in all; None = the setting
-    headers: Mapping[str, str] = field(default_factory=dict)
-    proxy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

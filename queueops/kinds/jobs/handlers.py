@@ -11,6 +11,8 @@ import msgspec
 from queueops.errors import BadOption, NotDecodable
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callbacks import CallbackHandler
+from queueops.kinds.jobs.download_job import run_download
+from queueops.kinds.jobs.download_options import DOWNLOAD
 from queueops.kinds.jobs.submission import JOB
 from queueops.model.ids import check_lane
 from queueops.model.ports import Handler
@@ -73,10 +75,11 @@ def job_handler(name: str) -> Callable[[Callable[[Job], Any]], Callable[[Job], A
 
 
 def _known(name: str) -> Handler | None:
-    """The handler of a name, once this module is imported."""
-    return registry.handlers().get((JOB, name))
+    """The handler of a name, once this module is imported. One of the project wins over that of QueueOps."""
+    return registry.handlers().get((JOB, name)) or (DOWNLOADS if name == DOWNLOAD else None)
 
 
+DOWNLOADS = JobHandler(run_download, DOWNLOAD)
 CALLBACKS = CallbackHandler()
 
 registry.register_resolver(JOB, _known)

@@ -30,6 +30,7 @@ class JobSettings:
     read_timeout: float = 30.0  # seconds without a byte
     download_timeout: float = 600.0  # seconds in all; a job's own `download_timeout` wins
     max_size: int = GIB  # bytes of a file, after it is unpacked
+    download_url: str = ""  # before the name of a stored file; empty = what the storage says
     partial_directory: str = ""  # of files on their way; empty = a directory of this user among the temporary ones
     request_headers: Mapping[str, str] = field(default_factory=dict)  # of each download; a job's own win
     callback_timeout: float = 30.0  # seconds in all
@@ -65,6 +66,12 @@ def _ports(value: Any) -> tuple[int, ...]:
     return tuple(sorted(map(read.whole(1, 65_535), value)))
 
 
+def _base_url(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s?#@/]+(?:/[^\s?#]*)?", value):
+        raise read.Unfit('a URL such as "https://files.example.com/jobs"')
+    return value
+
+
 def _headers(value: Any) -> dict[str, str]:
     found = read.each(read.given, read.text)(value)
     for name, item in found.items():
@@ -92,6 +99,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "READ_TIMEOUT": read.seconds(0.001, read.DAY),
     "DOWNLOAD_TIMEOUT": read.seconds(0.001, read.DAY),
     "MAX_SIZE": read.whole(1),
+    "DOWNLOAD_URL": _base_url,
     "PARTIAL_DIRECTORY": read.text,
     "REQUEST_HEADERS": _headers,
     "CALLBACK_TIMEOUT": read.seconds(0.001, read.DAY),

@@ -12,12 +12,14 @@ from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.errors import BadOption, UnknownOption, advice
 from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.callback_plans import encode_callbacks, read_targets
+from queueops.kinds.jobs.download_options import DOWNLOAD, read_download
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.store import LaneOfJobs, NewJob
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_lane, new_id
 from queueops.model.retry import Retry
+from queueops.tasks import registry
 from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.options import Options
 
@@ -52,7 +54,10 @@ OF_TASKS = ("pool", "priority", "retries", "retry", "timeout", "tags", "keep", "
 
 
 def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
-    """The record of a job, and the lanes that it needs. Raises BadOption, BadId, UnknownOption and PayloadTooLarge."""
+    """The record of a job, and the lanes that it needs. Raises BadOption, BadId, UnknownOption and PayloadTooLarge.
+
+    A download also raises AddressRefused and HeaderRefused.
+    """
     for name in given:
         if name not in JobOptions.__annotations__:
             raise UnknownOption(what="A job", name=name, advice=advice(name, JobOptions.__annotations__))
@@ -64,13 +69,15 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     )
     options = Options(retries=defaults.RETRIES, retry=defaults.RETRY)
     options = options.but(**{name: given[name] for name in OF_TASKS if name in given})
-    handler = check_lane(given.get("handler"), "name of a handler")
+    handler = check_lane(given.get("handler", DOWNLOAD), "name of a handler")
     content = {
         "aggregation": aggregation,
         "url": _text(given, "url", ""),
         "extra": _text(given, "extra", ""),
         "options": _options(given.get("options")),
     }
+    if handler == DOWNLOAD and (JOB, DOWNLOAD) not in registry.handlers():
+        read_download(options.id or "", _text(given, "url", ""), _options(given.get("options")))
     push = Push(
         id=options.id or new_id(),
         kind=JOB,

@@ -1,0 +1,49 @@
+"""The handler `download`: runs a job that fetches its URL into the storage, and tells what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from django.core.files.storage import default_storage
+
+from queueops.errors.job_network import DownloadFailed
+from queueops.kinds.jobs.download_options import read_download
+from queueops.kinds.jobs.settings import of_jobs
+from queueops.tasks.decisions import Permanent, RetryLater
+
+if TYPE_CHECKING:
+    from queueops.kinds.jobs.handlers import Job
+
+
+def run_download(job: Job) -> dict[str, Any]:
+    """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
+    from queueops.kinds.jobs.download import download  # its packages are an extra, and slow to import
+
+    found = download(read_download(job.id, job.url, job.options))
+    if failure := found.failure:
+        code = f"HTTP {failure.status}: " if failure.status else ""
+        error = DownloadFailed(code=code, kind=str(failure.kind), reason=failure.reason)
+        if not failure.retriable:
+            raise Permanent(error)
+        if failure.retry_after is not None:
+            raise RetryLater(failure.retry_after, error)
+        raise error
+    return {
+        "path": found.path,
+        "size": found.size,
+        "mime_type": found.mime_type,
+        "image_size": found.image_size,
+        "response_code": found.status,
+        "download_url": download_url(found.path),
+    }
+
+
+def download_url(path: str) -> str:
+    """Where a stored file is found: below the setting DOWNLOAD_URL, else where its storage says; empty if unknown."""
+    if base := of_jobs().download_url:
+        return f"{base.rstrip('/')}/{quote(path)}"
+    try:
+        return str(default_storage.url(path))
+    except (NotImplementedError, ValueError):  # the storage has no address
+        return ""
