@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error
 
-PACKAGES = ("httpcore", "httpx", "puremagic")
+PACKAGES = ("httpcore", "httpx", "ninja", "puremagic")
 """What the extra installs, by the names that are imported."""
 
 

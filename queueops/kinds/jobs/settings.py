@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
@@ -17,6 +18,22 @@ Network = IPv4Network | IPv6Network
 
 GIB, MIB = 1024**3, 1024**2
 PORTS = (80, 443, 3128, 8080, 8443)
+
+
+class Scope(StrEnum):
+    """What a token of the API permits."""
+
+    SUBMIT = "submit"
+    READ = "read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiToken:
+    """A client of the API."""
+
+    name: str
+    sha256: str  # digest of its token, in hexadecimal
+    scopes: tuple[Scope, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +53,8 @@ class JobSettings:
     callback_timeout: float = 30.0  # seconds in all
     callback_answer: int = 4096  # bytes that are read of the answer to a callback
     callback_secrets: tuple[str, ...] = ()  # the first is the newest; each signs, so that keys can be changed
+    api_tokens: tuple[ApiToken, ...] = ()
+    api_body_limit: int = 2 * MIB  # bytes
 
 
 def of_jobs() -> JobSettings:
@@ -89,6 +108,22 @@ def _secrets(value: Any) -> tuple[str, ...]:
     return found
 
 
+def _tokens(value: Any) -> tuple[ApiToken, ...]:
+    """Tokens by the names of their clients. The error of a wrong digest does not show it: it may be a token."""
+    found = read.each(read.table({"sha256": read.given, "scopes": _scopes}))(value)
+    for name, each in found.items():
+        if len(each) != 2:
+            raise read.Unfit('a dict with "sha256" and "scopes"', (name,), sorted(each))
+        if not isinstance(each["sha256"], str) or not DIGEST.fullmatch(each["sha256"]):
+            raise read.Unfit("the SHA-256 of a token: 64 hexadecimal digits", (name, "sha256"), MASK)
+    return tuple(ApiToken(name=name, **each) for name, each in found.items())
+
+
+def _scopes(value: Any) -> tuple[Scope, ...]:
+    return tuple(map(read.choice(Scope), read.texts(value)))
+
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
 SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """A symmetric secret of Standard Webhooks."""
 READERS: dict[str, read.Reader[Any]] = {
@@ -105,4 +140,6 @@ READERS: dict[str, read.Reader[Any]] = {
     "CALLBACK_TIMEOUT": read.seconds(0.001, read.DAY),
     "CALLBACK_ANSWER": read.whole(0, MIB),
     "CALLBACK_SECRETS": _secrets,
+    "API_TOKENS": _tokens,
+    "API_BODY_LIMIT": read.whole(1, 100 * MIB),
 }

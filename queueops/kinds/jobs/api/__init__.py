@@ -1,0 +1,1 @@
+"""HTTP API of jobs: other systems hand in jobs and read what came of them. Its URLs are in `urls`."""

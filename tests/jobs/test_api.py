@@ -1,0 +1,190 @@
+"""The HTTP API: who may hand in jobs, what is refused and why, and what a client reads."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from queueops import conf, inspect
+from queueops.kinds.jobs.settings import ApiToken, Scope, of_jobs
+from queueops.testing import run_worker
+from tests.jobs.conftest import LOCAL
+from tests.jobs.servers import serving
+
+GOOD = {
+    "aggr_id": "shop",
+    "aggr_limit": 3,
+    "url": "http://93.184.215.14/a.jpg",
+    "callback_url": "https://a.example/done",
+}
+
+
+def digest(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+@pytest.fixture
+def api(namespace: str, settings: Any) -> Client:
+    """A client of the API with a token that may do everything."""
+    tokens = {
+        "shop": {"sha256": digest("all"), "scopes": ["submit", "read"]},
+        "other": {"sha256": digest("second"), "scopes": ["submit"]},
+        "viewer": {"sha256": digest("view"), "scopes": ["read"]},
+    }
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"API_TOKENS": tokens, "API_BODY_LIMIT": 5000}}
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = "tests.jobs.api_urls", []
+    return Client(headers={"authorization": "Bearer all"})
+
+
+def post(api: Client, body: Any, path: str = "jobs", **headers: str) -> tuple[int, Any]:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = api.post(f"/api/v1/{path}", data, content_type="application/json", headers=sent)
+    assert response.status_code < 300 or response["Content-Type"] == "application/problem+json"
+    return response.status_code, response.json()
+
+
+def nothing_is_stored() -> bool:
+    return inspect.aggregations().rows == ()
+
+
+def test_a_job_is_handed_in_and_read(api: Client) -> None:
+    status, made = post(api, GOOD)
+    assert status == 201
+    shown = api.get(f"/api/v1/jobs/{made['id']}").json()
+    assert (shown["aggr_id"], shown["url"], shown["state"]) == ("shop", GOOD["url"], "pending")
+    assert (shown["error"], shown["result"], shown["attempt"], shown["retries"]) == ("", None, 0, 2)
+    found = inspect.aggregation("shop")
+    assert found is not None
+    assert found.limit == 3
+
+
+def test_a_job_that_has_ended_shows_its_error_and_its_result(api: Client, settings: Any, tmp_path: Any) -> None:
+    own = settings.QUEUEOPS["JOBS"] | LOCAL | {"PARTIAL_DIRECTORY": str(tmp_path / "partial")}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": own}
+    settings.MEDIA_ROOT = str(tmp_path)
+    with serving({"/a": lambda exchange: exchange.answer(200, b"abc")}) as files:
+        made = [post(api, {"aggr_id": "a", "url": files.url(path)})[1]["id"] for path in ("/a", "/none?token=abc")]
+        run_worker()
+    good, bad = (api.get(f"/api/v1/jobs/{id}").json() for id in made)
+    assert (good["state"], good["result"]["size"], good["result"]["mime_type"]) == ("succeeded", 3, "text/plain")
+    assert bad["state"] == "failed"
+    assert bad["error"] == "HTTP 404: The download failed (status). The answer has the status 404."
+    assert bad["url"].endswith("/none?token=***")
+
+
+def test_an_idempotency_key_makes_one_job_for_each_client(api: Client) -> None:
+    first = post(api, GOOD, Idempotency_Key="order 7")
+    again = post(api, GOOD, Idempotency_Key="order 7")
+    assert (first[0], again[0]) == (201, 200)
+    assert first[1] == again[1]
+    assert post(api, GOOD, Idempotency_Key="order 8")[1] != first[1]
+    assert post(api, GOOD, Idempotency_Key="order 7", Authorization="Bearer second")[0] == 201
+    assert post(api, GOOD, Idempotency_Key="x" * 201)[0] == 422
+
+
+WRONG = [
+    ("aggr_id", None), ("aggr_id", ""), ("aggr_id", "x" * 201), ("aggr_id", 7), ("aggr_limit", 0), ("aggr_limit", "3"),
+    ("aggr_limit", True), ("aggr_limit", 10**12), ("aggr_proxy", "socks5://a.example"), ("aggr_proxy", None),
+    ("url", "foo"), ("url", 7), ("url", "http://127.0.0.1/"), ("callback_url", "http://10.0.0.1/"),
+    ("callback_error_url", "ftp://a.example/"), ("extra", {}), ("subpath", "../a"), ("mime_type", "image/["),
+    ("extract_image_size", 1), ("download_timeout", 0), ("download_timeout", "4"), ("request_headers", []),
+    ("request_headers", {"X": "a\r\nb"}), ("max_retries", -1), ("max_retries", 1.5), ("expiresAt", "2030-01-01"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value"), WRONG)
+def test_a_wrong_field_is_named_and_nothing_is_stored(api: Client, field: str, value: Any) -> None:
+    for path, body, place in (
+        ("jobs", GOOD | {field: value}, ""),
+        ("jobs/bulk", {"jobs": [GOOD, GOOD | {field: value}]}, "jobs.1."),
+    ):
+        status, problem = post(api, body, path)
+        assert status == 422
+        assert all(each["reason"] for each in problem["errors"])
+        named = {each["field"] for each in problem["errors"]}
+        assert any(f"{each}.".startswith(f"{place}{field}.") for each in named), named
+    assert nothing_is_stored()
+
+
+@pytest.mark.parametrize("field", ["aggr_id", "url"])
+def test_a_field_that_is_missing_is_named(api: Client, field: str) -> None:
+    status, problem = post(api, {name: value for name, value in GOOD.items() if name != field})
+    assert (status, [each["field"] for each in problem["errors"]]) == (422, [field])
+    assert nothing_is_stored()
+
+
+def test_many_jobs_are_handed_in_together(api: Client) -> None:
+    status, made = post(api, {"jobs": [GOOD, GOOD | {"aggr_id": "b"}]}, "jobs/bulk")
+    assert status == 201
+    assert [api.get(f"/api/v1/jobs/{id}").json()["aggr_id"] for id in made["ids"]] == ["shop", "b"]
+    assert post(api, {"jobs": []}, "jobs/bulk")[0] == 422
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null"])
+def test_a_body_that_is_no_object_is_refused(api: Client, body: bytes) -> None:
+    assert post(api, body)[0] in (400, 422)
+    assert nothing_is_stored()
+
+
+def test_a_body_that_is_too_long_is_not_read(api: Client) -> None:
+    status, problem = post(api, GOOD | {"extra": "x" * 5000})
+    assert (status, problem["detail"]) == (413, "The body is larger than 5,000 bytes.")
+    assert nothing_is_stored()
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer wrong", "Basic all", "all"])
+def test_without_a_known_token_nothing_is_told(api: Client, header: str) -> None:
+    assert post(api, GOOD, Authorization=header)[0] == 401
+    response = api.get("/api/v1/jobs/x", headers={"authorization": header})
+    assert (response.status_code, response["WWW-Authenticate"]) == (401, "Bearer")
+    assert nothing_is_stored()
+
+
+def test_a_token_does_what_its_scopes_permit(api: Client) -> None:
+    status, problem = post(api, GOOD, Authorization="Bearer view")
+    assert (status, problem["detail"]) == (403, "The token viewer does not have the scope submit.")
+    assert api.get("/api/v1/jobs/x", headers={"authorization": "Bearer view"}).status_code == 404
+    assert api.get("/api/v1/jobs/x", headers={"authorization": "Bearer second"}).status_code == 403
+    assert nothing_is_stored()
+
+
+def test_read_only_refuses_jobs_and_permits_reading(api: Client, settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"READ_ONLY": True}
+    assert post(api, GOOD)[0] == 403
+    assert api.get("/api/v1/jobs/x").status_code == 404
+
+
+def test_what_is_no_job_is_not_shown(api: Client) -> None:
+    from tests.support.tasks_for_tests import add
+
+    assert api.get(f"/api/v1/jobs/{add.push(1).id}").status_code == 404
+    assert api.get("/api/v1/jobs/%2e%2e").status_code == 404
+
+
+def test_the_api_describes_itself(api: Client) -> None:
+    described = api.get("/api/v1/openapi.json").json()
+    assert set(described["paths"]) == {"/api/v1/jobs", "/api/v1/jobs/bulk", "/api/v1/jobs/{id}"}
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        {"a": {"sha256": "secret-x", "scopes": []}},
+        {"a": {"sha256": digest("x")}},
+        {"a": {"scopes": ["all"]}},
+        ["secret-x"],
+    ],
+)
+def test_a_token_that_is_set_wrong_is_an_error_without_a_secret(tokens: Any) -> None:
+    _, errors = conf.read_settings({"JOBS": {"API_TOKENS": tokens}})
+    assert len(errors) == 1
+    assert isinstance(tokens, list) or "secret-x" not in str(errors[0])
+
+
+def test_tokens_are_read_with_their_scopes(api: Client) -> None:
+    assert ApiToken(name="viewer", sha256=digest("view"), scopes=(Scope.READ,)) in of_jobs().api_tokens
