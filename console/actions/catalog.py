@@ -275,6 +275,10 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "redo_chunks": _("Edit and retry chunks"),
     "set_chunks": _("Set fields of chunks and retry"),
     "restart": _("Restart from a stage"),  # audit labels of denied actions, for all stages and actions
+    "signal_runs": _("Send a signal to runs"),
+    "cancel_runs": _("Ask runs to cancel"),
+    "suspend_runs": _("Suspend runs"),
+    "resume_runs": _("Resume runs"),
     "undo": _("Undo"),
     "go_on": _("Continue an action"),
     "restart_map": _("Restart from map"),

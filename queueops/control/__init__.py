@@ -49,6 +49,10 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.control import set_fields as set_fields
     from queueops.kinds.mapreduce.control import skip_chunks as skip_chunks
     from queueops.kinds.mapreduce.control import speculate as speculate
+    from queueops.kinds.workflows.control import cancel_runs as cancel_runs
+    from queueops.kinds.workflows.control import resume_runs as resume_runs
+    from queueops.kinds.workflows.control import signal_runs as signal_runs
+    from queueops.kinds.workflows.control import suspend_runs as suspend_runs
     from queueops.outbox.control import drop_commands as drop_commands
     from queueops.outbox.control import drop_dead_commands as drop_dead_commands
     from queueops.outbox.control import requeue_commands as requeue_commands
@@ -68,6 +72,7 @@ __all__ = [
     "Row",
     "TooMany",
     "cancel",
+    "cancel_runs",
     "check_schedule",
     "create_schedule",
     "delete",
@@ -103,6 +108,7 @@ __all__ = [
     "restore",
     "resume_aggregation",
     "resume_lane",
+    "resume_runs",
     "resume_schedule",
     "retry",
     "retry_chunks",
@@ -112,9 +118,11 @@ __all__ = [
     "set_fields",
     "set_lane",
     "set_priority",
+    "signal_runs",
     "skip_chunks",
     "speculate",
     "stop_worker",
+    "suspend_runs",
     "update_schedule",
 ]
 

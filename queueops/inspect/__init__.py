@@ -69,6 +69,10 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.inspect.rows import chunk_verbs as chunk_verbs
     from queueops.kinds.mapreduce.inspect.rows import stages as stages
     from queueops.kinds.mapreduce.inspect.strip import Strip as Strip
+    from queueops.kinds.workflows.inspect import RunCall as RunCall
+    from queueops.kinds.workflows.inspect import RunLine as RunLine
+    from queueops.kinds.workflows.inspect import RunView as RunView
+    from queueops.kinds.workflows.inspect import workflow_run as workflow_run
     from queueops.outbox.inspect import CommandPage as CommandPage
     from queueops.outbox.inspect import CommandRow as CommandRow
     from queueops.outbox.inspect import commands as commands
@@ -129,6 +133,9 @@ __all__ = [
     "Point",
     "PoolView",
     "RedisHealth",
+    "RunCall",
+    "RunLine",
+    "RunView",
     "RunningTask",
     "ScheduleDetail",
     "ScheduleEvent",
@@ -198,6 +205,7 @@ __all__ = [
     "unkept_schedules",
     "why",
     "workers",
+    "workflow_run",
 ]
 
 

@@ -18,13 +18,14 @@ NEEDED = {
         lanes lanes-rows missing overview overview-live registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
         settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
-        task-chunks-live task-chunks-rows task-live task-log task-mapreduce task-timeline task-why tasks
+        task-chunks-live task-chunks-rows task-live task-log task-mapreduce task-run task-timeline task-why tasks
         tasks-rows tasks-search workers workers-rows
     """,
     "see_arguments": """
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
     "operate": """
+        task-cancel_runs task-resume_runs task-signal_runs task-suspend_runs
         audit-go-on commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
         task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move
@@ -51,6 +52,7 @@ TAKING_ARGUMENTS = {
     "task-chunk-edit-save",
     "task-chunks-edit-save",
     "task-edit-save",
+    "task-signal_runs",
 }
 """URLs that need the permission to see arguments too."""
 

@@ -44,6 +44,7 @@ from tests.console.standin_commands import CommandWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
 from tests.console.standin_status import StatusWorld
+from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
     "snapshot",
@@ -339,6 +340,7 @@ class World:
         ChunkWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
+        WorkflowWorld(self).install(monkeypatch)
         StatusWorld(self).install(monkeypatch)
         RegistryWorld(self).install(monkeypatch)
 

@@ -17,7 +17,7 @@ from django.urls import resolve
 
 from console.audit.log import kept
 from console.models import AuditEntry
-from queueops import MapReduce, Retry, Schedule, control, current, inspect, task
+from queueops import MapReduce, Retry, Schedule, control, current, inspect, task, wf, workflow
 from queueops.inspect.redaction import concealing
 from queueops.logs import JsonFormatter, TextFormatter
 from queueops.model.states import ChunkState
@@ -80,7 +80,15 @@ def known(namespace: str) -> Iterator[dict[str, Any]]:
         def reduce(self, results: Any) -> int:
             return len(list(results))
 
-    yield {"fails": fail, "backs-off": back_off, "succeeds": succeed, "waits": succeed, "quits": quit, "counts": Count}
+    @workflow(name="secrets.flow")
+    async def flow(given: dict[str, Any]) -> None:
+        wf.set_status(given)
+        wf.side_effect(lambda: SAID)
+        await wf.signal("go")
+        await wf.call(fail, given)
+
+    told = {"fails": fail, "backs-off": back_off, "succeeds": succeed, "waits": succeed, "quits": quit, "counts": Count}
+    yield told | {"flow": flow}
     for kind, name in set(registry.handlers()) - set(before):
         registry.unregister(kind, name)
 
@@ -97,6 +105,10 @@ def worked(known: dict[str, Any]) -> list[str]:
 
     for id in TASKS:
         known[id].using(id=id, **({"delay": 3600} if id == "waits" else {})).push(SENT)
+    run, _ = known["flow"].as_child((SENT,), {})
+    run.id = "flow"
+    get_broker().push((run,))
+    control.signal_runs(["flow"], "go", SENT, "default")
     heard = Heard()
     logging.getLogger().addHandler(heard)
     try:
@@ -147,6 +159,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     ]
     rest += [f"audit/{pk}/" for pk in AuditEntry.objects.values_list("pk", flat=True)]
     own = [f"tasks/{id}/{tab}" for id in TASKS for tab in (*TABS, "_live?tab=summary", "_live?tab=log")]
+    own += [f"tasks/flow/{tab}" for tab in (*TABS[:-1], "run/", "_live?tab=run")]
     chunks = [f"mapreduce/counts/{part}" for part in ("", "_live", "_rows", "0/", "1/", "1/_live")]
     chunks += ["tasks/counts/chunks/", *(f"mapreduce/?state={state}" for state in ChunkState), "mapreduce/"]
     shown = {resolve(f"/ops/{path}".partition("?")[0]).url_name for path in (*lists, *rest, *own, *chunks)}
@@ -169,6 +182,7 @@ def test_no_page_shows_a_secret_and_those_who_may_see_what_was_said_around_it(
         "tasks/fails/log/",
         "tasks/quits/",
         "tasks/succeeds/",
+        "tasks/flow/run/",
         "mapreduce/counts/1/",
         "errors/",
     ):

@@ -53,6 +53,7 @@ FORMS: dict[str, dict[str, object]] = {
     "task-chunks-postpone": {"delay": "3600"},
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},
+    "task-signal_runs": {"name": "approve", "value": "true"},
     "commands-drop": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "commands-drop-dead": {"confirmed": "3", "typed": "3", "reason": "not needed"},
     "task-chunk-edit-save": {"data": '{"path": "a"}'},

@@ -179,8 +179,9 @@ def test_waiting_places_are_told_by_file_and_line() -> None:
         await inner()
 
     step = execution(waits).advance(1000, ())
-    assert len(step.where) == 1
-    assert step.where[0].endswith("in inner")
+    assert step.where[0] == "signal go"
+    assert step.where[1].endswith("in inner")
+    assert len(step.where) == 2
 
 
 def test_a_thousand_calls_are_replayed_in_creation_order() -> None:

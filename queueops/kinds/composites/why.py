@@ -11,7 +11,8 @@ from queueops.redis.query_replies import Detail, whole
 
 def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
     """What an idle parent task waits for, or a part that waits for its turn; None for other tasks."""
-    if state is State.IDLE or (state is State.WAITING and record.get("pi")):
+    is_own = record.get("k") in (None, "chain", "group", "iterator")
+    if (state is State.IDLE and is_own) or (state is State.WAITING and record.get("pi")):
         return _waits(detail, record, state)
     return None
 

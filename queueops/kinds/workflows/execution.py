@@ -60,10 +60,10 @@ class Execution:
         self.random = random.Random(info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
-        self._numbers = 0
+        self._numbers = self._waits = 0
         self._open: dict[int, _Open] = {}
         self._signals: dict[str, asyncio.Queue[bytes]] = {}
-        self._listening = 0
+        self._listening: dict[int, str] = {}
         self._patches: dict[str, bool] = {}
         self._recorded: dict[int, Entry] = {}
         self._recorded_patches: set[str] = set()
@@ -117,7 +117,7 @@ class Execution:
         for task in list(self.loop.tasks.values())[:SHOWN]:
             if place := _place(task.get_coro()):
                 found.append(place)
-        return found
+        return [*dict.fromkeys(f"signal {name}" for name in self._listening.values()), *found][:SHOWN]
 
     def _run(self, at: int, taken: Sequence[Entry]) -> Step:
         self.steps += 1
@@ -235,11 +235,12 @@ class Execution:
 
     async def signal(self, name: str) -> Any:
         """The payload of the next signal of this name."""
-        self._listening += 1
+        number = self._waits = self._waits + 1
+        self._listening[number] = name
         try:
             return decode_result(self.info.name, await self.signals(name).get())
         finally:
-            self._listening -= 1
+            del self._listening[number]
 
     def signals(self, name: str) -> asyncio.Queue[bytes]:
         """The signals of a name that came, and that no code has read."""

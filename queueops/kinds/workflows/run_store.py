@@ -40,7 +40,16 @@ class RunStore(Protocol):
         """Begin a run of an instance. Returns the word (OK, EXISTS) and the id of the run. Raises InstanceInUse."""
 
     def tell_run(
-        self, pool: str, what: str, text: bytes, *, run: str = "", instance: str = "", who: str = "", name: str = ""
+        self,
+        pool: str,
+        what: str,
+        text: bytes,
+        *,
+        run: str = "",
+        instance: str = "",
+        who: str = "",
+        name: str = "",
+        token: str = "",
     ) -> tuple[str, str]:
         """Send an event to a run or an instance. Returns its id and its state. Raises InstanceGone and RunEnded."""
 
@@ -58,6 +67,9 @@ class RunStore(Protocol):
 
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
+
+    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
+        """The events that no step has taken."""
 
     def run_row(self, pool: str, run: str) -> RunRow | None:
         """A run as it is stored; None if there is none."""

@@ -59,13 +59,22 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return word, run
 
     def tell_run(
-        self, pool: str, what: str, text: bytes, *, run: str = "", instance: str = "", who: str = "", name: str = ""
+        self,
+        pool: str,
+        what: str,
+        text: bytes,
+        *,
+        run: str = "",
+        instance: str = "",
+        who: str = "",
+        name: str = "",
+        token: str = "",
     ) -> tuple[str, str]:
         """Send an event to a run or to the newest run of an instance. Returns its id and its state.
 
-        Raises InstanceGone and RunEnded.
+        Calls with one ``token`` are one message. Raises InstanceGone and RunEnded.
         """
-        token = os.urandom(6).hex()
+        token = token or os.urandom(6).hex()
         word, found, state = self._texts("tell_run", pool, run, instance, what, text, token, who[:100], name)
         if word == "GONE":
             raise InstanceGone(id=run or instance)

@@ -1,0 +1,1 @@
+"""Pages of workflows: the tab of a run, and its actions."""

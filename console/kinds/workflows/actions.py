@@ -1,0 +1,75 @@
+"""Actions on runs: signal, cancel as an event, suspend and resume. The console's own "Cancel" terminates a run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.actions.catalog import Action
+from console.actions.perform import answer
+from console.actions.selection import Choice
+from console.pages.task import find
+from console.ui.forms import ActionForm
+from queueops import control
+
+
+class SignalForm(ActionForm):
+    """The name of a signal, and its value as JSON."""
+
+    name = forms.CharField(label=gettext_lazy("Signal"), max_length=100)
+    value = forms.CharField(label=gettext_lazy("Value (JSON)"), max_length=20_000, required=False)
+
+    def clean_value(self) -> Any:
+        """The value. Empty text means null."""
+        text = self.cleaned_data["value"].strip()
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            raise forms.ValidationError(_('Enter a value as JSON, such as true, 7 or "text".')) from None
+
+
+ACTIONS: dict[str, Action] = {
+    "signal": Action(
+        "signal_runs",
+        lambda ids, **how: control.signal_runs(ids, **how),
+        gettext_lazy("Send signal"),
+        "player-play",
+        SignalForm,
+    ),
+    "cancel": Action(
+        "cancel_runs",
+        lambda ids, **how: control.cancel_runs(ids, **how),
+        gettext_lazy("Ask to cancel"),
+        "x",
+        note=gettext_lazy("The code gets a cancel, and may clean up. Cancel ends the run at once."),
+    ),
+    "suspend": Action(
+        "suspend_runs",
+        lambda ids, **how: control.suspend_runs(ids, **how),
+        gettext_lazy("Suspend"),
+        "player-pause",
+        note=gettext_lazy("Makes no further step. Events wait in the inbox."),
+    ),
+    "resume": Action(
+        "resume_runs",
+        lambda ids, **how: control.resume_runs(ids, **how),
+        gettext_lazy("Resume"),
+        "player-play",
+        note=gettext_lazy("Goes on with the events of the inbox."),
+    ),
+}
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Perform an action on a run."""
+    task, action = find(request, id), ACTIONS[verb]
+    form = action.form(request.POST)
+    if not form.is_valid():
+        raise SuspiciousOperation(_("Enter a name, and a value as JSON."))
+    return answer(request, action, Choice.of(task))

@@ -1,0 +1,157 @@
+"""Questions about runs of workflows: the story of a run, what it waits for, and what waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from queueops.inspect.answers import Answer
+from queueops.inspect.redaction import conceals, redactor
+from queueops.kinds.workflows import events
+from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.records import Record
+from queueops.model.redact import cut
+from queueops.redis.broker import get_role
+from queueops.redis.query_replies import may_be_id, maybe_whole
+
+__all__ = ["RunCall", "RunLine", "RunView", "workflow_run"]
+
+PAGE = 200
+"""Entries of the history on one page."""
+MOST_CALLS = 100
+SHOWN = 500
+
+
+class RunLine(Answer, frozen=True, kw_only=True):
+    """One entry of a history or an inbox. `text` is masked; empty for users without the permission for arguments."""
+
+    number: int
+    kind: str
+    at_ms: int | None = None
+    command: int = 0
+    name: str = ""
+    task: str = ""
+    due_ms: int | None = None
+    text: str = ""
+
+
+class RunCall(Answer, frozen=True, kw_only=True):
+    """A command whose end has not come: an activity, a child or a timer."""
+
+    number: int
+    kind: str
+    task: str = ""
+    name: str = ""
+    state: str = ""
+    attempt: int = 0
+    due_ms: int | None = None
+
+
+class RunView(Answer, frozen=True, kw_only=True):
+    """A run: what it waits for, its history from an entry on, and its place among the runs of its instance."""
+
+    instance: str
+    before: str = ""
+    after: str = ""
+    parent: str = ""
+    status: str = ""
+    suspended_ms: int | None = None
+    blocked_ms: int | None = None
+    blocked_times: int = 0
+    reason: str = ""
+    late: int = 0
+    where: tuple[str, ...] = ()
+    calls: tuple[RunCall, ...] = ()
+    more_calls: int = 0
+    inbox: tuple[RunLine, ...] = ()
+    waiting_events: int = 0
+    length: int = 0
+    first: int = 0
+    lines: tuple[RunLine, ...] = ()
+
+    @property
+    def next(self) -> int:
+        """Where the next page begins; 0 if there is none."""
+        following = self.first + len(self.lines)
+        return following if following < self.length else 0
+
+
+def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView | None:
+    """A run, with a page of its history from entry `first` on. None if there is no such run."""
+    store = get_role(WorkflowCalls)
+    row = store.run_row(pool, id) if may_be_id(id) else None
+    if row is None:
+        return None
+    fields = row.fields
+    first = max(0, min(first, row.history))
+    calls = sorted(row.calls.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0)
+    return RunView(
+        instance=fields.get("vi", id),
+        before=fields.get("vp", ""),
+        after=fields.get("vx", ""),
+        parent=fields.get("vr", ""),
+        status=_shown(fields["vq"].encode()) if "vq" in fields else "",
+        suspended_ms=maybe_whole(fields.get("vs")),
+        blocked_ms=maybe_whole(fields.get("vb")),
+        blocked_times=maybe_whole(fields.get("vc")) or 0,
+        reason=redactor().message(fields.get("y", "")),
+        late=maybe_whole(fields.get("vl")) or 0,
+        where=tuple(filter(None, fields.get("vw", "").split("\n"))),
+        calls=tuple(_call(store, pool, number, what) for number, what in calls[:MOST_CALLS]),
+        more_calls=max(0, len(calls) - MOST_CALLS),
+        inbox=_lines(store.inbox(pool, id, MOST_CALLS), 0),
+        waiting_events=row.inbox,
+        length=row.history,
+        first=first,
+        lines=_lines(store.history(pool, id, first, PAGE), first),
+    )
+
+
+def _call(store: WorkflowCalls, pool: str, number: str, what: str) -> RunCall:
+    kind = {"a": "activity", "c": "child", "t": "timer"}.get(what[:1], "?")
+    at = int(number) if number.isdigit() else 0
+    if kind == "timer":
+        return RunCall(number=at, kind=kind, due_ms=maybe_whole(what[1:]))
+    record: Record | None = store.record(pool, what[1:])
+    if record is None:
+        return RunCall(number=at, kind=kind, task=what[1:], state="gone")
+    return RunCall(
+        number=at, kind=kind, task=record.id, name=record.name, state=record.state, attempt=record.attempt,
+        due_ms=record.due,
+    )  # fmt: skip
+
+
+def _lines(texts: Sequence[bytes], first: int) -> tuple[RunLine, ...]:
+    return tuple(_line(number, text) for number, text in enumerate(texts, first + 1))
+
+
+def _line(number: int, text: bytes) -> RunLine:
+    try:
+        entry = events.decode(text)
+    except msgspec.MsgspecError:  # written by other software
+        return RunLine(number=number, kind="?", text="an entry that cannot be read")
+    due = entry.at if entry.e == "timer" else None
+    return RunLine(
+        number=number,
+        kind=entry.e,
+        at_ms=None if due else entry.at or None,
+        command=entry.c,
+        name=entry.n,
+        task=entry.i,
+        due_ms=due,
+        text=_text(entry),
+    )
+
+
+def _text(entry: Entry) -> str:
+    if entry.r is not events.NOTHING:
+        return _shown(bytes(entry.r))
+    if entry.er is not events.NOTHING:
+        return _shown(bytes(entry.er))
+    return redactor().message(entry.y) if entry.y else entry.s
+
+
+def _shown(data: bytes) -> str:
+    return "" if conceals() else cut(redactor().document(data), SHOWN)
