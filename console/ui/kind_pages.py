@@ -62,15 +62,20 @@ class Panel:
     context: Mapping[str, Any]
 
 
+NavigationItem = tuple[str, str, str, str | Promise]
+"""A link of the navigation: name of its URL, key, icon, label."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPages:
-    """All that a kind shows: tabs of its records, URLs, a part of the overview, and template tags."""
+    """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags."""
 
     records: tuple[str, ...] = ()
     tabs: tuple[Tab, ...] = ()
     routes: tuple[Route, ...] = ()
     panel: Callable[[Snapshot], Panel | None] | None = None
     tags: Library | None = None
+    navigation: tuple[NavigationItem, ...] = ()
 
 
 def kind_pages() -> tuple[KindPages, ...]:

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb, granted
+from console.ui.kind_pages import kind_pages
 from console.ui.links import with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import LOOKS
@@ -77,7 +78,9 @@ class Frame:
     def navigation(self) -> list[dict[str, Any]]:
         """The links of the navigation; `here` is the current page."""
         here = getattr(request_match(self.request), "url_name", "") or ""
-        pages = ((f"console:{name}", *rest) for name, *rest in NAVIGATION)
+        of_kinds = [item for kind in kind_pages() for item in kind.navigation]
+        place = next(index for index, item in enumerate(NAVIGATION) if item[0] == "commands")
+        pages = ((f"console:{name}", *rest) for name, *rest in (*NAVIGATION[:place], *of_kinds, *NAVIGATION[place:]))
         return [
             {"url": reverse(name), "key": key, "icon": icon, "label": label, "here": _inside(here, name.split(":")[-1])}
             for name, key, icon, label in (*pages, *getattr(settings, "CONSOLE_PAGES", ()))

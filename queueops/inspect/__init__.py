@@ -45,11 +45,15 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import CallbackRow as CallbackRow
     from queueops.kinds.jobs.inspect import JobLane as JobLane
     from queueops.kinds.jobs.inspect import JobLanePage as JobLanePage
+    from queueops.kinds.jobs.inspect import JobStory as JobStory
     from queueops.kinds.jobs.inspect import aggregation as aggregation
     from queueops.kinds.jobs.inspect import aggregations as aggregations
     from queueops.kinds.jobs.inspect import callback_body as callback_body
+    from queueops.kinds.jobs.inspect import callback_query as callback_query
     from queueops.kinds.jobs.inspect import callbacks as callbacks
     from queueops.kinds.jobs.inspect import destinations as destinations
+    from queueops.kinds.jobs.inspect import job_lane as job_lane
+    from queueops.kinds.jobs.inspect import job_story as job_story
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
     from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList
@@ -121,6 +125,7 @@ __all__ = [
     "FsckPage",
     "JobLane",
     "JobLanePage",
+    "JobStory",
     "KnownTask",
     "LaneRow",
     "ListedChunk",
@@ -162,6 +167,7 @@ __all__ = [
     "bound_of",
     "browse",
     "callback_body",
+    "callback_query",
     "callbacks",
     "chunk",
     "chunk_lanes",
@@ -176,6 +182,8 @@ __all__ = [
     "errors",
     "facets",
     "fsck",
+    "job_lane",
+    "job_story",
     "lane_trends",
     "lanes",
     "matches",

@@ -135,6 +135,7 @@ KINDS = (
         handlers="queueops.kinds.jobs.handlers",
         control="queueops.kinds.jobs.control",
         inspect="queueops.kinds.jobs.inspect",
+        console="console.kinds.jobs.registration:PAGES",
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_packages",
     ),

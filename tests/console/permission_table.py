@@ -14,12 +14,13 @@ NEEDED = {
         login logout
     """,
     "view": """
-        audit audit-entry chunks commands commands-rows error error-live errors errors-rows find help icons
+        aggregations aggregations-rows audit audit-entry callbacks callbacks-rows chunks
+        commands commands-rows error error-live errors errors-rows find help icons
         lanes lanes-rows missing overview overview-live registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
         settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
-        task-chunks-live task-chunks-rows task-live task-log task-mapreduce task-run task-timeline task-why tasks
-        tasks-rows tasks-search workers workers-rows
+        task-chunks-live task-chunks-rows task-delivery task-live task-log task-mapreduce task-run task-timeline
+        task-why tasks tasks-rows tasks-search workers workers-rows
     """,
     "see_arguments": """
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
@@ -39,7 +40,8 @@ NEEDED = {
         tasks-delete tasks-discard
     """,
     "configure": """
-        lane-pause lane-resume lane-set schedule-create schedule-delete schedule-edit-save schedule-pause
+        aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set
+        schedule-create schedule-delete schedule-edit-save schedule-pause
         schedule-resume worker-quiet worker-stop
     """,
 }

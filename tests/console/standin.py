@@ -41,6 +41,7 @@ from queueops.model.contracts import Row
 from queueops.model.states import ACTIONS, State
 from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
+from tests.console.standin_jobs import JobWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
 from tests.console.standin_status import StatusWorld
@@ -341,6 +342,7 @@ class World:
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
         WorkflowWorld(self).install(monkeypatch)
+        JobWorld(self).install(monkeypatch)
         StatusWorld(self).install(monkeypatch)
         RegistryWorld(self).install(monkeypatch)
 

@@ -32,6 +32,8 @@ LIVE = (
     "error-live",
     "lanes-rows",
     "commands-rows",
+    "aggregations-rows",
+    "callbacks-rows",
     "workers-rows",
     "registry-rows",
 )

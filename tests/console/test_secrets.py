@@ -17,7 +17,7 @@ from django.urls import resolve
 
 from console.audit.log import kept
 from console.models import AuditEntry
-from queueops import MapReduce, Retry, Schedule, control, current, inspect, task, wf, workflow
+from queueops import MapReduce, Retry, Schedule, control, current, inspect, jobs, task, wf, workflow
 from queueops.inspect.redaction import concealing
 from queueops.logs import JsonFormatter, TextFormatter
 from queueops.model.states import ChunkState
@@ -116,6 +116,7 @@ def worked(known: dict[str, Any]) -> list[str]:
     finally:
         logging.getLogger().removeHandler(heard)
     control.cancel(["waits"], pool="default", reason=SAID, who="ada")
+    jobs.submit(aggregation="a", handler="work", id="handed", options={"note": SENT})
     control.create_schedule(known["succeeds"], Schedule("0 3 * * *", args=[SENT]), id="nightly")
     AuditEntry.objects.create(
         actor_name="ada",
@@ -157,9 +158,11 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "schedules/nightly/",
         "schedules/nightly/_live",
     ]
+    rest += [f"{name}/{rows}" for name in ("aggregations", "callbacks") for rows in ("", "_rows")]
     rest += [f"audit/{pk}/" for pk in AuditEntry.objects.values_list("pk", flat=True)]
     own = [f"tasks/{id}/{tab}" for id in TASKS for tab in (*TABS, "_live?tab=summary", "_live?tab=log")]
     own += [f"tasks/flow/{tab}" for tab in (*TABS[:-1], "run/", "_live?tab=run")]
+    own += ["tasks/handed/delivery/", "tasks/handed/_live?tab=delivery"]
     chunks = [f"mapreduce/counts/{part}" for part in ("", "_live", "_rows", "0/", "1/", "1/_live")]
     chunks += ["tasks/counts/chunks/", *(f"mapreduce/?state={state}" for state in ChunkState), "mapreduce/"]
     shown = {resolve(f"/ops/{path}".partition("?")[0]).url_name for path in (*lists, *rest, *own, *chunks)}

@@ -41,6 +41,7 @@ FORMS: dict[str, dict[str, object]] = {
         for verb in WHOLE
     },
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
+    "aggregation-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "task-rerun": {"confirmed": "1"},
     "task-interrupt": {"confirmed": "1"},

@@ -10,15 +10,18 @@ import msgspec
 from queueops.errors import FilterError, NotDecodable, advice
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.detail import TaskDetail
+from queueops.inspect.detail import task as read_task
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
-from queueops.inspect.task_rows import TaskRow
+from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callbacks import message_of
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.store import JobCalls, StoredCallback
+from queueops.kinds.jobs.submission import JOB
 from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
@@ -30,11 +33,15 @@ __all__ = [
     "CallbackRow",
     "JobLane",
     "JobLanePage",
+    "JobStory",
     "aggregation",
     "aggregations",
     "callback_body",
+    "callback_query",
     "callbacks",
     "destinations",
+    "job_lane",
+    "job_story",
 ]
 
 MOST = 200
@@ -123,6 +130,14 @@ class CallbackPage(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()
 
 
+class JobStory(Answer, frozen=True, kw_only=True):
+    """A job and the callbacks of its last end; one of both may be gone."""
+
+    job: TaskDetail | None = None
+    callbacks: tuple[CallbackRow, ...] = ()
+    bodies: tuple[str, ...] = ()  # what each callback sends, with secrets masked
+
+
 def aggregations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePage:
     """The aggregations of a pool or of all, the last used first. Raises FilterError for a wrong `after`."""
     return _lanes(AGGREGATION, pool, after, limit)
@@ -135,8 +150,15 @@ def destinations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePag
 
 def aggregation(id: str, pool: str = "default") -> JobLane | None:
     """One aggregation; None if no job was ever submitted there. Raises BadOption for an id that cannot be one."""
-    lane = lane_of_aggregation(id)
-    replies = open_reader().ask("job_lanes", {pool: (AGGREGATION, "", "", 1, lane)})
+    return job_lane(lane_of_aggregation(id), pool)
+
+
+def job_lane(lane: str, pool: str = "default") -> JobLane | None:
+    """An aggregation or a destination by the name of its lane; None if it was never used."""
+    if not lane.startswith((AGGREGATION, DESTINATION)):
+        return None
+    reader = open_reader()
+    replies = reader.ask("job_lanes", dict.fromkeys(pools_of(reader, pool), ("", "", "", 1, lane)))
     rows = [_lane(pool, row) for _, found in replies.values() for row in found]
     return next((row for row in rows if row.used_ms or row.counts), None)
 
@@ -146,7 +168,7 @@ def callbacks(state: str = "", destination: str = "", pool: str = "", after: str
     page = tasks(callback_query(state, destination, pool), after, limit)
     stored = get_role(JobCalls).callbacks([(row.pool, row.id) for row in page.rows])
     return CallbackPage(
-        rows=tuple(_callback(row, stored[row.pool, row.id]) for row in page.rows),
+        rows=tuple(_callback(row, stored[row.pool, row.id], row.error) for row in page.rows),
         next=page.next,
         total=page.total,
         exact=page.exact,
@@ -165,12 +187,32 @@ def callback_query(state: str = "", destination: str = "", pool: str = "") -> Ta
 
 def callback_body(id: str, pool: str = "default") -> str:
     """The body that a callback sends, with secrets masked; empty if it is gone or cannot be read."""
-    stored = get_role(JobCalls).callbacks([(pool, id)])[pool, id]
+    return _body(get_role(JobCalls).callbacks([(pool, id)])[pool, id])
+
+
+def _body(stored: StoredCallback) -> str:
     try:
         _, body = message_of(stored.args, stored.previous)
     except NotDecodable:
         return ""
     return redactor().document(body)
+
+
+def job_story(task: TaskDetail) -> JobStory:
+    """The whole story of a task: a job with its callbacks, or a callback with its job and the others."""
+    job = task if task.kind == JOB else read_task(task.follows, task.pool) if task.follows else None
+    ids = [each.id for each in job.followed_by if each.name == CALLBACK] if job is not None else []
+    if task.kind == CALLBACK and task.id not in ids:
+        ids.append(task.id)
+    stored = get_role(JobCalls).callbacks([(task.pool, id) for id in ids])
+    found = [(id, row) for id in ids if (row := read_task(id, task.pool)) is not None and row.kind == CALLBACK]
+    rows = tuple(_callback(row, stored[task.pool, id], _title(row)) for id, row in found)
+    return JobStory(job=job, callbacks=rows, bodies=tuple(_body(stored[task.pool, id]) for id, _ in found))
+
+
+def _title(task: TaskDetail) -> str:
+    """The last error of a task, in one line."""
+    return f"{task.error.type}: {task.error.message}" if task.error else ""
 
 
 def _lanes(prefix: str, pool: str, after: str, limit: int) -> JobLanePage:
@@ -215,7 +257,7 @@ def _counts(flat: Sequence[bytes]) -> dict[str, int]:
     return {text(state): number for state, count in pairs if (number := whole(text(count))) > 0}
 
 
-def _callback(row: TaskRow, stored: StoredCallback) -> CallbackRow:
+def _callback(row: TaskFacts, stored: StoredCallback, error: str) -> CallbackRow:
     told = _told(stored.args)
     return CallbackRow(
         id=row.id,
@@ -229,7 +271,7 @@ def _callback(row: TaskRow, stored: StoredCallback) -> CallbackRow:
         retries=row.retries,
         entered_ms=row.entered_ms,
         due_ms=row.due_ms,
-        answer=_answer(stored.result) or row.error or row.reason,
+        answer=_answer(stored.result) or error or row.reason,
         allowed=row.allowed,
     )
 

@@ -1,0 +1,1 @@
+"""Jobs: the pages of aggregations and of the callback queue, and the tab with both records of a job."""

@@ -1,0 +1,82 @@
+"""Aggregation pages: aggregations and destinations of callbacks, with their limits and their tasks by state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+
+from console.actions.catalog import Action
+from console.actions.perform import answer, perform
+from console.actions.selection import Thing
+from console.http import redirects
+from console.ui.forms import LaneForm
+from console.ui.links import url
+from console.ui.render import fragment, live_update, page
+from queueops import control, inspect
+from queueops.inspect import FilterError, JobLanePage
+
+FACTS = ("pool", "lane", "id", "limit", "rate", "weight", "paused")
+ACTIONS: dict[str, Action] = {
+    "pause": Action("pause", lambda pool, lane, **_: control.pause_lane(pool, lane), url="aggregation-pause"),
+    "resume": Action("resume", lambda pool, lane, **_: control.resume_lane(pool, lane), url="aggregation-resume"),
+}
+SET = Action(
+    "set_lane", lambda pool, lane, *, who, **wanted: control.set_lane(pool, lane, **wanted), url="aggregation-set"
+)
+DESTINATIONS = "destinations"
+"""The value of the parameter `show` for the hosts of callbacks."""
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """One page of the aggregations, or of the destinations."""
+    return page(request, "jobs/aggregations.html", _context(request))
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The live update of the page."""
+    return fragment(request, "jobs/aggregation_rows.html", _context(request))
+
+
+def act(request: HttpRequest, pool: str, lane: str, verb: str) -> HttpResponse:
+    """Pause an aggregation or a destination, or resume it."""
+    return answer(request, ACTIONS[verb], _thing(pool, lane, paused=verb == "pause"), "aggregations")
+
+
+def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
+    """Set limit, rate and weight."""
+    form = LaneForm(request.POST)
+    if not form.is_valid():
+        context = _context(request) | {"wrong": form, "wrong_lane": lane}
+        return page(request, "jobs/aggregations.html", context, status=422)
+    perform(request, SET, _thing(pool, lane, **form.cleaned_data), form.cleaned_data)
+    return redirects.back(request, "aggregations")
+
+
+def _thing(pool: str, lane: str, **changed: Any) -> Thing:
+    """The lane with its facts, and those that change; 404 without it."""
+    was = inspect.job_lane(lane, pool)
+    if was is None:
+        raise Http404
+    facts = {name: getattr(was, name) for name in FACTS}
+    return Thing.named(pool, lane, facts, facts | changed)
+
+
+def _context(request: HttpRequest) -> dict[str, Any]:
+    show = DESTINATIONS if request.GET.get("show") == DESTINATIONS else ""
+    after, fault = request.GET.get("after", ""), ""
+    read = inspect.destinations if show else inspect.aggregations
+    try:
+        found = read(after=after)
+    except FilterError as error:
+        found, fault = JobLanePage(rows=()), str(error)
+    return {
+        "show": show,
+        "found": found,
+        "fault": fault,
+        "here": url("aggregations", {"show": show, "after": after}),
+        "first_url": url("aggregations", {"show": show}) if after else "",
+        "next_url": url("aggregations", {"show": show, "after": found.next}) if found.next else "",
+        **live_update(reverse("console:aggregations-rows"), show, after, found, show=show, after=after),
+    }

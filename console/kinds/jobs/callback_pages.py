@@ -1,0 +1,103 @@
+"""Callback queue: the callbacks by state and destination, with the last answer of each, and the actions on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from console.actions.catalog import ACTIONS, Action
+from console.ui.links import url
+from console.ui.render import Frame, fragment, live_update, page
+from queueops import inspect
+from queueops.inspect import CALLBACK_STATES, CallbackPage, FilterError, TaskQuery
+
+LABELS = {
+    "pending": _("Pending"),
+    "in_flight": _("In flight"),
+    "backing_off": _("Backing off"),
+    "dead": _("Dead"),
+    "delivered": _("Delivered"),
+    "discarded": _("Discarded"),
+}
+REDELIVER = ACTIONS["retry"]._replace(
+    label=_("Redeliver"),
+    note=_("Sends the callback now, with the same body and the same id. The job does not run again."),
+)
+CANCEL = ACTIONS["cancel"]._replace(
+    label=_("Discard"), note=_("Ends the callback without delivery. It is kept as cancelled.")
+)
+DELETE = ACTIONS["delete"]._replace(label=_("Discard"))
+OFFERED: dict[str, tuple[Action, ...]] = {
+    "pending": (CANCEL,),
+    "in_flight": (CANCEL,),
+    "backing_off": (REDELIVER, CANCEL),
+    "dead": (REDELIVER, DELETE),
+    "delivered": (REDELIVER,),
+    "discarded": (REDELIVER, DELETE),
+}
+"""What is offered for selected callbacks, and for all in a state. They are the actions of all tasks."""
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """One page of the callbacks."""
+    context = _context(request)
+    return page(request, "jobs/callbacks.html", context, status=400 if context["fault"] else 200)
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The live update of the page."""
+    return fragment(request, "jobs/callback_rows.html", _context(request))
+
+
+def _context(request: HttpRequest) -> dict[str, Any]:
+    show, to, after = (request.GET.get(name, "").strip() for name in ("show", "to", "after"))
+    fault, counts = "", {}
+    try:
+        found = inspect.callbacks(show, to, after=after)
+        counts = _counts()
+    except FilterError as error:
+        found, fault = CallbackPage(rows=()), str(error)
+    return {
+        "found": found,
+        "fault": fault,
+        "show": show,
+        "to": to,
+        "states": [
+            (word, label, counts.get(CALLBACK_STATES[word]), CALLBACK_STATES[word], _address(word, to))
+            for word, label in LABELS.items()
+        ],
+        "all_url": _address("", to),
+        "everywhere_url": _address(show, ""),
+        "actions": _offered(request, show),
+        "whole": _whole(request, show, to),
+        "here": _address(show, to, after),
+        "first_url": _address(show, to) if after else "",
+        "next_url": _address(show, to, found.next) if found.next else "",
+        **live_update(reverse("console:callbacks-rows"), show, to, after, found, counts, show=show, to=to, after=after),
+    }
+
+
+def _address(show: str, to: str, after: str = "") -> str:
+    return url("callbacks", {"show": show, "to": to, "after": after})
+
+
+def _counts() -> dict[str, int | None]:
+    """The callbacks in each state, of all destinations."""
+    return dict(inspect.facets(TaskQuery(kind="callback")).get("state", ()))
+
+
+def _offered(request: HttpRequest, show: str) -> list[Action]:
+    """The actions on ticked callbacks; without a state those that fit most of them."""
+    may = Frame(request).may
+    return [action for action in OFFERED.get(show, (REDELIVER, CANCEL)) if action.permission in may]
+
+
+def _whole(request: HttpRequest, show: str, to: str) -> list[tuple[Action, str]]:
+    """The actions on all callbacks in a state, and their URLs: each asks first, with the number."""
+    if show not in OFFERED:
+        return []
+    query = inspect.callback_query(show, to).params()
+    return [(action, url(f"tasks-all-{action.verb}", query)) for action in _offered(request, show)]

@@ -1,0 +1,59 @@
+"""Registration of jobs in the console: their pages, the tab of a job and its callbacks, and their links."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import Verb
+from console.kinds.jobs import aggregation_pages, callback_pages
+from console.ui.kind_pages import KindPages, Route, Tab, TabContent
+from console.ui.links import tab_url
+from queueops import inspect
+from queueops.inspect import TaskDetail
+
+
+def story(request: HttpRequest, task: TaskDetail) -> TabContent:
+    """The tab of a job or a callback: both records as one story."""
+    found = inspect.job_story(task)
+    here = tab_url(task.id, task.pool, "delivery")
+    pairs = list(zip(found.callbacks, found.bodies, strict=True))
+    return TabContent(content=found, here=here, live_params={}, context={"deliveries": pairs})
+
+
+def _viewed(pattern: str, view: Any, name: str) -> Route:
+    return Route(pattern=pattern, view=view, name=name, permission=Verb.VIEW)
+
+
+PAGES = KindPages(
+    records=("job", "callback"),
+    tabs=(Tab(name="delivery", label=_("Job and callback"), template="console/jobs/tab_story.html", read=story),),
+    routes=(
+        _viewed("aggregations/", aggregation_pages.index, "aggregations"),
+        _viewed("aggregations/_rows", aggregation_pages.rows, "aggregations-rows"),
+        *(
+            Route(
+                pattern=f"aggregations/<name:pool>/<name:lane>/_{verb}",
+                view=aggregation_pages.act,
+                name=f"aggregation-{verb}",
+                permission=Verb.CONFIGURE,
+                given={"verb": verb},
+            )
+            for verb in ("pause", "resume")
+        ),
+        Route(
+            pattern="aggregations/<name:pool>/<name:lane>/_set",
+            view=aggregation_pages.change,
+            name="aggregation-set",
+            permission=Verb.CONFIGURE,
+        ),
+        _viewed("callbacks/", callback_pages.index, "callbacks"),
+        _viewed("callbacks/_rows", callback_pages.rows, "callbacks-rows"),
+    ),
+    navigation=(
+        ("aggregations", "g", "stack-2", _("Aggregations")),
+        ("callbacks", "b", "link", _("Callbacks")),
+    ),
+)
