@@ -54,6 +54,8 @@ class Kind:
     ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record: deleted with it, and moved with
     it to the trash and back. The name of a sub-key follows the record's key.
 
+    ``names`` are names of tasks that each worker knows, though the project does not define them.
+
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
 
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
@@ -73,6 +75,7 @@ class Kind:
     package: str = ""
     records: tuple[str, ...] = ()
     subkeys: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     store: str = ""
     handlers: str = ""
     results: str = ""
@@ -131,6 +134,7 @@ KINDS = (
         name="jobs",
         package="queueops.kinds.jobs",
         records=("job", "callback"),
+        names=("callback", "download"),
         store="queueops.kinds.jobs.store:JobCalls",
         handlers="queueops.kinds.jobs.handlers",
         control="queueops.kinds.jobs.control",

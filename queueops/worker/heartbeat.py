@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from queueops.errors import BrokenPool, QueueOpsError
+from queueops.model import kinds
 from queueops.model.ports import Broker
 from queueops.tasks import registry
 from queueops.worker.execution.thread_executor import ThreadExecutor
@@ -46,7 +47,8 @@ class Heartbeat:
         self._told: object = None
         self._told_at = 0.0
         self._executor = executor
-        names = sorted({name for _, name in registry.handlers()})
+        known = {name for kind in kinds.registered() for name in kind.names}
+        names = sorted(known.union(name for _, name in registry.handlers()))
         self._fixed: Fields = {
             "host": os.uname().nodename,
             "pid": os.getpid(),

@@ -151,7 +151,7 @@ def test_the_choices_are_kept_in_cookies_that_no_script_reads(operator: Client, 
     assert 'data-bs-theme="dark"' in page
     assert 'data-pace="5"' in page
     assert 'data-keys="off"' in page
-    assert 'data-rows="compact"' in page
+    assert 'data-density="compact"' in page
     assert "JST" in page
 
 

@@ -20,12 +20,14 @@ class Store:
 
     def __init__(self) -> None:
         self.beats: list[tuple[str, Any]] = []
+        self.names: set[str] = set()
         self.gone = False
 
     def beat(self, pool: str, worker: str, fields: dict[str, Any]) -> None:
         if self.gone:
             raise BrokerUnavailable(url="redis://nowhere", attempts=1, reason="gone")
         self.beats.append((pool, fields["state"]))
+        self.names = set(fields["names"].split(","))
 
 
 @pytest.fixture
@@ -72,3 +74,8 @@ def test_what_was_not_heard_is_said_again(beat, store):
     assert beat("a") == []
     store.gone = False
     assert beat("a") == [("a", "live")]
+
+
+def test_it_tells_the_names_of_kinds_that_no_code_registers(beat, store):
+    beat("a")
+    assert {"callback", "download"} <= store.names
