@@ -6,7 +6,6 @@ The demo runs in a folder of its own for some minutes first, so that lists and c
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import signal
 import subprocess
@@ -50,11 +49,9 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="queueops-pictures-") as folder:
         log = Path(folder) / "demo.log"
-        words = [sys.executable, "manage.py", "demo", "--port", str(options.port)]
+        words = [sys.executable, "manage.py", "demo", "--data", f"{folder}/demo", "--port", str(options.port)]
         with log.open("wb") as output:
-            demo = subprocess.Popen(
-                words, cwd=ROOT, stdout=output, stderr=output, env=os.environ | {"QUEUEOPS_DATA": f"{folder}/demo"}
-            )
+            demo = subprocess.Popen(words, cwd=ROOT, stdout=output, stderr=output)
         try:
             address, password = _login(log)
             time.sleep(options.minutes * 60)
