@@ -67,7 +67,7 @@ def read(cursor: str, pools: Collection[str], indexes: Collection[str]) -> Place
         for index, score, _ in places.values():
             if index not in indexes or (score and not abs(float(score)) < float("inf")):
                 raise broken()
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, ValueError, msgspec.MsgspecError) as error:  # older msgspec: no ValueError
         raise broken() from error
     return {pool: (index, _plain(score), id) for pool, (index, score, id) in places.items() if pool in pools}
 
