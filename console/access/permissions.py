@@ -43,7 +43,7 @@ _VIEWED = (
     "workers workers-rows audit audit-entry "
     "registry registry-rows registry-task registry-task-live "
     "schedules schedules-rows schedule schedule-live "
-    "settings settings-save help find icons missing"
+    "settings settings-save help find icons missing history-live"
 )
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
 _ON_SCHEDULES = "create edit-save pause resume delete"

@@ -11,6 +11,7 @@ from console.actions.catalog import Action
 from console.actions.perform import answer, perform
 from console.actions.selection import Thing
 from console.http import redirects
+from console.pages import history
 from console.ui.forms import LaneForm
 from console.ui.list_order import in_place
 from console.ui.render import fragment, live_update, page
@@ -61,5 +62,7 @@ def _thing(pool: str, lane: str, **changed: Any) -> Thing:
 def _context() -> dict[str, Any]:
     found, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
     lanes = inspect.Listing(in_place(found), found.broken)
-    update = live_update(reverse("console:lanes-rows"), lanes, chunk_lanes, lanes.broken)
-    return {"lanes": lanes, "chunk_lanes": chunk_lanes, **update}
+    trends = inspect.lane_trends(((lane.pool, lane.lane) for lane in lanes), max_age_s=history.READING_AGE_S)
+    shown = list(trends.values())
+    update = live_update(reverse("console:lanes-rows"), lanes, chunk_lanes, lanes.broken, shown)
+    return {"lanes": lanes, "chunk_lanes": chunk_lanes, "trends": trends, **update}

@@ -9,6 +9,7 @@ from django.urls import reverse
 from msgspec.structs import replace
 
 from console.diagram.run_bars import HEIGHT, WIDTH, bars
+from console.pages import history
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import NameView
@@ -55,4 +56,6 @@ def _figures(found: NameView) -> dict[str, Any]:
 
 def _context() -> dict[str, Any]:
     known = inspect.registry()
-    return {"known": known, **live_update(reverse("console:registry-rows"), known, known.broken)}
+    trends = inspect.name_trends((task.name for task in known), max_age_s=history.READING_AGE_S)
+    update = live_update(reverse("console:registry-rows"), known, known.broken, trends)
+    return {"known": known, "trends": trends, **update}

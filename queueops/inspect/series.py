@@ -6,11 +6,13 @@ steps. A step that is still open is computed from the finer steps in it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.history import HOUR, LEVELS, MINUTE, POOL, TEN_MINUTES, Level, Row, following, together, unpack
 from queueops.redis.reader import Reader
@@ -20,11 +22,12 @@ MOST_SERIES = 200
 
 
 class Range(NamedTuple):
-    """A range of time that ends now: so many points, each of so many steps of a level."""
+    """A range of time that ends now: its points, each of so many steps of a level. Some points make a stretch."""
 
     word: str
     level: Level
     points: int
+    stretch: int
     steps: int = 1
 
     @property
@@ -36,11 +39,11 @@ class Range(NamedTuple):
 RANGES = {
     each.word: each
     for each in (
-        Range("1h", MINUTE, 60),
-        Range("24h", TEN_MINUTES, 144),
-        Range("14d", HOUR, 336),
-        Range("48h", MINUTE, 2880),
-        Range("13mo", HOUR, 396, 24),
+        Range("1h", MINUTE, 60, 5),
+        Range("24h", TEN_MINUTES, 144, 6),
+        Range("14d", HOUR, 336, 24),
+        Range("48h", MINUTE, 2880, 120),
+        Range("13mo", HOUR, 396, 33, 24),
     )
 }
 """The ranges by word."""
@@ -86,6 +89,7 @@ class Series(Answer, frozen=True, kw_only=True):
     range: str
     step_ms: int
     points: tuple[Point, ...]
+    stretches: tuple[Point, ...]  # the same in about a dozen or two longer steps, for a table
     total: Point  # of the whole range
     broken: tuple[Broken, ...] = ()
 
@@ -101,15 +105,28 @@ class Trend(Answer, frozen=True, kw_only=True):
 
 
 def series(
-    range: str = "1h", *, pool: str = "", lane: str = "", name: str = "", state: str = "", now_ms: int = 0
+    range: str = "1h",
+    *,
+    pool: str = "",
+    lane: str = "",
+    name: str = "",
+    state: str = "",
+    now_ms: int = 0,
+    max_age_s: float = 0.0,
 ) -> Series:
     """The history of a pool or of all; with ``lane``, ``name`` or ``state`` of that one alone.
 
-    ``range`` is a word of RANGES. ``now_ms`` is the end of the range; 0 means now. Raises FilterError.
+    ``range`` is a word of RANGES. ``now_ms`` is the end of the range; 0 means now. The answer may be one that this
+    process read up to ``max_age_s`` seconds ago. Raises FilterError.
     """
+    question = (range, pool, lane, name, state, now_ms)
+    return _SERIES.read(question, max_age_s, lambda: _series(*question))
+
+
+def _series(range: str, pool: str, lane: str, name: str, state: str, now_ms: int) -> Series:
     chosen, key = _range(range), _key(lane, name, state)
     reader = open_reader()
-    plan = _Plan(chosen, now_ms or reader.now_ms())
+    plan = _Plan(chosen, now_ms or _now_ms(reader))
     found = plan.read(reader, dict.fromkeys(pools_of(reader, pool), (key,)))
     rows = plan.joined([(each, key) for each in found], found)
     return Series(
@@ -120,37 +137,71 @@ def series(
         range=chosen.word,
         step_ms=chosen.step_ms,
         points=tuple(_point(plan.start(number), row) for number, row in enumerate(rows)),
-        total=_point(plan.start(0), following([row for row in rows if row is not None])),
+        stretches=tuple(
+            _point(plan.start(begin), _of(rows[begin : begin + chosen.stretch])) for begin in plan.stretches
+        ),
+        total=_point(plan.start(0), _of(rows) or Row()),
         broken=broken_pools({}, reader.silent),
     )
 
 
 def lane_trends(
-    lanes: Iterable[tuple[str, str]], range: str = "1h", *, now_ms: int = 0
+    lanes: Iterable[tuple[str, str]], range: str = "1h", *, now_ms: int = 0, max_age_s: float = 0.0
 ) -> dict[tuple[str, str], Trend]:
-    """The trend of each of these lanes (pool, lane); at most 200 of a pool. Raises FilterError."""
+    """The trend of each of these lanes (pool, lane); at most 200 of a pool. Raises FilterError.
+
+    The answer may be one that this process read up to ``max_age_s`` seconds ago.
+    """
+    question = (tuple(dict.fromkeys(lanes)), range, now_ms)
+    return _LANES.read(question, max_age_s, lambda: _lane_trends(*question))
+
+
+def _lane_trends(lanes: Sequence[tuple[str, str]], range: str, now_ms: int) -> dict[tuple[str, str], Trend]:
     wanted: dict[str, list[str]] = {}
-    for pool, lane in dict.fromkeys(lanes):
+    for pool, lane in lanes:
         wanted.setdefault(pool, []).append(lane)
     reader, chosen = open_reader(), _range(range)
-    plan = _Plan(chosen, now_ms or reader.now_ms())
+    plan = _Plan(chosen, now_ms or _now_ms(reader))
     found = plan.read(reader, {pool: [f"l|{lane}" for lane in each] for pool, each in wanted.items()})
     return {
         (pool, key.removeprefix("l|")): plan.trend([(pool, key)], found) for pool, keys in found.items() for key in keys
     }
 
 
-def name_trends(names: Iterable[str], range: str = "1h", *, now_ms: int = 0) -> dict[str, Trend]:
-    """The trend of each of these names, in all pools together; at most 200. Raises FilterError."""
-    wanted = list(dict.fromkeys(names))[:MOST_SERIES]
+def name_trends(
+    names: Iterable[str], range: str = "1h", *, now_ms: int = 0, max_age_s: float = 0.0
+) -> dict[str, Trend]:
+    """The trend of each of these names, in all pools together; at most 200. Raises FilterError.
+
+    The answer may be one that this process read up to ``max_age_s`` seconds ago.
+    """
+    question = (tuple(dict.fromkeys(names))[:MOST_SERIES], range, now_ms)
+    return _NAMES.read(question, max_age_s, lambda: _name_trends(*question))
+
+
+def _name_trends(wanted: Sequence[str], range: str, now_ms: int) -> dict[str, Trend]:
     reader, chosen = open_reader(), _range(range)
     if not wanted:
         return {}
-    plan = _Plan(chosen, now_ms or reader.now_ms())
+    plan = _Plan(chosen, now_ms or _now_ms(reader))
     found = plan.read(reader, dict.fromkeys(reader.pools(), tuple(f"n|{name}" for name in wanted)))
     return {name: plan.trend([(pool, f"n|{name}") for pool in found], found) for name in wanted}
 
 
+_SERIES: SharedReadings[Series] = SharedReadings()
+_LANES: SharedReadings[dict[tuple[str, str], Trend]] = SharedReadings()
+_NAMES: SharedReadings[dict[str, Trend]] = SharedReadings()
+
+
+class _Ahead(NamedTuple):
+    """By how much the store's time is ahead of the monotonic clock, and when that was measured."""
+
+    measured: float
+    ms: float
+
+
+CLOCK_AGE_S = 60.0
+_ahead: dict[str, _Ahead] = {}
 Found = Mapping[str, Mapping[str, Sequence[Row | None]]]
 """By pool and series, a row for each step that was read."""
 
@@ -170,6 +221,11 @@ class _Plan:
             for step in parts:
                 self._steps.append(step)
                 self._points.append((slot - self._first) // chosen.steps)
+
+    @property
+    def stretches(self) -> range:
+        """The first point of each stretch."""
+        return range(0, self._range.points, self._range.stretch)
 
     def start(self, point: int) -> int:
         """The beginning of a point."""
@@ -216,6 +272,20 @@ def _parts(level: Level, slot: int, now_ms: int) -> Iterator[tuple[Level, int]]:
         yield finer, part
     if finer is not MINUTE:
         yield from _parts(finer, last, now_ms)
+
+
+def _now_ms(reader: Reader) -> int:
+    """The store's time, by this process's clock; the difference is measured once a minute."""
+    url, now = reader.settings.url, time.monotonic()
+    found = _ahead.get(url)
+    if found is None or now - found.measured > CLOCK_AGE_S:
+        found = _ahead[url] = _Ahead(now, reader.now_ms() - now * 1000)
+    return round(now * 1000 + found.ms)
+
+
+def _of(rows: Sequence[Row | None]) -> Row | None:
+    known = [row for row in rows if row is not None]
+    return following(known) if known else None
 
 
 def _range(word: str) -> Range:

@@ -40,6 +40,7 @@ def work(namespace: str) -> ChunkWork:
 def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each live update reads the store: a test changes it and looks in the same second."""
     monkeypatch.setattr("console.pages.tasks.READING_AGE_S", 0.0)
+    monkeypatch.setattr("console.pages.history.READING_AGE_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ NEEDED = {
     """,
     "view": """
         aggregations aggregations-rows audit audit-entry callbacks callbacks-rows chunks
-        commands commands-rows error error-live errors errors-rows find help icons
+        commands commands-rows error error-live errors errors-rows find help history-live icons
         lanes lanes-rows missing overview overview-live registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
         settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks

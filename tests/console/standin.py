@@ -41,6 +41,7 @@ from queueops.model.contracts import Row
 from queueops.model.states import ACTIONS, State
 from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
+from tests.console.standin_history import HistoryWorld
 from tests.console.standin_jobs import JobWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
@@ -345,6 +346,7 @@ class World:
         JobWorld(self).install(monkeypatch)
         StatusWorld(self).install(monkeypatch)
         RegistryWorld(self).install(monkeypatch)
+        HistoryWorld(self).install(monkeypatch)
 
     def _verb(self, call: Any, name: str) -> Any:
         return lambda *values, **named: call(name, *values, **named)

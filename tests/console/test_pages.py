@@ -44,7 +44,7 @@ def test_a_fragment_that_has_not_changed_is_not_sent(name: str, world: World, op
     pages = {"overview-live": "/ops/", "tasks-rows": "/ops/tasks/", "task-live": "/ops/tasks/task-1/"}
     pages["error-live"] = "/ops/errors/f00/"
     page = operator.get(pages.get(name, f"/ops/{name.removesuffix('-rows')}/")).content.decode()
-    (address,) = re.findall(r'hx-get="(/ops/(?!_status)[^"]+)"', page)
+    (address,) = re.findall(r'hx-get="(/ops/(?!_status|_history)[^"]+)"', page)
     address = address.replace("&amp;", "&")
     answer = operator.get(address, headers={"HX-Request": "true"})
     assert (answer.status_code, answer.content) == (204, b"")

@@ -15,7 +15,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
-STYLES = tuple(f"console/{name}.css" for name in ("frame", "states", "parts", "tables", "diagram", "chunks", "trees"))
+SHEETS = ("frame", "states", "parts", "tables", "diagram", "charts", "chunks", "trees")
+STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
     "vendor/idiomorph/idiomorph-ext.min.js",

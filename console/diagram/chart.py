@@ -1,0 +1,226 @@
+"""Charts of the history: lines over time as paths of an SVG, drawn on the server; small ones for lists.
+
+The drawing is 1000 wide and is stretched to its place; texts stand beside it, so they keep their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.ui import formatting
+from queueops.inspect import Point, Series, Trend
+
+WIDTH, HEIGHT = 1000.0, 100.0
+MOST_COLUMNS = 24
+"""Columns with a text of their own under the pointer."""
+SPARK_WIDTH, SPARK_HEIGHT, SPARK_POINTS = 100.0, 24.0, 20
+
+Words = str | Promise
+Value = Callable[[Point, float], float | None]
+"""A figure of a point, given the seconds of its step."""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One chart: its lines, and how a value is written."""
+
+    word: str
+    title: Words
+    lines: tuple[tuple[Words, Value], ...]
+    written: Callable[[float | None], str]
+    unit: str = ""
+
+
+def _per_second(name: str) -> Value:
+    return lambda point, seconds: getattr(point, name) / seconds if point.known else None
+
+
+def _plain(name: str) -> Value:
+    return lambda point, _seconds: getattr(point, name)
+
+
+def _times(word: str) -> tuple[tuple[Words, Value], ...]:
+    return tuple((f"p{q}", _plain(f"{word}_p{q}_ms")) for q in (50, 95, 99))
+
+
+def _share(point: Point, _seconds: float) -> float | None:
+    return point.failure_rate if point.known else None
+
+
+FLOW = Figure(
+    "flow",
+    gettext_lazy("Throughput"),
+    ((gettext_lazy("in"), _per_second("came")), (gettext_lazy("out"), _per_second("ended"))),
+    formatting.rate,
+    "/s",
+)
+FAILING = Figure("failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), _share),), formatting.percent)
+BACKLOG = Figure(
+    "backlog",
+    gettext_lazy("Waiting and running"),
+    ((gettext_lazy("waiting"), _plain("waiting")), (gettext_lazy("running"), _plain("running"))),
+    formatting.short,
+)
+OLDEST = Figure(
+    "oldest", gettext_lazy("Oldest waiting"), ((gettext_lazy("oldest"), _plain("oldest_ms")),), formatting.about_ms
+)
+WAIT = Figure("wait", gettext_lazy("Wait"), _times("wait"), formatting.about_ms)
+RUN = Figure("run", gettext_lazy("Run"), _times("run"), formatting.about_ms)
+FIGURES = (FLOW, FAILING, BACKLOG, OLDEST, WAIT, RUN)
+"""The charts of a series, in order."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of a chart: its path, and the last value in words."""
+
+    number: int
+    label: Words
+    d: str
+    area: str
+    last: str
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A part of the width with the time and the values in it."""
+
+    left: float
+    width: float
+    at_ms: int
+    values: str
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """A chart, ready to be drawn."""
+
+    word: str
+    title: Words
+    top: str
+    summary: str
+    lines: tuple[Line, ...]
+    columns: tuple[Column, ...]
+
+
+def charts(series: Series) -> tuple[Chart, ...]:
+    """The charts of a series; those without any value are left out."""
+    return tuple(chart for figure in FIGURES if (chart := draw(series, figure)) is not None)
+
+
+def draw(series: Series, figure: Figure) -> Chart | None:
+    """One chart; None if no point has a value."""
+    seconds = series.step_ms / 1000
+    rows = [[value(point, seconds) for point in series.points] for _label, value in figure.lines]
+    highest = max((value for row in rows for value in row if value is not None), default=None)
+    if highest is None:
+        return None
+    scale = highest or 1.0
+    labels = [label for label, _value in figure.lines]
+    return Chart(
+        word=figure.word,
+        title=figure.title,
+        top=_with_unit(figure, highest),
+        summary=_summary(figure, labels, rows),
+        lines=tuple(
+            Line(number, label, *_path(row, scale, HEIGHT), _with_unit(figure, _last(row)))
+            for number, (label, row) in enumerate(zip(labels, rows, strict=True), start=1)
+        ),
+        columns=tuple(_columns(series.points, figure, labels, rows)),
+    )
+
+
+class Spark(msgspec.Struct, frozen=True):
+    """A small chart of a list: a path of ended runs and one of failed ones, and its text."""
+
+    d: str
+    area: str
+    failed: str
+    text: str
+
+
+def spark(trend: Trend | None) -> Spark | None:
+    """The small chart of a trend; None without any data."""
+    if trend is None or not any((*trend.ended, *trend.failed, *(value or 0 for value in trend.waiting))):
+        return None
+    size = -(-len(trend.ended) // SPARK_POINTS)
+    ended, failing = (
+        [sum(row[begin : begin + size]) for begin in range(0, len(row), size)] for row in (trend.ended, trend.failed)
+    )
+    highest = max(*ended, *failing, 1)
+    d, area = _path(ended, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)
+    failed = _path(failing, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)[0] if any(failing) else ""
+    told = {
+        "ended": formatting.count(sum(trend.ended)),
+        "failed": formatting.count(sum(trend.failed)),
+        "time": formatting.span(trend.step_ms * len(trend.ended)),
+    }
+    return Spark(d, area, failed, _("%(ended)s runs ended, %(failed)s failed in %(time)s") % told)
+
+
+def _path(
+    row: Sequence[float | None], scale: float, height: float, width: float = WIDTH, digits: int = 1
+) -> tuple[str, str]:
+    """The line of these values with its gaps, and the area under it."""
+    step = width / max(1, len(row) - 1)
+    lines, areas = [], []
+    for begin, values in _stretches(row):
+        spots = [
+            f"{(begin + at) * step:.0f} {height - 1 - value / scale * (height - 3):.{digits}f}"
+            for at, value in enumerate(values)
+        ]
+        if len(spots) == 1:  # a point alone: a short line
+            spots.append(f"{begin * step + step / 3:.0f} {spots[0].split()[1]}")
+        line = "L".join(spots)
+        lines.append(f"M{line}")
+        first, last = spots[0].split()[0], spots[-1].split()[0]
+        areas.append(f"M{first} {height:.0f}L{line}L{last} {height:.0f}Z")
+    return "".join(lines), "".join(areas)
+
+
+def _stretches(row: Sequence[float | None]) -> Iterable[tuple[int, list[float]]]:
+    """The runs of known values, each with its first position."""
+    begin, values = 0, list[float]()
+    for number, value in enumerate((*row, None)):
+        if value is not None:
+            begin = begin if values else number
+            values.append(value)
+        elif values:
+            yield begin, values
+            values = []
+
+
+def _columns(
+    points: Sequence[Point], figure: Figure, labels: Sequence[Words], rows: Sequence[Sequence[float | None]]
+) -> Iterable[Column]:
+    """At most MOST_COLUMNS columns; one of several points has the highest values."""
+    size = -(-len(points) // MOST_COLUMNS)
+    width = WIDTH / len(points)
+    for begin in range(0, len(points), size):
+        part = slice(begin, begin + size)
+        highest = [max((value for value in row[part] if value is not None), default=None) for row in rows]
+        if all(value is None for value in highest):
+            continue
+        texts = [f"{label} {_with_unit(figure, value)}" for label, value in zip(labels, highest, strict=True)]
+        yield Column(
+            round(begin * width, 1), round(len(points[part]) * width, 1), points[begin].at_ms, ", ".join(texts)
+        )
+
+
+def _summary(figure: Figure, labels: Sequence[Words], rows: Sequence[Sequence[float | None]]) -> str:
+    """What the chart says, for a reader who does not see it."""
+    told = []
+    for label, row in zip(labels, rows, strict=True):
+        highest = max((value for value in row if value is not None), default=None)
+        words = {"label": label, "last": _with_unit(figure, _last(row)), "most": _with_unit(figure, highest)}
+        told.append(_("%(label)s: %(last)s at the end, %(most)s at most") % words)
+    return f"{figure.title}. {'; '.join(told)}"
+
+
+def _last(row: Sequence[float | None]) -> float | None:
+    return next((value for value in reversed(row) if value is not None), None)
+
+
+def _with_unit(figure: Figure, value: float | None) -> str:
+    return f"{figure.written(value)}{figure.unit if value is not None else ''}"

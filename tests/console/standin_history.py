@@ -1,0 +1,70 @@
+"""The history of the stand-in: one hour of a busy system, with a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from queueops import inspect
+from queueops.inspect import RANGES, Point, Series, Trend
+
+if TYPE_CHECKING:
+    from tests.console.standin import World
+
+
+class HistoryWorld:
+    """Every series is the same."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def series(
+        self,
+        word: str = "1h",
+        *,
+        pool: str = "",
+        lane: str = "",
+        name: str = "",
+        state: str = "",
+        max_age_s: float = 0.0,
+    ) -> Series:
+        self.world._ask()
+        chosen = RANGES[word]
+        first = self.world.now // chosen.step_ms - chosen.points
+        points = [self.point((first + number) * chosen.step_ms, number) for number in range(chosen.points)]
+        return Series(
+            pool=pool,
+            lane=lane,
+            name=name,
+            state=state,
+            range=word,
+            step_ms=chosen.step_ms,
+            points=tuple(points),
+            stretches=tuple(points[:: chosen.stretch]),
+            total=points[0],
+        )
+
+    def point(self, at_ms: int, number: int) -> Point:
+        if number % 10 == 7:
+            return Point(at_ms=at_ms, known=False)
+        times = {f"{word}_p{q}_ms": float(q * (number % 5 + 1)) for word in ("wait", "run") for q in (50, 95, 99)}
+        counts = {"came": 60 + number, "ended": 58, "failed": number % 4, "waiting": number, "running": 4}
+        return Point(at_ms=at_ms, oldest_ms=900, **counts, **times)
+
+    def lane_trends(self, lanes: Iterable[tuple[str, str]], max_age_s: float = 0.0) -> dict[tuple[str, str], Trend]:
+        return {lane: self.trend() for lane in lanes}
+
+    def name_trends(self, names: Iterable[str], max_age_s: float = 0.0) -> dict[str, Trend]:
+        return {name: self.trend() for name in names}
+
+    def trend(self) -> Trend:
+        self.world._ask()
+        many = tuple(range(60))
+        return Trend(step_ms=60_000, until_ms=self.world.now, ended=many, failed=many[::-1], waiting=many)
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Answer in the engine's place."""
+        for name in ("series", "lane_trends", "name_trends"):
+            monkeypatch.setattr(inspect, name, getattr(self, name))

@@ -1,0 +1,97 @@
+"""The charts of the history: readable without JavaScript, with texts for those who do not see them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from console.diagram.chart import FAILING, FLOW, charts, draw, spark
+from console.pages.history import RANGES
+from queueops.inspect import Point, Series, Trend
+from tests.console.standin import World
+from tests.console.standin_history import HistoryWorld
+
+MINUTE_MS = 60_000
+
+
+def series_of(*points: Point) -> Series:
+    return Series(range="1h", step_ms=MINUTE_MS, points=points, stretches=points, total=points[0])
+
+
+def test_a_chart_has_lines_with_gaps_where_nothing_is_known() -> None:
+    known = [Point(at_ms=number, came=60 * number, ended=60) for number in (1, 2, 4)]
+    found = draw(series_of(*known[:2], Point(at_ms=3, known=False), known[2]), FLOW)
+    assert found is not None
+    assert [line.d.count("M") for line in found.lines] == [2, 2]
+    assert found.top == "4.0/s"
+    assert found.summary == "Throughput. in: 4.0/s at the end, 4.0/s at most; out: 1.0/s at the end, 1.0/s at most"
+    assert [column.values for column in found.columns] == [
+        "in 1.0/s, out 1.0/s",
+        "in 2.0/s, out 1.0/s",
+        "in 4.0/s, out 1.0/s",
+    ]
+
+
+def test_a_chart_without_any_value_is_left_out() -> None:
+    assert charts(series_of(Point(at_ms=1, known=False))) == ()
+    assert [chart.word for chart in charts(series_of(Point(at_ms=1, came=3)))] == ["flow", "failing"]
+    assert draw(series_of(Point(at_ms=1)), FAILING).top == "0%"  # type: ignore[union-attr]
+
+
+def test_a_long_range_has_few_columns_with_the_highest_values_in_them() -> None:
+    points = [Point(at_ms=number, came=number, ended=0) for number in range(336)]
+    found = draw(series_of(*points), FLOW)
+    assert found is not None
+    assert len(found.columns) == 24
+    assert found.columns[0].values == "in 0.22/s, out 0/s"
+    assert sum(column.width for column in found.columns) == pytest.approx(1000, abs=4)
+
+
+def test_a_small_chart_has_failures_apart_and_says_its_numbers() -> None:
+    rows = {"step_ms": MINUTE_MS, "until_ms": 0, "waiting": (None, None)}
+    found = spark(Trend(ended=(3, 5), failed=(0, 2), **rows))
+    assert found is not None
+    assert found.text == "8 runs ended, 2 failed in 2\N{NARROW NO-BREAK SPACE}min"
+    assert found.failed.startswith("M")
+    assert spark(Trend(ended=(0, 0), failed=(0, 0), **rows)) is None
+    assert spark(None) is None
+
+
+@pytest.mark.parametrize("range", RANGES)
+@pytest.mark.usefixtures("world")
+def test_the_overview_has_the_charts_of_a_range(viewer: Client, range: str) -> None:
+    text = viewer.get("/ops/", {"range": range}).content.decode()
+    assert text.count('<figure class="chart') == 6
+    assert re.search(rf'<a href="\?range={range}#history" aria-current="true">', text)
+    assert 'aria-label="Throughput. in: ' in text
+    assert '<th scope="col" class="n">Wait p99</th>' in text
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("page", ["lanes", "registry"])
+def test_lanes_and_names_have_small_charts(viewer: Client, page: str) -> None:
+    text = viewer.get(f"/ops/{page}/").content.decode()
+    assert text.count('<svg class="spark"') == 2
+    assert 'aria-label="1\N{NARROW NO-BREAK SPACE}770 runs ended, 1\N{NARROW NO-BREAK SPACE}770 failed in 1' in text
+
+
+@pytest.mark.usefixtures("world")
+def test_an_unknown_range_is_the_usual_one_and_two_facets_are_not_found(viewer: Client) -> None:
+    assert 'href="?range=24h#history" aria-current' in viewer.get("/ops/?range=9y").content.decode()
+    assert viewer.get("/ops/_history?lane=a&name=b").status_code == 404
+
+
+def test_the_live_update_is_empty_until_a_step_is_added(
+    viewer: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = viewer.get("/ops/_history", {"range": "1h", "name": "demo.task"}).content.decode()
+    (url,) = re.findall(r'hx-get="([^"]+)"', first)
+    url = url.replace("&amp;", "&")
+    assert "name=demo.task" in url
+    assert viewer.get(url).status_code == 204
+    later = World()
+    later.now = world.now + MINUTE_MS
+    HistoryWorld(later).install(monkeypatch)
+    assert viewer.get(url).status_code == 200
