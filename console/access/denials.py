@@ -27,11 +27,22 @@ VERBS = {
     "task-chunks-edit-save": "set_chunks",
     "task-chunks-restart": "restart",
     "lane-set": "set_lane",
+    "aggregation-set": "set_lane",
     "schedule-edit-save": "edit_schedule",
     "audit-go-on": "go_on",
 }
 """The verbs of URLs whose names do not end with the verb of the audit log."""
-PREFIXES = ("tasks-all-", "task-chunks-", "tasks-", "task-", "lane-", "worker-", "commands-", "schedule-")
+PREFIXES = (
+    "tasks-all-",
+    "task-chunks-",
+    "tasks-",
+    "task-",
+    "lane-",
+    "aggregation-",
+    "worker-",
+    "commands-",
+    "schedule-",
+)
 THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule"}
 
 logger = logging.getLogger("console.audit")

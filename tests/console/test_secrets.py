@@ -137,6 +137,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     lists = [
         "",
         "_overview",
+        "_history",
         "_status",
         "find/?q=secrets",
         "find/?q=error",
