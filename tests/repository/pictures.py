@@ -33,12 +33,7 @@ class Picture(NamedTuple):
     first: str = ""
 
 
-PICTURES = (
-    Picture("console", ""),
-    Picture("console-tasks", "tasks/?state=failed"),
-    Picture("console-task", "tasks/?state=failed", "tbody th a[href*='/tasks/']"),
-    Picture("console-name", "registry/demo.count_words/"),
-)
+PICTURES = (Picture("console", ""),)
 
 
 def main() -> int:
