@@ -33,11 +33,23 @@ from queueops.model import kinds
 from queueops.model.contracts import ChunkAnswer, Row
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.jobs.control import NewApiToken as NewApiToken
+    from queueops.kinds.jobs.control import accept_jobs as accept_jobs
+    from queueops.kinds.jobs.control import close_circuit as close_circuit
+    from queueops.kinds.jobs.control import create_api_token as create_api_token
+    from queueops.kinds.jobs.control import delete_aggregation as delete_aggregation
     from queueops.kinds.jobs.control import discard_callbacks as discard_callbacks
+    from queueops.kinds.jobs.control import drain_aggregation as drain_aggregation
     from queueops.kinds.jobs.control import pause_aggregation as pause_aggregation
     from queueops.kinds.jobs.control import redeliver_callbacks as redeliver_callbacks
+    from queueops.kinds.jobs.control import redirect_callbacks as redirect_callbacks
     from queueops.kinds.jobs.control import resume_aggregation as resume_aggregation
+    from queueops.kinds.jobs.control import revoke_api_token as revoke_api_token
+    from queueops.kinds.jobs.control import send_test_callback as send_test_callback
     from queueops.kinds.jobs.control import set_aggregation as set_aggregation
+    from queueops.kinds.jobs.control import set_proxy as set_proxy
+    from queueops.kinds.jobs.control import start_maintenance as start_maintenance
+    from queueops.kinds.jobs.control import stop_maintenance as stop_maintenance
     from queueops.kinds.mapreduce.control import drop_chunks as drop_chunks
     from queueops.kinds.mapreduce.control import edit_chunk as edit_chunk
     from queueops.kinds.mapreduce.control import edit_chunks as edit_chunks
@@ -49,9 +61,16 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.control import set_fields as set_fields
     from queueops.kinds.mapreduce.control import skip_chunks as skip_chunks
     from queueops.kinds.mapreduce.control import speculate as speculate
+    from queueops.kinds.operations.control import begin_operation as begin_operation
+    from queueops.kinds.operations.control import pause_operations as pause_operations
+    from queueops.kinds.operations.control import resume_operations as resume_operations
+    from queueops.kinds.operations.control import stop_operations as stop_operations
+    from queueops.kinds.operations.control import undo_operation as undo_operation
     from queueops.kinds.workflows.control import cancel_runs as cancel_runs
+    from queueops.kinds.workflows.control import reset_run as reset_run
     from queueops.kinds.workflows.control import resume_runs as resume_runs
     from queueops.kinds.workflows.control import signal_runs as signal_runs
+    from queueops.kinds.workflows.control import start_run as start_run
     from queueops.kinds.workflows.control import suspend_runs as suspend_runs
     from queueops.outbox.control import drop_commands as drop_commands
     from queueops.outbox.control import drop_dead_commands as drop_dead_commands
@@ -68,12 +87,15 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
 __all__ = [
     "MOST",
     "ChunkAnswer",
+    "NewApiToken",
     "PoolInUse",
     "Row",
     "TooMany",
+    "begin_operation",
     "cancel",
     "cancel_runs",
     "check_schedule",
+    "create_api_token",
     "create_schedule",
     "delete",
     "delete_schedule",
@@ -90,6 +112,7 @@ __all__ = [
     "move",
     "pause_aggregation",
     "pause_lane",
+    "pause_operations",
     "pause_schedule",
     "postpone",
     "postpone_chunks",
@@ -104,14 +127,17 @@ __all__ = [
     "requeue",
     "requeue_commands",
     "requeue_dead_commands",
+    "reset_run",
     "restart_from",
     "restore",
     "resume_aggregation",
     "resume_lane",
+    "resume_operations",
     "resume_runs",
     "resume_schedule",
     "retry",
     "retry_chunks",
+    "revoke_api_token",
     "run_now",
     "run_schedule",
     "set_aggregation",
@@ -121,8 +147,11 @@ __all__ = [
     "signal_runs",
     "skip_chunks",
     "speculate",
+    "start_run",
+    "stop_operations",
     "stop_worker",
     "suspend_runs",
+    "undo_operation",
     "update_schedule",
 ]
 

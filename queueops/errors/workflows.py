@@ -88,3 +88,10 @@ class RunEnded(QueueOpsError):
     id: str
     state: str
     what: str
+
+
+class ResetRefused(QueueOpsError):
+    """The run {id} cannot be reset: {reason}."""
+
+    id: str
+    reason: str

@@ -12,7 +12,9 @@ from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
+from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
+from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
 from queueops.inspect.series import RANGES, Point, Series, Trend, lane_trends, name_trends, series
@@ -27,6 +29,7 @@ from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, match
 from queueops.inspect.throughput import PoolView
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
+from queueops.inspect.worker_view import WorkerRun, WorkerView, worker
 from queueops.inspect.workers import RunningTask, WorkerRow, workers
 from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
@@ -41,19 +44,30 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.composites.inspect.trees import Tree as Tree
     from queueops.kinds.composites.inspect.trees import tree as tree
     from queueops.kinds.jobs.inspect import CALLBACK_STATES as CALLBACK_STATES
+    from queueops.kinds.jobs.inspect import ApiToken as ApiToken
     from queueops.kinds.jobs.inspect import CallbackPage as CallbackPage
     from queueops.kinds.jobs.inspect import CallbackRow as CallbackRow
+    from queueops.kinds.jobs.inspect import FullDisk as FullDisk
     from queueops.kinds.jobs.inspect import JobLane as JobLane
     from queueops.kinds.jobs.inspect import JobLanePage as JobLanePage
+    from queueops.kinds.jobs.inspect import JobPage as JobPage
+    from queueops.kinds.jobs.inspect import JobRow as JobRow
     from queueops.kinds.jobs.inspect import JobStory as JobStory
+    from queueops.kinds.jobs.inspect import Maintenance as Maintenance
     from queueops.kinds.jobs.inspect import aggregation as aggregation
     from queueops.kinds.jobs.inspect import aggregations as aggregations
+    from queueops.kinds.jobs.inspect import api_tokens as api_tokens
     from queueops.kinds.jobs.inspect import callback_body as callback_body
     from queueops.kinds.jobs.inspect import callback_query as callback_query
     from queueops.kinds.jobs.inspect import callbacks as callbacks
+    from queueops.kinds.jobs.inspect import destination as destination
     from queueops.kinds.jobs.inspect import destinations as destinations
+    from queueops.kinds.jobs.inspect import full_disks as full_disks
     from queueops.kinds.jobs.inspect import job_lane as job_lane
     from queueops.kinds.jobs.inspect import job_story as job_story
+    from queueops.kinds.jobs.inspect import jobs as jobs
+    from queueops.kinds.jobs.inspect import maintenance as maintenance
+    from queueops.kinds.jobs.inspect import uses_jobs as uses_jobs
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
     from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList
@@ -73,10 +87,20 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.inspect.rows import chunk_verbs as chunk_verbs
     from queueops.kinds.mapreduce.inspect.rows import stages as stages
     from queueops.kinds.mapreduce.inspect.strip import Strip as Strip
+    from queueops.kinds.operations.inspect import Operation as Operation
+    from queueops.kinds.operations.inspect import operation as operation
+    from queueops.kinds.operations.inspect import operations as operations
+    from queueops.kinds.operations.inspect import pools_without_workers as pools_without_workers
     from queueops.kinds.workflows.inspect import RunCall as RunCall
+    from queueops.kinds.workflows.inspect import RunFacts as RunFacts
     from queueops.kinds.workflows.inspect import RunLine as RunLine
+    from queueops.kinds.workflows.inspect import RunPage as RunPage
+    from queueops.kinds.workflows.inspect import RunSpan as RunSpan
     from queueops.kinds.workflows.inspect import RunView as RunView
+    from queueops.kinds.workflows.inspect import run_query as run_query
+    from queueops.kinds.workflows.inspect import runs_of_instance as runs_of_instance
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
+    from queueops.kinds.workflows.inspect import workflow_runs as workflow_runs
     from queueops.outbox.inspect import CommandPage as CommandPage
     from queueops.outbox.inspect import CommandRow as CommandRow
     from queueops.outbox.inspect import commands as commands
@@ -97,6 +121,7 @@ __all__ = [
     "REACHING",
     "Above",
     "Alarm",
+    "ApiToken",
     "Attempt",
     "Beside",
     "Branch",
@@ -125,21 +150,30 @@ __all__ = [
     "FsckPage",
     "JobLane",
     "JobLanePage",
+    "JobPage",
+    "JobRow",
     "JobStory",
     "KnownTask",
     "LaneRow",
+    "LaneView",
     "ListedChunk",
     "Listing",
     "LogLine",
     "Moment",
     "NameRun",
     "NameView",
+    "Operation",
     "Part",
+    "Past",
+    "PastRow",
     "Point",
     "PoolView",
     "RedisHealth",
     "RunCall",
+    "RunFacts",
     "RunLine",
+    "RunPage",
+    "RunSpan",
     "RunView",
     "RunningTask",
     "ScheduleDetail",
@@ -161,9 +195,12 @@ __all__ = [
     "Tree",
     "Trend",
     "WorkerRow",
+    "WorkerRun",
+    "WorkerView",
     "aggregation",
     "aggregations",
     "all_chunks",
+    "api_tokens",
     "bound_of",
     "browse",
     "callback_body",
@@ -184,17 +221,25 @@ __all__ = [
     "fsck",
     "job_lane",
     "job_story",
+    "jobs",
+    "lane",
     "lane_trends",
     "lanes",
     "matches",
     "name_trends",
     "next_runs",
     "now_ms",
+    "operation",
+    "operations",
+    "past",
+    "pools_without_workers",
     "preview",
     "preview_edit",
     "raw",
     "registry",
     "rule",
+    "run_query",
+    "runs_of_instance",
     "schedulable",
     "schedule",
     "schedules",
@@ -212,8 +257,10 @@ __all__ = [
     "tree",
     "unkept_schedules",
     "why",
+    "worker",
     "workers",
     "workflow_run",
+    "workflow_runs",
 ]
 
 

@@ -13,6 +13,7 @@ from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.throughput import FAILING, PoolView, failures, flows, pushed_names
 from queueops.inspect.workers import fate_of, names_told
+from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
 from queueops.redis.query_replies import Beat, whole
@@ -82,6 +83,8 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _silent(view, sampled, alive)
     yield from _growing(view, sampled)
     yield from _paused_schedules(view, sampled)
+    for of_kind in kinds.roles("alarms"):
+        yield from of_kind(view.name, sampled)
     if count := sampled.get("given_up") or 0:
         told = _some(count, "command to another pool was given up", "commands to other pools were given up")
         command = manage("queue", "commands", "--place", "dead", "--pool", view.name)
@@ -100,12 +103,16 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
 
 
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
-    """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
+    """Lanes with waiting tasks that are paused or shut, or that have been at their limit or rate for long."""
     for row in rows:
-        lane, words = f"Lane {row.lane} of pool {row.pool}", (row.lane, "--pool", row.pool)
+        lane, words = f"Lane {row.label} of pool {row.pool}", (row.lane, "--pool", row.pool)
         if row.paused and row.ready:
             text = f"{lane} is paused; {_waiting(row.ready)}."
             yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
+        elif row.shut_ms is not None and row.ready:
+            left = span(max(0, row.shut_ms - now))
+            text = f"{lane} is shut for {left}, after failures in a row; {_waiting(row.ready)}."
+            yield warning(text, "lanes", manage("queue", "list", "--lane", *words))
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
             empty = "" if row.drain_s is None else f"; empty in about {span(row.drain_s * 1000)}"
             text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."

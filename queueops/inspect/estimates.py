@@ -28,14 +28,16 @@ PROCESS_S = 0.00005
 SAME_TIME = 1.02
 """Lanes that are empty within 2 % of each other count as one moment: many equal lanes cost one step."""
 
-PAUSED, NO_WORKER, NO_SLOT, UNKNOWN = "paused", "no worker", "limit 0", "no run yet"
-"""Why there is no estimate. All but the last mean: never, until that is mended."""
+PAUSED, NO_WORKER, NO_SLOT, SHUT, UNKNOWN = "paused", "no worker", "limit 0", "shut", "no run yet"
+"""Why there is no estimate. All but the last two mean: never, until that is mended."""
+CLOSED = (PAUSED, NO_SLOT, SHUT)
 
 
 class Estimate(Answer, frozen=True, kw_only=True):
     """When waiting tasks will have run: `seconds`, or None with the `reason`.
 
-    The reason is `no worker`, `paused` or `limit 0` (never, until that is mended), or `no run yet` (unknown).
+    The reason is `no worker`, `paused` or `limit 0` (never, until that is mended), `shut` (for a time), or `no run yet`
+    (unknown).
     """
 
     seconds: float | None = None
@@ -46,7 +48,7 @@ class Estimate(Answer, frozen=True, kw_only=True):
     @property
     def never(self) -> bool:
         """Whether nothing starts until an operator acts."""
-        return self.seconds is None and self.reason != UNKNOWN
+        return self.seconds is None and self.reason not in (UNKNOWN, SHUT)
 
 
 class Line(msgspec.Struct):
@@ -60,6 +62,7 @@ class Line(msgspec.Struct):
     rate: float | None = None
     weight: int = 1
     paused: bool = False
+    shut: bool = False
     left: float = 0.0  # starts that are left, with a half of each active run
     end_s: float = 0.0
 
@@ -68,6 +71,8 @@ class Line(msgspec.Struct):
         """Why nothing of it starts, workers aside; empty if it is open."""
         if self.paused:
             return PAUSED
+        if self.shut:
+            return SHUT
         return NO_SLOT if self.limit == 0 else UNKNOWN if self.run_s is None else ""
 
     @property
@@ -98,7 +103,7 @@ class Model:
         if not waiting:
             return Estimate(seconds=0.0)
         open_lines = [line for line in waiting if not line.reason]
-        closed = [line for line in waiting if line.reason in (PAUSED, NO_SLOT)]
+        closed = [line for line in waiting if line.reason in CLOSED]
         held = round(sum(line.waiting for line in closed))
         if not self.slots:
             return Estimate(reason=NO_WORKER, held=round(sum(line.waiting for line in waiting)))
@@ -116,7 +121,7 @@ class Model:
         line = self.lines.get(key)
         if line is None or not line.waiting:
             return Estimate(seconds=0.0)
-        if reason := (line.reason if line.reason in (PAUSED, NO_SLOT) or self.slots else NO_WORKER):
+        if reason := (line.reason if line.reason in CLOSED or self.slots else NO_WORKER):
             return Estimate(reason=reason, held=0 if reason == UNKNOWN else round(line.waiting))
         return self._emptied[key]
 
@@ -125,7 +130,7 @@ class Model:
         line = self.lines.get(key)
         if line is None:
             return Estimate(reason=UNKNOWN)
-        if reason := (line.reason if line.reason in (PAUSED, NO_SLOT) or self.slots else NO_WORKER):
+        if reason := (line.reason if line.reason in CLOSED or self.slots else NO_WORKER):
             return Estimate(reason=reason)
         starts = ahead + 1 if self._is_full(line) else ahead
         if not starts:
@@ -166,6 +171,7 @@ class Model:
                 rate=float(row.get("rate") or 0) or None,
                 weight=int(row.get("weight") or 1),
                 paused=bool(row.get("paused")),
+                shut=bool(row.get("shut")),
             )
         states = sampled.get("states") or {}
         if (others := int(states.get(State.PENDING) or 0) - listed) > 0:

@@ -1,12 +1,16 @@
-"""Lane questions: waiting tasks, running tasks and limits of each lane."""
+"""Lane questions: waiting tasks, running tasks and limits of each lane.
+
+The lanes and the chunk lanes come from one sample of each pool. A process can share its last sample with other callers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from queueops.inspect.answers import Answer, Listing, broken_pools
+from queueops.inspect.answers import Answer, Broken, Listing, broken_pools
 from queueops.inspect.estimates import Estimate, Model
+from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 
 MOST, MOST_CHUNK_LANES = 200, 50
@@ -26,8 +30,16 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     oldest_ms: int | None = None  # time when its oldest ready task became ready
     weight: int = 1
     drain_s: float | None = None  # seconds until all that waits in it now has run; None: unknown, or see the reason
-    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), or no run yet (unknown)
+    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), shut (for a time), or no run yet
     start_rate: float = 0.0  # estimated starts per second while it has work
+    shut_ms: int | None = None  # time until which its kind has shut it, after failures in a row; None: it is open
+    title: str = ""  # what the lane of a kind stands for, such as the id of an aggregation
+
+    @property
+    def label(self) -> str:
+        """Its name; where that has a digest, the title in place of it."""
+        kind, _, digest = self.lane.partition(":=")
+        return f"{kind}:{self.title}" if digest and self.title else self.lane
 
 
 class ChunkLane(Answer, frozen=True, kw_only=True):
@@ -46,19 +58,43 @@ class ChunkLane(Answer, frozen=True, kw_only=True):
     closed: bool = False  # workers claim none now: the task's lane is paused, or chunks are being moved back to pending
 
 
-def lanes(pool: str = "") -> Listing[LaneRow]:
-    """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each."""
+class _Sampled(NamedTuple):
+    """The sample of each pool, and the pools that could not be read in full."""
+
+    samples: dict[str, dict[str, Any]]
+    broken: tuple[Broken, ...]
+
+
+_SAMPLES: SharedReadings[_Sampled] = SharedReadings()
+
+
+def lanes(pool: str = "", *, max_age_s: float = 0.0) -> Listing[LaneRow]:
+    """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each.
+
+    The answer may be one that this process read up to ``max_age_s`` seconds ago, also for `chunk_lanes`.
+    """
+    found = _sampled(pool, max_age_s)
+    return Listing((row for name, sampled in found.samples.items() for row in lane_rows(name, sampled)), found.broken)
+
+
+def chunk_lanes(pool: str = "", *, max_age_s: float = 0.0) -> list[ChunkLane]:
+    """Aggregating map-reduce tasks of a pool or of all, those with most ready chunks first; at most 50 of each.
+
+    The answer may be one that this process read up to ``max_age_s`` seconds ago, also for `lanes`.
+    """
+    samples = _sampled(pool, max_age_s).samples
+    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, sampled)[:MOST_CHUNK_LANES])
+
+
+def _sampled(pool: str, max_age_s: float) -> _Sampled:
+    return _SAMPLES.read(pool, max_age_s, lambda: _sample(pool))
+
+
+def _sample(pool: str) -> _Sampled:
     reader = open_reader()
     samples = reader.samples(pools_of(reader, pool), MOST)
-    broken = broken_pools({name: sampled.get("broken") or () for name, sampled in samples.items()}, reader.silent)
-    return Listing((row for name, sampled in samples.items() for row in lane_rows(name, sampled)), broken)
-
-
-def chunk_lanes(pool: str = "") -> list[ChunkLane]:
-    """Aggregating map-reduce tasks of a pool or of all, those with most ready chunks first; at most 50 of each."""
-    reader = open_reader()
-    samples = reader.samples(pools_of(reader, pool), MOST_CHUNK_LANES)
-    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, sampled))
+    told = {name: sampled.get("broken") or () for name, sampled in samples.items()}
+    return _Sampled(samples, broken_pools(told, reader.silent))
 
 
 def most_ready(rows: Iterable[ChunkLane]) -> list[ChunkLane]:
@@ -106,4 +142,6 @@ def _row(pool: str, row: dict[str, Any], estimate: Estimate) -> LaneRow:
         drain_s=estimate.seconds,
         drain_reason=estimate.reason,
         start_rate=estimate.per_s,
+        shut_ms=None if row.get("shut") is None else int(row["shut"]),
+        title=str(row.get("title") or ""),
     )

@@ -1,7 +1,7 @@
 """Series of the history: figures of a pool, a lane, a name or a state over a range of time.
 
-A range costs one round trip to each server, however many series are asked for, and one more for each further 1,000
-steps. A step that is still open is computed from the finer steps in it.
+A range costs one call for each pool, however many series are asked for, and one more for each further 1,000 steps. A
+step that is still open is computed from the finer steps in it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def series(
 def _series(range: str, pool: str, lane: str, name: str, state: str, now_ms: int) -> Series:
     chosen, key = _range(range), _key(lane, name, state)
     reader = open_reader()
-    plan = _Plan(chosen, now_ms or _now_ms(reader))
+    plan = _Plan(chosen, now_ms or store_ms(reader))
     found = plan.read(reader, dict.fromkeys(pools_of(reader, pool), (key,)))
     rows = plan.joined([(each, key) for each in found], found)
     return Series(
@@ -136,11 +136,11 @@ def _series(range: str, pool: str, lane: str, name: str, state: str, now_ms: int
         state=state,
         range=chosen.word,
         step_ms=chosen.step_ms,
-        points=tuple(_point(plan.start(number), row) for number, row in enumerate(rows)),
+        points=tuple(point_of(plan.start(number), row) for number, row in enumerate(rows)),
         stretches=tuple(
-            _point(plan.start(begin), _of(rows[begin : begin + chosen.stretch])) for begin in plan.stretches
+            point_of(plan.start(begin), _of(rows[begin : begin + chosen.stretch])) for begin in plan.stretches
         ),
-        total=_point(plan.start(0), _of(rows) or Row()),
+        total=point_of(plan.start(0), _of(rows) or Row()),
         broken=broken_pools({}, reader.silent),
     )
 
@@ -161,7 +161,7 @@ def _lane_trends(lanes: Sequence[tuple[str, str]], range: str, now_ms: int) -> d
     for pool, lane in lanes:
         wanted.setdefault(pool, []).append(lane)
     reader, chosen = open_reader(), _range(range)
-    plan = _Plan(chosen, now_ms or _now_ms(reader))
+    plan = _Plan(chosen, now_ms or store_ms(reader))
     found = plan.read(reader, {pool: [f"l|{lane}" for lane in each] for pool, each in wanted.items()})
     return {
         (pool, key.removeprefix("l|")): plan.trend([(pool, key)], found) for pool, keys in found.items() for key in keys
@@ -183,7 +183,7 @@ def _name_trends(wanted: Sequence[str], range: str, now_ms: int) -> dict[str, Tr
     reader, chosen = open_reader(), _range(range)
     if not wanted:
         return {}
-    plan = _Plan(chosen, now_ms or _now_ms(reader))
+    plan = _Plan(chosen, now_ms or store_ms(reader))
     found = plan.read(reader, dict.fromkeys(reader.pools(), tuple(f"n|{name}" for name in wanted)))
     return {name: plan.trend([(pool, f"n|{name}") for pool in found], found) for name in wanted}
 
@@ -274,7 +274,7 @@ def _parts(level: Level, slot: int, now_ms: int) -> Iterator[tuple[Level, int]]:
         yield from _parts(finer, last, now_ms)
 
 
-def _now_ms(reader: Reader) -> int:
+def store_ms(reader: Reader) -> int:
     """The store's time, by this process's clock; the difference is measured once a minute."""
     url, now = reader.settings.url, time.monotonic()
     found = _ahead.get(url)
@@ -301,7 +301,8 @@ def _key(lane: str, name: str, state: str) -> str:
     return found[0] if found else POOL
 
 
-def _point(at_ms: int, row: Row | None) -> Point:
+def point_of(at_ms: int, row: Row | None) -> Point:
+    """The figures of a row; without one it is not known."""
     if row is None:
         return Point(at_ms=at_ms, known=False)
     wait, run = row.wait_ms(0.5, 0.95, 0.99), row.runtime_ms(0.5, 0.95, 0.99)

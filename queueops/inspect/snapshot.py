@@ -1,6 +1,6 @@
 """System snapshot: what the sampler wrote each second, or, without a sampler, counted for this question.
 
-A snapshot costs five round trips to each server: pools, their snapshots, workers, errors, and INFO. The number of tasks
+A snapshot costs three round trips to each server: pools; their snapshots, workers and INFO; errors. The number of tasks
 does not matter. Pools without a fresh snapshot cost another round trip.
 """
 
@@ -56,11 +56,13 @@ class Snapshot(Answer, frozen=True, kw_only=True):
 def snapshot() -> Snapshot:
     """The data of the overview. `computed` says that it was not written by a watchdog."""
     reader = open_reader()
-    names, infos = reader.pools(), reader.infos()
-    info = next(iter(infos.values()))
+    names = reader.pools()
+    found = reader.glance(names, WORKERS)
+    infos = _infos(found)
+    info = next(iter(infos.values()), {})
     now = server_ms(info) or int(time.time() * 1000)
-    samples, computed = _samples(reader, names, now)
-    beats = _by_pool(reader.workers(names, WORKERS)[1])
+    samples, computed = _completed(reader, names, {pool: glance.snapshot for pool, glance in found.items()}, now)
+    beats = {pool: glance.beats for pool, glance in found.items()}
     known = error_rows(reader, names, ERRORS)
     broken = _broken(samples, reader)
     alive = {pool: len(live(sampled, beats.get(pool, ()))) for pool, sampled in samples.items()}
@@ -87,8 +89,8 @@ def snapshot() -> Snapshot:
 
 def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance]) -> tuple[Alarm, ...]:
     """The alarms of all pools, from their snapshots, their workers and INFO of their servers."""
-    known = {glance.info.get("run_id"): (pool, glance.info) for pool, glance in found.items()}
-    now = next((ms for _, info in known.values() if (ms := server_ms(info))), None) or int(time.time() * 1000)
+    infos = _infos(found)
+    now = next((ms for info in infos.values() if (ms := server_ms(info))), None) or int(time.time() * 1000)
     data = {pool: glance.snapshot for pool, glance in found.items()}
     samples, _ = _completed(reader, names, data, now)
     models = {pool: Model(pool, sampled, found[pool].beats) for pool, sampled in samples.items()}
@@ -98,13 +100,13 @@ def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance])
         for pool, sampled in samples.items()
     ]
     lanes = [row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool])]
-    infos = {f"of pool {pool}" if len(known) > 1 else "": info for pool, info in known.values()}
     return _alarms(views, samples, beats, lanes, infos, _broken(samples, reader), tuple(slow_alarms(reader)))
 
 
-def _samples(reader: Reader, names: Sequence[str], now: int) -> tuple[Samples, bool]:
-    """Each pool's figures, and whether any had to be counted now."""
-    return _completed(reader, names, reader.snapshots(names), now)
+def _infos(found: Mapping[str, Glance]) -> dict[str, dict[str, Any]]:
+    """INFO of each server, by a pool that it has; of a single server by no word."""
+    known = {glance.info.get("run_id"): (pool, glance.info) for pool, glance in found.items()}
+    return {f"of pool {pool}" if len(known) > 1 else "": info for pool, info in known.values()}
 
 
 def _completed(
@@ -139,13 +141,6 @@ def _broken(samples: Samples, reader: Reader) -> tuple[Broken, ...]:
     told = {"*": ()} | {pool: sampled.get("broken") or () for pool, sampled in samples.items()}
     keys = {pool: dict.fromkeys((*told[pool], *reader.broken.get(pool, ()))) for pool in told}
     return broken_pools(keys, reader.silent)
-
-
-def _by_pool(rows: Sequence[tuple[str, Beat]]) -> dict[str, list[Beat]]:
-    found: dict[str, list[Beat]] = {}
-    for pool, beat in rows:
-        found.setdefault(pool, []).append(beat)
-    return found
 
 
 def _alarms(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from inspect import Parameter
 
 from queueops.model.ports import Handler
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import LATE_MS as LATE_MS
-from queueops.redis.reader import Reader
+from queueops.redis.reader import PoolList, Reader
 from queueops.tasks import registry
 
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -17,9 +20,22 @@ UNRESPONSIVE = ("silent", "hung")
 """The states of a process without a sign of life, as its supervisor reports them."""
 
 
+_pool_list: ContextVar[PoolList | None] = ContextVar("queueops_pool_list", default=None)
+
+
+@contextmanager
+def one_pool_list() -> Iterator[None]:
+    """Read the list of pools once for all questions of this block: a page asks several."""
+    token = _pool_list.set(PoolList())
+    try:
+        yield
+    finally:
+        _pool_list.reset(token)
+
+
 def open_reader() -> Reader:
     """The reader of the current settings' store."""
-    return Reader(get_broker())
+    return Reader(get_broker(), _pool_list.get())
 
 
 def now_ms() -> int:

@@ -82,6 +82,33 @@ def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
     return SearchStep(next=after, seen=seen, total=page.total)
 
 
+class Walked(NamedTuple):
+    """What a walk over all matching tasks of a pool reads: the suffix of an index's key, and the size of the index.
+
+    "*" stands for the indexes of all states.
+    """
+
+    suffix: str
+    size: int
+
+
+def walks(query: TaskQuery) -> dict[str, Walked]:
+    """The smallest index of each pool that has all matching tasks. Raises FilterError."""
+    query = query.checked()
+    reader = open_reader()
+    pools = pools_of(reader, query.pool)
+    asked = _arguments(query, dict.fromkeys(pools, ("", "", "")), 0)
+    found = {pool: Walked(text(reply[0]), whole(reply[1])) for pool, reply in reader.ask("page", asked).items()}
+    reader.ensure_all()
+    return {pool: walked for pool, walked in found.items() if walked.size}
+
+
+def wanted_fields(query: TaskQuery) -> tuple[tuple[str, str], ...]:
+    """The fields of a record that the filter asks for, with their values."""
+    failed = [("s", str(State.FAILED))] if query.error and not query.state else []
+    return (*failed, *((field, value) for field, value, _ in _facets(query)))
+
+
 class _Reading(NamedTuple):
     """One reading of a list: the pools there are, and the rows that were read, by pool and id (None: deleted)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from queueops.inspect.answers import Answer, Listing, broken_pools
@@ -33,6 +34,7 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
     pid: int
     version: str
     pools: tuple[str, ...]
+    lanes: tuple[str, ...] = ()  # patterns of the lanes that it serves; without any: all
     slots: int
     busy: int
     beat_ms: int
@@ -65,6 +67,17 @@ def names_of(beat: Beat) -> list[str]:
     return [name for name in beat.fields.get("names", "").split(",") if name]
 
 
+def lanes_of(beat: Beat) -> tuple[str, ...]:
+    """The patterns of lanes that the worker serves; empty: all lanes."""
+    return tuple(filter(None, beat.fields.get("lanes", "").split(",")))
+
+
+def serves(beat: Beat, lane: str) -> bool:
+    """Whether the worker serves a lane."""
+    patterns = lanes_of(beat)
+    return not patterns or any(fnmatchcase(lane, pattern) for pattern in patterns)
+
+
 def names_told(beats: Iterable[Beat]) -> list[list[str]]:
     """The task names that each worker reports. Empty if any reports none, or so many that its list may be cut."""
     told = [names_of(beat) for beat in beats]
@@ -93,6 +106,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         pid=whole(field("pid")),
         version=field("version", ""),
         pools=tuple(filter(None, field("pools", "").split(","))),
+        lanes=lanes_of(beat),
         slots=whole(field("slots")),
         busy=whole(field("busy")),
         beat_ms=beat.beat_ms,

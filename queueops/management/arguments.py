@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from typing import Any
 
@@ -12,6 +13,7 @@ from queueops.model.ids import check_lane
 from queueops.model.redact import MASK
 
 LONGEST = 86_400
+PATTERN = re.compile(r"[A-Za-z0-9._:@/=+*\-]{1,100}")
 DJANGOS = (("--settings", "--pythonpath"), ("--traceback", "--no-color", "--force-color", "--skip-checks"))
 """The options of Django's commands, and whether a value follows."""
 
@@ -32,6 +34,13 @@ def pool_name(text: str) -> str:
         return check_lane(text, "name of a pool")
     except BadId as error:
         raise ArgumentTypeError(str(error)) from error
+
+
+def lane_pattern(text: str) -> str:
+    """A pattern of lanes: a name in which `*` stands for any characters."""
+    if not PATTERN.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} is not a pattern of lanes, such as 'to:*' or 'mail'")
+    return text
 
 
 def seconds(text: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -139,7 +139,9 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     """What one round trip of a worker carries: settlements, renewals, metrics, and what it asks for.
 
     It claims up to ``want`` tasks. An ``idle`` worker is woken when a task comes later. It takes the commands that
-    result for other pools, and ``take`` others; with -1 it takes none.
+    result for other pools, and ``take`` others; with -1 it takes none. ``lanes`` are patterns of the lanes that it
+    serves; without any it serves all of them. ``met`` are lanes that matched before: where many lanes are ready, the
+    store looks at these alone.
     """
 
     settle: Sequence[Settlement] = ()
@@ -148,6 +150,8 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     idle: bool = False
     metrics: Mapping[str, int] | None = None
     take: int = -1
+    lanes: tuple[str, ...] = ()
+    met: Collection[str] = ()
 
 
 class Exchange(msgspec.Struct):

@@ -36,9 +36,12 @@ Role = Literal[
     "control",
     "inspect",
     "why",
+    "cli",
+    "alarms",
     "console",
     "settings",
     "checks",
+    "command",
 ]
 
 NAMED: tuple[Role, ...] = ("control", "inspect")
@@ -65,10 +68,13 @@ class Kind:
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
     - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
+    - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
+    - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``console``: the `KindPages` of the console.
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
+    - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
     name: str
@@ -84,9 +90,12 @@ class Kind:
     control: str = ""
     inspect: str = ""
     why: str = ""
+    cli: str = ""
+    alarms: str = ""
     console: str = ""
     settings: str = ""
     checks: str = ""
+    command: str = ""
 
 
 KINDS = (
@@ -139,9 +148,11 @@ KINDS = (
         handlers="queueops.kinds.jobs.handlers",
         control="queueops.kinds.jobs.control",
         inspect="queueops.kinds.jobs.inspect",
+        why="queueops.kinds.jobs.why",
         console="console.kinds.jobs.registration:PAGES",
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_packages",
+        command="queueops.kinds.jobs.command:Command",
     ),
     Kind(
         name="workflows",
@@ -153,8 +164,22 @@ KINDS = (
         control="queueops.kinds.workflows.control",
         inspect="queueops.kinds.workflows.inspect",
         why="queueops.kinds.workflows.why",
+        cli="queueops.kinds.workflows.cli:COMMANDS",
+        alarms="queueops.kinds.workflows.alarms:alarms",
         console="console.kinds.workflows.registration:PAGES",
         handlers="queueops.kinds.workflows.activities",
+        settings="queueops.kinds.workflows.settings:read_settings",
+        command="queueops.kinds.workflows.check_command:Command",
+    ),
+    Kind(
+        name="operations",
+        package="queueops.kinds.operations",
+        records=("bulk_action",),
+        names=("bulk_action",),
+        store="queueops.kinds.operations.store:OperationCalls",
+        handlers="queueops.kinds.operations.handlers",
+        control="queueops.kinds.operations.control",
+        inspect="queueops.kinds.operations.inspect",
     ),
     Kind(name="follow_ups", package="queueops.follow_ups"),
     Kind(name="django_task", records=("django_task",)),
@@ -206,6 +231,11 @@ def settings_readers() -> dict[str, str]:
 def settings_reader(name: str) -> Any:
     """The reader of the settings of the kind with this name."""
     return next(_imported(kind, "settings") for kind in KINDS if kind.name == name)
+
+
+def command_of(name: str) -> Any:
+    """The command of the kind with this name."""
+    return next(_imported(kind, "command") for kind in KINDS if kind.name == name)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 KINDS: dict[str, str] = {
     **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
-    **dict.fromkeys(("errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
+    **dict.fromkeys(("blocked", "errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
     **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
     **dict.fromkeys(("clock", "counts", "instances"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
@@ -36,6 +36,7 @@ KINDS: dict[str, str] = {
     "wake:<worker>": "list",
     "unable:<worker>": "set",
     "command:<id>": "hash",
+    "api:<token>": "string",
     "schedule:<id>": "hash",
     "schedule:<id>#log": "list",
     "schedule:<id>#queue": "list",
@@ -98,6 +99,16 @@ def pools(namespace: str, copies: int = 1) -> tuple[str, ...]:
 def flushed(namespace: str, pool: str) -> str:
     """The mark of a flushed pool. It is outside the pool's keys, because a flush deletes all of them."""
     return f"{{{namespace}}}:flushed:{pool}"
+
+
+def maintenance_key(namespace: str) -> str:
+    """The maintenance switch of a namespace. It is outside the keys of pools, because a flush of a pool leaves it."""
+    return f"{{{namespace}}}:maintenance"
+
+
+def full_disks_key(namespace: str) -> str:
+    """The machines of a namespace whose storage has no space. It belongs to no pool."""
+    return f"{{{namespace}}}:full_disks"
 
 
 def _part(key: str, parts: int) -> int:

@@ -16,7 +16,6 @@ from redis.exceptions import ResponseError
 
 from queueops import __version__
 from queueops.errors import BrokenPool, BrokerUnavailable
-from queueops.errors.refusals import StoreRefuses
 from queueops.model.states import State
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
@@ -27,7 +26,7 @@ from queueops.redis.wrong_types import right
 T = TypeVar("T")
 Argument = str | int | bytes
 MOST_STEPS = 1000
-"""Steps of the history that one round trip reads."""
+"""Steps of the history that one call reads."""
 
 
 class Glance(NamedTuple):
@@ -38,11 +37,22 @@ class Glance(NamedTuple):
     info: dict[str, Any]
 
 
+class PoolList:
+    """The list of pools, read once for several readers. It is empty until the first of them reads it."""
+
+    def __init__(self) -> None:
+        """Begin without a reading."""
+        self.reading: tuple[list[str], str, tuple[str, ...]] | None = None
+        """Names, why the list is not readable, broken keys."""
+
+
 class Reader:
     """Queries about one namespace. A query does not register a pool."""
 
-    def __init__(self, broker: RedisBroker) -> None:
-        """Use a broker's connection and settings."""
+    def __init__(self, broker: RedisBroker, pool_list: PoolList | None = None) -> None:
+        """Use a broker's connection and settings, and perhaps a list of pools that other readers use too."""
+        self._pool_list = pool_list or PoolList()
+        self._is_shared = pool_list is not None
         self.broker = broker.hasty()
         """The broker that makes the queries, with short timeouts."""
         self._fan_out = self.broker.fan_out
@@ -56,12 +66,14 @@ class Reader:
 
     def pools(self) -> list[str]:
         """The pools that were ever used or are declared, sorted by name."""
-        names, reason = self.broker.registry.seen()
+        if not self._is_shared or self._pool_list.reading is None:
+            self._pool_list.reading = (*self.broker.registry.seen(), self.broker.registry.broken)
+        names, reason, broken = self._pool_list.reading
         if reason:
             self.silent["*"] = reason
-        if broken := self.broker.registry.broken:
+        if broken:
             self.broken["*"] = broken
-        return names
+        return list(names)
 
     def knows(self, pool: str) -> bool:
         """Whether a pool exists, as far as the list of pools is readable."""
@@ -172,33 +184,24 @@ class Reader:
         seconds, microseconds = next(iter(found.values()))
         return int(seconds) * 1000 + int(microseconds) // 1000
 
-    def infos(self) -> dict[str, dict[str, Any]]:
-        """The INFO reply of each server that answers, by its name; empty where INFO is not permitted."""
-        return self._fan_out.servers(self._info)[0]
-
-    def snapshots(self, names: Iterable[str]) -> dict[str, bytes | None]:
-        """The snapshots of pools, in one round trip to each server; None if none is readable."""
-        wanted = {pool: [("GET", Keys(self.settings.namespace, pool).snapshot)] for pool in names}
-        return {pool: _if_text(right(reply)) for pool, (reply,) in self._read(wanted).items()}
-
     def history(
         self, steps: Sequence[tuple[str, int]], wanted: Mapping[str, Sequence[str]]
     ) -> dict[str, list[list[bytes | None]]]:
-        """For each pool and step (level, number) the rows of these series; MOST_STEPS in one round trip to each server.
+        """For each pool and step (level, number) the rows of these series; see `lua/history.lua`.
 
-        A step of a wrong type counts as empty.
+        One call of a pool reads MOST_STEPS steps. A step of a wrong type counts as empty.
         """
-        found: dict[str, list[list[bytes | None]]] = {pool: [] for pool in wanted}
+        rows: dict[str, list[list[bytes | None]]] = {
+            pool: [[None] * len(series) for _ in steps] for pool, series in wanted.items()
+        }
         for begin in range(0, len(steps), MOST_STEPS):
-            part = steps[begin : begin + MOST_STEPS]
-            asked = {
-                pool: [("HMGET", Keys(self.settings.namespace, pool).history(*step), *series) for step in part]
-                for pool, series in wanted.items()
-                if pool not in self.silent
-            }
-            for pool, replies in self._read(asked).items():
-                found[pool] += [right(reply) or [None] * len(wanted[pool]) for reply in replies]
-        return {pool: rows for pool, rows in found.items() if len(rows) == len(steps)}
+            runs = list(_runs(steps[begin : begin + MOST_STEPS]))
+            head = [len(runs), *(part for run in runs for part in run)]
+            asked = {pool: [*head, *series] for pool, series in wanted.items() if pool not in self.silent}
+            for pool, reply in self.ask("history", asked).items():
+                for position, row in reply:
+                    rows[pool][begin + int(position)] = row
+        return {pool: each for pool, each in rows.items() if pool not in self.silent}
 
     def history_step(self, step: tuple[str, int], names: Iterable[str]) -> dict[str, dict[bytes, bytes]]:
         """All rows of one step of these pools, in one round trip to each server."""
@@ -236,12 +239,6 @@ class Reader:
         if wrong:
             self.broken[pool] = tuple(dict.fromkeys((*self.broken.get(pool, ()), *map(text, wrong))))
         return Glance(snapshot, read_beats(beats), info)
-
-    def _info(self, client: redis.Redis) -> dict[str, Any]:
-        try:
-            return dict(self.broker._repeat(client.info))
-        except StoreRefuses:  # INFO is among the commands that -@dangerous forbids
-            return {}
 
     def _read(self, wanted: Mapping[str, Sequence[tuple[Any, ...]]]) -> dict[str, list[Any]]:
         """The replies to plain commands for each pool, in one round trip to each server.
@@ -326,6 +323,20 @@ def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[
         if state is not None:
             return text(state) if is_there else "", text(token or b"")
     return None
+
+
+def _runs(steps: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int, int]]:
+    """The steps as runs of steps that follow each other: level, first step, how many."""
+    level, first, count = "", 0, 0
+    for word, slot in steps:
+        if word == level and slot == first + count:
+            count += 1
+            continue
+        if count:
+            yield level, first, count
+        level, first, count = word, slot, 1
+    if count:
+        yield level, first, count
 
 
 def _if_text(reply: Any) -> bytes | None:

@@ -38,7 +38,10 @@ def rules(settings: Settings) -> str:
 def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: RoundTrip) -> list[Argument]:
     """The arguments of ``exchange``."""
     settle, extend, metrics = trip.settle, trip.extend, trip.metrics or {}
-    arguments: list[Argument] = [worker, trip.want, "1" if trip.idle else "", longest_ms, rule_text]
+    state = "1" if trip.idle else ""
+    if trip.lanes:
+        state = " ".join((state, *trip.lanes, *(f"!{lane}" for lane in trip.met)))
+    arguments: list[Argument] = [worker, trip.want, state, longest_ms, rule_text]
     arguments += (len(settle), len(extend), len(metrics), trip.take)
     for end in settle:
         if end.outcome == _SUCCESS:

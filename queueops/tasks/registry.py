@@ -51,6 +51,11 @@ def register_cancel_listener(kind: str, listener: CancelListener) -> None:
     _cancel_listeners[kind] = listener
 
 
+def has_listeners() -> bool:
+    """Whether a listener wants to know which tasks an operator's action has ended."""
+    return bool(_cancel_listeners)
+
+
 def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:
     """Tell the listeners which tasks an operator's action has ended, by the action's ``rows``."""
     if not _cancel_listeners or verb not in ("cancel", "release"):

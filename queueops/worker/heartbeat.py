@@ -18,6 +18,7 @@ import msgspec
 
 from queueops.errors import BrokenPool, QueueOpsError
 from queueops.model import kinds
+from queueops.model.memory_line import MemoryLine
 from queueops.model.ports import Broker
 from queueops.tasks import registry
 from queueops.worker.execution.thread_executor import ThreadExecutor
@@ -47,6 +48,7 @@ class Heartbeat:
         self._told: object = None
         self._told_at = 0.0
         self._executor = executor
+        self._memory = MemoryLine()
         known = {name for kind in kinds.registered() for name in kind.names}
         names = sorted(known.union(name for _, name in registry.handlers()))
         self._fixed: Fields = {
@@ -55,6 +57,7 @@ class Heartbeat:
             "version": _version(),
             "python": platform.python_version(),
             "pools": ",".join(options.pools),
+            "lanes": ",".join(options.lanes),
             "slots": options.threads,
             "names": ",".join(names[:MAX_NAMES]),
             "names_hash": sha1("\n".join(names).encode(), usedforsecurity=False).hexdigest()[:12],
@@ -71,7 +74,7 @@ class Heartbeat:
         """
         fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
         self.due_at = now + EVERY
-        tells = fields | {"rss": 0, "pools": ",".join(pools)}
+        tells = fields | {"rss": 0, "memory": "", "pools": ",".join(pools)}
         if state != "live" or fields["busy"] or fields["held"] or tells != self._told or now - self._told_at >= AT_REST:
             self._told, self._told_at = tells, now
             for pool in pools:
@@ -105,7 +108,8 @@ class Heartbeat:
 
     def _fields(self, state: str, done: int) -> Fields:
         """``running`` is JSON: [[task id, name, epoch ms of its start, pool], ...]."""
-        now = time.time()
+        now, size = time.time(), memory_bytes()
+        self._memory.note(now, size)
         running = [
             (lease.id, lease.name, round((now - slot.seconds()) * 1000), lease.pool)
             for slot, lease in self._executor.running()
@@ -114,7 +118,8 @@ class Heartbeat:
             "busy": len(running),
             "held": self._executor.queued(),
             "done": done,
-            "rss": memory_bytes(),
+            "rss": size,
+            "memory": str(self._memory),
             "state": state,
             "running": msgspec.json.encode(running[:MAX_RUNNING]),
         }

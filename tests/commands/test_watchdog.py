@@ -54,7 +54,7 @@ def test_a_full_store_is_watched_over_in_every_pool(namespace: str) -> None:
     broker.client.config_set("maxmemory", 1)
     try:
         wait_until(lambda: _tick(broker) and {handle.state for handle in handles} == {"pending"}, 60)
-        assert all(Reader(broker).snapshots(["aaa", "bbb"]).values())
+        assert all(glance.snapshot for glance in Reader(broker).glance(["aaa", "bbb"], 1).values())
     finally:
         broker.client.config_set("maxmemory", 0)
 

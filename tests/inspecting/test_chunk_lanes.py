@@ -6,6 +6,7 @@ from queueops import inspect
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 from tests.support.chunkwork import ChunkWork
+from tests.support.monitoring import round_trips
 
 
 def a_task(size: int, task_id: str = "count", **own: str | int) -> ChunkWork:
@@ -71,3 +72,23 @@ def test_a_task_that_does_not_gather_has_no_lane_of_chunks(desk: Desk) -> None:
     work = a_task(1)
     work.done(work.claim(1))
     assert inspect.chunk_lanes() == []
+
+
+def test_pages_of_lanes_share_a_sample(desk: Desk) -> None:
+    """The first load of a page reads anew, once for lanes and chunks together."""
+    a_task(30)
+    desk.push("plain", lane="side")
+
+    def load(max_age_s: float) -> tuple[list[str], list[str]]:
+        lanes, chunks = inspect.lanes(max_age_s=max_age_s), inspect.chunk_lanes(max_age_s=60)
+        return [row.lane for row in lanes], [row.id for row in chunks]
+
+    assert load(0) == (["side", "default"], ["count"])
+    seen = [load(60) for _ in range(2)]
+    assert round_trips(desk, lambda: seen.extend(load(60) for _ in range(48))).sent == []
+    assert seen == [(["side", "default"], ["count"])] * 50
+    desk.push("later", lane="third")
+    found: list[tuple[list[str], list[str]]] = []
+    asked = round_trips(desk, lambda: found.append(load(0)))
+    assert len([each for each in asked.sent if "sample" in each]) == 1
+    assert found == [(["third", "side", "default"], ["count"])]

@@ -39,6 +39,7 @@ SHAPES = {
     r"error:[^#]+#tasks": "zset",
     r"metrics:\d+": "hash",
     r"history:(1m|10m|1h):\d+": "hash",
+    r"api:\d+": "string",
     r"schedule:[^#]+": "hash",
     r"schedule:[^#]+#(log|queue)": "list",
     r"schedules": "zset",
@@ -48,13 +49,13 @@ SHAPES = {
     r"worker:.+": "hash",
     r"wake:.+": "list",
     r"unable:.+": "set",
-    r"agenda|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
+    r"agenda|blocked|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
     r"counts|clock|instances": "hash",
     r"seq|sampler|snapshot|tail": "string",
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
-PASSING = re.compile(r"(metrics|history|worker|wake|error):.*|task:[^#]+#last|sampler|snapshot|tail")
+PASSING = re.compile(r"(metrics|history|worker|wake|error|api):.*|task:[^#]+#last|sampler|snapshot|tail")
 """Keys that go by themselves: each has a time to live."""
 
 SLIGHT_MS = 2
@@ -159,3 +160,8 @@ class Picture:
         """The limit of a lane, and whether it is paused."""
         conf = self.hash(f"lane:{lane}#conf")
         return int(conf["limit"]) if "limit" in conf else None, conf.get("paused") == "1"
+
+    def shut(self, lane: str) -> int | None:
+        """Until when a lane is shut; after that time one task runs at a time. None if it is not."""
+        conf = self.hash(f"lane:{lane}#conf")
+        return int(conf["shut"]) if "shut" in conf else None

@@ -1,4 +1,4 @@
-"""The history of a pool: what is counted is rolled up once, whoever rolls it up and whenever."""
+"""Roll-up of a pool's history: each count is rolled up once, by one watchdog or by several, at any time."""
 
 from __future__ import annotations
 

@@ -20,7 +20,18 @@ FILES = sorted(Path(queueops.__file__).parent.rglob("*.lua"), key=lambda path: (
 PATHS = {path.stem: path for path in FILES if path.parent.name == "lua"}
 MODULE_PATHS = {path.stem: path for path in FILES if path.parent.name == "lib"}
 FUNCTIONS, MODULES = sorted(PATHS), sorted(MODULE_PATHS)
-ADDING = {"displace", "emit", "enqueue", "fire", "keep_history", "plant", "start_run", "submit_jobs", "write_chunks"}
+ADDING = {
+    "displace",
+    "emit",
+    "enqueue",
+    "fire",
+    "keep_history",
+    "plant",
+    "reset_run",
+    "start_run",
+    "submit_jobs",
+    "write_chunks",
+}
 READING = {
     "browse",
     "chunk_page",
@@ -33,14 +44,18 @@ READING = {
     "facets",
     "find",
     "held",
+    "history",
     "job_lanes",
+    "lane_detail",
     "lease_time_left",
     "name",
+    "operations",
     "page",
     "rows",
     "schedules",
     "step_input",
     "tree",
+    "worker",
     "workers",
 }
 COMMENT = re.compile(r"--(?!@).*")

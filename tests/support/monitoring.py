@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from redis.connection import AbstractConnection
 
 from tests.kernel.desk import Desk
 
 WHOLE = ("SCAN", "KEYS", "SMEMBERS", "HSCAN", "SSCAN", "ZSCAN")
 """Commands that read a whole key, or all keys."""
+RANGES = ("ZRANGE", "ZREVRANGE", "LRANGE")
+"""Commands that do so from 0 to -1."""
 
 
 class Asked(NamedTuple):
@@ -20,7 +26,38 @@ class Asked(NamedTuple):
     @property
     def whole(self) -> list[str]:
         """The commands that no page may make."""
-        return [command for command in (*self.sent, *self.inside) if command.split()[0].upper() in WHOLE]
+        return [command for command in (*self.sent, *self.inside) if _reads_all(command)]
+
+
+def _reads_all(command: str) -> bool:
+    word, *values = command.upper().split()
+    return word in WHOLE or (word in RANGES and values[1:3] == ["0", "-1"])
+
+
+class Trips:
+    """How many requests this thread has sent to a server; a pipeline is one."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.made = 0
+
+
+@contextmanager
+def counted_trips() -> Iterator[Trips]:
+    """Count the requests of this thread, without those of MONITOR and of the mark behind a call."""
+    trips, mine, send = Trips(), threading.get_ident(), AbstractConnection.send_packed_command
+
+    def counting(connection: AbstractConnection, command: Any, *more: Any, **options: Any) -> Any:
+        text = repr(command)
+        if threading.get_ident() == mine and not any(word in text for word in ("MONITOR", "ECHO", "CLIENT")):
+            trips.made += 1
+        return send(connection, command, *more, **options)
+
+    AbstractConnection.send_packed_command = counting  # type: ignore[method-assign]
+    try:
+        yield trips
+    finally:
+        AbstractConnection.send_packed_command = send  # type: ignore[method-assign]
 
 
 def round_trips(desk: Desk, call: Callable[[], object]) -> Asked:

@@ -43,6 +43,7 @@ EXAMPLES: dict[str, str] = {
     "wake:<worker>": "wake:w1",
     "unable:<worker>": "unable:w1",
     "command:<id>": "command:x",
+    "api:<token>": "api:1",
     "schedule:<id>": "schedule:hourly",
     "schedule:<id>#log": "schedule:hourly#log",
     "schedule:<id>#queue": "schedule:hourly#queue",
@@ -154,6 +155,10 @@ class Specimens(ChunkDesk):
         rest = {"calls": [call], "timers": [["2", str(self.now() + NEVER_MS)]], "drops": [], "tells": []}
         self.settle(lease, value=json.dumps({**step, **rest, "where": "", "notes": []}).encode())
         get_role(WorkflowCalls).tell_run(SICK, "signal", b'{"e":"signal","n":"go"}', run="r")
+
+        self.push("rb", name="tests.run", kind="workflow", own=(("vi", "r-2"),))
+        (lease,) = [each for each in self.claim(20) if each.id == "rb"]
+        self.settle(lease, value=b'{"blocked":"its code has changed"}')
 
     def _chunks(self) -> None:
         self.push("m", name="tests.count", kind="mapreduce", own=(("xr", 2), ("xw", 50)))

@@ -49,6 +49,7 @@ class WebServer:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
         environment |= {"DJANGO_SETTINGS_MODULE": settings, "QUEUEOPS_TESTS_DATA": str(directory / "data")}
         environment["PYTHONPATH"] = str(ROOT)
+        self.environment = environment
         subprocess.run([sys.executable, "-c", PREPARE], env=environment, cwd=directory, check=True)
         command = [sys.executable, "-m", "gunicorn", *options, "-b", f"fd://{self._listener.fileno()}"]
         with self._log.open("wb") as log:

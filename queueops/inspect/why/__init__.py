@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from queueops.inspect.detail import fields_of, find, state_of
 from queueops.inspect.why.findings import Finding, bad
-from queueops.inspect.why.parked import parked_findings
+from queueops.inspect.why.parked import parked_findings, waiting_findings
 from queueops.inspect.why.runs import ended_findings, leased_findings
 from queueops.inspect.why.waiting import ready_findings, timed_findings
 from queueops.model.states import CLASSES, ON_AGENDA, State, StateClass
@@ -53,8 +53,10 @@ def _findings(detail: Detail) -> Iterator[Finding]:
     record = fields_of(detail)
     match CLASSES[State(state)]:
         case StateClass.READY:
+            yield from waiting_findings(detail, record, State(state))
             yield from ready_findings(detail)
         case StateClass.TIMED:
+            yield from waiting_findings(detail, record, State(state))
             yield from timed_findings(detail, record, State(state))
         case StateClass.LEASED:
             yield from leased_findings(detail, record)

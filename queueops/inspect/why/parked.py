@@ -10,6 +10,13 @@ from queueops.model.states import State
 from queueops.redis.query_replies import Detail
 
 
+def waiting_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
+    """What a kind knows of a ready or timed task of its own, before the checks of every task."""
+    for kind in kinds.roles("why"):
+        if waiting := getattr(kind, "waiting", None):
+            yield from waiting(detail, record, state)
+
+
 def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     """What the task waits for."""
     if state is State.QUARANTINED:

@@ -10,7 +10,7 @@ from queueops.inspect.snapshot import pool_sample
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.inspect.workers import names_told
+from queueops.inspect.workers import names_told, serves
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
@@ -73,6 +73,16 @@ def servers(detail: Detail) -> Iterator[Finding]:
             told = "No live worker of its pool claims tasks: each is silent, quiet or ending."
         yield bad(told, value=count, target=detail.pool, place="workers")
         return
+    serving = [worker for worker in taking if serves(worker, detail.lane)]
+    if not serving:
+        yield bad(
+            f"No live worker serves the lane {detail.lane}: each was started with other --lanes.",
+            value=count,
+            target=f"{detail.pool}/{detail.lane}",
+            place="workers",
+        )
+        return
+    taking = serving
     yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
     yield from _name(detail, taking)
     yield _capacity(taking)

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand
 from queueops import conf
 from queueops.conf import pool_names
 from queueops.logs import FORMATS, configure
-from queueops.management.arguments import pool_name, positive, seconds
+from queueops.management.arguments import lane_pattern, pool_name, positive, seconds
 from queueops.management.pools import left_out
 from queueops.worker import WorkerOptions, run_worker
 from queueops.worker.options import BATCH_ALONE, BATCH_AMONG_OTHERS, DEFAULT_THREADS
@@ -34,6 +34,8 @@ class Command(BaseCommand):
         help_pool = "a pool to work for; may be repeated (default, and those of the settings)"
         batch = f"{BATCH_ALONE}; of several processes {BATCH_AMONG_OTHERS}"
         add("--pool", type=pool_name, action="append", dest="pools", metavar="P", help=help_pool)
+        help_lanes = "take tasks only from lanes that match, such as 'to:*'; may be repeated (all lanes)"
+        add("--lanes", type=lane_pattern, action="append", metavar="PATTERN", help=help_lanes)
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
         add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({batch})")
@@ -51,6 +53,7 @@ class Command(BaseCommand):
         names = ("processes", "threads", "batch", "grace", "max_tasks", "max_memory", "burst")
         chosen = {name: options[name] for name in names}
         chosen["pools"] = tuple(dict.fromkeys(options["pools"])) if options["pools"] else None
+        chosen["lanes"] = tuple(dict.fromkeys(options["lanes"])) if options["lanes"] else None
         chosen["reload"] = settings.DEBUG and not options["noreload"] and not options["burst"]
         worker = WorkerOptions.from_settings(**chosen)
         for pool in worker.pools:

@@ -1,4 +1,4 @@
-"""Audit of terminal actions: passes each action to the registered keepers.
+"""Audit of actions in a terminal and over HTTP: passes each action to the registered keepers.
 
 The console's audit log is one; an app with another log calls `keep` with a context manager, in its `ready`. The context
 is entered before the action and left after it, with the outcome in the same `Act`. An error on entry prevents the
@@ -28,6 +28,8 @@ class Act:
     filter: dict[str, str] = field(default_factory=dict)
     reason: str = ""
     who: str = field(default_factory=lambda: who())
+    address: str = ""
+    """The network address of the client, if it has one."""
     token: str = ""
     """The idempotency token of the action; a keeper may set it."""
     before: dict[str, Any] = field(default_factory=dict)

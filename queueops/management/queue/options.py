@@ -34,6 +34,7 @@ from queueops.management.queue import (
     trees,
     workers,
 )
+from queueops.model import kinds
 from queueops.model.states import CHUNK_STATES, State
 from queueops.outbox.inspect import PLACES
 
@@ -108,6 +109,8 @@ def add_subcommands(parser: ArgumentParser) -> None:
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
+    for command in (each for of_kind in kinds.roles("cli") for each in of_kind):
+        command.add_options(_add(subcommands, command.name, command.run, command.text))
     for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")
         found[name].add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
-from queueops.inspect.estimates import UNKNOWN
+from queueops.inspect.estimates import SHUT, UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
 
@@ -92,8 +92,8 @@ def _drained(row: PoolView | LaneRow) -> str:
     """The time to empty, or why it is never or not known."""
     if row.drain_s is not None:
         return span(row.drain_s * 1000)
-    if row.drain_reason == UNKNOWN:
-        return f"unknown: {UNKNOWN}"
+    if row.drain_reason in (UNKNOWN, SHUT):
+        return f"unknown: {row.drain_reason}"
     return f"never: {row.drain_reason}" if row.drain_reason else "-"
 
 

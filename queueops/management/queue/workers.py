@@ -12,7 +12,7 @@ from queueops.inspect import WorkerRow
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import listing, moment, printable, to_json
 
-HEAD = ("WORKER", "STATE", "POOLS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
+HEAD = ("WORKER", "STATE", "POOLS", "LANES", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
 CALLS: dict[str, Callable[[str], bool]] = {"quiet": control.quiet_worker, "stop": control.stop_worker}
 
 
@@ -36,4 +36,5 @@ def tell(*, subcommand: str, id: str, as_json: bool, **_: Any) -> Iterator[str]:
 
 def _line(row: WorkerRow) -> tuple[object, ...]:
     times = moment(row.started_ms), moment(row.beat_ms)
-    return row.id, row.state, ",".join(row.pools), row.slots, row.busy, round(row.rss / 2**20), row.version, *times
+    serves = ",".join(row.pools), ",".join(row.lanes) or "all"
+    return row.id, row.state, *serves, row.slots, row.busy, round(row.rss / 2**20), row.version, *times

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- exchange: the worker's round trip: settles ended tasks, renews leases, promotes due tasks, claims the next tasks.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, 4 longest sleep in ms, 5 rules (see rules.lua),
---       6..8 how many settlements, extensions and metrics follow, 9 how many commands it takes beside those that this
---       call writes (-1: none at all);
+-- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, then its patterns of lanes, each after a space,
+--       4 longest sleep in ms, 5 rules (see rules.lua), 6..8 how many settlements, extensions and metrics follow,
+--       9 how many commands it takes beside those that this call writes (-1: none at all);
 --       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' if it
 --       costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
@@ -11,10 +11,11 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root). Of a fast path: ms, time, '1' if more are ready, lease.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda attempts claim claim_on_settle fast_settle lanes phases rules settle store_helpers
---@needs task_end transitions wakeup
+--@needs agenda attempts claim claim_on_settle fast_settle lanes phases rules served_lanes settle
+--@needs store_helpers task_end transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local has_patterns = #ARGV[3] > 1
 local position = 9
 -- Most calls settle one task: while nothing else is there, or to go on with the next one. One command tells, in place of
 -- one for each key.
@@ -28,13 +29,14 @@ if rest then
   lib.try('ZADD', P .. ':idle', lib.text(now + sleep), worker)
   return { sleep, NOW }
 end
-if obstacles == 1 and want == 1 and ARGV[8] == '0' then -- the one obstacle is a ready lane, or the fast path sees none
+if obstacles == 1 and want == 1 and ARGV[8] == '0' and not has_patterns then -- the obstacle may be a ready lane
   local lease, wait, more = lib.swap_fast(worker)
   if lease then return { min(wait, longest), NOW, more and '1' or '', lease } end
 end
 
 local words, lost, cancels, hard = {}, {}, {}, {}
 ctx.at_once.room, ctx.at_once.worker, ctx.caller = want, worker, worker
+if has_patterns then idle, longest = string.byte(ARGV[3]) == 49, min(longest, lib.serve_only(ARGV[3])) end
 -- An idle worker's call with no data only checks for work. Usually there is none, and the call stays cheap.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
 if calm then ctx.calm, ctx.listened, ctx.lane_confs.default = true, false, { paused = false, weight = 1 } end
@@ -82,10 +84,10 @@ local more = not nothing and call('ZCARD', P .. ':lanes:ready') > ctx.passed
 local sleep = nothing and min(rest, longest) or lib.until_due(longest)
 if idle and #leases == 0 and not more then
   if ctx.passed > 0 then lib.wake_workers(ctx.brought) end -- others may claim what this one may not
-  lib.try('ZADD', P .. ':idle', now + sleep, worker)
+  if not has_patterns then lib.try('ZADD', P .. ':idle', now + sleep, worker) end
   if still then lib.try('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
 else
   lib.try('ZREM', P .. ':idle', worker)
-  lib.wake(more and max(ctx.brought, 1) or 0)
+  lib.wake(more and max(ctx.brought, 1) or has_patterns and ctx.brought or 0)
 end
 return { leases, words, lost, cancels, sleep, more and '1' or '', commands, NOW, hard, ctx.ended_wholes }

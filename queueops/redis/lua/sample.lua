@@ -10,7 +10,7 @@
 --        runs and their ms), paused_schedules (id, due: the first run that is missed),
 --        broken (the keys that are of another type than they should be).
 -- Transitions: none.
---@needs gauges lanes rate_limit store_helpers tolerant_reads
+--@needs gauges lane_figures store_helpers tolerant_reads
 
 lib.tolerate()
 
@@ -28,34 +28,14 @@ end
 
 local function minute_key(ago) return P .. ':metrics:' .. string.format('%.0f', floor(now / 60000) - ago) end
 
--- The names of some of a lane's tasks, by count: estimates need the run times of what waits. The ranks are spread by the
--- golden ratio, so a repeated order of names gives no wrong share.
-local LOOKS, MOST_LOOKS, GOLDEN = 400, 20, 0.6180339887
-local looked_names = {}
-local function names_in(lane, ready, looks)
-  local names = {}
-  for i = 1, min(ready, looks) do
-    local rank = ready <= looks and i - 1 or floor((i * GOLDEN) % 1 * ready)
-    local id = call('ZRANGE', lib.lane_key(lane), rank, rank)[1]
-    local name = id and redis.pcall('HGET', TASK .. id, 'n')
-    if type(name) == 'string' then names[name] = (names[name] or 0) + 1; looked_names[name] = true end
-  end
-  return names
-end
-
-local lanes = {}
+local LOOKS, MOST_LOOKS = 400, 20
+local looked_names, lanes = {}, {}
 local listed = call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
 local looks = max(4, min(MOST_LOOKS, floor(LOOKS / max(1, #listed))))
 for _, lane in ipairs(listed) do
-  local conf = lib.lane_conf(lane)
-  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. '#conf') end -- the key is named
-  local first = call('ZRANGE', lib.lane_key(lane), 0, 0)
-  local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
-  local ready = call('ZCARD', lib.lane_key(lane))
-  lanes[#lanes + 1] = { lane = lane, ready = ready, names = names_in(lane, ready, looks), limit = conf.limit, paused = conf.paused,
-    weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
-    active = max(0, lib.number_of(call('HGET', P .. ':counts', 'l|' .. lane .. '|active')) or 0),
-    oldest = lib.number_of(entered) }
+  local row = lib.lane_figures(lane, looks)
+  for name in pairs(row.names) do looked_names[name] = true end
+  lanes[#lanes + 1] = row
 end
 
 local function minute(ago)

@@ -64,8 +64,11 @@ class Dispatcher:
 
     def _station(self, pool: str, worker: str, broker: Broker, ring: Callable[[], None]) -> PoolClient:
         thread = PoolThread(pool, ring) if self._apart else None
-        alone = self._options.is_alone
-        return PoolClient(pool, worker, broker, self._options.lease, self._watch.left_ms, thread, pipelined=alone)
+        options = self._options
+        return PoolClient(
+            pool, worker, broker, options.lease, self._watch.left_ms, thread,
+            pipelined=options.is_alone, lanes=options.lanes,
+        )  # fmt: skip
 
     def collect(self, now: float) -> None:
         """Pass ended tasks from the executor to their pool clients."""

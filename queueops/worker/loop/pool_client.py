@@ -10,6 +10,7 @@ from queueops.errors import QueueOpsError
 from queueops.model.contracts import Exchange, Extend, Lease, Settlement
 from queueops.model.ports import Broker
 from queueops.worker.execution import settlements
+from queueops.worker.loop.matching_lanes import MatchingLanes
 from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.transport import PendingTrip, Transport
@@ -52,8 +53,12 @@ class PoolClient:
         thread: PoolThread | None = None,
         *,
         pipelined: bool = False,
+        lanes: tuple[str, ...] = (),
     ) -> None:
-        """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools."""
+        """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools.
+
+        Only lanes that match a pattern of ``lanes`` are served, if there is any.
+        """
         self.pool = pool
         self.held: dict[str, Held] = {}
         self.metrics = MetricsBuffer()
@@ -64,7 +69,7 @@ class PoolClient:
         self.transport = Transport(pool, worker, broker, thread, pipelined=pipelined)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
-        self._lease = lease_seconds
+        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes)
         self._left_ms = left_ms
         self._extend_at = time.monotonic() + lease_seconds / 3
         self._asked: dict[str, int] = {}
@@ -188,6 +193,8 @@ class PoolClient:
             metrics=self.metrics.due(now),
             take=take,
             recovers=recovers,
+            lanes=self._lanes.patterns,
+            met=self._lanes.met(now) if want else (),
         )
         error = self.transport.send(trip, self._known(settle) if recovers else ())
         if error is not None:
@@ -234,6 +241,7 @@ class PoolClient:
                 held.until = until
         for lease in reply.leases:
             self.held[lease.id] = Held(lease, until)
+        self._lanes.take(reply.leases)
         if trip.want > 0:
             self._plan(reply, trip.want)
         elif self.dry:  # a round trip without a claim removes the worker from the list of idle workers

@@ -1,7 +1,7 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_settle.lua.
---@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records store_helpers
---@needs transitions unknown_names
+--@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records served_lanes
+--@needs store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
   local key = lib.task_key(id)
@@ -75,7 +75,24 @@ local function claim_turn(first, want, worker, lease, reply)
   end
 end
 
-function lib.claim(want, worker, lease, reply)
+-- The claim of a worker that has patterns of lanes: the same round over the lanes that it serves. The others count as passed.
+local function claim_served(want, worker, lease, reply)
+  local lanes, turns, before = ctx.calm and {} or lib.served_lanes(), 0, -1
+  ctx.nothing_ready = #lanes == 0 and (ctx.calm or call('ZCARD', P .. ':lanes:ready') == 0)
+  while #lanes > 0 and #reply > before and #reply < want and turns < 500 do
+    before, ctx.passed = #reply, call('ZCARD', P .. ':lanes:ready') - #lanes
+    for _, first in ipairs(lanes) do
+      if #reply == want or turns == 500 then break end
+      turns = turns + 1
+      claim_turn(first, want - #reply, worker, lease, reply)
+    end
+    for i, first in ipairs(lanes) do lanes[i] = first[1] end
+    lanes = lib.in_round(lanes)
+  end
+  ctx.passed = call('ZCARD', P .. ':lanes:ready') - #lanes
+end
+
+local function claim_any(want, worker, lease, reply)
   local turns = 0
   while #reply < want and turns < 500 do
     turns = turns + 1
@@ -83,6 +100,10 @@ function lib.claim(want, worker, lease, reply)
     if not first[1] then ctx.nothing_ready = turns == 1; break end
     claim_turn(first, want - #reply, worker, lease, reply)
   end
+end
+
+function lib.claim(want, worker, lease, reply)
+  if ctx.patterns then claim_served(want, worker, lease, reply) else claim_any(want, worker, lease, reply) end
   local left = lib.put_back()
   ctx.nothing_ready = ctx.nothing_ready and left == 0
   if left > 0 and #reply < want then ctx.passed = call('ZCARD', P .. ':lanes:ready') end -- nothing else is left

@@ -12,8 +12,8 @@ local function goes_by_hand(lane, size, worker, name)
   local conf, unable = P .. ':lane:' .. lane .. '#conf', P .. ':unable:' .. worker
   if call('EXISTS', P .. ':lanes:ready', conf, unable) == 0 then return true end
   if call('EXISTS', P .. ':lanes:ready') == 1 then return false end
-  local row = call('HMGET', conf, 'limit', 'paused', 'rate')
-  return not (row[1] or row[2] or row[3]) and lib.try('SISMEMBER', unable, name) ~= 1
+  local row = call('HMGET', conf, 'limit', 'paused', 'rate', 'shut')
+  return not (row[1] or row[2] or row[3] or row[4]) and lib.try('SISMEMBER', unable, name) ~= 1
 end
 
 local function index_handed(task, number)

@@ -42,7 +42,7 @@ local function not_after(id, other)
 end
 
 -- The rank, newest first, of the first member after the cursor.
-local function rank_behind(key, cursor_score, cursor_id)
+function lib.rank_behind(key, cursor_score, cursor_id)
   if cursor_id == '' then return 0 end
   local low = call('ZCOUNT', key, '(' .. cursor_score, '+inf')
   local high = low + call('ZCOUNT', key, cursor_score, cursor_score)
@@ -81,7 +81,7 @@ function lib.list_page(args)
   local fields, values = conditions(args, index)
   local sources, rows, seen = {}, {}, 0
   for _, key in ipairs(keys_of(index)) do
-    local source = { key = key, rank = rank_behind(key, cursor_score, cursor_id), rows = {}, at = 1 }
+    local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = 1 }
     if fill(source) then sources[#sources + 1] = source end
   end
   local ended = false

@@ -6,7 +6,8 @@ local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr
 local DEFAULTS = { k = 'task', l = 'default' }
 local LONGEST = 4096
 
-local function fits(field, value, wanted)
+-- Whether the value of a record's field is the one that a filter wants.
+function lib.fits(field, value, wanted)
   value = value or DEFAULTS[field] or ''
   if field ~= 'tg' then return value == wanted end
   return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil
@@ -18,7 +19,7 @@ function lib.matches(id, fields, wanted)
   local row = lib.fields_of(lib.task_key(id), unpack(fields))
   if not row then return false end
   for i = 1, #fields do
-    if not fits(fields[i], row[i], wanted[i]) then return false end
+    if not lib.fits(fields[i], row[i], wanted[i]) then return false end
   end
   return true
 end

@@ -1,0 +1,55 @@
+-- An operator's action on one task: compare and set.
+--@needs operator_verbs records store_helpers transitions trash
+
+local NUMERIC = { postpone = true, priority = true, keep = true }
+
+-- A list of states, separated by commas, as a set.
+function lib.states_in(text)
+  local states = {}
+  for state in string.gmatch(text, '[^,]+') do states[state] = true end
+  return states
+end
+
+-- A task without a readable record.
+local function act_on_lost(id, record, action)
+  local aside = call('ZSCORE', P .. ':state:quarantined', id)
+  if action.verb == 'discard' and aside then
+    lib.forget(id, 'quarantined')
+    return 'OK', ''
+  end
+  local mark = action.verb == 'delete' and call('HMGET', P .. ':trash:' .. id, 's', 'ot')
+  if mark and mark[1] then return 'REPEAT', '', mark[2] ~= action.token and 'it is in the trash already' or '' end
+  if aside then return 'REFUSED', 'quarantined', 'its record cannot be read: it can only be discarded' end
+  if record then return 'REFUSED', '', 'its record has an unknown state, and it is about to be quarantined' end
+  return 'GONE', ''
+end
+
+local function reason_against(record, action)
+  local verb, refuse = action.verb, lib.hooks.refuse_verb[record.k]
+  local reason = refuse and refuse(record, verb, action.value)
+    or record.pi and (verb == 'retry' or verb == 'reinstate') and lib.hooks.refuse_part(record)
+    or verb == 'reinstate' and lib.refusal_of_reinstate(record)
+  if not reason and NUMERIC[verb] and not lib.number_of(action.value) then return verb .. ' needs a number' end
+  return reason
+end
+
+-- `action` has verb, token, value, second, who, and the states that allow the verb. A caller that has read the record
+-- gives it. Returns a word (OK REPEAT REFUSED GONE), the state now, and a detail. A REPEAT without a detail was done by an
+-- action of the same token.
+function lib.act_on(id, action, given)
+  local record, verb = given or lib.read_record(id), action.verb
+  if verb == 'restore' then return lib.restore(id, record, action.token) end
+  if not (record and CLASS[record.s]) then return act_on_lost(id, record, action) end
+  if record.ot == action.token then return 'REPEAT', record.s end
+  if not action.allowed[record.s] then return 'REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s end
+  local reason = reason_against(record, action)
+  if reason then return 'REFUSED', record.s, reason end
+  local state, detail = lib.operator_verbs[verb](id, record, action.value, action.second)
+  if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', action.token) end
+  if state ~= '' then
+    call('HSET', lib.task_key(id), 'ot', action.token)
+    lib.log_line(id, { k = 'operator', verb = verb, who = action.who, from = record.s, to = state,
+      value = string.sub(action.value, 1, 2000) })
+  end
+  return 'OK', state, detail
+end
