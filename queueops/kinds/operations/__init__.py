@@ -1,0 +1,1 @@
+"""Operations: bulk actions that workers perform, a bounded part in each call of the store."""

@@ -1,0 +1,175 @@
+"""Questions about operations: those that run, how far they have come, and what the ended ones did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from queueops.errors import NotDecodable
+from queueops.inspect.answers import Answer
+from queueops.inspect.query import TaskQuery
+from queueops.inspect.shared_readings import SharedReadings
+from queueops.inspect.store import open_reader, pools_of
+from queueops.inspect.tasks import walks
+from queueops.inspect.workers import workers
+from queueops.kinds.operations.handlers import order_of
+from queueops.kinds.operations.order import OPERATION, OperationRow, Order
+from queueops.model.states import TERMINAL, State
+from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
+
+__all__ = ["Operation", "operation", "operations", "pools_without_workers"]
+
+MOST = 20
+"""Operations of a pool that are listed."""
+
+
+class Operation(Answer, frozen=True, kw_only=True):
+    """An operation: a bulk action that workers perform.
+
+    ``count`` is the most that it changes. ``left`` counts tasks that match and were left as they are, ``why`` is the
+    reason of the first one.
+    """
+
+    TEXTS: ClassVar[tuple[str, ...]] = ("why", "reason")
+
+    pool: str
+    id: str
+    state: str
+    verb: str
+    who: str
+    token: str
+    filter: dict[str, str]
+    takes_back: bool  # it undoes another one
+    count: int
+    seen: int
+    changed: int
+    left: int
+    why: str = ""
+    reason: str = ""  # why its task ended
+    created_ms: int
+    began_ms: int | None = None
+    ended_ms: int | None = None
+    is_paused: bool = False
+    is_stopping: bool = False
+    rate: float = 0.0  # tasks per second, of the last second or more
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it changes nothing more, unless it is retried."""
+        return self.state in TERMINAL
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a worker performs it now."""
+        return self.state == State.LOCKED and not self.is_paused
+
+    @property
+    def left_s(self) -> float | None:
+        """Estimated seconds to its end; None if it does not run."""
+        if not self.is_running or not self.rate:
+            return None
+        return max(0, self.count - self.seen) / self.rate
+
+
+class StoredOperation(NamedTuple):
+    """An operation as it is stored, with its order."""
+
+    row: OperationRow
+    order: Order
+
+
+_READINGS: SharedReadings[list[Operation]] = SharedReadings()
+
+
+def operations(pool: str = "", *, max_age_s: float = 0.0) -> list[Operation]:
+    """The newest operations of a pool or of all, newest first; at most 20 of each pool.
+
+    The answer may be one that this process read up to ``max_age_s`` seconds ago.
+    """
+    return _READINGS.read(pool, max_age_s, lambda: _operations(pool))
+
+
+def operation(id: str, pool: str) -> Operation | None:
+    """One operation; None if there is none of this id."""
+    found = read_operation(pool, id)
+    return None if found is None else _shown(pool, found)
+
+
+def pools_without_workers(query: TaskQuery) -> list[str]:
+    """The pools with tasks that match, where no live worker could perform an operation now. Raises FilterError."""
+    found = walks(query)
+    served = {pool for row in workers() if row.state == "live" for pool in row.pools}
+    return sorted(set(found) - served)
+
+
+def read_operation(pool: str, id: str) -> StoredOperation | None:
+    """One operation as it is stored."""
+    found = _read(open_reader(), [pool], id).get(pool, [])
+    return found[0] if found else None
+
+
+def _operations(pool: str) -> list[Operation]:
+    reader = open_reader()
+    found = _read(reader, pools_of(reader, pool), "")
+    shown = [_shown(name, each) for name, rows in found.items() for each in rows]
+    return sorted(shown, key=lambda each: -each.created_ms)
+
+
+def _read(reader: Any, pools: Sequence[str], id: str) -> dict[str, list[StoredOperation]]:
+    replies = reader.ask("operations", dict.fromkeys(pools, (MOST, id)))
+    return {pool: [each for row in rows if (each := _stored(row))] for pool, rows in replies.items()}
+
+
+def _stored(reply: Sequence[Any]) -> StoredOperation | None:
+    """An operation; None if its arguments cannot be read."""
+    id, state, args, created, ended, reason, began, held, seen, changed, left, why, rate, looked, stopping, crashes = (
+        reply
+    )
+    row = OperationRow(
+        id=text(id),
+        state=text(state or b""),
+        args=args or b"",
+        created_ms=maybe_whole(created),
+        ended_ms=maybe_whole(ended),
+        reason=text(reason or b""),
+        began_ms=maybe_whole(began),
+        held_ms=maybe_whole(held),
+        seen=whole(seen),
+        changed=whole(changed),
+        left=whole(left),
+        why=text(why or b""),
+        rate=maybe_real(rate) or 0.0,
+        looked=whole(looked),
+        stopping=text(stopping or b""),
+        crashes=whole(crashes),
+    )
+    try:
+        return StoredOperation(row, order_of(OPERATION, row.args))
+    except NotDecodable:
+        return None
+
+
+def _shown(pool: str, found: StoredOperation) -> Operation:
+    row, order = found
+    return Operation(
+        pool=pool,
+        id=row.id,
+        state=row.state,
+        verb=order.verb,
+        who=order.who,
+        token=order.token,
+        filter=order.filter,
+        takes_back=order.takes_back,
+        count=order.most,
+        seen=row.seen,
+        changed=row.changed,
+        left=row.left,
+        why=row.why,
+        reason=row.reason,
+        created_ms=row.created_ms or order.asked_ms,
+        began_ms=row.began_ms,
+        ended_ms=row.ended_ms,
+        is_paused=row.held_ms is not None,
+        is_stopping=bool(row.stopping),
+        rate=row.rate,
+    )

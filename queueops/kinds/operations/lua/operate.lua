@@ -1,0 +1,39 @@
+#!lua flags=allow-oom
+-- operate: performs the next part of a bulk action. Place and counts are in the record of the operation, and are written
+-- in the same call as the changes: no task is counted twice, whichever worker goes on.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 operation, 2 fence, 3 verb, 4 token, 5 rules, 6 first value, 7 second value (of cancel: hard), 8 who,
+--       9 the states that allow the verb (separated by commas), 10 tasks at most in this call, 11 tasks at most in all,
+--       12 the time of the question (tasks that entered their state later are left out), 13 '1': takes back what the action
+--       of a token did, 14 '1': the reply names the tasks that are cancelled now, 15 number of indexes, their key
+--       suffixes, then pairs: field, its wanted value.
+-- Reply: word (MORE, END, HELD: an operator paused it, STOP: it was cancelled, STALE), tasks seen so far, tasks changed so
+--        far; '1' if commands were written and no live worker can deliver them; composites that ended (id, kind, name,
+--        state, root); ids of the cancelled tasks.
+-- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
+--@needs fence lanes operation_walk operator_action phases store_helpers task_end transitions wakeup
+
+local id, key = ARGV[1], TASK .. ARGV[1]
+if not lib.holds_lease(id, ARGV[2]) then return { 'STALE', 0, 0, '', {}, {} } end
+local row = lib.fields_of(key, 'x', 'jh', 'ji', 'js', 'jm', 'jn', 'jk')
+local seen, changed = lib.number_of(row[6]) or 0, lib.number_of(row[7]) or 0
+if row[1] then return { 'STOP', seen, changed, '', {}, {} } end
+if row[2] then return { 'HELD', seen, changed, '', {}, {} } end
+
+local walk = { id = id, at = lib.number_of(row[3]) or 1, score = row[4] or '', member = row[5] or '', asked = tonumber(ARGV[12]),
+  part = min(tonumber(ARGV[10]), tonumber(ARGV[11]) - seen), takes_back = ARGV[13] == '1',
+  tells = ARGV[14] == '1', indexes = {}, wanted = {} }
+for i = 16, 15 + tonumber(ARGV[15]) do walk.indexes[#walk.indexes + 1] = ARGV[i] end
+for i = 16 + #walk.indexes, #ARGV do walk.wanted[#walk.wanted + 1] = ARGV[i] end
+local action = { verb = ARGV[3], token = ARGV[4], value = ARGV[6], second = ARGV[7], who = ARGV[8],
+  allowed = lib.states_in(ARGV[9]) }
+
+lib.need_agenda()
+local tally = lib.walk_on(walk, action)
+seen, changed = seen + tally.seen, changed + tally.changed
+lib.note_walk(key, walk, tally, seen)
+lib.settle_up()
+local _, alone = lib.hooks.deliver(-1)
+lib.wake(ctx.brought)
+local is_over = walk.at > #walk.indexes or seen >= tonumber(ARGV[11])
+return { is_over and 'END' or 'MORE', seen, changed, alone and '1' or '', ctx.ended_wholes, tally.cancelled }

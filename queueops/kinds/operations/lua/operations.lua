@@ -1,0 +1,17 @@
+#!lua flags=no-writes
+-- operations: the newest operations of a pool.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 how many, 2 '' or the id of the one that is wanted
+-- Reply: for each: id, then its fields (state, arguments, created, ended, reason, began, held, seen, changed, left, why,
+--        rate, looked, cancel requested, crashes).
+-- Transitions: none.
+--@needs store_helpers tolerant_reads
+
+lib.tolerate()
+local found = {}
+local ids = ARGV[2] ~= '' and { ARGV[2] } or call('ZREVRANGE', P .. ':kind:bulk_action', 0, tonumber(ARGV[1]) - 1)
+for _, id in ipairs(ids) do
+  local row = lib.fields_of(lib.task_key(id), 's', 'a', 'c', 'e', 'y', 'jb', 'jh', 'jn', 'jk', 'jr', 'jd', 'jv', 'jl', 'x', 'cr', 'k')
+  if row and row[16] == 'bulk_action' then found[#found + 1] = { id, unpack(row, 1, 15) } end
+end
+return lib.told(found)

@@ -1,0 +1,1 @@
+"""Operations: bulk actions that workers perform."""

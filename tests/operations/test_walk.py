@@ -1,0 +1,175 @@
+"""The walk of an operation: what it changes, what it leaves alone, and how it counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import control, inspect
+from queueops.errors import BadOption, FilterError
+from queueops.inspect import TaskQuery
+from queueops.kinds.operations.order import Step
+from queueops.model.contracts import Lease
+from tests.kernel.desk import Desk
+from tests.operations.playing import claimed, part, through
+
+
+def begin(desk: Desk, verb: str, query: TaskQuery, **given: object) -> Lease:
+    """Begin an operation in the pool; its lease."""
+    ((_, id),) = control.begin_operation(verb, query, **given)  # type: ignore[arg-type]
+    return claimed(desk, id)
+
+
+def failed(desk: Desk, *ids: str, **fields: object) -> None:
+    """Tasks that have failed."""
+    desk.push(*ids, **fields)
+    for lease in desk.claim(len(ids)):
+        desk.settle(lease, "error", b"{}", fingerprint="f1", delay_ms=-1)  # type: ignore[arg-type]
+
+
+def test_an_operation_changes_all_that_match_in_bounded_calls(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(450)])
+    desk.push("other", lane="side")
+    lease = begin(desk, "cancel", TaskQuery(state="pending", lane="default"), who="ada", reason="a mistake")
+    first = part(lease)
+    assert first.word == "MORE"
+    assert 0 < first.changed <= 100
+    assert desk.client.zcard(desk.keys.state("cancelled")) == first.changed
+    assert through(lease) == Step("END", 450, 450)
+    assert desk.state("other") == "pending"
+    record = desk.record("t7")
+    assert record is not None
+    assert (record.state, record.reason) == ("cancelled", "a mistake")
+    desk.check()
+
+
+def test_tasks_that_come_after_the_question_are_left_alone(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(150)])
+    asked_ms = inspect.now_ms()
+    while inspect.now_ms() == asked_ms:
+        pass
+    desk.push("late")
+    lease = begin(desk, "cancel", TaskQuery(state="pending"), asked_ms=asked_ms)
+    part(lease)
+    desk.push("later")
+    assert through(lease) == Step("END", 150, 150)
+    assert (desk.state("late"), desk.state("later")) == ("pending", "pending")
+
+
+def test_a_task_that_matches_no_more_is_not_counted(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(120)])
+    lease = begin(desk, "cancel", TaskQuery(state="pending"))
+    part(lease)
+    (other,) = desk.claim(1)
+    assert through(lease) == Step("END", 119, 119)
+    assert desk.state(other.id) == "locked"
+
+
+def test_at_most_the_confirmed_number_is_changed(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(30)])
+    lease = begin(desk, "cancel", TaskQuery(name="tests.noop", state="pending"), most=12)
+    assert through(lease) == Step("END", 12, 12)
+
+
+def test_a_refused_task_is_counted_with_its_reason(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(10)])
+    (running,) = desk.claim(1)
+    desk.settle(running)
+    lease = begin(desk, "cancel", TaskQuery(name="tests.noop"))
+    assert through(lease) == Step("END", 10, 9)
+    (found,) = inspect.operations()
+    assert (found.seen, found.changed, found.left) == (10, 9, 1)
+    assert found.why == "cancel is not possible while it is succeeded"
+    assert (found.verb, found.filter, found.count) == ("cancel", {"name": "tests.noop"}, 10)
+
+
+def test_only_the_worker_with_the_lease_goes_on(desk: Desk) -> None:
+    """A worker that was thought dead changes nothing; the next one goes on from the place, and all are counted once."""
+    desk.push(*[f"t{number}" for number in range(250)])
+    lost = begin(desk, "cancel", TaskQuery(state="pending"))
+    done = part(lost)
+    desk.expire(lost.id)
+    next_lease = claimed(desk, lost.id)
+    assert part(lost) == Step("STALE", 0, 0)
+    assert desk.client.zcard(desk.keys.state("cancelled")) == done.changed
+    assert through(next_lease) == Step("END", 250, 250)
+    desk.check()
+
+
+def test_a_paused_operation_waits_and_a_cancelled_one_stops(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(250)])
+    lease = begin(desk, "cancel", TaskQuery(state="pending"))
+    done = part(lease)
+    assert control.pause_operations([lease.id], "default")[0].word == "OK"
+    assert control.pause_operations([lease.id], "default")[0].word == "REPEAT"
+    assert part(lease) == Step("HELD", done.seen, done.changed)
+    assert inspect.operations()[0].is_paused
+    assert control.resume_operations([lease.id], "default")[0].word == "OK"
+    assert part(lease).seen > done.seen
+    control.stop_operations([lease.id], "default")
+    assert part(lease).word == "STOP"
+    assert control.pause_operations(["nowhere"], "default")[0].word == "GONE"
+
+
+@pytest.mark.parametrize(
+    ("verb", "given", "state"),
+    [
+        ("cancel", {}, "pending"),
+        ("move", {"lane": "side"}, "pending"),
+        ("priority", {"priority": 7}, "pending"),
+        ("postpone", {"seconds": 3600}, "pending"),
+    ],
+)
+def test_an_undo_takes_back_what_the_operation_changed(
+    desk: Desk, verb: str, given: dict[str, object], state: str
+) -> None:
+    desk.push(*[f"t{number}" for number in range(120)], priority=3)
+    desk.push("mine", priority=3)
+    desk.control("cancel", "mine")
+    lease = begin(desk, verb, TaskQuery(state="pending"), **given)
+    assert through(lease) == Step("END", 120, 120)
+    desk.settle(lease)
+    ((pool, id),) = control.undo_operation(lease.id, "default")
+    assert pool == "default"
+    assert through(claimed(desk, id)).changed == 120
+    records = [desk.record(f"t{number}") for number in range(120)]
+    assert {(each.state, each.lane, each.priority) for each in records if each} == {(state, "default", 3)}
+    assert desk.state("mine") == "cancelled"
+    assert control.undo_operation(id, "default") == []
+    desk.check()
+
+
+def test_the_undo_of_a_delete_brings_the_tasks_back(desk: Desk) -> None:
+    failed(desk, *[f"t{number}" for number in range(30)])
+    lease = begin(desk, "delete", TaskQuery(error="f1"))
+    assert through(lease) == Step("END", 30, 30)
+    assert desk.state("t3") == ""
+    ((_, id),) = control.undo_operation(lease.id, "default")
+    assert through(claimed(desk, id)) == Step("END", 30, 30)
+    assert desk.state("t3") == "failed"
+    desk.check()
+
+
+def test_the_undo_of_a_cancel_leaves_tasks_that_had_begun(desk: Desk) -> None:
+    desk.push("runs", "waits")
+    (running,) = desk.claim(1)
+    ((_, id),) = control.begin_operation("cancel", TaskQuery(name="tests.noop"))
+    lease = claimed(desk, id)
+    assert through(lease) == Step("END", 2, 2)
+    desk.settle(running, "cancel", b"stopped")  # type: ignore[arg-type]
+    ((_, undo),) = control.undo_operation(lease.id, "default")
+    assert through(claimed(desk, undo)).changed == 1
+    assert desk.state(running.id) == "cancelled"
+
+
+def test_what_an_operation_is_given_is_checked(desk: Desk) -> None:
+    desk.push("a")
+    with pytest.raises(BadOption):
+        control.begin_operation("explode", TaskQuery(state="pending"))
+    with pytest.raises(BadOption):
+        control.begin_operation("priority", TaskQuery(state="pending"), priority=1000)
+    with pytest.raises(BadOption):
+        control.begin_operation("delete", TaskQuery(state="pending"), reason="no")
+    with pytest.raises(FilterError):
+        control.begin_operation("cancel", TaskQuery(id="a"))
+    assert control.begin_operation("cancel", TaskQuery(state="failed")) == []
+    assert inspect.operations() == []
