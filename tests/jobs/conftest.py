@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.test import Client
 
+from queueops.control import create_api_token
 from queueops.jobs import Job, job_handler
+from queueops.kinds.jobs import api_tokens
 from queueops.kinds.jobs.settings import JobSettings, read_settings
 from queueops.tasks import registry
 
@@ -55,3 +58,19 @@ def handler(namespace: str) -> Iterator[Register]:
     """Register a function as the handler `work` for one test."""
     yield lambda func: job_handler("work")(func) and None
     registry.unregister("job", "work")
+
+
+@pytest.fixture
+def api(namespace: str, db: None, settings: Any) -> Iterator[Client]:
+    """A client of the API with a token that has every scope. There are tokens for two other clients, too."""
+    api_tokens.forget()
+    secrets = {
+        name: create_api_token(name, scopes.split()).secret
+        for name, scopes in (("shop", "submit read manage"), ("other", "submit"), ("viewer", "read"))
+    }
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"API_BODY_LIMIT": 5000}}
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = "tests.jobs.api_urls", []
+    client = Client(headers={"authorization": f"Bearer {secrets['shop']}"})
+    client.secrets = secrets  # type: ignore[attr-defined]
+    yield client
+    api_tokens.forget()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 Route = Callable[["Exchange"], None]
 
@@ -22,6 +24,7 @@ class Asked:
     path: str
     headers: Message  # names in capital or small letters
     body: bytes
+    port: int = 0  # of the client: requests of one connection have the same
 
 
 @dataclass
@@ -56,7 +59,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.local.asked.append(Asked(self.command, self.path, self.headers, body))
+        self.local.asked.append(Asked(self.command, self.path, self.headers, body, self.client_address[1]))
         path = self.path.partition("?")[0]
         try:
             self.local.routes.get(path, lambda exchange: exchange.answer(404))(self)
@@ -73,6 +76,28 @@ class Quiet(ThreadingHTTPServer):
     """A server that prints nothing when a client has gone."""
 
     daemon_threads = False
+
+    def __init__(self, *args: Any) -> None:
+        self.open: set[socket.socket] = set()
+        super().__init__(*args)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own."""
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection at its end."""
+        self.open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """End connections that clients keep."""
+        for connection in tuple(self.open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    request_queue_size = 256  # connections of a whole worker at once
 
     def handle_error(self, request: object, client_address: object) -> None:
         if not isinstance(sys.exception(), OSError):
@@ -98,4 +123,5 @@ def serving(
         local.over.set()
         server.shutdown()
         thread.join(60)
+        server.hang_up()
         server.server_close()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
 
 from queueops import control, inspect, jobs
 from queueops.errors import FilterError, UnknownLane
+from queueops.errors.job_network import AddressRefused
+from queueops.errors.jobs import AggregationDrains, AggregationInUse
+from queueops.kinds.jobs.store import JobCalls
 from queueops.model.contracts import Outcome
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_broker, get_role
+from tests.jobs.conftest import Register
 from tests.kernel.desk import NEVER_MS, Desk
 
 
@@ -64,3 +71,107 @@ def test_an_operator_changes_pauses_and_resumes_an_aggregation(desk: Desk) -> No
     assert inspect.aggregation("a b").limit == 5
     with pytest.raises(UnknownLane):
         control.set_aggregation("unknown", limit=1)
+
+
+def idle(settings: Any, seconds: float) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"AGGREGATION_IDLE": seconds}}
+
+
+def test_an_aggregation_without_jobs_vanishes_after_its_idle_time(desk: Desk, settings: Any) -> None:
+    idle(settings, 3600)
+    job = jobs.submit(aggregation="a", handler="work", keep=86_400)
+    jobs.submit(aggregation="paused", handler="work", delay=999)
+    control.pause_aggregation("paused")
+    (lease,) = desk.claim()
+    desk.settle(lease, Outcome.SUCCESS)
+    client, keys = get_broker().client, get_broker().keys("default")
+
+    def come_to_its_end() -> list[str]:
+        client.zadd(keys.lanes, {"aggr:a": 1, "aggr:paused": 1}, xx=True)
+        client.zadd(keys.agenda, {"~idle:aggr:a": 1, "~idle:aggr:paused": 1})
+        desk.tick()
+        desk.check()
+        return sorted(row.id for row in inspect.aggregations().rows)
+
+    assert come_to_its_end() == ["a", "paused"], "an ended job is kept"
+    assert inspect.now_ms() < client.zscore(keys.agenda, "~idle:aggr:a") <= inspect.now_ms() + 3_600_000
+    control.delete([job.id])
+    assert come_to_its_end() == ["paused"]
+    assert not [key for key in client.keys(f"{keys.prefix}*") if b"aggr:a" in key]
+    jobs.submit(aggregation="a", handler="work", limit=7)
+    assert inspect.aggregation("a").limit == 7, "it begins anew"
+
+
+def test_no_push_meets_an_aggregation_that_is_vanishing(namespace: str, settings: Any) -> None:
+    idle(settings, 0.001)
+    over, broker = threading.Event(), get_broker()
+    client, keys = broker.client, broker.keys("default")
+
+    def end_idle_times() -> None:
+        while not over.is_set():
+            client.zadd(keys.lanes, {"aggr:a": 1}, xx=True)
+            client.zadd(keys.agenda, {"~idle:aggr:a": 1})
+            Desk(broker).tick()
+
+    thread = threading.Thread(target=end_idle_times)
+    thread.start()
+    try:
+        vanished = 0
+        for _ in range(150):
+            job = jobs.submit(aggregation="a", handler="work", limit=3)
+            assert inspect.aggregation("a").limit == 3, "a job is in a lane without its limit"
+            control.cancel([job.id])
+            control.delete([job.id])
+            vanished += inspect.aggregation("a") is None
+    finally:
+        over.set()
+        thread.join()
+    assert vanished
+
+
+def test_a_drained_aggregation_takes_no_jobs_and_runs_those_that_it_has(desk: Desk) -> None:
+    jobs.submit(aggregation="a b", handler="work")
+    assert control.drain_aggregation("a b")
+    assert inspect.aggregation("a b").draining
+    given = {"handler": "work"}
+    with pytest.raises(AggregationDrains, match="a b takes no jobs"):
+        jobs.submit_many([given | {"aggregation": "other"}, given | {"aggregation": "a b"}])
+    assert inspect.aggregation("other") is None
+    assert len(desk.claim(9)) == 1
+    assert control.accept_jobs("a b")
+    jobs.submit(aggregation="a b", handler="work")
+    assert not control.drain_aggregation("unknown")
+
+
+def test_an_aggregation_is_deleted_only_when_it_is_empty(desk: Desk) -> None:
+    job = jobs.submit(aggregation="a", handler="work")
+    with pytest.raises(AggregationInUse, match="1 jobs are kept there"):
+        control.delete_aggregation("a")
+    control.cancel([job.id])
+    control.delete([job.id])
+    assert control.delete_aggregation("a")
+    assert not control.delete_aggregation("a")
+    assert inspect.aggregation("a") is None
+    desk.check()
+
+
+def test_the_proxy_of_the_first_job_is_that_of_the_aggregation_until_it_is_changed(namespace: str) -> None:
+    given = {"aggregation": "a", "url": "https://93.184.215.14/a"}
+    jobs.submit(**given, options={"proxy": "http://ann:secret@93.184.215.14:3128"})
+    jobs.submit(**given, options={"proxy": "http://93.184.215.15:3128"})
+    assert inspect.aggregation("a").proxy == "http://***@93.184.215.14:3128"
+    assert control.set_proxy("a", "http://93.184.215.16:3128")
+    assert inspect.aggregation("a").proxy == "http://93.184.215.16:3128"
+    with pytest.raises(AddressRefused):
+        control.set_proxy("a", "ftp://93.184.215.16")
+    lane = inspect.aggregation("a").lane
+    assert get_role(JobCalls).proxy("default", lane) == "http://93.184.215.16:3128"
+    assert control.set_proxy("a", "")
+    assert get_role(JobCalls).proxy("default", lane) == ""
+
+
+def test_a_lane_whose_name_is_a_digest_is_listed_by_its_aggregation(handler: Register) -> None:
+    handler(lambda job: None)
+    jobs.submit(aggregation="Trödel & Söhne", handler="work")
+    jobs.submit(aggregation="books", handler="work")
+    assert {"aggr:Trödel & Söhne", "aggr:books"} <= {row.label for row in inspect.lanes()}

@@ -10,6 +10,7 @@ import pytest
 
 from queueops import Permanent, control, inspect, jobs
 from queueops.errors import BadOption
+from queueops.errors.job_network import AddressRefused
 from queueops.jobs import Job
 from queueops.kinds.jobs.callback_plans import Targets, encode_callbacks
 from queueops.model.contracts import Outcome, Push
@@ -143,7 +144,7 @@ def test_the_callback_is_tried_again_when_the_target_asks_for_it(target: LocalSe
     run_worker()
     row = callback_of(job)
     assert (row.state, row.attempt, row.retries) == ("restart", 1, 9)
-    assert "HTTP 503: The callback was not delivered. The answer has the status 503. later please" in row.answer
+    assert row.answer == "HTTP 503: later please"
     assert 115_000 < row.due_ms - inspect.now_ms() <= 120_000
 
 
@@ -224,6 +225,44 @@ def test_discarded_callbacks_are_sent_no_more(target: LocalServer, handler: Regi
     assert inspect.callbacks().total == 1
     assert callback_of(waiting).state == "cancelled"
     assert (run_worker(), inspect.task(dead.id).state) == (0, "succeeded")
+
+
+def test_a_callback_is_redirected_with_the_same_body_and_id(target: LocalServer, handler: Register) -> None:
+    handler(lambda job: {"n": 1})
+    given: Any = {"aggregation": "a", "handler": "work"}
+    made = jobs.submit_many([given | {"callback_url": target.url(path)} for path in ("/gone", "/busy")])
+    run_worker()
+    sent = {asked.headers["webhook-id"]: asked.body for asked in target.asked}
+    with serving({"/new": lambda exchange: exchange.answer(204)}) as other:
+        ids = [callback_of(job).id for job in made]
+        answers = control.redirect_callbacks([*ids, made[0].id, "unknown"], other.url("/new"))
+        assert [row.word for row in answers] == ["OK", "OK", "REFUSED", "GONE"]
+        assert run_worker() == 2
+        assert {asked.headers["webhook-id"]: asked.body for asked in other.asked} == sent
+        assert {row.lane for row in inspect.callbacks("delivered").rows} == {f"to:127.0.0.1:{other.port}"}
+        limits = {row.id: row.limit for row in inspect.destinations().rows}
+        assert limits[f"127.0.0.1:{other.port}"] == 8
+
+
+def test_a_test_callback_is_sent_once(target: LocalServer) -> None:
+    control.send_test_callback(target.url("/ok"))
+    control.send_test_callback(target.url("/busy"))
+    run_worker()
+    assert [json.loads(asked.body)["job_id"] for asked in target.asked] == ["test", "test"]
+    assert sorted(row.state for row in inspect.callbacks().rows) == ["failed", "succeeded"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:80/", "http://localhost:80/", "http://2130706433/", "http://a:1/"])
+def test_an_operator_sends_no_callback_to_an_address_that_is_not_public(
+    target: LocalServer, settings: Any, url: str
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {}}
+    job = jobs.submit(aggregation="a", handler="work", callback_url="https://shop.example/")
+    for call in (control.send_test_callback, lambda url: control.redirect_callbacks([job.id], url)):
+        with pytest.raises(AddressRefused):
+            call(url)
+    with pytest.raises(BadOption):
+        control.send_test_callback("")
 
 
 def test_an_action_on_callbacks_refuses_a_job_and_an_unknown_id(target: LocalServer, handler: Register) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import inspect, jobs
+from queueops import control, inspect, jobs
+from queueops.kinds.jobs import api_tokens
 from queueops.testing import run_worker
 from tests.console.conftest import administrator, client_of, collected, operator, viewer  # noqa: F401  fixtures
-from tests.jobs.conftest import Register
+from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import LocalServer
 from tests.jobs.test_callbacks import callback_of, target  # noqa: F401  a fixture
 
@@ -45,6 +47,17 @@ def test_the_page_of_aggregations_shows_pauses_and_limits_one(
     wrong = administrator.post(f"/ops/aggregations/default/{row.lane}/_set", {"limit": "0", "weight": "1"})
     assert wrong.status_code == 422
     assert administrator.post("/ops/aggregations/default/aggr:unknown/_pause", {}).status_code == 404
+
+
+def test_the_story_of_a_job_names_its_aggregation_as_it_was_given(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    viewer: Client,  # noqa: F811
+) -> None:
+    handler(lambda job: None)
+    job = submitted(target)
+    page = viewer.get(f"/ops/tasks/{job.id}/delivery/").content.decode()
+    assert ">shop 7</a>" in page
 
 
 def test_the_destinations_have_their_limits_too(target: LocalServer, handler: Register, viewer: Client) -> None:  # noqa: F811
@@ -136,3 +149,144 @@ def test_a_job_that_has_not_ended_has_no_callback_yet(
 @pytest.mark.parametrize("wrong", ["?show=unknown", "?after=unknown"])
 def test_a_wrong_filter_is_said(namespace: str, viewer: Client, wrong: str) -> None:  # noqa: F811
     assert "flash-error" in viewer.get(f"/ops/callbacks/{wrong}").content.decode()
+
+
+def test_the_maintenance_is_started_after_a_question_and_ended(
+    namespace: str,
+    administrator: Client,  # noqa: F811
+    operator: Client,  # noqa: F811
+) -> None:
+    asked = administrator.post("/ops/maintenance/_start", {}).content.decode()
+    assert "answers 503" in asked
+    assert inspect.maintenance() is None
+    administrator.post("/ops/maintenance/_start", {"confirmed": "1", "reason": "new disks"})
+    found = inspect.maintenance()
+    assert found is not None
+    assert (found.who, found.reason) == ("administrators", "new disks")
+    assert operator.post("/ops/maintenance/_stop", {}).status_code == 403
+    assert "new disks" in operator.get("/ops/aggregations/").content.decode()
+    administrator.post("/ops/maintenance/_stop", {})
+    assert inspect.maintenance() is None
+    verbs = [entry.verb for entry in AuditEntry.objects.order_by("pk")]
+    assert verbs == ["start_maintenance", "stop_maintenance", "stop_maintenance"]
+
+
+def test_a_token_is_made_shown_once_and_revoked_on_its_page(administrator: Client, viewer: Client) -> None:  # noqa: F811
+    form = {"name": "shop", "scopes": ["submit", "read"], "rate": "2.5", "body_limit": ""}
+    made = administrator.post("/ops/api-tokens/_create", form)
+    (secret,) = re.findall(r"qo_[\w-]+", made.content.decode())
+    assert "no-store" in made["Cache-Control"]
+    found = api_tokens.token_of(secret)
+    assert found is not None
+    assert (found.name, found.scopes, found.rate, found.body_limit) == ("shop", ("submit", "read"), 2.5, None)
+    assert found.created_by == "administrators"
+    page = viewer.get("/ops/api-tokens/").content.decode()
+    assert "shop" in page
+    assert secret not in page
+    assert "_create" not in page
+    again = administrator.post("/ops/api-tokens/_create", form)
+    assert (again.status_code, "a name that no valid token has" in again.content.decode()) == (422, True)
+    assert administrator.post("/ops/api-tokens/_create", form | {"scopes": ["root"]}).status_code == 422
+    assert administrator.post(f"/ops/api-tokens/{found.id}/_revoke").status_code == 200
+    assert administrator.post(f"/ops/api-tokens/{found.id}/_revoke", {"confirmed": "1"}).status_code == 302
+    assert api_tokens.token_of(secret) is None
+    assert administrator.post(f"/ops/api-tokens/{found.id}/_revoke", {"confirmed": "1"}).status_code == 404
+    assert "revoked" in administrator.get("/ops/api-tokens/").content.decode()
+    entries = AuditEntry.objects.order_by("pk").values_list("verb", "target", "outcome")
+    assert list(entries) == [
+        ("create_token", "shop", "done"), ("create_token", "shop", "failed"), ("revoke_token", "shop", "done")
+    ]  # fmt: skip
+    assert secret not in str(list(AuditEntry.objects.values()))
+
+
+def test_without_the_app_of_the_api_the_page_of_tokens_says_what_to_add(
+    administrator: Client,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(api_tokens, "APP", "none")
+    assert "Add it, and run manage.py migrate" in administrator.get("/ops/api-tokens/").content.decode()
+
+
+def test_ticked_callbacks_are_redirected_after_a_question_and_a_test_is_sent(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    operator: Client,  # noqa: F811
+) -> None:
+    handler(lambda job: None)
+    job = submitted(target)
+    row = callback_of(job)
+    form = {"task": f"default {row.id}", "url": target.url("/ok")}
+    assert "with the same body and id" in operator.post("/ops/callbacks/_redirect", form).content.decode()
+    operator.post("/ops/callbacks/_redirect", form | {"confirmed": "1"})
+    run_worker()
+    assert (callback_of(job).state, callback_of(job).url) == ("succeeded", target.url("/ok"))
+    operator.post("/ops/callbacks/_test", {"url": target.url("/ok")})
+    operator.post("/ops/callbacks/_test", {"url": "no address"})
+    refused = operator.post("/ops/callbacks/_test", {"url": "http://10.0.0.1/"}, follow=True).content.decode()
+    assert "10.0.0.1 is private" in refused
+    run_worker()
+    assert [asked.path for asked in target.asked] == ["/gone", "/ok", "/ok"]
+    entries = [(entry.verb, entry.outcome) for entry in AuditEntry.objects.order_by("pk")]
+    assert entries == [
+        ("redirect_callbacks", "done"),
+        ("send_test_callback", "done"),
+        ("send_test_callback", "failed"),
+    ]
+
+
+def test_an_open_circuit_is_shown_and_closed_by_an_operator(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    operator: Client,  # noqa: F811
+    viewer: Client,  # noqa: F811
+    settings: Any,
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL | {"CIRCUIT_FAILURES": 1, "CIRCUIT_WAIT": 3600}}
+    handler(lambda job: None)
+    submitted(target, "/busy")
+    row = inspect.destination(f"127.0.0.1:{target.port}")
+    assert (row.circuit, row.failures) == ("open", 1)
+    page = viewer.get(f"/ops/callbacks/?to=127.0.0.1:{target.port}").content.decode()
+    assert "Its circuit is open" in page
+    assert "circuit open" in viewer.get("/ops/aggregations/?show=destinations").content.decode()
+    path = f"/ops/aggregations/default/{row.lane}/_close_circuit"
+    assert viewer.post(path, {}).status_code == 403
+    operator.post(path, {})
+    assert inspect.destination(f"127.0.0.1:{target.port}").circuit == "closed"
+    assert AuditEntry.objects.latest("pk").verb == "close_circuit"
+
+
+def test_an_administrator_drains_an_aggregation_sets_its_proxy_and_deletes_it(
+    handler: Register,
+    administrator: Client,  # noqa: F811
+    operator: Client,  # noqa: F811
+) -> None:
+    job = jobs.submit(aggregation="shop 7", handler="work")
+    path = f"/ops/aggregations/default/{inspect.aggregation('shop 7').lane}/_"
+    assert operator.post(f"{path}drain", {"confirmed": "1"}).status_code == 403
+    administrator.post(f"{path}drain", {"confirmed": "1"})
+    proxy = {"proxy": "http://ann:hunter2@93.184.215.14:3128", "confirmed": "1"}
+    administrator.post(f"{path}proxy", proxy)
+    page = administrator.get("/ops/aggregations/").content.decode()
+    assert "draining" in page
+    assert "http://***@93.184.215.14:3128" in page
+    assert "hunter2" not in page
+    administrator.post(f"{path}accept", {})
+    assert not inspect.aggregation("shop 7").draining
+    typed = {"confirmed": "1", "typed": "1", "reason": "gone"}
+    kept = administrator.post(f"{path}remove", typed, follow=True).content.decode()
+    assert "1 jobs are kept there" in kept
+    control.cancel([job.id])
+    control.delete([job.id])
+    administrator.post(f"{path}remove", typed)
+    assert inspect.aggregation("shop 7") is None
+    entries = [(entry.verb, entry.outcome) for entry in AuditEntry.objects.order_by("pk")]
+    assert entries == [
+        ("drain_aggregation", "denied"),
+        ("drain_aggregation", "done"),
+        ("set_proxy", "done"),
+        ("accept_jobs", "done"),
+        ("delete_aggregation", "failed"),
+        ("delete_aggregation", "done"),
+    ]
+    assert "hunter2" not in "".join(str(vars(entry)) for entry in AuditEntry.objects.all())

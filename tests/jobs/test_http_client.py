@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,12 +80,68 @@ def test_tls_asks_for_the_name_and_checks_it(
 
 def test_a_host_that_answers_with_another_address_later_is_looked_up_once(names: Names) -> None:
     asked = names("moving.example", "127.0.0.2", "127.0.0.1")
-    with serving({"/": says(b"allowed")}, "127.0.0.2") as allowed, serving({}, port=allowed.port) as inside:
+    once = {"/": lambda exchange: exchange.answer(200, b"allowed", Connection="close")}
+    with serving(once, "127.0.0.2") as allowed, serving({}, port=allowed.port) as inside:
         assert get(allowed.url("/", "moving.example"), ONLY_SECOND) == b"allowed"
         assert asked == ["moving.example"]
         with pytest.raises(AddressRefused, match="which is loopback"):
             get(allowed.url("/", "moving.example"), ONLY_SECOND)
     assert inside.asked == []
+
+
+def test_the_next_request_of_a_thread_goes_by_the_same_connection(server: LocalServer, local: JobSettings) -> None:
+    server.routes["/2"] = says(b"here")
+    for path in ("/", "/2", "/"):
+        assert get(server.url(path), local) == b"here"
+    assert len({asked.port for asked in server.asked}) == 1
+    thread = threading.Thread(target=lambda: get(server.url(), local))
+    thread.start()
+    thread.join()
+    assert len({asked.port for asked in server.asked}) == 2
+
+
+def test_other_settings_check_the_address_again(server: LocalServer, local: JobSettings, names: Names) -> None:
+    names("files.example", "127.0.0.1")
+    assert get(server.url("/", "files.example"), local) == b"here"
+    with pytest.raises(AddressRefused, match="which is loopback"):
+        get(server.url("/", "files.example"), ONLY_SECOND)
+    assert len(server.asked) == 1
+
+
+def test_a_request_that_meets_a_closed_connection_goes_by_another_one(server: LocalServer, local: JobSettings) -> None:
+    silent = iter([False, True, False, True])
+
+    def answers_or_hangs_up(exchange: Exchange) -> None:
+        if next(silent):
+            exchange.close_connection = True
+        else:
+            exchange.answer(200, b"here")
+
+    server.routes["/"] = answers_or_hangs_up
+    assert get(server.url(), local) == b"here"
+    assert get(server.url(), local) == b"here"
+    assert len({asked.port for asked in server.asked}) == 2
+    server.routes["/first"] = lambda exchange: setattr(exchange, "close_connection", True)
+    with pytest.raises(httpx.RemoteProtocolError):
+        get(server.url("/first"), read_settings({"PRIVATE_NETWORKS": ["127.0.0.0/8"], "PORTS": None}))
+    assert len(server.asked) == 4, "a new connection that is closed is a failure of the server"
+
+
+def test_each_request_of_a_connection_has_its_own_end_in_time(server: LocalServer, local: JobSettings) -> None:
+    server.routes["/slow"] = lambda exchange: server.over.wait(60)
+    assert get(server.url(), local) == b"here"
+    with pytest.raises(OutOfTime, match=r"longer than 0\.2 s"):
+        get(server.url("/slow"), local, seconds=0.2)
+    assert len({asked.port for asked in server.asked}) == 1
+
+
+def test_an_answer_that_is_not_read_to_its_end_closes_its_connection(server: LocalServer, local: JobSettings) -> None:
+    server.routes["/much"] = says(b"x" * 1_000_000)
+    target, deadline = check_url(server.url("/much"), "url", local), Deadline(60)
+    with answer_to("GET", target, what="url", headers={}, settings=local, deadline=deadline):
+        pass
+    assert get(server.url(), local) == b"here"
+    assert len({asked.port for asked in server.asked}) == 2
 
 
 @pytest.mark.parametrize("way", ["http://127.0.0.1:{}/", "http://inside.example:{}/", "http://2130706433:{}/"])

@@ -8,8 +8,9 @@ import time
 from queueops import Retry, task
 from tests.faults import trees
 from tests.faults.ledger import note
+from tests.soak import measured
 
-__all__ = ["trees"]  # a worker knows what this module imports
+__all__ = ["measured", "trees"]  # a worker knows what this module imports
 
 SOON = Retry(delay=0.1, jitter=0)
 

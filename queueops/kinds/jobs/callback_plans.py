@@ -7,6 +7,7 @@ extra. The store adds the job's result, or how the job ended.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -80,9 +81,15 @@ def _plan(push: Push, outcomes: tuple[str, ...], arguments: Mapping[str, Any]) -
     }
 
 
+def host_of(url: str) -> str:
+    """The host of a target, with its port if the URL names one: callbacks to it share a lane."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+@lru_cache(maxsize=1024)
 def _destination(url: str) -> LaneOfJobs:
     """The lane of the callbacks to the host of a URL."""
-    host = urlsplit(url).netloc.rpartition("@")[2].lower()
+    host = host_of(url)
     return LaneOfJobs(lane_of_destination(host), host, defaults.DESTINATION_LIMIT)
 
 

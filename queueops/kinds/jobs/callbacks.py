@@ -5,17 +5,25 @@ Each attempt sends the same body: it is made of what the record holds, and the r
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from queueops.errors import NotDecodable, QueueOpsError
-from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.errors import BrokerUnavailable, NotDecodable, QueueOpsError
+from queueops.kinds.jobs.callback_plans import CALLBACK, host_of
+from queueops.kinds.jobs.lane_names import lane_of_destination
+from queueops.kinds.jobs.settings import of_jobs
+from queueops.kinds.jobs.store import JobCalls
+from queueops.redis.broker import get_role
 from queueops.tasks.context import Context
 from queueops.tasks.decisions import Permanent, RetryLater
 from queueops.tasks.encoding import decode_arguments, decode_result
+
+if TYPE_CHECKING:
+    from queueops.kinds.jobs.webhook import Delivered
 
 RESPONSE_CODE = re.compile(r"HTTP (\d{3})\b")
 """How the error of a download names the code of the answer."""
@@ -47,6 +55,7 @@ class CallbackHandler:
         from queueops.kinds.jobs.webhook import Delivery, send  # its packages are an extra, and slow to import
 
         sent = send(Delivery(id=context.id, url=to, body=body))
+        _note(context.pool, to, sent)
         if (failure := sent.failure) is None:
             return {"status": sent.status, "answer": _in_one_line(sent.answer)}
         code = f"HTTP {sent.status}: " if sent.status else ""
@@ -56,6 +65,24 @@ class CallbackHandler:
         if failure.retry_after is not None:
             raise RetryLater(failure.retry_after, error)
         raise error
+
+
+def _note(pool: str, to: str, sent: Delivered) -> None:
+    """Tell the circuit breaker of the host. The store itself notes a delivery, in the call that settles it.
+
+    A refused callback is an answer of the host, unless the network guard refused it before it was sent.
+    """
+    settings, failure = of_jobs(), sent.failure
+    if failure is None or not settings.circuit_failures or not (failure.retriable or sent.status):
+        return
+    lane = lane_of_destination(host_of(to))
+    calls = get_role(JobCalls)
+    with contextlib.suppress(BrokerUnavailable):  # the outcome of the attempt is known, whether this is noted or not
+        if failure.retriable:
+            waits = (round(settings.circuit_wait * 1000), round(settings.circuit_longest_wait * 1000))
+            calls.host_failed(pool, lane, settings.circuit_failures, *waits)
+        else:
+            calls.host_answered(pool, lane)
 
 
 def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[str, bytes]:

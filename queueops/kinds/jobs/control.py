@@ -1,29 +1,56 @@
-"""Actions on aggregations and callbacks."""
+"""Actions on aggregations, callbacks and tokens of the API."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
+from queueops import conf
 from queueops.control.lanes import UNCHANGED, pause_lane, resume_lane, set_lane
 from queueops.control.per_pool_calls import act, checked, located
-from queueops.kinds.jobs.callback_plans import CALLBACK
-from queueops.kinds.jobs.lane_names import lane_of_aggregation
-from queueops.kinds.jobs.store import JobCalls
-from queueops.model.contracts import Row
+from queueops.errors import BadOption, NotDecodable
+from queueops.errors.jobs import AggregationInUse
+from queueops.kinds.jobs import defaults
+from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
+from queueops.kinds.jobs.callback_plans import CALLBACK, read_targets
+from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
+from queueops.kinds.jobs.net_guard import check_url, public_addresses
+from queueops.kinds.jobs.settings import of_jobs
+from queueops.kinds.jobs.store import JobCalls, LaneOfJobs, NewJob
+from queueops.model.contracts import Conflict, Push, Row
+from queueops.model.ids import new_id
 from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_role
+from queueops.results.handle import TaskHandle
+from queueops.tasks.encoding import decode_arguments, encode_arguments
+from queueops.tasks.options import Options
 
 __all__ = [
+    "NewApiToken",
+    "accept_jobs",
+    "close_circuit",
+    "create_api_token",
+    "delete_aggregation",
     "discard_callbacks",
+    "drain_aggregation",
     "pause_aggregation",
     "redeliver_callbacks",
+    "redirect_callbacks",
     "resume_aggregation",
+    "revoke_api_token",
+    "send_test_callback",
     "set_aggregation",
+    "set_proxy",
+    "start_maintenance",
+    "stop_maintenance",
 ]
 
 NO_CALLBACK = "it is not a callback"
 DISCARDED = "discarded by an operator"
+LONGEST_TOKEN = 100
+LONGEST_REASON = 500
+"""Characters that are kept of a reason."""
 
 
 def set_aggregation(
@@ -41,6 +68,40 @@ def pause_aggregation(id: str, pool: str = "default", *, new: bool = False) -> d
     return pause_lane(pool, lane_of_aggregation(id), new=new)
 
 
+def drain_aggregation(id: str, pool: str = "default") -> bool:
+    """Let an aggregation take no more jobs; those that are there run to their end. False if it does not exist."""
+    return _on_aggregation(id, pool, "drain")[0]
+
+
+def accept_jobs(id: str, pool: str = "default") -> bool:
+    """Let a drained aggregation take jobs again. False if it does not exist."""
+    return _on_aggregation(id, pool, "accept")[0]
+
+
+def set_proxy(id: str, proxy: str, pool: str = "default") -> bool:
+    """Set the proxy of the downloads of an aggregation, from the next attempt on; empty: no proxy.
+
+    False if it does not exist. Raises AddressRefused.
+    """
+    if proxy:
+        check_url(proxy, "proxy", of_jobs())
+    return _on_aggregation(id, pool, "proxy", proxy)[0]
+
+
+def delete_aggregation(id: str, pool: str = "default") -> bool:
+    """Delete an aggregation with its settings. False if it does not exist. Raises AggregationInUse if it has jobs."""
+    exists, count = _on_aggregation(id, pool, "delete")
+    if exists and count:
+        raise AggregationInUse(id=id, count=count)
+    return exists
+
+
+def _on_aggregation(id: str, pool: str, verb: str, value: str = "") -> tuple[bool, int]:
+    """Whether it exists, and the number of its jobs."""
+    word, count = get_role(JobCalls).aggregation(pool, lane_of_aggregation(id), verb, value)
+    return word != "NONE", count
+
+
 def resume_aggregation(id: str, pool: str = "default") -> dict[str, str]:
     """Resume an aggregation. Returns the settings before."""
     return resume_lane(pool, lane_of_aggregation(id))
@@ -49,6 +110,70 @@ def resume_aggregation(id: str, pool: str = "default") -> dict[str, str]:
 def redeliver_callbacks(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Send callbacks that are dead, discarded or delivered again, with the same body; those in back-off start now."""
     return _of_callbacks("retry", ids, pool, who=who, token=token)
+
+
+def close_circuit(host: str, pool: str = "default") -> bool:
+    """Send callbacks to a host again now, though it has failed. Returns whether they were stopped."""
+    return get_role(JobCalls).host_answered(pool, lane_of_destination(host))
+
+
+def redirect_callbacks(ids: Sequence[str], url: str, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
+    """Send callbacks to another address, with the same body and id. Ended ones, and those in back-off, start now.
+
+    The network guard checks the address now, and again when it is sent. Raises BadOption and AddressRefused.
+    """
+    target, token = _checked_target(url), token or new_id()
+    calls, found = get_role(JobCalls), located(checked(ids), pool)[0]
+    held = calls.callbacks([(place, id) for place, there in found.items() for id in there])
+    rows: dict[str, Row] = {}
+    for (place, id), stored in held.items():
+        ((kind, state),) = calls.kinds_and_states(place, [id]).values()
+        if kind != CALLBACK:
+            continue
+        try:
+            values, named = decode_arguments(CALLBACK, stored.args)
+        except NotDecodable as error:
+            rows[id] = Row(id=id, word="REFUSED", state=state, detail=str(error))
+            continue
+        calls.declare(place, target)
+        data = encode_arguments(CALLBACK, values, named | {"to": url})
+        verb = "retry" if state in TERMINAL or state == State.RESTART else "edit"
+        (rows[id],) = act(verb, [id], place, value=data, who=who, token=token)
+        if rows[id].word in ("OK", "REPEAT"):  # one that a worker has claimed meanwhile is sent there from the old lane
+            act("move", [id], place, value=target.lane, who=who, token=f"{token[:LONGEST_TOKEN]}-lane")
+    others = {row.id: row for row in _of_callbacks("retry", [id for id in checked(ids) if id not in rows], pool)}
+    return [rows.get(id) or others[id] for id in checked(ids)]
+
+
+def send_test_callback(url: str, pool: str = "default") -> TaskHandle[Any]:
+    """Send a test to an address, as a callback of no job. It is tried once, and listed like every callback.
+
+    Raises BadOption and AddressRefused.
+    """
+    target = _checked_target(url)
+    content = {"to": url, "success": True, "job": "test", "url": "", "extra": "a test by an operator"}
+    options = Options(retries=0, retry=defaults.CALLBACK_RETRY, timeout=defaults.CALLBACK_TIMEOUT, pool=pool)
+    push = Push(
+        id=new_id(),
+        kind=CALLBACK,
+        name=CALLBACK,
+        args=encode_arguments(CALLBACK, (None,), content),
+        **options.push_fields(conf.current()) | {"lane": target.lane},
+    )
+    push.conflict, push.token = Conflict.NEW, ""
+    (made,) = get_role(JobCalls).submit_jobs(pool, [NewJob(push, (target,))])
+    return TaskHandle(made.id, pool, made.word, made.uid)
+
+
+def _checked_target(url: str) -> LaneOfJobs:
+    """The lane of the callbacks to an address. Raises BadOption and AddressRefused."""
+    (lane,) = read_targets({"callback_url": url}).lanes or (None,)
+    if lane is None:
+        raise BadOption(name="url", value=url, expected="a URL such as https://example.com/done")
+    checked = check_url(url, "callback", of_jobs())
+    with contextlib.suppress(OSError):  # its name may be known to the workers alone
+        public_addresses(checked.host, checked.port, "callback", of_jobs())
+    return lane
 
 
 def discard_callbacks(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
@@ -60,6 +185,19 @@ def discard_callbacks(ids: Sequence[str], pool: str = "", *, who: str = "", toke
     rows += _of_callbacks("cancel", [id for id in ids if id not in ended], pool, who=who, token=token, value=DISCARDED)
     by_id = {row.id: row for row in rows}
     return [by_id[id] for id in dict.fromkeys(ids)]
+
+
+def start_maintenance(reason: str = "", *, who: str = "") -> bool:
+    """Tell clients that no jobs are to be sent: the health check of the API answers 503. Jobs go on.
+
+    Returns whether it was off before; else the time, the reason and the name of the first start stay.
+    """
+    return get_role(JobCalls).start_maintenance(who[:LONGEST_REASON], reason[:LONGEST_REASON])
+
+
+def stop_maintenance() -> bool:
+    """End the maintenance. Returns whether it was on."""
+    return get_role(JobCalls).stop_maintenance()
 
 
 def _of_callbacks(verb: str, ids: Sequence[str], pool: str, **how: Any) -> list[Row]:

@@ -7,9 +7,15 @@ from urllib.parse import quote
 
 from django.core.files.storage import default_storage
 
+from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
+from queueops.kinds.jobs.disk_guard import AGAIN_S, is_full
 from queueops.kinds.jobs.download_options import read_download
+from queueops.kinds.jobs.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.settings import of_jobs
+from queueops.kinds.jobs.store import JobCalls
+from queueops.redis.broker import get_role
+from queueops.tasks.context import current
 from queueops.tasks.decisions import Permanent, RetryLater
 
 if TYPE_CHECKING:
@@ -20,7 +26,9 @@ def run_download(job: Job) -> dict[str, Any]:
     """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
     from queueops.kinds.jobs.download import download  # its packages are an extra, and slow to import
 
-    found = download(read_download(job.id, job.url, job.options))
+    if is_full():
+        current().restart(AGAIN_S)
+    found = download(read_download(job.id, job.url, _with_proxy(job)))
     if failure := found.failure:
         code = f"HTTP {failure.status}: " if failure.status else ""
         error = DownloadFailed(code=code, kind=str(failure.kind), reason=failure.reason)
@@ -39,11 +47,21 @@ def run_download(job: Job) -> dict[str, Any]:
     }
 
 
+def _with_proxy(job: Job) -> dict[str, Any]:
+    """The options of a job. The proxy of its aggregation wins: an operator can change it for jobs that wait."""
+    try:
+        pool = current().pool
+    except OutsideTask:  # a test that calls the handler
+        return job.options
+    proxy = get_role(JobCalls).proxy(pool, lane_of_aggregation(job.aggregation))
+    return job.options if proxy is None else job.options | {"proxy": proxy}
+
+
 def download_url(path: str) -> str:
     """Where a stored file is found: below the setting DOWNLOAD_URL, else where its storage says; empty if unknown."""
     if base := of_jobs().download_url:
         return f"{base.rstrip('/')}/{quote(path)}"
     try:
         return str(default_storage.url(path))
-    except (NotImplementedError, ValueError):  # the storage has no address
+    except (NotImplementedError, ValueError):  # what Django's Storage.url raises where files have no URL
         return ""

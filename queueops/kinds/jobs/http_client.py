@@ -2,6 +2,9 @@
 
 httpcore asks a network backend for each connection. This one resolves the host, has its addresses checked and connects
 to one of them. httpcore takes the `Host` header and the TLS server name from the URL, so both keep the name.
+
+Each thread keeps some connections for its next requests to the same hosts. Their addresses were checked when they were
+made. A connection to a proxy is not kept: it would be shared by hosts that do not know each other.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +36,10 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 KEEPING = frozenset({307, 308})
 """Redirects after which the same method and body are sent again."""
 CLIENT_HEADERS = {"accept": "*/*", "user-agent": "QueueOps"}
+KEPT, KEPT_FOR = 2, 15.0
+"""Connections that a thread keeps, and for how many seconds: then the host is resolved again."""
+ONE_PACKET = 16_384
+"""Bytes of a request that are sent at once."""
 OF_A_REQUEST = (b"host", b"content-length", b"transfer-encoding")
 """Headers that httpx makes for each request."""
 
@@ -77,13 +85,76 @@ def answer_to(
     Redirects of the codes in `redirects` are followed, each checked as the first URL was. Raises AddressRefused,
     `httpx.HTTPError` and `httpx.InvalidURL`.
     """
-    with _Transport(_pool(what, settings, deadline, proxy)) as transport:
+    with _this_call(_Call("proxy" if proxy else what, settings, deadline)), _transport(settings, proxy) as transport:
         hops = _Hops(transport, what, settings, redirects, checks_host=bool(proxy))
         response = hops.followed(_first_request(method, target, headers, content, settings), target)
         try:
             yield response
         finally:
             response.close()
+
+
+@dataclass(slots=True)
+class _Call:
+    """What the connections of a request must know. They are made and used in its thread alone."""
+
+    what: str
+    settings: JobSettings
+    deadline: Deadline
+    has_connected: bool = False
+
+
+class _OfThread(threading.local):
+    """What a thread has: its call, and its kept connections."""
+
+    call: _Call
+    kept: _Kept | None = None
+
+
+_of_thread = _OfThread()
+
+
+@contextmanager
+def _this_call(call: _Call) -> Iterator[None]:
+    """Make this the call of the thread. A request within another one follows the same rules."""
+    before = getattr(_of_thread, "call", call)
+    _of_thread.call = call
+    try:
+        yield
+    finally:
+        _of_thread.call = before
+
+
+class _Kept:
+    """The kept connections of a thread, for these settings. They are closed with the thread."""
+
+    def __init__(self, settings: JobSettings) -> None:
+        self.settings = settings
+        self.transport = _Transport(
+            httpcore.ConnectionPool(
+                ssl_context=_ssl_context(),
+                network_backend=_Backend(),
+                max_connections=None,
+                max_keepalive_connections=KEPT,
+                keepalive_expiry=KEPT_FOR,
+            )
+        )
+
+    def __del__(self) -> None:
+        self.transport.close()
+
+
+@contextmanager
+def _transport(settings: JobSettings, proxy: str) -> Iterator[_Transport]:
+    """The way of a request: by the kept connections of this thread, or by a proxy."""
+    if proxy:
+        with _Transport(_proxy_pool(settings, proxy)) as transport:
+            yield transport
+        return
+    kept = _of_thread.kept
+    if kept is None or kept.settings is not settings:  # other settings may allow other addresses
+        kept = _of_thread.kept = _Kept(settings)
+    yield kept.transport
 
 
 def _first_request(
@@ -165,18 +236,14 @@ def _drop_secrets(headers: httpx.Headers) -> None:
         del headers[name]
 
 
-def _pool(what: str, settings: JobSettings, deadline: Deadline, proxy: str) -> httpcore.ConnectionPool:
-    if not proxy:
-        return httpcore.ConnectionPool(
-            ssl_context=_ssl_context(), network_backend=_Backend(what, settings, deadline), max_connections=1
-        )
+def _proxy_pool(settings: JobSettings, proxy: str) -> httpcore.ConnectionPool:
     target = check_url(proxy, "proxy", settings)
     parts = httpx.URL(target.url)
     return httpcore.HTTPProxy(
         proxy_url=httpcore.URL(scheme=parts.raw_scheme, host=parts.raw_host, port=target.port, target=b"/"),
         proxy_auth=(parts.username, parts.password) if parts.userinfo else None,
         ssl_context=_ssl_context(),
-        network_backend=_Backend("proxy", settings, deadline),
+        network_backend=_Backend(),
         max_connections=1,
     )
 
@@ -188,10 +255,9 @@ def _ssl_context() -> ssl.SSLContext:
 
 
 class _Backend(httpcore.NetworkBackend):
-    """Network backend: connects to addresses that were checked."""
+    """Network backend: connects to addresses that were checked, as the call of the thread says."""
 
-    def __init__(self, what: str, settings: JobSettings, deadline: Deadline) -> None:
-        self._what, self._settings, self._deadline = what, settings, deadline
+    def __init__(self) -> None:
         self._inner = httpcore.SyncBackend()
 
     def connect_tcp(
@@ -202,36 +268,47 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
+        call = _of_thread.call
+        call.has_connected = True
         try:
-            addresses = public_addresses(host.strip("[]"), port, self._what, self._settings)
+            addresses = public_addresses(host.strip("[]"), port, call.what, call.settings)
         except (socket.gaierror, UnicodeError) as error:
             raise httpcore.ConnectError(f"The host {host} has no address: {error}") from error
         failure: Exception = httpcore.ConnectError(f"The host {host} has no address.")
         for address in addresses:
             try:
                 stream = self._inner.connect_tcp(
-                    address, port, self._deadline.cut(timeout), local_address, socket_options
+                    address, port, call.deadline.cut(timeout), local_address, socket_options
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
-                return _Stream(stream, self._deadline)
+                return _Stream(stream)
         raise failure
 
 
 class _Stream(httpcore.NetworkStream):
-    """Network stream that ends at a deadline, also if the server sends a byte at a time."""
+    """Network stream that ends at the deadline of a call, also if the server sends a byte at a time."""
 
-    def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
-        self._inner, self._deadline = inner, deadline
+    def __init__(self, inner: httpcore.NetworkStream) -> None:
+        self._inner = inner
+        self._unsent = b""  # headers wait for a short body: both are one packet
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        cut = self._deadline.cut(timeout)
+        self._flush(timeout)
+        cut = _of_thread.call.deadline.cut(timeout)
         return self._timed(lambda: self._inner.read(max_bytes, cut))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        cut = self._deadline.cut(timeout)
-        self._timed(lambda: self._inner.write(buffer, cut))
+        self._unsent += buffer
+        if len(self._unsent) > ONE_PACKET:
+            self._flush(timeout)
+
+    def _flush(self, timeout: float | None) -> None:
+        unsent, self._unsent = self._unsent, b""
+        if unsent:
+            cut = _of_thread.call.deadline.cut(timeout)
+            self._timed(lambda: self._inner.write(unsent, cut))
 
     def close(self) -> None:
         self._inner.close()
@@ -239,8 +316,8 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        cut = self._deadline.cut(timeout)
-        return _Stream(self._timed(lambda: self._inner.start_tls(ssl_context, server_hostname, cut)), self._deadline)
+        cut = _of_thread.call.deadline.cut(timeout)
+        return _Stream(self._timed(lambda: self._inner.start_tls(ssl_context, server_hostname, cut)))
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -250,7 +327,7 @@ class _Stream(httpcore.NetworkStream):
         try:
             return call()
         except httpcore.TimeoutException:
-            self._deadline.cut(None)
+            _of_thread.call.deadline.cut(None)
             raise
 
 
@@ -270,8 +347,19 @@ class _Transport(httpx.BaseTransport):
             extensions=request.extensions,
         )
         with _as_errors_of_httpx():
-            found = self._pool.handle_request(sent)
+            found = self._answer(sent)
         return httpx.Response(found.status, headers=found.headers, stream=_Body(found), extensions=found.extensions)
+
+    def _answer(self, sent: httpcore.Request) -> httpcore.Response:
+        """Send a request. If the server closes a kept connection at the same moment, it goes by another one."""
+        call = _of_thread.call
+        call.has_connected = False
+        while True:
+            try:
+                return self._pool.handle_request(sent)
+            except (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError):
+                if call.has_connected:
+                    raise
 
     def close(self) -> None:
         self._pool.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -14,14 +15,18 @@ from queueops.inspect.detail import TaskDetail
 from queueops.inspect.detail import task as read_task
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import open_reader, pools_of
+from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
+from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callbacks import message_of
+from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
+from queueops.kinds.jobs.net_guard import shown_url
 from queueops.kinds.jobs.store import JobCalls, StoredCallback
 from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.usage import uses_jobs
 from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
@@ -29,22 +34,35 @@ from queueops.tasks.encoding import decode_arguments
 
 __all__ = [
     "CALLBACK_STATES",
+    "ApiToken",
     "CallbackPage",
     "CallbackRow",
+    "FullDisk",
     "JobLane",
     "JobLanePage",
+    "JobPage",
+    "JobRow",
     "JobStory",
+    "Maintenance",
     "aggregation",
     "aggregations",
+    "api_tokens",
     "callback_body",
     "callback_query",
     "callbacks",
+    "destination",
     "destinations",
+    "full_disks",
     "job_lane",
     "job_story",
+    "jobs",
+    "maintenance",
+    "uses_jobs",
 ]
 
 MOST = 200
+FULL_DISK_MS = 300_000
+"""A note of a full disk that is older counts no more: each download that waits renews it."""
 CALLBACK_STATES: dict[str, State] = {
     "pending": State.PENDING,
     "in_flight": State.LOCKED,
@@ -54,6 +72,11 @@ CALLBACK_STATES: dict[str, State] = {
     "discarded": State.CANCELLED,
 }
 """Words for the states of a callback, and the states of its record."""
+
+NOT_DELIVERED = re.compile(
+    r"^[\w.]+\.NotDelivered: |(?<=: )The callback was not delivered\. (?:The answer has the status \d+\. ?)?", re.ASCII
+)
+"""What an error of an attempt says besides the answer. The list of callbacks shows the answer alone."""
 
 
 class JobLane(Answer, frozen=True, kw_only=True):
@@ -66,9 +89,19 @@ class JobLane(Answer, frozen=True, kw_only=True):
     rate: float | None = None  # starts a second; None: no limit
     weight: int = 1
     paused: bool = False
+    shut_ms: int | None = None  # of a destination: its circuit is open until then; later it is half open
+    failures: int = 0  # of a destination: attempts that failed in a row
+    open: bool = False  # of a destination: whether its circuit is open now, so that nothing is sent
+    draining: bool = False  # whether it takes no jobs
+    proxy: str = ""  # of its downloads, without credentials
     used_ms: int = 0  # when it was last used
     oldest_ms: int | None = None  # when its oldest ready task became ready
     counts: dict[str, int] = {}  # tasks by state; states without any are left out
+
+    @property
+    def circuit(self) -> str:
+        """The circuit of a destination: `closed`, `open` or `half open`."""
+        return "open" if self.open else "closed" if self.shut_ms is None else "half open"
 
     @property
     def ready(self) -> int:
@@ -134,8 +167,43 @@ class JobStory(Answer, frozen=True, kw_only=True):
     """A job and the callbacks of its last end; one of both may be gone."""
 
     job: TaskDetail | None = None
+    aggregation: str = ""  # id of the job's aggregation
     callbacks: tuple[CallbackRow, ...] = ()
     bodies: tuple[str, ...] = ()  # what each callback sends, with secrets masked
+
+
+class Maintenance(Answer, frozen=True, kw_only=True):
+    """The maintenance that is on: clients of the API are told to send no jobs."""
+
+    TEXTS: ClassVar = ("reason",)
+
+    since_ms: int = 0
+    who: str = ""
+    reason: str = ""
+
+
+def maintenance() -> Maintenance | None:
+    """The maintenance that is on; None if it is off. `control.start_maintenance` switches it on."""
+    found = get_role(JobCalls).maintenance()
+    if not found:
+        return None
+    since = maybe_whole(found.get("since", "")) or 0
+    return Maintenance(since_ms=since, who=found.get("who", ""), reason=found.get("reason", ""))
+
+
+class FullDisk(Answer, frozen=True, kw_only=True):
+    """A machine whose downloads wait, because the disk of its storage is nearly full."""
+
+    host: str
+    percent: int
+    seen_ms: int
+
+
+def full_disks() -> tuple[FullDisk, ...]:
+    """The machines whose downloads wait for space now."""
+    rows = ((host, *facts.partition(" ")[::2]) for host, facts in get_role(JobCalls).full_disks().items())
+    found = (FullDisk(host=host, percent=whole(used), seen_ms=whole(at)) for host, at, used in rows)
+    return tuple(row for row in found if row.seen_ms > now_ms() - FULL_DISK_MS)
 
 
 def aggregations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePage:
@@ -151,6 +219,11 @@ def destinations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePag
 def aggregation(id: str, pool: str = "default") -> JobLane | None:
     """One aggregation; None if no job was ever submitted there. Raises BadOption for an id that cannot be one."""
     return job_lane(lane_of_aggregation(id), pool)
+
+
+def destination(host: str, pool: str = "default") -> JobLane | None:
+    """The lane of the callbacks to a host; None if no callback went there."""
+    return job_lane(lane_of_destination(host), pool)
 
 
 def job_lane(lane: str, pool: str = "default") -> JobLane | None:
@@ -207,7 +280,13 @@ def job_story(task: TaskDetail) -> JobStory:
     stored = get_role(JobCalls).callbacks([(task.pool, id) for id in ids])
     found = [(id, row) for id in ids if (row := read_task(id, task.pool)) is not None and row.kind == CALLBACK]
     rows = tuple(_callback(row, stored[task.pool, id], _title(row)) for id, row in found)
-    return JobStory(job=job, callbacks=rows, bodies=tuple(_body(stored[task.pool, id]) for id, _ in found))
+    lane = job_lane(job.lane, job.pool) if job is not None else None
+    return JobStory(
+        job=job,
+        aggregation=lane.id if lane is not None else "",
+        callbacks=rows,
+        bodies=tuple(_body(stored[task.pool, id]) for id, _ in found),
+    )
 
 
 def _title(task: TaskDetail) -> str:
@@ -236,7 +315,8 @@ def _walk(place: pagination.Place, pool: str, more: bytes, found: Iterable[Any])
 
 def _lane(pool: str, row: Sequence[Any]) -> JobLane:
     lane, used, _ready, settings, oldest, *counts = row
-    id, limit, rate, weight, paused = ("" if value is None else text(value) for value in settings)
+    given = ("" if value is None else text(value) for value in settings)
+    id, limit, rate, weight, paused, shut, fails, drain, proxy, is_open = given
     name = text(lane)
     return JobLane(
         pool=pool,
@@ -246,6 +326,11 @@ def _lane(pool: str, row: Sequence[Any]) -> JobLane:
         rate=maybe_real(rate),
         weight=maybe_whole(weight) or 1,
         paused=paused == "1",
+        shut_ms=maybe_whole(shut),
+        failures=maybe_whole(fails) or 0,
+        open=is_open == "1",
+        draining=drain == "1",
+        proxy=shown_url(proxy) if proxy else "",
         used_ms=whole(text(used)),
         oldest_ms=maybe_whole(text(oldest)),
         counts=_counts(counts),
@@ -271,7 +356,7 @@ def _callback(row: TaskFacts, stored: StoredCallback, error: str) -> CallbackRow
         retries=row.retries,
         entered_ms=row.entered_ms,
         due_ms=row.due_ms,
-        answer=_answer(stored.result) or error or row.reason,
+        answer=_answer(stored.result) or NOT_DELIVERED.sub("", error) or row.reason,
         allowed=row.allowed,
     )
 

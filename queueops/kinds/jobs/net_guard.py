@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import socket
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
@@ -61,6 +62,8 @@ NOT_PUBLIC: dict[Network, str] = {
 GLOBAL_V6 = IPv6Network("2000::/3")
 NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 ISATAP = 0x5EFE
+NEVER_IN_URLS = re.compile(r"[\x00-\x20\\\x7f]")
+"""Spaces, control characters and backslashes."""
 SECRET_PARAMETERS = frozenset(["auth", "code", "hmac", "jwt", "key", "sig", "sign"])
 """Query parameters that are masked beside those of the setting REDACT."""
 
@@ -96,9 +99,14 @@ def public_addresses(host: str, port: int, what: str, settings: JobSettings) -> 
 
 def fault_of_address(address: Address, settings: JobSettings) -> str:
     """Why an address may not be reached; empty if it may. An IPv4 address within an IPv6 address is checked, too."""
+    return _fault_of_address(address, settings.private_networks)
+
+
+@lru_cache(maxsize=4096)
+def _fault_of_address(address: Address, private: tuple[Network, ...]) -> str:
     if isinstance(address, IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
-    if any(address in network for network in settings.private_networks):
+    if any(address in network for network in private):
         return ""
     for network, kind in NOT_PUBLIC.items():
         if address in network:
@@ -106,7 +114,7 @@ def fault_of_address(address: Address, settings: JobSettings) -> str:
     if isinstance(address, IPv4Address):
         return ""
     for inner in _embedded(address):
-        if reason := fault_of_address(inner, settings):
+        if reason := _fault_of_address(inner, private):
             return f"a way to {inner}, which is {reason}"
     return "" if address in GLOBAL_V6 or address in NAT64 else "not public"
 
@@ -154,7 +162,7 @@ def _target(url: object, settings: JobSettings) -> Target:
         raise _Fault(f"it is {type(url).__name__}, and must be a text")
     if not 0 < len(url) <= LONGEST_URL:
         raise _Fault(f"it has {len(url):,} characters, and must have 1 to {LONGEST_URL:,}")
-    if any(character <= " " or character in "\\\x7f" for character in url):
+    if NEVER_IN_URLS.search(url):
         raise _Fault("it has a space, a backslash or a control character")
     try:
         parts = urlsplit(url)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
@@ -18,22 +17,6 @@ Network = IPv4Network | IPv6Network
 
 GIB, MIB = 1024**3, 1024**2
 PORTS = (80, 443, 3128, 8080, 8443)
-
-
-class Scope(StrEnum):
-    """What a token of the API permits."""
-
-    SUBMIT = "submit"
-    READ = "read"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiToken:
-    """A client of the API."""
-
-    name: str
-    sha256: str  # digest of its token, in hexadecimal
-    scopes: tuple[Scope, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +36,23 @@ class JobSettings:
     callback_timeout: float = 30.0  # seconds in all
     callback_answer: int = 4096  # bytes that are read of the answer to a callback
     callback_secrets: tuple[str, ...] = ()  # the first is the newest; each signs, so that keys can be changed
-    api_tokens: tuple[ApiToken, ...] = ()
-    api_body_limit: int = 2 * MIB  # bytes
+    classic_open: bool = False  # whether the classic routes need no token
+    api_body_limit: int = 2 * MIB  # bytes; a token's own wins
+    aggregation_idle: float = 2 * read.DAY  # seconds without use until an aggregation without a job vanishes
+    disk_pause: int = 95  # percent of the storage's disk from which downloads wait; 0 = never
+    disk_resume: int = 90  # percent at which they start again
+    circuit_failures: int = 5  # failures of a host in a row that stop the callbacks to it; 0 = they are never stopped
+    circuit_wait: float = 30.0  # seconds until the first callback is tried again; doubled after each failure of it
+    circuit_longest_wait: float = 600.0  # the longest such time
+
+
+DEFAULTS = JobSettings()
+"""The settings of a project that sets none."""
 
 
 def of_jobs() -> JobSettings:
     """The settings of this process."""
-    found: JobSettings = conf.current().kind("jobs")
+    found: JobSettings = conf.current().of_kinds.get("jobs", DEFAULTS)
     return found
 
 
@@ -108,22 +101,6 @@ def _secrets(value: Any) -> tuple[str, ...]:
     return found
 
 
-def _tokens(value: Any) -> tuple[ApiToken, ...]:
-    """Tokens by the names of their clients. The error of a wrong digest does not show it: it may be a token."""
-    found = read.each(read.table({"sha256": read.given, "scopes": _scopes}))(value)
-    for name, each in found.items():
-        if len(each) != 2:
-            raise read.Unfit('a dict with "sha256" and "scopes"', (name,), sorted(each))
-        if not isinstance(each["sha256"], str) or not DIGEST.fullmatch(each["sha256"]):
-            raise read.Unfit("the SHA-256 of a token: 64 hexadecimal digits", (name, "sha256"), MASK)
-    return tuple(ApiToken(name=name, **each) for name, each in found.items())
-
-
-def _scopes(value: Any) -> tuple[Scope, ...]:
-    return tuple(map(read.choice(Scope), read.texts(value)))
-
-
-DIGEST = re.compile(r"[0-9a-f]{64}")
 SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """A symmetric secret of Standard Webhooks."""
 READERS: dict[str, read.Reader[Any]] = {
@@ -140,6 +117,12 @@ READERS: dict[str, read.Reader[Any]] = {
     "CALLBACK_TIMEOUT": read.seconds(0.001, read.DAY),
     "CALLBACK_ANSWER": read.whole(0, MIB),
     "CALLBACK_SECRETS": _secrets,
-    "API_TOKENS": _tokens,
+    "AGGREGATION_IDLE": read.seconds(0.001, 366 * read.DAY),
+    "DISK_PAUSE": read.whole(0, 100),
+    "DISK_RESUME": read.whole(0, 100),
+    "CIRCUIT_FAILURES": read.whole(0, 1_000_000),
+    "CIRCUIT_WAIT": read.seconds(0.001, read.DAY),
+    "CIRCUIT_LONGEST_WAIT": read.seconds(0.001, read.DAY),
+    "CLASSIC_OPEN": read.flag,
     "API_BODY_LIMIT": read.whole(1, 100 * MIB),
 }

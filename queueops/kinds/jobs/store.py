@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from queueops.errors.jobs import AggregationDrains
 from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
-from queueops.redis.keys import Keys
+from queueops.redis.keys import Keys, full_disks_key, maintenance_key
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH, StoreClient
 
 
 class LaneOfJobs(NamedTuple):
-    """A lane of jobs or callbacks: its name, what it stands for, and the limits that its first push gives it."""
+    """A lane of jobs or callbacks: its name, what it stands for, and the settings that its first push gives it.
+
+    ``idle_ms``: after this time without use and without a job it vanishes. None: it stays.
+    """
 
     lane: str
     id: str
     limit: int | None = None
     rate: float | None = None
+    idle_ms: int | None = None
+    proxy: str = ""
 
 
 class NewJob(NamedTuple):
@@ -43,7 +49,7 @@ class JobCalls(StoreClient):
     def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
         """Create jobs of one pool, in batches. A call without a reply is repeated, and creates nothing twice.
 
-        Raises BrokerUnavailable and StoreFull.
+        Raises AggregationDrains, BrokerUnavailable and StoreFull.
         """
         found: list[Pushed] = []
         self.announce(pool)
@@ -52,26 +58,116 @@ class JobCalls(StoreClient):
             lanes = {lane.lane: lane for job in batch for lane in reversed(job.lanes)}
             self.lane_patterns.prepare(pool, lanes)
             reply = self._call("submit_jobs", pool, *_arguments(batch, list(lanes.values())))
+            if reply[0] == b"DRAINING":
+                raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
             words = zip(reply[::2], reply[1::2], batch, strict=True)
             found += [Pushed(job.push.id, int(uid), word.decode()) for word, uid, job in words]
         return found
 
+    def maintenance(self) -> dict[str, str]:
+        """What is noted of the maintenance that is on; empty if it is off."""
+        found = self.ask_key(maintenance_key(self.settings.namespace), lambda client, key: client.hgetall(key))
+        return {text(name): text(value) for name, value in found.items()}
+
+    def start_maintenance(self, who: str, reason: str) -> bool:
+        """Note that the maintenance is on. Returns whether it was off; else the first note stays."""
+
+        def write(client: Any, key: str) -> bool:
+            seconds, micros = client.time()
+            if not client.hsetnx(key, "since", seconds * 1000 + micros // 1000):
+                return False
+            client.hset(key, mapping={"who": who, "reason": reason})
+            return True
+
+        return bool(self.ask_key(maintenance_key(self.settings.namespace), write))
+
+    def stop_maintenance(self) -> bool:
+        """End the maintenance. Returns whether it was on."""
+        return bool(self.ask_key(maintenance_key(self.settings.namespace), lambda client, key: client.delete(key)))
+
+    def take_request(self, pool: str, token: int, rate: float) -> int:
+        """Count a request of an API token with a limit. Returns 0, or the ms until the next one is permitted."""
+        self.announce(pool)
+        return int(self._call("api_rate", pool, token, rate))
+
+    def declare(self, pool: str, lane: LaneOfJobs) -> None:
+        """Give a lane its limits, as the first push to it does."""
+        self._call("submit_jobs", pool, *_arguments((), [lane]))
+
+    def aggregation(self, pool: str, lane: str, verb: str, value: str = "") -> tuple[str, int]:
+        """Drain an aggregation, accept jobs again, set its proxy, or delete it if it is empty.
+
+        Returns the word (OK, NONE: there is no such aggregation, JOBS: it has jobs) and the number of its jobs.
+        """
+        word, count = self._call("aggregation", pool, lane, verb, value)
+        return text(word), int(count)
+
+    def proxy(self, pool: str, lane: str) -> str | None:
+        """The proxy of an aggregation: an empty text means none; None means that the jobs' own proxies are used."""
+        key = self.keys(pool).lane_conf(lane)
+        found = self.ask_one(pool, lambda client: client.hget(key, "proxy"))
+        return None if found is None else text(found)
+
+    def host_failed(self, pool: str, lane: str, failures: int, wait_ms: int, longest_ms: int) -> None:
+        """Note that the host of a lane has failed. After `failures` in a row its lane is shut for `wait_ms`."""
+        self._call("circuit", pool, lane, "failure", failures, wait_ms, max(wait_ms, longest_ms))
+
+    def host_answered(self, pool: str, lane: str) -> bool:
+        """Forget the failures of a host, and open its lane. Returns whether it was shut."""
+        return bool(self._call("circuit", pool, lane, "answer")[1])
+
+    def kept(self, pool: str, ids: Sequence[str]) -> set[str]:
+        """Which of these ids have a record, or one in the trash. A key of a wrong type counts as a record."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            for id in ids:
+                pipe.exists(keys.task(id), keys.trash(id))
+
+        return {id for id, there in zip(ids, self.ask_all(pool, fill), strict=True) if there != 0}
+
+    def note_full_disk(self, host: str, facts: str) -> None:
+        """Note that the storage of a machine has no space. Notes that no machine renews for an hour are deleted."""
+        key = full_disks_key(self.settings.namespace)
+
+        def write(client: Any, key: str) -> None:
+            client.hset(key, host, facts)
+            client.expire(key, 3600)
+
+        self.ask_key(key, write)
+
+    def forget_full_disk(self, host: str) -> None:
+        """Note that the storage of a machine has space again."""
+        self.ask_key(full_disks_key(self.settings.namespace), lambda client, key: client.hdel(key, host))
+
+    def full_disks(self) -> dict[str, str]:
+        """The machines whose storage has no space, with what was noted."""
+        key = full_disks_key(self.settings.namespace)
+        found = self.ask_key(key, lambda client, key: client.hgetall(key))
+        return {text(name): text(value) for name, value in found.items()}
+
     def callbacks(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], StoredCallback]:
         """What the records of callbacks hold, by pool and id; of one that is gone: nothing."""
-        found: dict[tuple[str, str], StoredCallback] = {}
+        rows = self._values(ids, "a", "pv", "re")
+        return {place: StoredCallback(*values) for place, values in rows.items()}
+
+    def arguments(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
+        """The encoded arguments of records, by pool and id; empty for one that is gone."""
+        return {place: values[0] for place, values in self._values(ids, "a").items()}
+
+    def _values(self, ids: Sequence[tuple[str, str]], *fields: str) -> dict[tuple[str, str], list[bytes]]:
+        """Fields of records, by pool and id; empty where there is nothing."""
+        found: dict[tuple[str, str], list[bytes]] = {}
         for pool in dict.fromkeys(pool for pool, _ in ids):
             wanted = [id for its_pool, id in ids if its_pool == pool]
             keys = self.keys(pool)
 
             def fill(pipe: Any, wanted: Sequence[str] = wanted, keys: Keys = keys) -> None:
                 for id in wanted:
-                    pipe.hmget(keys.task(id), "a", "pv", "re")
+                    pipe.hmget(keys.task(id), *fields)
 
-            rows = self.ask_all(pool, fill)
-            found |= {
-                (pool, id): StoredCallback(*(value or b"" for value in row or ()))
-                for id, row in zip(wanted, rows, strict=True)
-            }
+            for id, row in zip(wanted, self.ask_all(pool, fill), strict=True):
+                found[pool, id] = [value or b"" for value in row] if row else [b""] * len(fields)
         return found
 
     def kinds_and_states(self, pool: str, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -92,8 +188,8 @@ class JobCalls(StoreClient):
 def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argument]:
     arguments: list[Argument] = [len(lanes)]
     for lane in lanes:
-        limit, rate = ("" if value is None else value for value in (lane.limit, lane.rate))
-        arguments += (lane.lane, lane.id, limit, rate)
+        numbers = ("" if value is None else value for value in (lane.limit, lane.rate, lane.idle_ms))
+        arguments += (lane.lane, lane.id, *numbers, lane.proxy)
     arguments.append(len(jobs))
     for push, _ in jobs:
         fields = pushwire.record_fields(push)

@@ -14,6 +14,7 @@ from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.callback_plans import encode_callbacks, read_targets
 from queueops.kinds.jobs.download_options import DOWNLOAD, read_download
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
+from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import LaneOfJobs, NewJob
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import Delay
@@ -66,6 +67,8 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
         aggregation,
         _bound("limit", given.get("limit")) or defaults.LIMIT,
         _bound("rate", given.get("rate")),
+        round(of_jobs().aggregation_idle * 1000),
+        _proxy(given.get("options")),
     )
     options = Options(retries=defaults.RETRIES, retry=defaults.RETRY)
     options = options.but(**{name: given[name] for name in OF_TASKS if name in given})
@@ -90,6 +93,12 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     if callbacks := encode_callbacks(push, content, targets):
         push.own = (*push.own, ("fu", callbacks))
     return NewJob(push, (lane, *targets.lanes))
+
+
+def _proxy(options: Any) -> str:
+    """The proxy of a download. That of the first job is the proxy of its aggregation; a wrong one is refused later."""
+    found = options.get("proxy") if isinstance(options, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def _bound(name: str, value: Any) -> Any:

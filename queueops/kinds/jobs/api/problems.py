@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
+from queueops.errors import (
+    BadId,
+    BadOption,
+    BrokerUnavailable,
+    PayloadTooLarge,
+    QueueOpsError,
+    StoreFull,
+    UnknownLane,
+)
+from queueops.errors.job_network import AddressRefused, HeaderRefused
+from queueops.errors.jobs import AggregationDrains, AggregationInUse
+
 CONTENT_TYPE = "application/problem+json"
+FIELDS = {"aggregation": "aggr_id", "limit": "aggr_limit", "proxy": "aggr_proxy", "retries": "max_retries"}
+"""Options of `jobs.submit` whose field has another name."""
 
 
 class Problem(Exception):
     """A request that is refused. `errors` has pairs of a field and what is wrong with it."""
 
-    def __init__(self, status: int, detail: str, errors: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        errors: Iterable[tuple[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(detail)
-        self.status, self.detail = status, detail
+        self.status, self.detail, self.headers = status, detail, dict(headers or {})
         self.errors = [{"field": field, "reason": reason} for field, reason in errors]
 
 
@@ -31,13 +51,39 @@ def answer(request: HttpRequest, problem: Problem | type[Problem]) -> JsonRespon
     }
     if problem.errors:
         body["errors"] = problem.errors
-    response = JsonResponse(body, status=problem.status, content_type=CONTENT_TYPE)
-    if problem.status == 401:
-        response["WWW-Authenticate"] = "Bearer"
-    return response
+    headers = problem.headers | ({"WWW-Authenticate": "Bearer"} if problem.status == 401 else {})
+    return JsonResponse(body, status=problem.status, content_type=CONTENT_TYPE, headers=headers)
 
 
 def field_of(place: Sequence[Any]) -> str:
     """The name of a field from its place in the body: `jobs.3.url`."""
     known = [str(part) for part in place if part not in ("body", "query", "path")]
     return ".".join(known[1:] if known[:1] in (["given"], ["filter"]) else known)
+
+
+def refuse_unknown(request: HttpRequest, known: Collection[str]) -> None:
+    """Raise Problem for a parameter of the URL that is not known: without it, a list would have more than was meant."""
+    if errors := [(name, "This parameter is not known.") for name in request.GET if name not in known]:
+        raise Problem(422, "The request has parameters that are wrong.", errors)
+
+
+def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
+    """The problem that an error of the engine is for the client. `place` is where the job is in the body."""
+    if isinstance(error, BrokerUnavailable | StoreFull):
+        return Problem(503, "The store takes no jobs now.")
+    if isinstance(error, AggregationDrains | AggregationInUse):
+        return Problem(409, str(error))
+    if isinstance(error, UnknownLane):
+        return Problem(404, "There is no such aggregation.")
+    name = ""
+    if isinstance(error, BadOption):
+        name = error.name
+    elif isinstance(error, AddressRefused):
+        name = error.what
+    elif isinstance(error, HeaderRefused):
+        name = "request_headers"
+    elif isinstance(error, BadId):
+        name = "aggr_id"
+    field = ".".join([*place, FIELDS.get(name, name)])
+    status = 413 if isinstance(error, PayloadTooLarge) else 422
+    return Problem(status, str(error), [(field, str(error))] if field else [])

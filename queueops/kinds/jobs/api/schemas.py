@@ -5,14 +5,20 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from queueops.conf import MOST_RATE
+from queueops.control.lanes import LEAST_RATE, MOST_SLOTS
 
 MOST = 1000
 """Jobs of one request."""
 
 
-class Strict(Schema):
-    """A schema that knows all of its fields, and converts no types."""
+class Strict(BaseModel):
+    """A schema that knows all of its fields, and converts no types.
+
+    It is pydantic's own: the base class of ninja looks up each field of each job in a wrapper, which doubles the time.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -67,8 +73,25 @@ class CreatedMany(Schema):
     ids: list[str]
 
 
-class ShownJob(Schema):
-    """A job as a client sees it. Times are milliseconds since 1970."""
+class ListFilter(Strict):
+    """Where a page of a list begins, and how long it is."""
+
+    after: str = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class JobFilter(ListFilter):
+    """Which jobs are listed; a filter that is left out permits all."""
+
+    aggr_id: str = ""
+    state: str = ""
+    host: str = ""
+    older_than: Annotated[float, Field(ge=0)] | None = None
+    newer_than: Annotated[float, Field(ge=0)] | None = None
+
+
+class ListedJob(Schema):
+    """A job in a list. Times are milliseconds since 1970."""
 
     id: str
     aggr_id: str
@@ -80,9 +103,89 @@ class ShownJob(Schema):
     entered_ms: int
     due_ms: int | None
     error: str
+
+
+class JobsPage(Schema):
+    """One page of jobs; `next` is empty at the end."""
+
+    jobs: list[ListedJob]
+    next: str
+    partial: bool
+
+
+class ShownCallback(Schema):
+    """The delivery of a job's outcome. `answer` is the last one of the target."""
+
+    id: str
+    state: str
+    url: str
+    attempt: int
+    retries: int
+    due_ms: int | None
+    answer: str
+
+
+class ShownJob(ListedJob):
+    """A job with its result and its callbacks."""
+
     result: Any
+    callbacks: list[ShownCallback]
+
+
+class Changed(Schema):
+    """The record that an action has changed, and its state now."""
+
+    id: str
+    state: str
+
+
+class AggregationChange(Strict):
+    """What is to change of an aggregation; a field that is left out stays. `null` takes a limit away."""
+
+    aggr_limit: Annotated[StrictInt, Field(ge=1, le=MOST_SLOTS)] | None = None
+    rate: Annotated[StrictInt | StrictFloat, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
+    aggr_proxy: StrictStr = ""
+    paused: StrictBool = False
+    draining: StrictBool = False
+
+
+class ShownAggregation(Schema):
+    """An aggregation: its limits, and its jobs by state."""
+
+    aggr_id: str
+    pool: str
+    aggr_limit: int | None
+    aggr_proxy: str
+    rate: float | None
+    paused: bool
+    draining: bool
+    ready: int
+    delayed: int
+    in_flight: int
+    failed: int
+    oldest_ms: int | None
+
+
+class AggregationsPage(Schema):
+    """One page of aggregations, the last used first; `next` is empty at the end."""
+
+    aggregations: list[ShownAggregation]
+    next: str
+
+
+class Statistics(Schema):
+    """Jobs and callbacks by state, the number of workers, and the conditions that need attention."""
+
+    jobs: dict[str, int]
+    callbacks: dict[str, int]
+    workers: int
+    alarms: list[str]
+
+
+class Health(Schema):
+    """Whether the process answers, and whether it takes jobs."""
+
+    status: str
 
 
 OF_DOWNLOADS = ("subpath", "mime_type", "extract_image_size", "download_timeout", "request_headers")
-FIELDS = {"aggregation": "aggr_id", "limit": "aggr_limit", "proxy": "aggr_proxy", "retries": "max_retries"}
-"""Options of `jobs.submit` whose field has another name."""

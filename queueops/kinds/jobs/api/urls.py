@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops.kinds.jobs.api.views import api
+from queueops.kinds.jobs.api.application import api
 
 urlpatterns = api.urls[0]
 app_name = api.urls_namespace

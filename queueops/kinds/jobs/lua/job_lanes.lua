@@ -4,13 +4,14 @@
 -- ARGV: 1 beginning of the names, 2 and 3 time and name of the last lane of the page before ('' = first page), 4 rows,
 --       5 one lane alone ('' = all)
 -- Reply: '1' if more lanes follow; then for each lane: name, time of its last use, ready, its settings (id,
---        limit, rate, weight, paused), time when its first ready task became ready, then state and count of its tasks.
+--        limit, rate, weight, paused, shut, fails, drain, proxy, '1' if it is shut now), time when its first
+--        ready task became ready, then state and count of its tasks.
 -- Transitions: none.
 --@needs tolerant_reads
 
 lib.tolerate()
 
-local SETTINGS = { 'id', 'limit', 'rate', 'weight', 'paused' }
+local SETTINGS = { 'id', 'limit', 'rate', 'weight', 'paused', 'shut', 'fails', 'drain', 'proxy' }
 local PAGE, MOST_SEEN = 200, 20000
 local start, time, last, most, only = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local rows, more = {}, ''
@@ -19,6 +20,7 @@ local function row_of(lane, used)
   local key = P .. ':lane:' .. lane
   local first = call('ZRANGE', key, 0, 0)[1]
   local row = { lane, used, call('ZCARD', key), call('HMGET', key .. '#conf', unpack(SETTINGS)) }
+  row[4][#SETTINGS + 1] = (tonumber(row[4][6] or nil) or 0) > now and '1' or ''
   row[5] = first and call('ZSCORE', P .. ':state:pending', first) or ''
   local fields, names = {}, {}
   for state in pairs(CLASS) do names[#names + 1] = state; fields[#fields + 1] = 's|' .. lane .. '|' .. state end

@@ -2,10 +2,12 @@
 -- submit_jobs: creates jobs, and gives their lanes a limit and a rate in the same call. The first push to a lane decides
 -- them: later ones, and what an operator or the settings have set, stay as they are.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of lanes; for each: lane, the text that it stands for, limit, rate ('' = none); then the number of jobs;
+-- ARGV: 1 number of lanes; for each: lane, the text that it stands for, limit, rate, idle ms, proxy ('' = none); then the
+--       number of jobs;
 --       for each: id, token ('' = the id was made for this job), due ('' now, '+ms', or epoch ms), number of field values,
 --       the fields of the record (name, value, ...).
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
+--        Or DRAINING and the lane, if one of the lanes takes no jobs: then nothing was created.
 -- Transitions: push, postpone.
 --@needs conflicts lanes store_helpers transitions wakeup
 
@@ -27,11 +29,16 @@ local function read_job()
 end
 
 -- The first push to a lane says what it stands for. A limit counts the tasks that run there already.
-local function declare(lane, text, limit, rate)
+local function declare(lane, text, limit, rate, idle, proxy)
   local key = lib.lane_key(lane) .. '#conf'
   if call('HSETNX', key, 'id', text) == 0 then return end
   if limit ~= '' and call('HSETNX', key, 'limit', limit) == 1 then lib.list_slot_holders(lane) end
   if rate ~= '' then call('HSETNX', key, 'rate', rate) end
+  if proxy ~= '' then call('HSET', key, 'proxy', proxy) end
+  if idle ~= '' then
+    call('HSET', key, 'idle', idle)
+    lib.schedule('~idle:' .. lane, now + tonumber(idle))
+  end
   lib.safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
   ctx.lane_confs[lane] = nil
 end
@@ -45,8 +52,9 @@ end
 
 local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do
-  lanes[i] = take(4)
+  lanes[i] = take(6)
   lib.need_lane(lanes[i][1])
+  if call('HGET', lib.lane_key(lanes[i][1]) .. '#conf', 'drain') == '1' then return { 'DRAINING', lanes[i][1] } end
   call('ZCARD', lib.lane_key(lanes[i][1]))
 end
 for i = 1, tonumber(take(1)[1]) do jobs[i] = read_job() end

@@ -1,0 +1,185 @@
+"""Operations on jobs: hand in one or many, list, read, cancel, and retry a job or its callbacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from ninja.responses import Status
+
+from queueops import control, inspect, jobs
+from queueops.errors import QueueOpsError
+from queueops.errors.job_network import AddressRefused
+from queueops.inspect import TaskDetail
+from queueops.kinds.jobs.api.audit import recorded
+from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
+from queueops.kinds.jobs.api.problems import Problem, problem_of, refuse_unknown
+from queueops.kinds.jobs.api.schemas import (
+    Changed,
+    Created,
+    CreatedMany,
+    JobFilter,
+    JobsPage,
+    NewJob,
+    NewJobs,
+    ShownJob,
+)
+from queueops.kinds.jobs.api_tokens import Scope
+from queueops.kinds.jobs.net_guard import check_url
+from queueops.kinds.jobs.settings import of_jobs
+from queueops.kinds.jobs.submission import JOB
+from queueops.model.contracts import Row
+from queueops.tasks.encoding import decode_arguments
+
+router = Router(tags=["jobs"])
+LONGEST_KEY = 200
+REASON = "cancelled by {name} over HTTP"
+
+
+@router.post("/jobs", auth=Bearer(Scope.SUBMIT), response={201: Created, 200: Created})
+def submit(request: HttpRequest, given: NewJob) -> Any:
+    """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200)."""
+    options = _options(given)
+    if key := request.headers.get("Idempotency-Key", ""):
+        options["id"] = _id_of_key(request, key)
+    handle = jobs.submit(**options)
+    return Status(200 if handle.word == "EXISTS" else 201, Created(id=handle.id))
+
+
+@router.post("/jobs/bulk", auth=Bearer(Scope.SUBMIT), response={201: CreatedMany})
+def submit_many(request: HttpRequest, given: NewJobs) -> Any:
+    """Hand in many jobs. If one is wrong, none is made, and the answer says which."""
+    wanted = [_options(job, "jobs", str(number)) for number, job in enumerate(given.jobs)]
+    try:
+        handles = jobs.submit_many(wanted)
+    except QueueOpsError as error:
+        raise problem_of(error, _place_of_wrong(error)) from error
+    return Status(201, CreatedMany(ids=[handle.id for handle in handles]))
+
+
+@router.get("/jobs", auth=Bearer(Scope.READ), response=JobsPage)
+def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
+    """Jobs, the newest first. `next` is the `after` of the next page; a `partial` page ended before it was full."""
+    refuse_unknown(request, JobFilter.model_fields)
+    found = inspect.jobs(
+        filter.aggr_id,
+        filter.state,
+        filter.host,
+        older_than=filter.older_than,
+        newer_than=filter.newer_than,
+        after=filter.after,
+        limit=filter.limit,
+    )
+    rows = [{"aggr_id": row.aggregation} | {name: getattr(row, name) for name in SHOWN} for row in found.rows]
+    return {"jobs": rows, "next": found.next, "partial": found.partial}
+
+
+@router.get("/jobs/{id}", auth=Bearer(Scope.READ), response=ShownJob)
+def read(request: HttpRequest, id: str) -> Any:
+    """One job: its state, its last error, its result and its callbacks. Secrets are masked."""
+    found = _job(id)
+    content = _content(found.args_json)
+    return {
+        "aggr_id": str(content.get("aggregation", "")),
+        "url": str(content.get("url", "")),
+        "error": found.error.message if found.error else "",
+        "result": json.loads(found.result_json) if found.result_json else None,
+        "callbacks": [
+            {name: getattr(row, name) for name in OF_CALLBACKS} for row in inspect.job_story(found).callbacks
+        ],
+    } | {name: getattr(found, name) for name in OF_JOBS}
+
+
+@router.post("/jobs/{id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed)
+def cancel(request: HttpRequest, id: str) -> Any:
+    """Cancel a job that has not ended. Its callback tells of it."""
+    found = _job(id)
+    reason = REASON.format(name=client_of_request(request).name)
+    with recorded(request, "cancel", pool=found.pool, ids=[found.id]) as act:
+        act.rows = control.cancel([found.id], reason, found.pool, who=act.who, token=act.token)
+    return _changed(act.rows[0])
+
+
+@router.post("/jobs/{id}/retry", auth=Bearer(Scope.MANAGE), response=Changed)
+def retry(request: HttpRequest, id: str) -> Any:
+    """Run an ended job again. A job that waits for its next attempt starts it now."""
+    found = _job(id)
+    with recorded(request, "retry", pool=found.pool, ids=[found.id]) as act:
+        act.rows = control.retry([found.id], found.pool, who=act.who, token=act.token)
+    return _changed(act.rows[0])
+
+
+@router.post("/jobs/{id}/callback/retry", auth=Bearer(Scope.MANAGE), response=Changed)
+def retry_callback(request: HttpRequest, id: str) -> Any:
+    """Send the last callback of a job again, with the same body. The job does not run again."""
+    found = _job(id)
+    callbacks = inspect.job_story(found).callbacks
+    if not callbacks:
+        raise Problem(409, "The job has no callback that is kept.")
+    with recorded(request, "retry", pool=found.pool, ids=[callbacks[-1].id]) as act:
+        act.rows = control.redeliver_callbacks([callbacks[-1].id], found.pool, who=act.who, token=act.token)
+    return _changed(act.rows[0])
+
+
+def _job(id: str) -> TaskDetail:
+    found = inspect.task(id)
+    if found is None or found.kind != JOB:
+        raise Problem(404, "There is no job with this id.")
+    return found
+
+
+def _changed(row: Row) -> dict[str, str]:
+    """What an action on a record has done. Raises Problem if it was refused."""
+    if row.word in ("OK", "REPEAT"):
+        return {"id": row.id, "state": row.state}
+    if row.word == "GONE":
+        raise Problem(404, "There is no job with this id.")
+    raise Problem(409, f"Nothing was changed: {row.detail or row.word.lower()}.")
+
+
+def check_callbacks(options: Mapping[str, Any], place: Sequence[str] = ()) -> None:
+    """Raise Problem for a callback that would be refused later: a client of the API is told of it at once."""
+    for name in ("callback_url", "callback_error_url"):
+        if url := options.get(name):
+            try:
+                check_url(url, name, of_jobs())
+            except AddressRefused as error:
+                raise problem_of(error, place) from error
+
+
+def _options(job: NewJob, *place: str) -> dict[str, Any]:
+    """The arguments of `jobs.submit`."""
+    options = job.options()
+    check_callbacks(options, place)
+    return options
+
+
+def _content(arguments: str) -> dict[str, Any]:
+    try:
+        return decode_arguments(JOB, arguments.encode())[1]
+    except QueueOpsError:
+        return {}
+
+
+def _id_of_key(request: HttpRequest, key: str) -> str:
+    """The id of the job of an idempotency key. Two clients may use the same key."""
+    if len(key) > LONGEST_KEY:
+        raise Problem(422, "The header Idempotency-Key is too long.", [("Idempotency-Key", f"at most {LONGEST_KEY}")])
+    digest = sha256("\n".join((client_of_request(request).name, key)).encode())
+    return f"key-{digest.hexdigest()[:40]}"
+
+
+def _place_of_wrong(error: QueueOpsError) -> Sequence[str]:
+    """Which of many jobs is wrong, as the note of the error says: its position from 0 on."""
+    words = " ".join(getattr(error, "__notes__", [])).split()
+    number = next((word for word in words if word.isdigit()), "")
+    return ("jobs", str(int(number) - 1)) if number else ()
+
+
+OF_JOBS = ("id", "state", "attempt", "retries", "created_ms", "entered_ms", "due_ms")
+SHOWN = (*OF_JOBS, "url", "error")
+OF_CALLBACKS = ("id", "state", "url", "attempt", "retries", "due_ms", "answer")

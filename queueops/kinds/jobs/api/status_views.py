@@ -1,0 +1,50 @@
+"""Operations about the system: health, readiness and statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router
+
+from queueops import inspect
+from queueops.inspect import TaskQuery
+from queueops.kinds.jobs.api.authentication import Bearer
+from queueops.kinds.jobs.api.problems import Problem
+from queueops.kinds.jobs.api.schemas import Health, Statistics
+from queueops.kinds.jobs.api_tokens import Scope
+from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.submission import JOB
+
+router = Router(tags=["status"])
+KEPT_S = 1.0
+"""So long one reading of the alarms and the workers serves all requests of a process."""
+
+
+@router.get("/health", response=Health)
+def health(request: HttpRequest) -> Any:
+    """Whether this process answers. It asks no store, and needs no token."""
+    return {"status": "ok"}
+
+
+@router.get("/ready", response=Health)
+def ready(request: HttpRequest) -> Any:
+    """Whether jobs can be handed in: the store answers, and no maintenance is on. It needs no token."""
+    if inspect.maintenance() is not None:
+        raise Problem(503, "The maintenance is on.")
+    return {"status": "ok"}
+
+
+@router.get("/statistics", auth=Bearer(Scope.READ), response=Statistics)
+def statistics(request: HttpRequest) -> Any:
+    """Jobs and callbacks by state, the number of workers, and the alarms of the console."""
+    return {
+        "jobs": _by_state(JOB),
+        "callbacks": _by_state(CALLBACK),
+        "workers": len(inspect.workers()),
+        "alarms": [alarm.text for alarm in inspect.status(KEPT_S).alarms],
+    }
+
+
+def _by_state(kind: str) -> dict[str, int]:
+    return {state: count or 0 for state, count in inspect.facets(TaskQuery(kind=kind))["state"]}

@@ -1,0 +1,60 @@
+"""Disk guard: downloads of a machine wait while the disk of its storage is nearly full.
+
+The two limits lie apart, so that a disk near one of them does not start and stop the downloads all the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import socket
+from pathlib import Path
+from time import time
+
+from django.core.files.storage import FileSystemStorage, default_storage
+
+from queueops.errors import BrokerUnavailable
+from queueops.kinds.jobs.settings import of_jobs
+from queueops.kinds.jobs.store import JobCalls
+from queueops.redis.broker import get_role
+
+AGAIN_S = 60.0
+"""Seconds until a download that waits for space looks again."""
+
+
+def is_full() -> bool:
+    """Whether downloads wait: the disk has passed the upper limit, and not fallen to the lower one since.
+
+    A change is noted in the store, for the console; so is a full disk each time. Other storages have no disk.
+    """
+    used, settings = used_percent(), of_jobs()
+    if used is None or not settings.disk_pause:
+        return False
+    host = socket.gethostname()
+    was = host in _full
+    full = used >= settings.disk_pause or (was and used > min(settings.disk_resume, settings.disk_pause))
+    with contextlib.suppress(BrokerUnavailable):  # the note is for operators; the guard works without it
+        if full:
+            get_role(JobCalls).note_full_disk(host, f"{round(time() * 1000)} {used:.0f}")
+        elif was:
+            get_role(JobCalls).forget_full_disk(host)
+    if full:
+        _full.add(host)
+    else:
+        _full.discard(host)
+    return full
+
+
+def used_percent() -> float | None:
+    """How full the disk of the storage is, as `df` shows it; None for a storage that is not on a disk."""
+    if not isinstance(default_storage, FileSystemStorage):
+        return None
+    place = Path(default_storage.path(""))
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    found = shutil.disk_usage(place)
+    return 100 * found.used / (found.used + found.free or 1)
+
+
+_full: set[str] = set()
+"""This machine, while its disk is full."""

@@ -1,0 +1,101 @@
+"""Orphans of downloads: files in the storage without a job, and jobs whose file is gone.
+
+A file is known by its name, `<first three characters of the id>/<id>` in any directory. Only ids that QueueOps made are
+looked at: another file of the project could have a name such as `abc/abcdef`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+from django.core.files.storage import Storage, default_storage
+
+from queueops.kinds.jobs.download_options import DOWNLOAD
+from queueops.kinds.jobs.job_list import JobRow, jobs
+from queueops.kinds.jobs.store import JobCalls
+from queueops.model.states import State
+from queueops.redis.broker import get_role
+
+MADE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+"""An id that QueueOps made: a ULID."""
+AT_ONCE = 200
+DEEPEST = 20
+"""Directories within each other that are searched: a subpath has fewer, and a link may lead in a circle."""
+
+
+class LostFile(NamedTuple):
+    """A job that has succeeded, and the name of its file, which is gone."""
+
+    id: str
+    pool: str
+    path: str
+
+
+def files_without_job(storage: Storage | None = None) -> Iterator[str]:
+    """The names of files whose job is gone: neither a record nor one in the trash of any pool has the id.
+
+    Raises BrokerUnavailable: if one pool does not answer, no file counts as an orphan.
+    """
+    batch: list[str] = []
+    for name in _files(storage or default_storage, "", DEEPEST):
+        if _id_of(name):
+            batch.append(name)
+        if len(batch) == AT_ONCE:
+            yield from _without_job(batch)
+            batch = []
+    yield from _without_job(batch)
+
+
+def jobs_without_file(storage: Storage | None = None) -> Iterator[LostFile]:
+    """The downloads that have succeeded, and whose file is gone."""
+    storage, calls, after = storage or default_storage, get_role(JobCalls), ""
+    while True:
+        page = jobs(state=State.SUCCEEDED, after=after, limit=AT_ONCE)
+        rows = [row for row in page.rows if row.handler == DOWNLOAD]
+        stored = calls.callbacks([(row.pool, row.id) for row in rows])
+        for row in rows:
+            path = _path(stored[row.pool, row.id].result)
+            if path and not storage.exists(path):
+                yield _lost(row, path)
+        after = page.next
+        if not after:
+            return
+
+
+def _lost(row: JobRow, path: str) -> LostFile:
+    return LostFile(row.id, row.pool, path)
+
+
+def _files(storage: Storage, directory: str, depth: int) -> Iterator[str]:
+    """The names of all files below a directory of the storage."""
+    try:
+        directories, files = storage.listdir(directory)
+    except FileNotFoundError:  # the storage is empty, or the directory was deleted meanwhile
+        return
+    prefix = f"{directory}/" if directory else ""
+    yield from (f"{prefix}{name}" for name in files)
+    for name in directories if depth else ():
+        yield from _files(storage, f"{prefix}{name}", depth - 1)
+
+
+def _id_of(name: str) -> str:
+    """The id of the job that has stored a file; empty for another file."""
+    directory, _, id = name.rpartition("/")
+    return id if directory.rpartition("/")[2] == id[:3] and MADE_ID.fullmatch(id) else ""
+
+
+def _without_job(names: list[str]) -> Iterator[str]:
+    calls, ids = get_role(JobCalls), [_id_of(name) for name in names]
+    kept = {id for pool in calls.pools() for id in calls.kept(pool, ids)} if names else set()
+    yield from (name for name, id in zip(names, ids, strict=True) if id not in kept)
+
+
+def _path(result: bytes) -> str:
+    try:
+        found: Any = msgspec.json.decode(result) if result else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+    return str(found.get("path") or "") if isinstance(found, dict) else ""

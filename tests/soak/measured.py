@@ -1,0 +1,46 @@
+"""Workflows without an effect, for `python -m tests.benchmarks.workflows`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from queueops import activity, wf, workflow
+
+
+@activity(name="measured.nothing", retries=0)
+async def nothing(number: int = 0) -> int:
+    """Do nothing."""
+    return number
+
+
+@workflow(name="measured.one")
+async def one() -> int:
+    """One activity."""
+    return await wf.call(nothing, 1)
+
+
+@workflow(name="measured.in_sequence")
+async def in_sequence(count: int) -> int:
+    """Activities one after the other."""
+    for number in range(count):
+        await wf.call(nothing, number)
+    return count
+
+
+@workflow(name="measured.at_once")
+async def at_once(count: int) -> int:
+    """Activities at once."""
+    return len(await asyncio.gather(*(wf.call(nothing, number) for number in range(count))))
+
+
+@workflow(name="measured.sleeps")
+async def sleeps() -> None:
+    """Sleeps for ten days."""
+    await wf.sleep(864_000)
+
+
+@workflow(name="measured.echo")
+async def echo(count: int) -> None:
+    """Tells the time of each signal by its status."""
+    for _ in range(count):
+        wf.set_status(await wf.signal("ping"))
