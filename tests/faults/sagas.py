@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from queueops import activity, wf, workflow
-from tests.faults.ledger import note
+from tests.faults.ledger import note, noted
 
 
 @activity(name="faults.reserve", retries=0)
@@ -40,3 +40,12 @@ async def slow_step() -> int:
 async def wide(count: int) -> int:
     """Many activities at once."""
     return sum(await asyncio.gather(*(wf.call(reserve, 1) for _ in range(count))))
+
+
+@workflow(name="faults.spins", timeout=0.5)
+async def spins() -> int:
+    """A step that does not yield, the first time."""
+    note("start")
+    while noted("start") == 1:
+        pass
+    return await wf.call(reserve, 7)

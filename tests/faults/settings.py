@@ -5,10 +5,11 @@ import os
 
 from queueops.redis import library
 from tests.settings import *  # noqa: F403
-from tests.settings import INSTALLED_APPS, QUEUEOPS
+from tests.settings import DATA, INSTALLED_APPS, QUEUEOPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.faults", "tests.soak"]
 QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}"))
+MEDIA_ROOT = str(DATA / "media")  # where jobs store what they download
 TASKS = {"default": {"BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend", "QUEUES": []}}
 
 if newer := os.environ.get("QUEUEOPS_TESTS_LIBRARY"):  # another version of the Lua library, as in a deploy

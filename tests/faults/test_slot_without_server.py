@@ -47,6 +47,7 @@ def test_a_pool_whose_slot_no_server_has_holds_up_no_other_pool(bench: Bench, no
         found = inspect.snapshot()
         assert {pool.name for pool in found.pools} == set(well)
         assert any(alarm.text.startswith(f"Pool {lost} does not answer") for alarm in found.alarms)
+    wait_until(lambda: lost in {pool.name for pool in inspect.snapshot().pools}, say=bench.say)
     queueops.schedules.delete("often")  # it asks all pools
     assert tasks.work.using(pool=lost).push().result(60)
     drawn = bench.broker.keys(lost).sampler

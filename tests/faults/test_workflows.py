@@ -25,7 +25,7 @@ def check(runs: dict[int, WorkflowHandle[Any]]) -> None:
     """Each run has its result, and each of its commands has one end in the history."""
     for number, run in runs.items():
         assert run.result(timeout=60) == 6 * number
-        ends = Counter(entry.c for entry in run.history() if entry.e in ("done", "fired"))
+        ends = Counter(entry.command for entry in run.history() if entry.kind in ("done", "fired"))
         assert set(ends.values()) == {1}
         assert len(ends) == 7
 
@@ -54,7 +54,7 @@ def test_a_worker_that_dies_in_a_decision_step_costs_the_run_nothing(bench: Benc
     bench.started(run)
     os.kill(worker.child(), signal.SIGKILL)
     assert run.result(timeout=60) == 7
-    assert [entry.e for entry in run.history()] == ["step", "call", "step", "done", "end"]
+    assert [entry.kind for entry in run.history()] == ["step", "call", "step", "done", "end"]
 
 
 def test_sagas_go_on_after_the_server_was_killed(bench: Bench, empty_directory: Path, settings: Any) -> None:
@@ -81,4 +81,13 @@ def test_a_thousand_activities_of_one_run_end_each_once(bench: Bench) -> None:
     run = sagas.wide.start(1000)
     assert run.result(timeout=60) == 1000
     assert Counter(bench.ledger.starts().values()) == {1: 1000}
-    assert Counter(entry.e for entry in run.history())["done"] == 1000
+    assert Counter(entry.kind for entry in run.history())["done"] == 1000
+
+
+def test_a_step_that_never_yields_is_interrupted_and_tried_again(bench: Bench) -> None:
+    bench.worker()
+    run = sagas.spins.start()
+    wait_until(lambda: "vb" in bench.broker.run_row("default", run.id).fields, 30, bench.say)
+    assert "A decision step did not end" in bench.broker.run_row("default", run.id).fields["y"]
+    assert run.result(timeout=60) == 7
+    assert [entry.kind for entry in run.history()] == ["step", "call", "step", "done", "end"]

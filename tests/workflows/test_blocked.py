@@ -142,7 +142,7 @@ def test_the_failed_step_runs_again_with_its_failed_activity() -> None:
     assert run.retry()
     run_worker()
     assert run.result(timeout=0) == "in stock"
-    assert [entry.e for entry in run.history()].count("signal") == 1
+    assert [entry.kind for entry in run.history()].count("signal") == 1
 
 
 def test_a_failed_run_can_begin_again() -> None:

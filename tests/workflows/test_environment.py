@@ -210,7 +210,7 @@ def test_a_child_is_a_run_of_its_own(env: WorkflowEnvironment) -> None:
         waiting = asyncio.ensure_future(wf.child(inner.using(id="inner-1"), 1))
         await wf.sleep(1)
         assert await wf.send_signal("inner-1", "add", 41)
-        assert not await wf.send_signal("nobody", "add", 41)
+        assert not await wf.send_signal("unknown-instance", "add", 41)
         return await waiting
 
     assert env.run(outer) == 42
@@ -229,7 +229,7 @@ def test_a_run_continues_as_new_with_the_unread_signals(env: WorkflowEnvironment
         run.signal("add", number)
         env.advance(1)
     assert run.result() == 6
-    assert [entry.e for entry in run.history] == ["step", "step", "signal", "end"]
+    assert [entry.kind for entry in run.history] == ["step", "step", "signal", "end"]
 
 
 def test_one_instance_has_one_run_at_a_time(env: WorkflowEnvironment) -> None:

@@ -21,6 +21,8 @@ Code = Callable[[], Awaitable[Any]]
 
 
 class _Code:
+    fingerprint = "tests"
+
     def __init__(self, begin: Any) -> None:
         self.begin = begin
 
@@ -35,7 +37,7 @@ def execution(code: Code) -> Execution:
 
 def written(step: Step, *taken: Entry) -> list[bytes]:
     """What a step adds to the history."""
-    return [events.encode(entry) for entry in (Entry(events.STEP, at=step.at), *taken, *step.commands)]
+    return [events.encode(entry) for entry in (Entry(events.STEP, at_ms=step.at), *taken, *step.commands)]
 
 
 def first_step(code: Code) -> list[bytes]:
@@ -49,11 +51,11 @@ async def charges() -> None:
 
 def test_a_replay_gives_the_same_commands_as_the_step() -> None:
     history = first_step(charges)
-    done = Entry("done", c=1, r=events.raw(b'"paid"'))
+    done = Entry("done", command=1, payload=events.raw(b'"paid"'))
     one = execution(charges)
     one.replay(history)
     step = one.advance(2000, [done])
-    assert [entry.e for entry in step.commands] == ["end"]
+    assert [entry.kind for entry in step.commands] == ["end"]
     whole = history + written(step, done)
     other = execution(charges)
     other.replay(whole)
@@ -113,7 +115,7 @@ def test_what_begins_and_ends_in_one_step_is_no_command() -> None:
         return "in time"
 
     step = execution(hurries).advance(1000, ())
-    assert ([entry.e for entry in step.commands], step.result) == (["end"], b'"in time"')
+    assert ([entry.kind for entry in step.commands], step.result) == (["end"], b'"in time"')
 
 
 def test_a_timer_that_is_not_needed_any_more_is_dropped() -> None:
@@ -123,8 +125,8 @@ def test_a_timer_that_is_not_needed_any_more_is_dropped() -> None:
 
     run = execution(waits)
     run.advance(1000, ())
-    step = run.advance(2000, [Entry("signal", n="go", r=events.raw(b"1"))])
-    assert [(entry.e, entry.c) for entry in step.commands] == [("drop", 1), ("end", 0)]
+    step = run.advance(2000, [Entry("signal", name="go", payload=events.raw(b"1"))])
+    assert [(entry.kind, entry.command) for entry in step.commands] == [("drop", 1), ("end", 0)]
 
 
 def test_events_and_queues_of_asyncio_work() -> None:
@@ -190,8 +192,8 @@ def test_a_thousand_calls_are_replayed_in_creation_order() -> None:
 
     run = execution(many)
     step = run.advance(1000, ())
-    assert [entry.c for entry in step.commands] == list(range(1, 1001))
+    assert [entry.command for entry in step.commands] == list(range(1, 1001))
     other = execution(many)
     other.replay(written(step))
-    ends = [Entry("done", c=number, r=events.raw(b"%d" % number)) for number in range(1000, 0, -1)]
+    ends = [Entry("done", command=number, payload=events.raw(b"%d" % number)) for number in range(1000, 0, -1)]
     assert other.advance(2000, ends).state == "succeeded"

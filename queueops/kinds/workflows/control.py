@@ -1,25 +1,30 @@
-"""Actions on runs of workflows: signal, cancel as an event, suspend and resume.
+"""Actions on runs of workflows: signal, cancel as an event, suspend and resume, reset.
 
 `ids` are ids of runs, at most 500 a call. The actions answer in their order. `control.cancel` terminates a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.control.per_pool_calls import GONE, checked, places
+from queueops.errors import BadOption, advice
 from queueops.errors.workflows import InstanceGone, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import check_name
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Row
+from queueops.model.ids import check_id
 from queueops.model.reasons import kept
 from queueops.redis.broker import get_role
+from queueops.tasks import registry
 from queueops.tasks.encoding import encode_result
 
-__all__ = ["cancel_runs", "resume_runs", "signal_runs", "suspend_runs"]
+__all__ = ["cancel_runs", "reset_run", "resume_runs", "signal_runs", "start_run", "suspend_runs"]
+
+WORKFLOW = "workflow"
 
 
 def signal_runs(
@@ -27,12 +32,13 @@ def signal_runs(
 ) -> list[Row]:
     """Send a signal to runs. Raises BadOption for a bad name, and NotEncodable."""
     data = encode_result(check_name(name, "name"), value, "signal")
-    return _told(ids, pool, "signal", events.encode(Entry("signal", n=name, r=events.raw(data))), who, token, name)
+    entry = Entry("signal", name=name, payload=events.raw(data))
+    return _told(ids, pool, "signal", events.encode(entry), who, token, name)
 
 
 def cancel_runs(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Ask the code of runs to end: it gets CancelledError, and may clean up."""
-    return _told(ids, pool, "cancel", events.encode(Entry("cancel", y=kept(reason))), who, token)
+    return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token)
 
 
 def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
@@ -43,6 +49,38 @@ def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: st
 def resume_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Go on with suspended runs."""
     return _told(ids, pool, "resume", b"", who, token)
+
+
+def reset_run(id: str, entry: int, reason: str = "", pool: str = "", *, who: str = "", token: str = "") -> Row:
+    """Begin a new run of the instance with the history before the step of an entry, numbered from 1.
+
+    The step is made again. Signals behind it come again; calls behind it are cancelled. A run that has not ended is
+    cancelled. The detail of the answer is the id of the new run, or the reason of a refusal.
+    """
+    (wanted,), store = checked([id]), get_role(WorkflowCalls)
+    for place in places([wanted], pool):
+        told = kept(reason) or f"reset to entry {entry}"
+        answer = store.reset_run(place, wanted, entry, reason=told, who=who, token=token)
+        if answer.word == "GONE":
+            return Row(id, "GONE", "", "it is not a run of a workflow")
+        return Row(id, answer.word, answer.state, answer.run or answer.reason)
+    return Row(id, "GONE", "", GONE)
+
+
+def start_run(
+    name: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *, instance: str = ""
+) -> Row:
+    """Start a run of a workflow that this process knows. The detail of the answer is the instance.
+
+    Raises BadOption for an unknown name, InstanceInUse, BadArguments, and what a push raises.
+    """
+    handler: Any = registry.find(WORKFLOW, name)
+    if handler is None:
+        known = sorted(name for kind, name in registry.handlers() if kind == WORKFLOW)
+        raise BadOption(name="name", value=name, expected=f"a workflow of this project{advice(name, known)}")
+    workflow = handler.task.using(id=check_id(instance, "id of an instance")) if instance else handler.task
+    handle = workflow.start(*args, **(kwargs or {}))
+    return Row(handle.id, "OK", "pending", handle.instance)
 
 
 def _told(ids: Sequence[str], pool: str, what: str, text: bytes, who: str, token: str, name: str = "") -> list[Row]:

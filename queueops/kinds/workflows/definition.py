@@ -12,6 +12,7 @@ from django.db import transaction
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import BadWorkflow, InstanceGone
+from queueops.kinds.workflows import events
 from queueops.kinds.workflows import wf as wf
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.handle import WorkflowHandle
@@ -30,6 +31,7 @@ from queueops.tasks.decorator import task as activity
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import UNSET, Options, PushOptions
 from queueops.tasks.task import Task
+from queueops.tasks.unique_id import Unique, UniqueId
 
 __all__ = ["Workflow", "activity", "wf", "workflow"]
 
@@ -50,6 +52,20 @@ class WorkflowHandler(FunctionHandler):
     def result_type(self) -> ResultType:
         """The type of a run's result."""
         return ResultType.of(self.func, self.name)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of the source of the workflow's function; without a source, of its bytecode."""
+        try:
+            text = inspect.getsource(self.func).encode()
+        except (OSError, TypeError):  # such as code of an interactive session
+            text = self.func.__code__.co_code
+        return events.digest(text)
+
+    def changed_since(self, mark: bytes) -> bool:
+        """Whether the source is not that of the step which this mark, the first of a history, has begun."""
+        recorded = events.decode(mark).arguments_digest
+        return bool(recorded) and recorded != self.fingerprint
 
     def run(self, context: Context) -> Any:
         """Make one decision step."""
@@ -76,6 +92,11 @@ class _Code:
         self._handler = handler
         self.begin: Callable[[], Coroutine[Any, Any, Any]] = partial(handler.func, *args, **kwargs)
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the source."""
+        return self._handler.fingerprint
+
     def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
         """The checked arguments of the next run."""
         return self._handler.plan.encode(args, kwargs)
@@ -96,12 +117,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         Raises InstanceInUse, or gives the handle of that run with on_conflict="ignore". Raises what a push raises.
         """
         push, instance = self.as_child(args, kwargs)
-        return self._begin(push, instance)
+        return self._start(push, instance)
 
     async def astart(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
         """The same for async code."""
         push, instance = self.as_child(args, kwargs)
-        return await transactions.in_thread(partial(self._begin, push, instance))
+        return await transactions.in_thread(partial(self._start, push, instance))
 
     def start_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
         """Begin a run once the current database transaction is committed; outside of one, at once."""
@@ -116,6 +137,13 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         if run is None:
             raise InstanceGone(id=instance)
         return WorkflowHandle(run, pool, instance=instance)
+
+    def _start(self, push: Push, instance: str) -> WorkflowHandle[R]:
+        """Begin now, or after the caller's transaction, as a push does."""
+        if databases := transactions.to_wait_for(self.name):
+            transactions.after_commit(databases, partial(self._begin, push, instance))
+            return WorkflowHandle(push.id, push.pool, instance=instance)
+        return self._begin(push, instance)
 
     def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
         if not instance:
@@ -135,14 +163,24 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     def as_child(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Push, str]:
         """The push of a run, and its instance id ('' without one)."""
-        return self._made(args, kwargs), self.options.id or ""
+        push = super()._made(args, kwargs)
+        push.kind = self.handler.kind
+        if not self._names_instance:
+            return push, ""
+        instance, push.id, push.conflict = push.id, new_id(), Conflict.NEW  # each run has an id of its own
+        return push, instance
 
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
+        if self._names_instance:
+            expected = "left to start() and wf.child(): a push, a part of a chain and a cron begin runs without a name"
+            raise BadOption(name="id", value=self.options.id or "unique=", expected=expected)
         push = super()._made(args, kwargs, after=after)
         push.kind = self.handler.kind
-        if self.options.id is not None:  # it names the instance; each run has an id of its own
-            push.id, push.conflict = new_id(), Conflict.NEW
         return push
+
+    @property
+    def _names_instance(self) -> bool:
+        return self.options.id is not None or self.unique is not None
 
 
 class Decorator(Protocol):
@@ -154,13 +192,16 @@ class Decorator(Protocol):
 @overload
 def workflow(function: Callable[P, Coroutine[Any, Any, R]], /) -> Workflow[P, R]: ...
 @overload
-def workflow(*, name: str | None = None, cron: str | Schedule | None = None, **options: Any) -> Decorator: ...
+def workflow(
+    *, name: str | None = None, cron: str | Schedule | None = None, unique: Unique | None = None, **options: Any
+) -> Decorator: ...
 def workflow(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make an `async def` a workflow. All options are optional.
 
     name: by default the function's module and name. pool, lane, priority, tags, keep, durable, meta, follow_up: as of a
     task. timeout: seconds for one decision step (60). on_conflict: what a start does whose instance has a run that has
-    not ended: "reject" or "ignore", which gives that run. cron: when it starts by itself.
+    not ended: "reject" or "ignore", which gives that run. unique: names the instance by the arguments, as of a task.
+    cron: when it starts by itself, not together with unique.
     """
     if function is not None:
         return _made(function, options)
@@ -172,15 +213,21 @@ def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[...
         raise BadWorkflow(reason=f'@workflow was given {function!r}. Put it directly above an "async def".')
     own = dict(options)
     given, schedule = own.pop("name", None), Schedule.of(own.pop("cron", None))
+    unique = own.pop("unique", None)
+    if unique is not None and schedule is not None:
+        raise BadOption(name="unique", value=unique, expected="left out with cron: its runs have no names")
     for option in own:
         if option not in OPTIONS:
-            raise BadOption(name=option, value=own[option], expected=f"one of {', '.join(OPTIONS)}, name and cron")
+            raise BadOption(
+                name=option, value=own[option], expected=f"one of {', '.join(OPTIONS)}, name, unique and cron"
+            )
     name = check_id(given or default_name(function), "name of a workflow")
     handler = WorkflowHandler(function, name, ())
     options_of_all = {"retries": 0, "on_conflict": "reject", **own}
     if options_of_all.get("timeout", UNSET) is UNSET:
         options_of_all["timeout"] = STEP_SECONDS
-    made: Workflow[..., Any] = Workflow(handler, Options().but(**options_of_all), None, schedule)
+    names = None if unique is None else UniqueId(unique, function)
+    made: Workflow[..., Any] = Workflow(handler, Options().but(**options_of_all), names, schedule)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, place_of(cast(Any, function)))

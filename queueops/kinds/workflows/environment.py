@@ -87,11 +87,12 @@ class EnvironmentRun:
 
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal now."""
-        self._environment.post(self.instance, Entry("signal", n=name, r=events.raw(encode_result(name, value))))
+        data = encode_result(name, value)
+        self._environment.post(self.instance, Entry("signal", name=name, payload=events.raw(data)))
 
     def cancel(self, reason: str = "") -> None:
         """Ask the code to end."""
-        self._environment.post(self.instance, Entry("cancel", y=reason))
+        self._environment.post(self.instance, Entry("cancel", reason=reason))
 
     def result(self) -> Any:
         """Let everything run to the end of this workflow, and return its result.
@@ -226,7 +227,7 @@ class WorkflowEnvironment:
             step: Step = execution.advance(self.now_ms, taken)
         finally:
             execution.dispose()
-        run.history += [events.encode(each) for each in (Entry(events.STEP, at=step.at), *taken, *step.commands)]
+        run.history += [events.encode(each) for each in (Entry(events.STEP, at_ms=step.at), *taken, *step.commands)]
         if step.status is not None:
             run.status = step.status
         for entry in step.commands:
@@ -235,37 +236,37 @@ class WorkflowEnvironment:
             self._end(run, step)
 
     def _obey(self, run: _Run, entry: Entry, step: Step) -> None:
-        if entry.e in ("call", "child", "timer"):
-            run.open.add(entry.c)
-        match entry.e:
+        if entry.kind in ("call", "child", "timer"):
+            run.open.add(entry.command)
+        match entry.kind:
             case "call":
-                push = step.pushes[entry.c]
-                self._schedule(self._due(push), lambda: self._attempt(run, entry.c, push, 1))
+                push = step.pushes[entry.command]
+                self._schedule(self._due(push), lambda: self._attempt(run, entry.command, push, 1))
             case "timer":
-                self._schedule(entry.at, lambda: self._finish(run, Entry("fired", c=entry.c)))
+                self._schedule(entry.at_ms, lambda: self._finish(run, Entry("fired", command=entry.command)))
             case "child":
-                self._start_child(run, entry, step.pushes[entry.c])
+                self._start_child(run, entry, step.pushes[entry.command])
             case "drop":
-                self._drop(run, entry.c)
+                self._drop(run, entry.command)
             case "tell":
-                told = self.post(entry.i, Entry("signal", n=entry.n, r=entry.r))
-                self._deliver(run, Entry("done" if told else "failed", c=entry.c))
+                told = self.post(entry.instance, Entry("signal", name=entry.name, payload=entry.payload))
+                self._deliver(run, Entry("done" if told else "failed", command=entry.command))
 
     def _due(self, push: Push) -> int:
         return push.due if push.due is not None else self.now_ms + (push.delay_ms or 0)
 
     def _start_child(self, run: _Run, entry: Entry, push: Push) -> None:
         try:
-            self._begin(push, entry.i, (run.id, entry.c))
+            self._begin(push, entry.instance, (run.id, entry.command))
         except InstanceInUse as error:
-            self._finish(run, Entry("failed", c=entry.c, er=msgspec.Raw(failure.describe(error).encoded())))
+            self._finish(run, _failed(entry.command, error))
 
     def _drop(self, run: _Run, number: int) -> None:
         run.open.discard(number)
         for other in self._runs.values():
             if other.parent == (run.id, number) and other.state == "running":
                 other.parent = None
-                self._deliver(other, Entry("cancel", y="its parent does not need it any more"))
+                self._deliver(other, Entry("cancel", reason="its parent does not need it any more"))
 
     def _end(self, run: _Run, step: Step) -> None:
         run.state, run.result, run.error = step.state, step.result, step.error
@@ -275,12 +276,12 @@ class WorkflowEnvironment:
             push = msgspec.structs.replace(run.push, args=step.again)
             following = self._begin(push, run.instance, run.parent)
             run.next = following.id
-            following.inbox = [*step.carry, *(entry for entry in run.inbox if entry.e == "signal")]
+            following.inbox = [*step.carry, *(entry for entry in run.inbox if entry.kind == "signal")]
         elif run.parent is not None and (parent := self._runs[run.parent[0]]).state == "running":
-            ended = Entry("done", c=run.parent[1], r=events.raw(run.result))
+            ended = Entry("done", command=run.parent[1], payload=events.raw(run.result))
             if run.state != "succeeded":
                 error = events.raw(b"" if run.error is None else failure.describe(run.error).encoded())
-                ended = Entry("failed", c=run.parent[1], s=run.state, er=error)
+                ended = Entry("failed", command=run.parent[1], state=run.state, error=error)
             self._finish(parent, ended)
 
     # Activities
@@ -305,14 +306,14 @@ class WorkflowEnvironment:
                 delay = retry.parse(push.retry).delay_ms(attempt)
                 self._schedule(self.now_ms + delay, lambda: self._attempt(run, number, push, attempt + 1))
                 return
-            self._finish(run, Entry("failed", c=number, er=msgspec.Raw(failure.describe(error).encoded())))
+            self._finish(run, _failed(number, error))
             return
-        self._finish(run, Entry("done", c=number, r=events.raw(data)))
+        self._finish(run, Entry("done", command=number, payload=events.raw(data)))
 
     def _finish(self, run: _Run, entry: Entry) -> None:
         """Deliver the end of a command, unless the run gave it up."""
-        if entry.c in run.open:
-            run.open.discard(entry.c)
+        if entry.command in run.open:
+            run.open.discard(entry.command)
             self._deliver(run, entry)
 
     def _deliver(self, run: _Run, entry: Entry) -> None:
@@ -321,6 +322,11 @@ class WorkflowEnvironment:
 
     def _schedule(self, at: int, action: Callable[[], object]) -> None:
         heapq.heappush(self._agenda, (at, next(self._numbers), action))
+
+
+def _failed(number: int, error: BaseException) -> Entry:
+    """The end of a command that failed with an error."""
+    return Entry("failed", command=number, error=msgspec.Raw(failure.describe(error).encoded()))
 
 
 def _handler(name: str) -> WorkflowHandler:

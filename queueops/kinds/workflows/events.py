@@ -1,4 +1,4 @@
-"""Entries of a run's history and of its inbox: JSON objects, each with the kind of entry in ``e``.
+"""Entries of a run's history and of its inbox: JSON objects, each with the kind of entry in ``e`` (see STORED).
 
 A history consists of steps. A step begins with its mark. Then come the events that it took from the inbox, then the
 commands that the code gave. The store writes the ends of activities itself, as text; it never reads a payload.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,32 +21,61 @@ NOTHING = msgspec.Raw(b"null")
 """No payload. A field with it is left out, which msgspec decides by identity."""
 
 
-class Entry(msgspec.Struct, omit_defaults=True, frozen=True):
-    """One entry. ``c`` is the number of the command that it belongs to.
+STORED = {
+    "kind": "e",
+    "command": "c",
+    "name": "n",
+    "instance": "i",
+    "arguments_digest": "h",
+    "at_ms": "at",
+    "state": "s",
+    "reason": "y",
+    "payload": "r",
+    "error": "er",
+}
+"""The key of each field in the stored text, which is short: a history has thousands of entries."""
 
-    ``n`` is a name, ``i`` an id, ``h`` the digest of a call's arguments. ``at`` is a time in epoch milliseconds: of the
-    event, or when a timer is due. ``r`` is a payload. ``s`` is a state, ``y`` a reason, ``er`` a stored error.
-    """
 
-    e: str
-    c: int = 0
-    n: str = ""
-    i: str = ""
-    h: str = ""
-    at: int = 0
-    s: str = ""
-    y: str = ""
-    r: msgspec.Raw = NOTHING
-    er: msgspec.Raw = NOTHING
+class Entry(msgspec.Struct, omit_defaults=True, frozen=True, rename=STORED):
+    """One entry of a history or an inbox."""
+
+    kind: str
+    """A step's mark ("step"); an event: "done", "failed", "fired", "signal", "cancel"; or a command of the code:
+    "call", "child", "timer", "tell", "drop", "side", "patch", "end"."""
+    command: int = 0
+    """The number of the command that it belongs to, from 1; 0 for none."""
+    name: str = ""
+    """The name of a task, a workflow, a signal or a patch."""
+    instance: str = ""
+    """The instance of a child, or the one that a signal goes to."""
+    arguments_digest: str = ""
+    """The digest of a call's arguments; of the first step's mark, the digest of the workflow's source."""
+    at_ms: int = 0
+    """When it happened, in epoch milliseconds; of a timer, when it is due."""
+    state: str = ""
+    """The state in which an activity, a child or the run ended."""
+    reason: str = ""
+    """Why it was cancelled or failed."""
+    payload: msgspec.Raw = NOTHING
+    """The value of a signal, the result of a call, or a recorded value, as JSON."""
+    error: msgspec.Raw = NOTHING
+    """The error of a failed call, as JSON."""
+
+    @property
+    def value(self) -> Any:
+        """The payload as plain data; None without one."""
+        return msgspec.json.decode(self.payload)
 
     @property
     def is_event(self) -> bool:
         """Whether it came from the inbox."""
-        return self.e in EVENTS
+        return self.kind in EVENTS
 
     def told(self) -> str:
         """The entry in a message about a difference."""
-        parts = [self.e, f"number {self.c}" if self.c else "", self.n, f"at {self.at}" if self.at else ""]
+        number = f"number {self.command}" if self.command else ""
+        at = f"at {self.at_ms}" if self.at_ms else ""
+        parts = [self.kind, number, self.name, at]
         return " ".join(part for part in parts if part)
 
 
@@ -73,7 +102,7 @@ def decode(text: bytes) -> Entry:
 
 def payload(entry: Entry) -> bytes:
     """The payload as JSON; empty for null, as results are stored."""
-    data = bytes(entry.r)
+    data = bytes(entry.payload)
     return b"" if data == b"null" else data
 
 
@@ -92,10 +121,10 @@ def blocks(entries: Iterable[bytes]) -> Iterator[Block]:
     at, events, commands = -1, [], []  # type: int, list[Entry], list[Entry]
     for text in entries:
         entry = decode(text)
-        if entry.e == STEP:
+        if entry.kind == STEP:
             if at >= 0:
                 yield Block(at, events, commands)
-            at, events, commands = entry.at, [], []
+            at, events, commands = entry.at_ms, [], []
         elif entry.is_event:
             events.append(entry)
         else:

@@ -57,7 +57,7 @@ class Execution:
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # its other methods are set: each refuses
         self.length = 0
         self.steps = 0
-        self.random = random.Random(info.id)  # it must repeat itself
+        self.random = random.Random(info.origin or info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
         self._numbers = self._waits = 0
@@ -75,8 +75,8 @@ class Execution:
     def replay(self, history: Sequence[bytes]) -> None:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
         for block in events.blocks(history):
-            self._recorded = {entry.c: entry for entry in block.commands if entry.c}
-            self._recorded_patches = {entry.n for entry in block.commands if entry.e == "patch"}
+            self._recorded = {entry.command: entry for entry in block.commands if entry.command}
+            self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
             self.replaying = True
             try:
                 self._run(block.at, block.events)
@@ -127,27 +127,27 @@ class Execution:
             self._main = self.loop.create_task(self.code.begin(), name="workflow")
             self.loop.run_until_quiet()
         for entry in taken:
-            if self._main.done() and entry.e != "signal":
+            if self._main.done() and entry.kind != "signal":
                 continue  # nothing waits for it; signals go to the next run, if there is one
             self._apply(entry)
             self.loop.run_until_quiet()
         return self._step
 
     def _apply(self, entry: Entry) -> None:
-        match entry.e:
+        match entry.kind:
             case "signal":
-                self.signals(entry.n).put_nowait(events.payload(entry))
+                self.signals(entry.name).put_nowait(events.payload(entry))
             case "cancel" if self._main is not None:
-                self._main.cancel(entry.y or None)
+                self._main.cancel(entry.reason or None)
             case "done" | "failed" | "fired":
                 self._end(entry)
 
     def _end(self, entry: Entry) -> None:
-        found = self._open.pop(entry.c, None)
+        found = self._open.pop(entry.command, None)
         if found is None:
             return  # the code gave it up before this event came
         if found.handle is not None:
-            self.loop.now_ms = max(self.loop.now_ms, found.entry.at)
+            self.loop.now_ms = max(self.loop.now_ms, found.entry.at_ms)
             self.loop.fire(found.handle)
         elif found.future is not None and not found.future.done():
             found.future.set_result(entry)
@@ -190,14 +190,14 @@ class Execution:
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
         if left:
             step.notes.append(f"it ended before {left} tasks of its code, which are dropped")
-        step.commands.append(Entry("end", s=step.state))
+        step.commands.append(Entry("end", state=step.state))
 
     def _unread(self) -> list[Entry]:
         """The signals that no code has read."""
         found = []
         for name, queue in self._signals.items():
             while not queue.empty():
-                found.append(Entry("signal", n=name, r=events.raw(queue.get_nowait())))
+                found.append(Entry("signal", name=name, payload=events.raw(queue.get_nowait())))
         return found
 
     # Timers of the loop
@@ -206,7 +206,8 @@ class Execution:
         """A timer of the code is a command of the run."""
         number = self._next()
         handle.number = number
-        self._command(Entry("timer", c=number, at=at_ms), _Open(Entry("timer", c=number, at=at_ms), handle=handle))
+        entry = Entry("timer", command=number, at_ms=at_ms)
+        self._command(entry, _Open(entry, handle=handle))
 
     def drop_timer(self, handle: WorkflowTimer) -> None:
         """The code does not need it any more."""
@@ -218,20 +219,27 @@ class Execution:
         """Run an activity, and wait for its result. Raises ActivityFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        entry = Entry("call", c=number, n=push.name, h=events.digest(push.args))
+        entry = Entry("call", command=number, name=push.name, arguments_digest=events.digest(push.args))
         return decode(await self._outcome(entry, push, ActivityFailed))
 
     async def child(self, push: Push, instance: str, decode: Callable[[bytes], T]) -> T:
         """Run a child workflow, and wait for its result. Raises ChildFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        entry = Entry("child", c=number, n=push.name, h=events.digest(push.args), i=instance or push.id)
+        digest = events.digest(push.args)
+        named = instance or self._recorded_instance(number) or push.id
+        entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named)
         return decode(await self._outcome(entry, push, ChildFailed))
+
+    def _recorded_instance(self, number: int) -> str:
+        """The instance of a child without a name, as recorded: after a reset, that of the earlier run."""
+        found = self._recorded.get(number) if self.replaying else None
+        return found.instance if found is not None and found.kind == "child" else ""
 
     async def tell(self, instance: str, name: str, data: bytes) -> bool:
         """Send a signal to another instance. Returns whether it had a run that took it."""
-        entry = Entry("tell", c=self._next(), i=instance, n=name, r=events.raw(data))
-        return (await self._wait(entry)).e == "done"
+        entry = Entry("tell", command=self._next(), instance=instance, name=name, payload=events.raw(data))
+        return (await self._wait(entry)).kind == "done"
 
     async def signal(self, name: str) -> Any:
         """The payload of the next signal of this name."""
@@ -253,7 +261,7 @@ class Execution:
         number = self._next()
         if self.replaying:
             found = self._recorded.get(number)
-            if found is None or found.e != "side":
+            if found is None or found.kind != "side":
                 recorded = found.told() if found else "nothing more"
                 raise NotDeterministic(
                     name=self.info.name, step=self.steps, recorded=recorded, done=f"side number {number}"
@@ -261,7 +269,7 @@ class Execution:
             data = events.payload(found)
         else:
             data = encode_result(self.info.name, call(), "value of a side effect")
-        self._step.commands.append(Entry("side", c=number, r=events.raw(data)))
+        self._step.commands.append(Entry("side", command=number, payload=events.raw(data)))
         return decode_result(self.info.name, data)
 
     def patched(self, patch: str) -> bool:
@@ -269,7 +277,7 @@ class Execution:
         if patch not in self._patches:
             self._patches[patch] = not self.replaying or patch in self._recorded_patches
             if self._patches[patch]:
-                self._step.commands.append(Entry("patch", n=patch))
+                self._step.commands.append(Entry("patch", name=patch))
         return self._patches[patch]
 
     def set_status(self, value: Any) -> None:
@@ -285,13 +293,13 @@ class Execution:
         return self._numbers
 
     def _command(self, entry: Entry, opened: _Open) -> None:
-        self._open[entry.c] = opened
+        self._open[entry.command] = opened
         self._step.commands.append(entry)
 
     async def _outcome(self, entry: Entry, push: Push, failure: type[ActivityFailed | ChildFailed]) -> bytes:
-        self._step.pushes[entry.c] = push
+        self._step.pushes[entry.command] = push
         end = await self._wait(entry)
-        if end.e == "done":
+        if end.kind == "done":
             return events.payload(end)
         error = _error(end)
         fields = {"id": push.id, "name": push.name, "type": error.type, "message": error.message}
@@ -303,7 +311,7 @@ class Execution:
         try:
             end: Entry = await future
         except asyncio.CancelledError:
-            self._give_up(entry.c)
+            self._give_up(entry.command)
             raise
         return end
 
@@ -314,11 +322,11 @@ class Execution:
             return
         commands = self._step.commands
         for place in range(len(commands) - 1, -1, -1):
-            if commands[place].c == number:
+            if commands[place].command == number:
                 del commands[place]
                 self._step.pushes.pop(number, None)
                 return
-        commands.append(Entry("drop", c=number))
+        commands.append(Entry("drop", command=number))
 
 
 def current(what: str) -> Execution:
@@ -338,23 +346,24 @@ def check_name(value: object, what: str) -> str:
 
 
 def _error(end: Entry) -> StoredError:
-    if end.er is not events.NOTHING:
+    if end.error is not events.NOTHING:
         try:
-            return msgspec.json.decode(end.er, type=StoredError)
+            return msgspec.json.decode(end.error, type=StoredError)
         except msgspec.MsgspecError:  # written by other software
-            return StoredError(message=bytes(end.er)[:200].decode("utf-8", "replace"))
-    kind = "Cancelled" if end.s == "cancelled" else "WorkerLost" if end.s == "crashed" else "Failed"
-    return StoredError(type=kind, message=end.y)
+            return StoredError(message=bytes(end.error)[:200].decode("utf-8", "replace"))
+    kind = "Cancelled" if end.state == "cancelled" else "WorkerLost" if end.state == "crashed" else "Failed"
+    return StoredError(type=kind, message=end.reason)
 
 
 def _shape(entry: Entry) -> tuple[Any, ...]:
     """What a replay must repeat of a command."""
-    place = entry.s if entry.e == "end" else ""
-    return entry.e, entry.c, entry.n, entry.i, entry.h, entry.at, place
+    place = entry.state if entry.kind == "end" else ""
+    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, place
 
 
 def _difference(done: Entry, was: Entry | None) -> str:
-    if was is not None and (done.e, done.c, done.n) == (was.e, was.c, was.n) and done.h != was.h:
+    is_same = was is not None and (done.kind, done.command, done.name) == (was.kind, was.command, was.name)
+    if is_same and was is not None and done.arguments_digest != was.arguments_digest:
         return f"{done.told()} with other arguments"
     return done.told()
 

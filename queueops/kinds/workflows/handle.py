@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, TypeVar, cast
 
-import msgspec
-
-from queueops.errors.workflows import RunEnded
+from queueops.errors import TaskCancelled, TaskFailed
+from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
 from queueops.model.reasons import kept
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
-from queueops.tasks.encoding import encode_result
+from queueops.tasks.encoding import decode_result, encode_result
 
 Result = TypeVar("Result", covariant=True)
 
@@ -38,30 +37,48 @@ class WorkflowHandle(TaskHandle[Result]):
         return f"<WorkflowHandle {self.instance} in {self.pool}>"
 
     def result(self, timeout: float | None = None) -> Result:
-        """Wait for the end, and return the result; as `TaskHandle.result`. It follows runs that continue as new."""
+        """Wait for the end, and return the result; as `TaskHandle.result`.
+
+        It follows runs that continue as new, and runs that were reset.
+        """
         patience = waiting.Patience.of(timeout)
-        value = super().result(timeout)
-        run = self.id
-        while (after := self._store.next_run(self.pool, run)) is not None:
-            run = after
-            left = None if timeout is None else patience.left()
-            value = cast(Result, TaskHandle(run, self.pool).result(left))
-        return value
+        run: TaskHandle[Any] = TaskHandle(self.id, self.pool, self.word, self.uid)
+        while True:
+            try:
+                value = run.result(None if timeout is None else patience.left())
+            except (TaskFailed, TaskCancelled):  # a run that was reset has ended so, and another one goes on
+                after = self._store.next_run(self.pool, run.id)
+                if after is None:
+                    raise
+            else:
+                after = self._store.next_run(self.pool, run.id)
+                if after is None:
+                    return cast(Result, value)
+            run = TaskHandle(after, self.pool)
 
     async def aresult(self, timeout: float | None = None) -> Result:
         """The same for async code."""
         patience = waiting.Patience.of(timeout)
-        value = await super().aresult(timeout)
-        run = self.id
-        while (after := await waiting.in_thread(partial(self._store.next_run, self.pool, run))) is not None:
-            run = after
-            left = None if timeout is None else patience.left()
-            value = cast(Result, await TaskHandle(run, self.pool).aresult(left))
-        return value
+        run: TaskHandle[Any] = TaskHandle(self.id, self.pool, self.word, self.uid)
+        while True:
+            try:
+                value = await run.aresult(None if timeout is None else patience.left())
+            except (TaskFailed, TaskCancelled):  # as in `result`
+                after = await self._after(run)
+                if after is None:
+                    raise
+            else:
+                after = await self._after(run)
+                if after is None:
+                    return cast(Result, value)
+            run = TaskHandle(after, self.pool)
+
+    async def _after(self, run: TaskHandle[Any]) -> str | None:
+        return await waiting.in_thread(partial(self._store.next_run, self.pool, run.id))
 
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""
-        entry = Entry("signal", n=name, r=events.raw(encode_result(name, value, "signal")))
+        entry = Entry("signal", name=name, payload=events.raw(encode_result(name, value, "signal")))
         self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)
 
     async def asignal(self, name: str, value: Any = None) -> None:
@@ -75,7 +92,7 @@ class WorkflowHandle(TaskHandle[Result]):
         """
         if hard:
             return self.terminate(reason)
-        return self._told("cancel", events.encode(Entry("cancel", y=kept(reason))))
+        return self._told("cancel", events.encode(Entry("cancel", reason=kept(reason))))
 
     def terminate(self, reason: str = "") -> bool:
         """End the run at once, with its activities and timers; its code is not asked. False if it had already ended."""
@@ -101,10 +118,32 @@ class WorkflowHandle(TaskHandle[Result]):
         """The same for async code."""
         return await waiting.in_thread(self.resume)
 
+    def reset(self, entry: int, reason: str = "") -> WorkflowHandle[Result]:
+        """Begin a new run with the history before the step of an entry, which is numbered from 1 as in `history`.
+
+        The step is made again, with the code as it is now. Signals behind it come again, calls behind it are
+        cancelled, and a run that has not ended is cancelled. Raises InstanceGone and ResetRefused.
+        """
+        run = self._newest()
+        answer = self._store.reset_run(self.pool, run, entry, reason=kept(reason) or f"reset to entry {entry}")
+        if answer.word == "GONE":
+            raise InstanceGone(id=self.instance)
+        if answer.word == "REFUSED":
+            raise ResetRefused(id=run, reason=answer.reason)
+        return WorkflowHandle(answer.run, self.pool, instance=self.instance)
+
+    async def areset(self, entry: int, reason: str = "") -> WorkflowHandle[Result]:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.reset, entry, reason))
+
     def custom_status(self) -> Any:
-        """The value of the last `wf.set_status`."""
+        """The value of the last `wf.set_status`. Raises NotDecodable if other software has written it."""
         row = self._store.run_row(self.pool, self._newest())
-        return msgspec.json.decode(row.fields.get("vq") or "null") if row else None
+        return decode_result(self.instance, row.fields.get("vq", "").encode()) if row else None
+
+    async def acustom_status(self) -> Any:
+        """The same for async code."""
+        return await waiting.in_thread(self.custom_status)
 
     def history(self) -> list[Entry]:
         """The whole history of the newest run."""

@@ -3,50 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.redaction import conceals, redactor
+from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.run_list import (
+    RunFacts,
+    RunPage,
+    masked,
+    places_of,
+    run_query,
+    runs_of_instance,
+    workflow_runs,
+)
+from queueops.kinds.workflows.run_spans import RunLine, RunSpan, spans_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.records import Record
-from queueops.model.redact import cut
+from queueops.model.states import TIMED
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
-__all__ = ["RunCall", "RunLine", "RunView", "workflow_run"]
+__all__ = [
+    "RunCall",
+    "RunFacts",
+    "RunLine",
+    "RunPage",
+    "RunSpan",
+    "RunView",
+    "run_query",
+    "runs_of_instance",
+    "workflow_run",
+    "workflow_runs",
+]
 
 PAGE = 200
 """Entries of the history on one page."""
 MOST_CALLS = 100
-SHOWN = 500
-
-
-class RunLine(Answer, frozen=True, kw_only=True):
-    """One entry of a history or an inbox. `text` is masked; empty for users without the permission for arguments."""
-
-    number: int
-    kind: str
-    at_ms: int | None = None
-    command: int = 0
-    name: str = ""
-    task: str = ""
-    due_ms: int | None = None
-    text: str = ""
 
 
 class RunCall(Answer, frozen=True, kw_only=True):
     """A command whose end has not come: an activity, a child or a timer."""
+
+    TEXTS_OF_TASKS: ClassVar = ("detail", "reason")
 
     number: int
     kind: str
     task: str = ""
     name: str = ""
     state: str = ""
-    attempt: int = 0
+    attempt: int = 0  # attempts that failed
+    retries: int = 0
     due_ms: int | None = None
+    begun_ms: int | None = None  # when its attempt began
+    worker: str = ""
+    progress: float | None = None  # as `current().progress` told last
+    total: float | None = None
+    detail: str = ""  # the last line of its log
+    reason: str = ""
 
 
 class RunView(Answer, frozen=True, kw_only=True):
@@ -70,6 +87,7 @@ class RunView(Answer, frozen=True, kw_only=True):
     length: int = 0
     first: int = 0
     lines: tuple[RunLine, ...] = ()
+    spans: tuple[RunSpan, ...] = ()
 
     @property
     def next(self) -> int:
@@ -86,26 +104,29 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView |
         return None
     fields = row.fields
     first = max(0, min(first, row.history))
+    lines = _lines(store.history(pool, id, first, PAGE), first)
+    open_tasks = {int(number): what[1:] for number, what in row.calls.items() if number.isdigit() and what[:1] != "t"}
     calls = sorted(row.calls.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0)
     return RunView(
         instance=fields.get("vi", id),
         before=fields.get("vp", ""),
         after=fields.get("vx", ""),
         parent=fields.get("vr", ""),
-        status=_shown(fields["vq"].encode()) if "vq" in fields else "",
+        status=masked(fields["vq"].encode()) if "vq" in fields else "",
         suspended_ms=maybe_whole(fields.get("vs")),
         blocked_ms=maybe_whole(fields.get("vb")),
         blocked_times=maybe_whole(fields.get("vc")) or 0,
         reason=redactor().message(fields.get("y", "")),
         late=maybe_whole(fields.get("vl")) or 0,
-        where=tuple(filter(None, fields.get("vw", "").split("\n"))),
+        where=places_of(fields),
         calls=tuple(_call(store, pool, number, what) for number, what in calls[:MOST_CALLS]),
         more_calls=max(0, len(calls) - MOST_CALLS),
         inbox=_lines(store.inbox(pool, id, MOST_CALLS), 0),
         waiting_events=row.inbox,
         length=row.history,
         first=first,
-        lines=_lines(store.history(pool, id, first, PAGE), first),
+        lines=lines,
+        spans=spans_of(lines, "" if "vo" in fields else id, open_tasks),
     )
 
 
@@ -119,7 +140,9 @@ def _call(store: WorkflowCalls, pool: str, number: str, what: str) -> RunCall:
         return RunCall(number=at, kind=kind, task=what[1:], state="gone")
     return RunCall(
         number=at, kind=kind, task=record.id, name=record.name, state=record.state, attempt=record.attempt,
-        due_ms=record.due,
+        retries=record.retries, due_ms=record.due if record.state in TIMED else None, begun_ms=record.begun,
+        worker=record.worker, progress=record.progress, total=record.total, detail=record.last_line,
+        reason=record.reason,
     )  # fmt: skip
 
 
@@ -132,26 +155,22 @@ def _line(number: int, text: bytes) -> RunLine:
         entry = events.decode(text)
     except msgspec.MsgspecError:  # written by other software
         return RunLine(number=number, kind="?", text="an entry that cannot be read")
-    due = entry.at if entry.e == "timer" else None
+    due = entry.at_ms if entry.kind == "timer" else None
     return RunLine(
         number=number,
-        kind=entry.e,
-        at_ms=None if due else entry.at or None,
-        command=entry.c,
-        name=entry.n,
-        task=entry.i,
+        kind=entry.kind,
+        at_ms=None if due else entry.at_ms or None,
+        command=entry.command,
+        name=entry.name,
+        task=entry.instance,
         due_ms=due,
         text=_text(entry),
     )
 
 
 def _text(entry: Entry) -> str:
-    if entry.r is not events.NOTHING:
-        return _shown(bytes(entry.r))
-    if entry.er is not events.NOTHING:
-        return _shown(bytes(entry.er))
-    return redactor().message(entry.y) if entry.y else entry.s
-
-
-def _shown(data: bytes) -> str:
-    return "" if conceals() else cut(redactor().document(data), SHOWN)
+    if entry.payload is not events.NOTHING:
+        return masked(bytes(entry.payload))
+    if entry.error is not events.NOTHING:
+        return masked(bytes(entry.error))
+    return redactor().message(entry.reason) if entry.reason else entry.state

@@ -14,13 +14,26 @@ HISTORY_PAGE = 1_000
 
 
 class StepInput(NamedTuple):
-    """What a step begins with. ``goes_on``: the history begins after the entries that the worker has."""
+    """What a step begins with. ``goes_on``: the history begins after the entries that the worker has.
+
+    ``origin``: the run that began the history, if a reset has made this run.
+    """
 
     goes_on: bool
     instance: str
     parent: str
     history: list[bytes]
     inbox: list[bytes]
+    origin: str = ""
+
+
+class ResetAnswer(NamedTuple):
+    """The answer to a reset: a word (OK, REPEAT, REFUSED, GONE), the new run, the state of the old one, the reason."""
+
+    word: str
+    run: str
+    state: str
+    reason: str
 
 
 class RunRow(NamedTuple):
@@ -30,6 +43,14 @@ class RunRow(NamedTuple):
     history: int
     inbox: int
     calls: dict[str, str]
+
+
+class RunFields(NamedTuple):
+    """The fields of a run's record by short name, none if it is gone; the lengths of its history and its inbox."""
+
+    known: dict[str, str]
+    history: int = 0
+    inbox: int = 0
 
 
 @runtime_checkable
@@ -53,6 +74,11 @@ class RunStore(Protocol):
     ) -> tuple[str, str]:
         """Send an event to a run or an instance. Returns its id and its state. Raises InstanceGone and RunEnded."""
 
+    def reset_run(
+        self, pool: str, run: str, entry: int, *, reason: str = "", who: str = "", token: str = ""
+    ) -> ResetAnswer:
+        """Begin a new run with the history of this one before the step of an entry."""
+
     def step_input(self, lease: Lease, fence: int, length: int) -> StepInput | None:
         """What a step begins with; None if the lease is not current."""
 
@@ -73,6 +99,9 @@ class RunStore(Protocol):
 
     def run_row(self, pool: str, run: str) -> RunRow | None:
         """A run as it is stored; None if there is none."""
+
+    def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
+        """The records of runs, by pool and id; one call for each pool."""
 
 
 def get_run_store() -> RunStore:

@@ -13,6 +13,10 @@ from queueops.model.contracts import Push
 class Code(Protocol):
     """The code of a workflow, with the arguments of one run."""
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the source."""
+
     def begin(self) -> Coroutine[Any, Any, Any]:
         """The coroutine of the run."""
 
@@ -31,6 +35,8 @@ class RunInfo:
     parent: str = ""
     length: int = 0
     """Entries of the history, before this step."""
+    origin: str = ""
+    """The run that began the history. A reset gives a new `id`, and keeps this."""
 
 
 @dataclass(slots=True)

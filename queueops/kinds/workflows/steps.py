@@ -19,6 +19,7 @@ from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.run_store import StepInput, get_run_store
+from queueops.kinds.workflows.settings import of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Lease, Push
 from queueops.redis.pushwire import due_argument, record_fields
@@ -26,8 +27,8 @@ from queueops.tasks.context import Context
 from queueops.worker.execution import failure
 
 KEPT_RUNS = 128
-LONGEST_HISTORY = 10_000
-ADVISED_HISTORY = LONGEST_HISTORY // 2
+MOST_COMMANDS = 10_000
+"""Commands of one step: the store takes them in one call."""
 
 Value = dict[str, Any]
 
@@ -84,7 +85,7 @@ def make_step(context: Context, code: Any) -> Value:
             execution.dispose()
             execution = None
         execution = _execution(lease, found, execution, code)
-        step = execution.advance(lease.begun_ms, [events.decode(text) for text in found.inbox])
+        step = execution.advance(lease.begun_ms, [_event(text) for text in found.inbox])
         value = _value(execution, step, lease)
         keeps = not step.over
     except BrokerUnavailable:
@@ -110,10 +111,18 @@ def encoded(value: Value) -> bytes:
     return msgspec.json.encode(value)
 
 
+def _event(text: bytes) -> Entry:
+    """An event of the inbox. Raises msgspec.MsgspecError, also for a kind that only a newer version knows."""
+    entry = events.decode(text)
+    if not entry.is_event:
+        raise msgspec.ValidationError(f"there is no event of the kind {entry.kind!r}")
+    return entry
+
+
 def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any) -> Execution:
     length = len(found.history) + (kept.length if kept else 0)
-    if length >= LONGEST_HISTORY:
-        raise HistoryTooLong(id=lease.id, length=length, limit=LONGEST_HISTORY)
+    if length >= (limit := of_workflows().max_history):
+        raise HistoryTooLong(id=lease.id, length=length, limit=limit)
     info = RunInfo(
         id=lease.id,
         name=lease.name,
@@ -121,6 +130,7 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
         pool=lease.pool,
         parent=found.parent,
         length=length,
+        origin=found.origin or lease.id,
     )
     if kept is not None:
         kept.info = info
@@ -136,20 +146,23 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
 
 
 def _value(execution: Execution, step: Step, lease: Lease) -> Value:
+    longest = of_workflows().max_history
+    if len(step.commands) > (limit := min(longest, MOST_COMMANDS)):
+        raise HistoryTooLong(id=lease.id, length=execution.length, limit=limit)
     pushes = list(step.pushes.values())
     if pushes:
         get_run_store().prepare_calls(lease.pool, pushes)
     before = execution.info.length
-    if before < ADVISED_HISTORY <= execution.length:
+    if before < longest // 2 <= execution.length:
         step.notes.append(f"its history has {execution.length} entries; it is time for wf.continue_as_new()")
     value: Value = {
         "taken": step.taken,
-        "mark": _text(Entry(events.STEP, at=step.at)),
+        "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest="" if before else execution.code.fingerprint)),
         "commands": [_text(entry) for entry in step.commands],
-        "calls": [_call(entry, step.pushes[entry.c]) for entry in step.commands if entry.c in step.pushes],
-        "timers": [(str(entry.c), str(entry.at)) for entry in step.commands if entry.e == "timer"],
-        "drops": [str(entry.c) for entry in step.commands if entry.e == "drop"],
-        "tells": [_tell(entry) for entry in step.commands if entry.e == "tell"],
+        "calls": [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes],
+        "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
+        "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
+        "tells": [_tell(entry) for entry in step.commands if entry.kind == "tell"],
         "where": "\n".join(step.where),
         "notes": step.notes,
     }
@@ -161,22 +174,23 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
 
 
 def _call(entry: Entry, push: Push) -> Value:
-    is_child = entry.e == "child"
+    is_child = entry.kind == "child"
     if not is_child:
         push = msgspec.structs.replace(push, kind="activity")
     plan: Value = {
-        "number": str(entry.c),
+        "number": str(entry.command),
         "id": push.id,
         "due": str(due_argument(push)),
         "fields": [_plain(part) for part in record_fields(push, token=False)],
     }
     if is_child:
-        plan |= {"child": True, "instance": entry.i}
+        plan |= {"child": True, "instance": entry.instance}
     return plan
 
 
 def _tell(entry: Entry) -> Value:
-    return {"number": str(entry.c), "instance": entry.i, "text": _text(Entry("signal", n=entry.n, r=entry.r))}
+    signal = Entry("signal", name=entry.name, payload=entry.payload)
+    return {"number": str(entry.command), "instance": entry.instance, "text": _text(signal)}
 
 
 def _end(step: Step) -> Value:

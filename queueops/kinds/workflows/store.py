@@ -8,35 +8,18 @@ from typing import Any
 
 from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
-from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, StepInput
+from queueops.kinds.workflows.run_store import HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
 from queueops.model.contracts import Lease, Push
+from queueops.model.ids import new_id
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
-    "s",
-    "n",
-    "k",
-    "vi",
-    "vp",
-    "vx",
-    "vr",
-    "vn",
-    "vs",
-    "vb",
-    "vc",
-    "vq",
-    "vw",
-    "vl",
-    "y",
-    "re",
-    "er",
-    "e",
-    "c",
-    "a",
-    "u",
+    *("s", "n", "k", "p", "c", "a", "u", "d", "w", "y", "e", "re", "er"),
+    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl"),
 )
+"""The fields of a record that `run_row` reads; `runs.lua` says what those with a v are."""
 
 
 class WorkflowCalls(PushCalls, StorageCalls):
@@ -83,26 +66,39 @@ class WorkflowCalls(PushCalls, StorageCalls):
         self.bring(pool)
         return found, state
 
+    def reset_run(
+        self, pool: str, run: str, entry: int, *, reason: str = "", who: str = "", token: str = ""
+    ) -> ResetAnswer:
+        """Begin a new run with the history of this one before the step of an entry. It ends, if it has not.
+
+        Calls with one ``token`` are one reset.
+        """
+        token = token or os.urandom(6).hex()
+        said = (run, entry, new_id(), token, self.rules, who[:100], reason)
+        answer = ResetAnswer(*self._texts("reset_run", pool, *said))
+        if answer.word == "OK":
+            self.bring(pool)
+        return answer
+
     def step_input(self, lease: Lease, fence: int, length: int) -> StepInput | None:
         """What a step begins with; None if the lease is not current. ``fence``: of the last step in memory, or 0."""
         reply: Any = self._call("step_input", lease.pool, lease.id, lease.fence, fence or "", length)
         if not reply:
             return None
-        goes_on, instance, parent, history, inbox = reply
-        return StepInput(goes_on == b"1", instance.decode(), parent.decode(), history, inbox)
+        goes_on, instance, parent, history, inbox, origin = reply
+        return StepInput(goes_on == b"1", instance.decode(), parent.decode(), history, inbox, origin.decode())
 
     def prepare_calls(self, pool: str, pushes: Sequence[Push]) -> None:
         """Apply the settings of lanes to the lanes of these calls."""
         self.lane_patterns.prepare_for(pool, pushes)
 
     def newest_run(self, pool: str, instance: str) -> str | None:
-        """The id of the newest run of an instance."""
+        """The id of the newest run of an instance; None if there is none, or it was deleted."""
         key = self.keys(pool).instances
         found = self.ask_one(pool, lambda client: client.hget(key, instance))
-        if found is not None:
-            return str(found.decode())
-        record = self.record(pool, instance)
-        return instance if record is not None and record.kind == "workflow" else None
+        run = instance if found is None else str(found.decode())
+        record = self.record(pool, run)
+        return run if record is not None and record.kind == "workflow" else None
 
     def next_run(self, pool: str, run: str) -> str | None:
         """The run that goes on where this one ended, if there is one."""
@@ -138,6 +134,27 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return RunRow(
             fields, history or 0, inbox or 0, {_text(name): _text(what) for name, what in (calls or {}).items()}
         )
+
+    def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
+        """The records of runs, by pool and id; one call for each pool."""
+        found: dict[tuple[str, str], RunFields] = {}
+        for pool in dict.fromkeys(pool for pool, _ in places):
+            wanted = [run for its_pool, run in places if its_pool == pool]
+            keys = [self.keys(pool).task(run) for run in wanted]
+
+            def fill(pipe: Any, keys: Sequence[str] = keys) -> None:
+                for key in keys:
+                    pipe.hmget(key, FIELDS)
+                    pipe.llen(f"{key}#history")
+                    pipe.llen(f"{key}#inbox")
+
+            replies = self.ask_all(pool, fill)
+            for place, run in enumerate(wanted):
+                values, history, inbox = replies[3 * place : 3 * place + 3]
+                fields = _named(values)
+                known = fields if fields.get("k") == "workflow" else {}
+                found[pool, run] = RunFields(known, history or 0, inbox or 0)
+        return found
 
     def _texts(self, script: str, pool: str, *arguments: Any) -> list[str]:
         reply = [_text(part) for part in self._call(script, pool, *arguments)]

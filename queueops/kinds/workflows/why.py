@@ -1,18 +1,20 @@
-"""Diagnosis of runs: what a waiting run waits for, and why a run is blocked."""
+"""Diagnosis of runs: what a waiting run waits for, since when, and when its next timer fires."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role
-from queueops.redis.query_replies import Detail
+from queueops.redis.query_replies import Detail, maybe_whole
 
-KINDS = {"a": "activities", "c": "child workflows", "t": "timers"}
 RUN = "workflow"
+SIGNAL = "signal "
+MOST_NAMED = 5
+"""The most open activities and children that are named."""
 
 
 def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
@@ -29,19 +31,48 @@ def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[F
 
 def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     if "vs" in record:
-        yield bad("The run is suspended. Resume it, and it goes on with the events of its inbox.", target=detail.id)
+        since = _since(detail, maybe_whole(record["vs"]))
+        text = "The run is suspended. Resume it, and it goes on with the events of its inbox."
+        yield bad(text, since, target=detail.id)
         return
     row = get_role(WorkflowCalls).run_row(detail.pool, detail.id)
-    counts = Counter(what[:1] for what in row.calls.values()) if row else Counter()
-    waits = ", ".join(f"{counts[kind]:,} {label}" for kind, label in KINDS.items() if counts[kind])
-    if waits:
-        yield bad(f"The run waits for {waits}.", target=detail.id)
+    calls = list(row.calls.values()) if row else []
     places = [line for line in record.get("vw", "").split("\n") if line]
-    signals = [line for line in places if line.startswith("signal ")]
-    for line in signals:
-        yield bad(f"The run waits for the {line}.", target=detail.id)
-    if not waits and not signals:
-        yield bad("The run waits for an event.", target=detail.id)
+    since = _since(detail, detail.states.get(State.IDLE))
+    signals = [line.removeprefix(SIGNAL) for line in places if line.startswith(SIGNAL)]
+    for name in signals:
+        yield bad(f"The run waits for the signal {name}.", since, target=detail.id)
+    yield from _tasks(detail, "activity", [what[1:] for what in calls if what[:1] == "a"])
+    yield from _tasks(detail, "child workflow", [what[1:] for what in calls if what[:1] == "c"])
+    yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"])
+    if not signals and not calls:
+        yield bad("The run waits for an event.", since, target=detail.id)
     for line in places:
-        if line not in signals:
+        if not line.startswith(SIGNAL):
             yield good("The code waits here.", value=line)
+
+
+def _since(detail: Detail, at: int | None) -> str:
+    return f"since {clock(at)}, for {span(detail.now - at)}" if at else ""
+
+
+def _tasks(detail: Detail, what: str, ids: Sequence[str]) -> Iterator[Finding]:
+    """The open activities or children, the first ones by name."""
+    store = get_role(WorkflowCalls)
+    for id in ids[:MOST_NAMED]:
+        record = store.record(detail.pool, id)
+        told = f"{record.name}, which is {record.state}" if record else "which is gone: run `manage.py queue fsck`"
+        yield bad(f"The run waits for the {what} {told}.", value=id, target=id)
+    if (more := len(ids) - MOST_NAMED) > 0:
+        yield bad(f"The run waits for {more:,} more of the kind {what}.", target=detail.id)
+
+
+def _timers(detail: Detail, times: Sequence[str]) -> Iterator[Finding]:
+    """The timer that fires next."""
+    known = sorted(filter(None, map(maybe_whole, times)))
+    if not known:
+        return
+    which = "The timer" if len(known) == 1 else f"The next of {len(known):,} timers"
+    left = known[0] - detail.now
+    when = f"fires in {span(left)}" if left > 0 else f"was due {span(-left)} ago: no watchdog acts on the agenda"
+    yield bad(f"{which} {when}.", value=clock(known[0]), target=detail.id)

@@ -2,11 +2,12 @@
 --@needs end_effects lanes numbers operator_verbs outcomes phases records runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
-  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
+  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
   pi = 1, pu = 1, pp = 1 }
 
--- Begins the next run of the instance, with what this run has of its push. Unread signals go with it.
-local function begin_next(id, record, again)
+-- Begins the next run of the instance, with what this run has of its push. Unread signals go with it. With `origin` it has the
+-- beginning of the history of this run, and draws the random numbers of that run.
+function lib.begin_next_run(id, record, again)
   local fields, values = {}, {}
   for field, value in pairs(record) do
     if not OWN[field] and field ~= 'over' then
@@ -17,6 +18,7 @@ local function begin_next(id, record, again)
   values.vp, values.vi = id, record.vi or id
   for _, field in ipairs({ 'vp', 'vi' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
   if again.a ~= '' then fields[#fields + 1] = 'a'; fields[#fields + 1] = again.a end
+  if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
     if string.find(text, '"e":"signal"', 1, true) then lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
@@ -34,7 +36,7 @@ function lib.end_run(id, record, step)
   elseif step.over == 'cancelled' then
     lib.finish(id, record, 'cancelled', 'y', 'its code ended by a cancel')
   elseif step.over == 'continued' then
-    begin_next(id, record, step.again)
+    lib.begin_next_run(id, record, step.again)
     record.vx, record.fu = step.again.id, nil
     lib.finish(id, record, 'succeeded', 'vx', step.again.id)
   else
@@ -56,6 +58,7 @@ end
 
 local function stop_all(id)
   lib.flush(); lib.flush_lanes()
+  lib.safe_call('ZREM', P .. ':blocked', id)
   lib.runs.stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
@@ -69,6 +72,7 @@ function lib.hooks.abandon.activity(id, record)
 end
 
 function lib.hooks.abandon.workflow(id, record)
+  lib.safe_call('ZREM', P .. ':blocked', id)
   local instance = record and record.vi
   if instance and lib.safe_call('HGET', P .. ':instances', instance) == id then
     lib.safe_call('HDEL', P .. ':instances', instance)

@@ -85,6 +85,7 @@ function lib.runs.block(id, record, reason)
   lib.log_line(id, { k = 'blocked', text = reason, worker = record.w })
   call('HSET', lib.task_key(id), 's', 'postponed', 'd', lib.text(at), 'y', reason, 'vb', record.vb or NOW, 'vc', times)
   lib.schedule(id, at)
+  lib.safe_call('ZADD', P .. ':blocked', 'NX', NOW, id)
 end
 
 function lib.hooks.fail_instead.workflow(id, record, ...)
@@ -127,6 +128,7 @@ local function settle(id, record, value)
   lib.forget_error(id, record)
   call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
   call('HSET', lib.task_key(id), 'vf', record.f, 'vw', step.where)
+  if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end
   if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
   if step.over then lib.end_run(id, record, step) else rest(id, record) end

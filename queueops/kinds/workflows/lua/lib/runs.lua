@@ -1,9 +1,10 @@
 -- Runs of workflows: their inbox, and the commands whose ends they wait for. Beside the record of a run: `#history` and
 -- `#inbox` are lists of JSON texts; `#calls` has by the number of a command: `a` and the id of an activity, `c` and the id
 -- of a child, or `t` and the time of a timer. `#stopped` has those that were open at the end. `#told` has the tokens of
--- messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vr` and `vn` the run that waits for this task and
--- the number of its command, `vd` that run has given it up, `vs` suspended since, `vb` blocked since, `vc` how often in a
--- row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
+-- messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the history (after a
+-- reset), `vr` and `vn` the run that waits for this task and the number of its command, `vd` that run has given it up, `vs`
+-- suspended since, `vb` blocked since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places,
+-- `vl` late events.
 --@needs attempts lanes numbers operator_verbs phases store_helpers transitions
 
 lib.runs = {}

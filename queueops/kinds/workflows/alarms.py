@@ -1,0 +1,33 @@
+"""Alarms of workflows: runs whose decision step cannot be made, each with the reason and the remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from queueops.inspect.alarms import Alarm, manage, warning
+from queueops.inspect.spans import span
+
+EXCEPTION = re.compile(r"[\w.]+(?=: )")
+"""The type of an exception at the beginning of a reason. Its message may hold data, and an alarm is shown to all."""
+
+
+def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """The first blocked runs of a pool, the earliest first."""
+    found = sampled.get("blocked_runs") or {}
+    rows = found.get("rows") or ()
+    for row in rows:
+        since = span(sampled["taken"] - (row.get("since") or sampled["taken"]))
+        text = f"The run {row['instance'][:100]} of {row['name'][:100]} is blocked for {since}: {_told(row['reason'])}"
+        yield warning(text, "workflows?state=postponed", manage("queue", "run", row["id"], "--pool", pool))
+    if (more := (found.get("count") or 0) - len(rows)) > 0:
+        runs = "run is" if more == 1 else "runs are"
+        text = f"Pool {pool}: {more:,} more {runs} blocked."
+        yield warning(text, "workflows?state=postponed", manage("queue", "runs", "--state", "postponed"))
+
+
+def _told(reason: str) -> str:
+    """The reason, without the message of an exception of the project."""
+    found = EXCEPTION.match(reason)
+    return f"a step raised {found[0]}." if found else reason

@@ -1,0 +1,77 @@
+"""`manage.py checkworkflows`: may this code of workflows be deployed? The exit status tells a CI run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from queueops.errors import QueueOpsError
+from queueops.kinds.workflows.code_check import Finding, check_code
+from queueops.kinds.workflows.definition import WorkflowHandler
+from queueops.kinds.workflows.replay_check import Replay, replays
+from queueops.management.queue.formatting import printable, to_json
+from queueops.tasks import registry
+
+
+class Command(BaseCommand):
+    """Checks the code of workflows, and replays stored histories against it. Nothing is written."""
+
+    help = (
+        "Check the code of workflows: first its source, for clocks, randomness, input and output, threads and pushes;"
+        " then replay the histories of stored runs. The exit status is 1 if there is a finding."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which workflows, and which runs."""
+        parser.add_argument("names", nargs="*", metavar="NAME", help="names of workflows; all, if none is given")
+        parser.add_argument("--source-only", action="store_true", help="do not replay: needs no store")
+        parser.add_argument("--pool", default="", help="replay the runs of this pool")
+        parser.add_argument("--ended", action="store_true", help="replay runs that have ended, too")
+        parser.add_argument("--most", type=int, default=1_000, help="replay so many runs of each name (%(default)s)")
+        parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+
+    def handle(self, *, names: list[str], **options: Any) -> None:
+        """Check, print what was found, and end with the status."""
+        findings = [finding for handler in _handlers(names) for finding in check_code(handler.name, handler.func)]
+        found: list[Replay] = []
+        if not options["source_only"]:
+            try:
+                found = list(replays(names, pool=options["pool"], ended=options["ended"], most=options["most"]))
+            except QueueOpsError as error:
+                raise CommandError(str(error)) from error
+        bad = [replay for replay in found if replay.reason]
+        text = _as_json(findings, found, bad) if options["json"] else _as_text(findings, found, bad)
+        self.stdout.write(text)
+        if findings or bad:
+            raise SystemExit(1)
+
+
+def _handlers(names: list[str]) -> list[WorkflowHandler]:
+    known = {handler.name: handler for handler in registry.handlers().values() if isinstance(handler, WorkflowHandler)}
+    for name in names:
+        if name not in known:
+            raise CommandError(f"No workflow is named {printable(name)!r}.")
+    return [known[name] for name in names or sorted(known)]
+
+
+def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay]) -> str:
+    return to_json(
+        {
+            "findings": [finding._asdict() for finding in findings],
+            "replays": [replay._asdict() for replay in bad],
+            "replayed": len(found),
+            "changed": sum(replay.changed for replay in found),
+        }
+    )
+
+
+def _as_text(findings: list[Finding], found: list[Replay], bad: list[Replay]) -> str:
+    lines = [printable(finding.told()) for finding in findings]
+    lines += [printable(replay.told()) for replay in bad]
+    changed = sum(replay.changed for replay in found)
+    lines.append(f"{len(findings):,} findings in the source. {len(found):,} runs replayed, {len(bad):,} differ.")
+    if changed:
+        lines.append(f"{changed:,} of these runs began with other source.")
+    return "\n".join(lines)

@@ -1,0 +1,208 @@
+"""Runs in a terminal: lists, the story of a run, and the actions on it. Each action is recorded in the audit log."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from queueops import control, inspect
+from queueops.control import Row
+from queueops.inspect import RunFacts, RunLine, RunView
+from queueops.management.arguments import any_json, json_list, json_object, positive
+from queueops.management.queue import audit
+from queueops.management.queue.actions import confirm
+from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
+from queueops.management.queue.kind_commands import KindCommand
+from queueops.management.queue.lookup import check_pool, missing
+from queueops.management.queue.report import report
+from queueops.redis.broker import get_broker
+
+HEAD = ("RUN", "INSTANCE", "NAME", "STATE", "SINCE", "ENTRIES", "STATUS", "WAITS FOR", "POOL")
+STORY_HEAD = ("ENTRY", "WHEN", "KIND", "NUMBER", "NAME", "TEXT")
+CALLS_HEAD = ("NUMBER", "KIND", "TASK", "NAME", "STATE", "FAILED", "DUE")
+VERBS = ("show", "signal", "cancel", "terminate", "reset", "retry-step", "suspend", "resume")
+ENDING = ("cancel", "terminate", "reset")
+"""Verbs that need a confirmation."""
+
+
+def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """A page of runs."""
+    check_pool(pool)
+    page = inspect.workflow_runs(
+        given["state"], given["name"], pool, given["search"], after=given["after"], limit=given["limit"]
+    )
+    if as_json:
+        yield to_json(page)
+        return
+    yield from shown_broken(page.broken)
+    yield table(HEAD, map(_line, page.rows))
+    yield f"{len(page.rows)} of {'' if page.exact else 'at most '}{page.total:,}"
+    if page.next:
+        yield f"{'The search stopped early; ' if page.partial else ''}continue with --after {page.next}"
+
+
+def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """Show a run with a page of its history, or act on it. Fails if it was refused."""
+    run, place = _found(id, pool)
+    if verb == "show":
+        yield from _shown(run, place, given["first"], as_json=as_json)
+        return
+    _check(verb, given)
+    if verb in ENDING and not given["yes"]:
+        confirm(f"{verb.capitalize()} the run {printable(run)}?")
+    facts: dict[str, Any] = {"filter": {}, "reason": given["reason"]}
+    with audit.recorded(verb=_AUDITED[verb], pool=place, ids=[run], **facts) as recorded:
+        recorded.rows = _acted(verb, run, place, given, {"who": recorded.who, "token": recorded.token})
+        rows = list(recorded.rows)
+    yield from report(rows, as_json=as_json)
+
+
+def start(*, name: str, instance: str, as_json: bool, **given: Any) -> Iterator[str]:
+    """Start a run."""
+    with audit.recorded(verb="start_run", target=instance or name, after={"name": name}) as recorded:
+        row = control.start_run(name, given["positional"] or (), given["named"], instance=instance)
+        recorded.after = {"name": name, "run": row.id, "instance": row.detail}
+    yield to_json(row) if as_json else f"The run {row.id} of the instance {printable(row.detail)} has started."
+
+
+_AUDITED = {
+    "signal": "signal_runs",
+    "cancel": "cancel_runs",
+    "terminate": "cancel",
+    "reset": "reset_runs",
+    "retry-step": "retry",
+    "suspend": "suspend_runs",
+    "resume": "resume_runs",
+}
+"""The verbs of the audit log: those of the console."""
+
+
+def _acted(verb: str, run: str, pool: str, given: dict[str, Any], how: dict[str, Any]) -> list[Row]:
+    match verb:
+        case "signal":
+            return control.signal_runs([run], given["signal"], given["value"], pool, **how)
+        case "cancel":
+            return control.cancel_runs([run], given["reason"], pool, **how)
+        case "terminate":
+            return control.cancel([run], reason=given["reason"], pool=pool, **how)
+        case "reset":
+            return [control.reset_run(run, given["entry"], given["reason"], pool, **how)]
+        case "retry-step":
+            return control.retry([run], pool=pool, **how)
+        case "suspend":
+            return control.suspend_runs([run], pool, **how)
+        case _:
+            return control.resume_runs([run], pool, **how)
+
+
+def _check(verb: str, given: dict[str, Any]) -> None:
+    if (verb == "signal") != bool(given["signal"]):
+        told = "Which signal? Give --signal NAME." if verb == "signal" else "Only signal takes --signal."
+        raise CommandError(told, returncode=2)
+    if (verb == "reset") != (given["entry"] is not None):
+        which = "To which entry? Give --entry NUMBER, as `run ID` shows it."
+        raise CommandError(which if verb == "reset" else "Only reset takes --entry.", returncode=2)
+
+
+def _found(id: str, pool: str) -> tuple[str, str]:
+    """The run of this id, or the newest run of the instance of this id, and its pool."""
+    check_pool(pool)
+    places = [pool] if pool else get_broker().pools()
+    for place in places:
+        if inspect.workflow_run(id, place) is not None:
+            return id, place
+    for place in places:
+        if runs := inspect.runs_of_instance(id, place):
+            return runs[0].id, place
+    raise missing(f"run or instance {id!r}", pool)
+
+
+def _shown(run: str, pool: str, first: int, *, as_json: bool) -> Iterator[str]:
+    view, task = inspect.workflow_run(run, pool, first=first - 1), inspect.task(run, pool)
+    if view is None or task is None:
+        raise missing(f"run {run!r}", pool)
+    if as_json:
+        yield to_json({"run": view, "task": task})
+        return
+    yield pairs(
+        (
+            ("run", run),
+            ("instance", view.instance),
+            ("name", task.name),
+            ("state", task.state),
+            ("arguments", task.args_json),
+            ("result", task.result_json),
+            ("status", view.status),
+            ("blocked since", moment(view.blocked_ms)),
+            ("suspended since", moment(view.suspended_ms)),
+            ("reason", view.reason),
+            ("run before", view.before),
+            ("next run", view.after),
+            ("parent", view.parent),
+            ("inbox", f"{view.waiting_events:,} events" if view.waiting_events else ""),
+            *(("waits at", place) for place in view.where),
+        )
+    )
+    yield from _calls(view)
+    yield table(STORY_HEAD, map(_story_line, view.lines), widest=200)
+    yield f"entries {view.first + 1:,} to {view.first + len(view.lines):,} of {view.length:,}"
+    if view.next:
+        yield f"continue with --first {view.next + 1}"
+
+
+def _calls(view: RunView) -> Iterator[str]:
+    if view.calls:
+        rows = ((call.number, call.kind, call.task, call.name, call.state, call.attempt or "", moment(call.due_ms))
+                for call in view.calls)  # fmt: skip
+        yield table(CALLS_HEAD, rows)
+
+
+def _story_line(line: RunLine) -> tuple[object, ...]:
+    text = " ".join(filter(None, (line.task, f"due {moment(line.due_ms)}" if line.due_ms else "", line.text)))
+    return line.number, moment(line.at_ms), line.kind, line.command or "", line.name, text
+
+
+def _line(row: RunFacts) -> tuple[object, ...]:
+    state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.state
+    waits = ", ".join(row.waits_for[:2])
+    return row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, row.status, waits, row.pool
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--state", default="", help="only runs in this state")
+    parser.add_argument("--name", default="", help="only runs of this workflow")
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
+    parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")
+    parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
+    parser.add_argument("--after", default="", metavar="POSITION", help="continue where a list ended (its `next`)")
+
+
+def _act_options(parser: ArgumentParser) -> None:
+    parser.add_argument("id", help="the run, or its instance, of which the newest run is meant")
+    parser.add_argument("verb", nargs="?", choices=VERBS, default="show", help="what to do (show)")
+    parser.add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
+    parser.add_argument("--first", type=positive, default=1, metavar="NUMBER", help="show: the first entry")
+    parser.add_argument("--signal", default="", metavar="NAME", help="signal: its name")
+    parser.add_argument("--value", type=any_json, default=None, metavar="JSON", help="signal: its value (null)")
+    parser.add_argument("--entry", type=positive, metavar="NUMBER", help="reset: an entry of the step to make again")
+    parser.add_argument("--reason", default="", help="cancel, terminate, reset: why; it stays with the run")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _start_options(parser: ArgumentParser) -> None:
+    parser.add_argument("name", help="the workflow")
+    parser.add_argument("--instance", default="", metavar="ID", help="its instance (default: the run)")
+    parser.add_argument("--args", dest="positional", type=json_list, metavar="JSON", help="positional arguments")
+    parser.add_argument("--kwargs", dest="named", type=json_object, metavar="JSON", help="named arguments")
+
+
+COMMANDS = (
+    KindCommand(name="runs", run=list_runs, text="runs of workflows, newest first", add_options=_list_options),
+    KindCommand(
+        name="run", run=act, text="show, signal, end, reset or suspend a run of a workflow", add_options=_act_options
+    ),
+    KindCommand(name="start-run", run=start, text="start a run of a workflow", add_options=_start_options),
+)

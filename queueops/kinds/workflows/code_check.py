@@ -1,0 +1,200 @@
+"""Static check: finds clocks, randomness, input and output, threads and pushes in the code of workflows.
+
+It reads the source of a workflow and of the functions of the same package that it calls. What is found by name at the
+place of the call is found; a method of an object is not. A line with ``# checkworkflows: ignore`` is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from django.db.models import Manager, Model
+
+from queueops.kinds.workflows.forbidden_calls import ACTIVITY, CALL, advice_for
+from queueops.tasks.task import Task
+
+IGNORE = "# checkworkflows: ignore"
+PUSHES = frozenset(
+    ("push", "apush", "postpone", "apostpone", "push_many", "apush_many", "push_on_commit", "start", "astart")
+)
+_SETS = "the order of a set differs between processes: use sorted(...)"
+_STATE = "a replay sets it again, and other runs share it: use local variables"
+
+
+class Finding(NamedTuple):
+    """A place in the code of a workflow that a replay may not repeat."""
+
+    workflow: str
+    path: str
+    line: int
+    what: str
+    advice: str
+
+    def told(self) -> str:
+        """The finding in one line."""
+        return f"{self.path}:{self.line}: {self.workflow}: {self.what}: {self.advice}"
+
+
+def check_code(name: str, function: Callable[..., Any]) -> list[Finding]:
+    """The findings in the code of a workflow, and in the functions of its package that it calls."""
+    found: dict[tuple[str, int, str], Finding] = {}
+    seen: set[Any] = set()
+    waiting = [inspect.unwrap(function)]
+    package = waiting[0].__module__.partition(".")[0]
+    while waiting:
+        code = waiting.pop(0)
+        if code in seen:
+            continue
+        seen.add(code)
+        checker = _FunctionCheck(name, code)
+        for finding in checker.findings():
+            found.setdefault((finding.path, finding.line, finding.what), finding)
+        waiting += [each for each in checker.called if each.__module__.partition(".")[0] == package]
+    return sorted(found.values(), key=lambda finding: (finding.path, finding.line))
+
+
+class _FunctionCheck(ast.NodeVisitor):
+    """Checks the source of one function."""
+
+    def __init__(self, workflow: str, function: Any) -> None:
+        self.called: list[Any] = []
+        self._workflow = workflow
+        self._function = function
+        self._found: list[tuple[int, str, str]] = []
+        self._names: dict[str, str] = {}
+        """Names that an import in the function binds, with their full names."""
+        self._own: set[str] = set()
+
+    def findings(self) -> Iterator[Finding]:
+        """The findings in this function alone; none without a source."""
+        try:
+            lines, first = inspect.getsourcelines(self._function)
+            path = inspect.getsourcefile(self._function) or "?"
+            tree = ast.parse(textwrap.dedent("".join(lines)))
+        except (OSError, TypeError, SyntaxError):  # such as code of an interactive session
+            return
+        self._note_names(tree)
+        for statement in _body(tree):
+            self.visit(statement)
+        for line, what, advice in self._found:
+            if IGNORE not in lines[line - 1]:
+                yield Finding(self._workflow, path, first + line - 1, what, advice)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """A call: of a forbidden name, of a task, or of a function to be checked, too."""
+        name, target = self._resolved(node.func)
+        if name.endswith("kinds.workflows.wf.side_effect"):
+            return  # what it calls runs once
+        if advice := advice_for(name):
+            self._note(node, f"{ast.unparse(node.func)}()", advice)
+        elif isinstance(target, Task):
+            self._note(node, f"{ast.unparse(node.func)}() runs the task in the workflow", CALL)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in PUSHES and self._is_task(node.func.value):
+            self._note(node, f"{ast.unparse(node.func)}() pushes again in each replay", CALL)
+        elif inspect.isfunction(target):
+            self.called.append(inspect.unwrap(target))
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """An attribute: the manager of a model."""
+        _, target = self._resolved(node)
+        if isinstance(target, Manager):
+            self._note(node, f"{ast.unparse(node)} uses the database", ACTIVITY)
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        """A subscript: of the environment."""
+        if self._resolved(node.value)[0] == "os.environ":
+            self._note(node, ast.unparse(node), ACTIVITY)
+        self.generic_visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        """A loop: over a set."""
+        is_call = isinstance(node.iter, ast.Call) and self._resolved(node.iter.func)[0] in (
+            "builtins.set",
+            "builtins.frozenset",
+        )
+        if is_call or isinstance(node.iter, ast.Set | ast.SetComp):
+            self._note(node, f"for ... in {ast.unparse(node.iter)}", _SETS)
+        self.generic_visit(node)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        """State of the module."""
+        self._note(node, ast.unparse(node), _STATE)
+
+    def _note(self, node: ast.expr | ast.stmt, what: str, advice: str) -> None:
+        self._found.append((node.lineno, what, advice))
+
+    def _is_task(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # task.using(...).push()
+            return self._is_task(node.func.value)
+        return isinstance(self._resolved(node)[1], Task)
+
+    def _resolved(self, node: ast.expr) -> tuple[str, Any]:
+        """The full name of what an expression names, and the object; empty if it is not known here."""
+        if isinstance(node, ast.Attribute):
+            name, holder = self._resolved(node.value)
+            if holder is not None and not _is_plain(holder):
+                return (f"{name}.{node.attr}" if name else "", None)
+            value = inspect.getattr_static(holder, node.attr, None) if holder is not None else None
+            if inspect.isfunction(value) or inspect.isclass(value) or isinstance(value, ModuleType | Task):
+                return _full_name(value), value
+            if isinstance(holder, type) and issubclass(holder, Model) and node.attr in ("objects", "_default_manager"):
+                return f"{name}.{node.attr}", getattr(holder, node.attr, None)
+            return (f"{name}.{node.attr}" if name else "", value)
+        if not isinstance(node, ast.Name):
+            return "", None
+        if node.id in self._names:
+            return self._names[node.id], None
+        if node.id in self._own:
+            return "", None
+        cells = dict(zip(self._function.__code__.co_freevars, self._function.__closure__ or (), strict=False))
+        if node.id in cells:
+            try:
+                value = cells[node.id].cell_contents
+            except ValueError:  # it is not bound yet
+                return "", None
+        else:
+            value = self._function.__globals__.get(node.id, getattr(builtins, node.id, None))
+        return (_full_name(value), value) if value is not None else ("", None)
+
+    def _note_names(self, tree: ast.AST) -> None:
+        """The names that the function binds itself."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    self._names[alias.asname or alias.name.partition(".")[0]] = (
+                        alias.name if alias.asname else alias.name.partition(".")[0]
+                    )
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._own.add(node.id)
+            elif isinstance(node, ast.arg):
+                self._own.add(node.arg)
+
+
+def _body(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements of the function; its decorators and defaults do not run in the workflow."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from node.body
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether attributes of an object can be looked up without running code."""
+    return isinstance(value, ModuleType | type)
+
+
+def _full_name(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return value.__name__
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    return f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else ""

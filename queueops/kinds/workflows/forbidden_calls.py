@@ -1,0 +1,71 @@
+"""Calls that the code of a workflow must not make, by their full name, and what to use instead."""
+
+from __future__ import annotations
+
+NOW = "use wf.now(): a replay must see the same time"
+RANDOM = "use wf.random() or wf.uuid4(): a replay must see the same values"
+WAIT = "use await wf.sleep(...)"
+ACTIVITY = "do it in an activity, and await wf.call(...)"
+CALL = "use await wf.call(...), or wf.child(...) for a workflow"
+AWAIT = "the workflow has a loop of its own: use await"
+ORDER = "its value differs between processes: use a value that is the same in each"
+
+EXACT: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter", "time.ctime"),
+            *("time.perf_counter_ns", "time.process_time", "time.localtime", "time.gmtime", "time.strftime"),
+            *("datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"),
+            *("django.utils.timezone.now", "django.utils.timezone.localtime", "django.utils.timezone.localdate"),
+        ),
+        NOW,
+    ),
+    "time.sleep": WAIT,
+    **dict.fromkeys(("uuid.uuid1", "uuid.uuid4", "os.urandom", "os.getrandom"), RANDOM),
+    **dict.fromkeys(
+        (
+            *(
+                "builtins.open",
+                "io.open",
+                "_io.open",
+                "builtins.input",
+                "os.getenv",
+                "os.getpid",
+                "os.listdir",
+                "os.scandir",
+            ),
+            *("os.walk", "os.open", "os.remove", "os.rename", "os.replace", "os.mkdir", "os.makedirs", "os.unlink"),
+            *("os.stat", "os.system", "os.popen", "genericpath.exists", "genericpath.isfile", "genericpath.isdir"),
+            *("os.environ.get", "urllib.request.urlopen", "urllib.request.urlretrieve"),
+            *("asyncio.to_thread", "asyncio.open_connection", "asyncio.open_unix_connection", "asyncio.start_server"),
+            *("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.streams.open_connection"),
+            *("asyncio.threads.to_thread", "asyncio.streams.start_server", "asyncio.subprocess.create_subprocess_exec"),
+            *("asyncio.subprocess.create_subprocess_shell", "asgiref.sync.sync_to_async", "asgiref.sync.SyncToAsync"),
+        ),
+        ACTIVITY,
+    ),
+    **dict.fromkeys(("asyncio.run", "asyncio.runners.run", "asgiref.sync.async_to_sync"), AWAIT),
+    **dict.fromkeys(("builtins.hash", "builtins.id"), ORDER),
+}
+"""What one name is refused for."""
+
+MODULES: dict[str, str] = {
+    **dict.fromkeys(("random", "secrets"), RANDOM),
+    **dict.fromkeys(
+        (
+            *("socket", "ssl", "subprocess", "threading", "multiprocessing", "concurrent.futures", "http.client"),
+            *("smtplib", "ftplib", "shutil", "tempfile", "sqlite3", "requests", "httpx", "aiohttp", "urllib3", "redis"),
+            *("psycopg", "psycopg2", "django.core.mail", "django.core.cache", "django.db.transaction"),
+            *("django.db.connection", "django.core.files", "boto3", "botocore"),
+        ),
+        ACTIVITY,
+    ),
+}
+"""What everything in a module is refused for."""
+
+
+def advice_for(name: str) -> str:
+    """What to use in the place of a call; empty if it is allowed."""
+    if name in EXACT:
+        return EXACT[name]
+    return next((advice for module, advice in MODULES.items() if name == module or name.startswith(f"{module}.")), "")

@@ -1,0 +1,101 @@
+"""Replay check: runs the code that is to be deployed through the stored histories of runs. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from queueops import inspect
+from queueops.inspect import TaskQuery
+from queueops.kinds.workflows.definition import WorkflowHandler
+from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, RunStore, get_run_store
+from queueops.kinds.workflows.step import RunInfo
+from queueops.model.states import TERMINAL
+from queueops.tasks import registry
+
+PAGE = 200
+
+
+class Replay(NamedTuple):
+    """The outcome of one run: its reason is empty if the code repeats its history.
+
+    ``changed``: the source of the workflow is not that of the run's first step. It may give the same commands.
+    """
+
+    pool: str
+    run: str
+    name: str
+    entries: int
+    reason: str = ""
+    changed: bool = False
+
+    def told(self) -> str:
+        """The outcome in one line."""
+        return f"{self.pool}/{self.run}: {self.name}: {self.reason or 'the same'}"
+
+
+def replays(names: Iterable[str] = (), *, pool: str = "", ended: bool = False, most: int = 1_000) -> Iterator[Replay]:
+    """Replay the open runs of workflows, and with `ended` those that have ended: at most so many of each name."""
+    wanted, store = set(names), get_run_store()
+    counts: dict[str, int] = {}
+    after = ""
+    while True:
+        page = inspect.tasks(TaskQuery(kind="workflow", pool=pool), after, PAGE)
+        for row in page.rows:
+            if (wanted and row.name not in wanted) or (row.state in TERMINAL and not ended):
+                continue
+            counts[row.name] = counts.get(row.name, 0) + 1
+            if counts[row.name] <= most and (found := _replayed(store, row.pool, row.id)) is not None:
+                yield found
+        after = page.next
+        if not after:
+            return
+
+
+def _replayed(store: RunStore, pool: str, run: str) -> Replay | None:
+    """One run; None if it has made no step, or is gone."""
+    row = store.run_row(pool, run)
+    if row is None or not row.history:
+        return None
+    name, history = row.fields.get("n", ""), _history(store, pool, run)
+    handler = registry.find(WorkflowHandler.kind, name)
+    if not isinstance(handler, WorkflowHandler):
+        return Replay(pool, run, name, len(history), "no workflow of this code has its name")
+    changed = handler.changed_since(history[0]) if history else False
+    reason = _difference(handler, _info(pool, run, row, len(history)), row.fields.get("a", "").encode(), history)
+    return Replay(pool, run, name, len(history), reason, changed)
+
+
+def _difference(handler: WorkflowHandler, info: RunInfo, arguments: bytes, history: list[bytes]) -> str:
+    execution = None
+    try:
+        execution = handler.execution(info, arguments)
+        execution.replay(history)
+    except Exception as error:  # the code of the project runs here, and whatever it raises is the finding
+        return f"{type(error).__name__}: {error}"
+    finally:
+        if execution is not None:
+            execution.dispose()
+    return ""
+
+
+def _info(pool: str, run: str, row: RunRow, length: int) -> RunInfo:
+    fields = row.fields
+    return RunInfo(
+        id=run,
+        name=fields.get("n", ""),
+        instance=fields.get("vi", run),
+        pool=pool,
+        parent=fields.get("vr", ""),
+        length=length,
+        origin=fields.get("vo", run),
+    )
+
+
+def _history(store: RunStore, pool: str, run: str) -> list[bytes]:
+    found: list[bytes] = []
+    while page := store.history(pool, run, len(found)):
+        found += page
+        if len(page) < HISTORY_PAGE:
+            break
+    return found

@@ -1,0 +1,163 @@
+"""Table of behaviours: what workflow engines of this kind promise, and the tests that hold ours to it.
+
+The names are those of the suites of go-workflows. A test is named by its module and function. A behaviour that ours
+does not have says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A behaviour that there is not. ``reason`` says what there is instead."""
+
+    reason: str
+
+
+Tests = tuple[str, ...] | Missing
+
+_TRACING = Missing("spans are not made; the metadata of a run reaches its activities, and can carry a trace")
+_OTHER_POOL = Missing("activities and children run in the pool of their workflow; wf.call and wf.child say so")
+
+BACKEND: Mapping[str, Tests] = {
+    "CreateWorkflowInstance_DoesNotError": ("test_end_to_end.test_a_run_without_commands_has_two_entries",),
+    "CreateWorkflowInstance_SameInstanceIDErrors": (
+        "test_runs.test_an_instance_has_one_run_at_a_time_and_its_id_can_be_used_again",
+    ),
+    "CreateWorkflowInstance_Metadata": ("test_backend.test_metadata_of_a_start_comes_with_the_run_and_its_activities",),
+    "RemoveWorkflowInstance_ErrorWhenInstanceInProgress": (
+        "test_backend.test_a_run_that_has_not_ended_is_not_deleted",
+    ),
+    "RemoveWorkflowInstance_ErrorWhenInstanceDoesNotExist": (
+        "test_backend.test_a_run_that_is_not_there_is_not_deleted",
+    ),
+    "GetWorkflowTask_ReturnsNilWhenTimeout": ("test_backend.test_without_a_run_there_is_no_step",),
+    "GetWorkflowTask_ReturnsTask": ("test_backend.test_a_step_is_claimed_by_one_worker",),
+    "GetWorkflowTask_ReturnsTaskFromGivenQueue": (
+        "test_backend.test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool",
+    ),
+    "GetWorkflowTask_LocksTask": ("test_backend.test_a_step_is_claimed_by_one_worker",),
+    "CompleteWorkflowTask_ReturnsErrorIfNotLocked": (
+        "test_backend.test_a_step_is_settled_once",
+        "test_backend.test_a_step_without_its_lease_writes_nothing",
+    ),
+    "CompleteWorkflowTask_AddsNewEventsToHistory": (
+        "test_backend.test_a_history_has_the_events_and_commands_in_order",
+    ),
+    "CompleteWorkflowTask_SetsCompletedAtWhenFinished": ("test_backend.test_the_end_of_a_run_has_its_time",),
+    "CompleteWorkflowTask_SendsInstanceEvents": ("test_backend.test_an_event_for_another_instance_makes_it_ready",),
+    "SignalWorkflow_ErrorWhenInstanceDoesNotExist": ("test_backend.test_an_instance_that_is_not_there_takes_nothing",),
+    "CancelWorkflow_ErrorWhenInstanceDoesNotExist": ("test_backend.test_an_instance_that_is_not_there_takes_nothing",),
+    "CancelWorkflow_AddsCancelEventToPendingEvents": ("test_backend.test_a_cancel_is_an_event_of_the_next_step",),
+    "GetActivityTask_ReturnsNilWhenTimeout": ("test_backend.test_without_a_run_there_is_no_step",),
+    "GetActivityTask_ReturnsTaskFromQueues": (
+        "test_backend.test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool",
+    ),
+    "CompleteActivityTask_DeliversResultBackToWorkflowQueue": _OTHER_POOL,
+}
+
+END_TO_END: Mapping[str, Tests] = {
+    "SimpleWorkflow": ("test_runs.test_activities_run_at_once_and_one_after_the_other",),
+    "Workflow_LotsOfActivities": ("test_end_to_end.test_a_hundred_activities_at_once",),
+    "SimpleWorkflow_ExpectedHistory": ("test_end_to_end.test_a_run_without_commands_has_two_entries",),
+    "UnregisteredWorkflow_Errors": ("test_end_to_end.test_a_name_that_no_worker_knows_waits_for_one_that_does",),
+    "WorkflowArgumentMismatch": ("test_end_to_end.test_wrong_arguments_of_a_workflow_are_refused_at_its_start",),
+    "UnregisteredActivity_Errors": ("test_end_to_end.test_a_name_that_no_worker_knows_waits_for_one_that_does",),
+    "ActivityArgumentMismatch": ("test_end_to_end.test_wrong_arguments_of_an_activity_are_an_exception_of_the_code",),
+    "SideEffect_Simple": ("test_end_to_end.test_side_effects_run_once_though_their_code_is_replayed",),
+    "Signal_after_completion": ("test_end_to_end.test_a_signal_after_the_end_is_refused",),
+    "SubWorkflow/Simple": ("test_runs.test_a_child_reports_to_its_parent",),
+    "SubWorkflow/DuplicateActiveInstanceID": ("test_runs.test_the_id_of_a_child_that_is_in_use_fails_the_call",),
+    "SubWorkflow/DuplicateInactiveInstanceID": ("test_end_to_end.test_the_instance_of_a_child_can_be_used_again",),
+    "SubWorkflow/PropagateCancellation": ("test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",),
+    "SubWorkflow/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
+    "SubWorkflow/Signal": ("test_runs.test_a_child_reports_to_its_parent",),
+    "SubWorkflow/DifferentQueue": _OTHER_POOL,
+    "SubWorkflow/Signal_BeforeStarting": ("test_end_to_end.test_a_signal_to_an_instance_that_comes_later_is_not_kept",),
+    "NonDeterminism": ("test_blocked.test_changed_code_blocks_the_run_and_the_earlier_code_frees_it",),
+    "RemoveWorkflowInstance": ("test_backend.test_a_deleted_run_is_gone_with_its_history",),
+    "ContextPropagation": ("test_end_to_end.test_metadata_reaches_the_activities_of_a_run",),
+    "MaxHistorySize": ("test_end_to_end.test_a_history_has_a_greatest_length",),
+    "Activity/Panic": ("test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",),
+    "Activity/CustomError": ("test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",),
+    "Activity/ReceiveAttempt": ("test_end_to_end.test_an_activity_knows_its_attempt",),
+    "Activity/ExtendTask": ("test_known_faults.test_a_lease_that_was_taken_is_not_extended_by_its_former_worker",),
+    "Timer/CancelWorkflowInstance": ("test_end_to_end.test_a_cancelled_run_leaves_no_timer",),
+    "Timer/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
+    "Timer/CancelTwice": ("test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",),
+    "Timer/CancelBeforeFiringRemovesFutureEvent": (
+        "test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",
+    ),
+    "Timer/ScheduleCancelRace": ("test_end_to_end.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",),
+    "Stats/ActiveInstance": ("test_run_lists.test_open_runs_are_counted_by_state_and_pool",),
+    "Diag/Paging": ("test_run_lists.test_runs_are_listed_in_pages",),
+    "Diag/GetWorkflowInstance_ReturnsQueue": (
+        "test_backend.test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool",
+    ),
+    "Queues/OnlyPullsWorkflowsFromGivenQueues": (
+        "test_backend.test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool",
+    ),
+    "RemoveWorkflowInstances/Removes": ("test_run_lists.test_ended_runs_expire_with_all_that_was_theirs",),
+    "AutoExpiration/StartsWorkflowAndRemoves": ("test_run_lists.test_ended_runs_expire_with_all_that_was_theirs",),
+    "AutoExpiration/UpdateDelay": ("test_run_lists.test_ended_runs_expire_with_all_that_was_theirs",),
+    "ContinueAsNew/RestartsWorkflowInstance": ("test_runs.test_a_run_continues_as_new_with_its_signals",),
+    "ContinueAsNew/Subworkflow": (
+        "test_end_to_end.test_the_parent_of_a_run_that_continues_as_new_sees_its_last_result",
+    ),
+    "ContinueAsNew/OldInstancesAreRemoved": (
+        "test_end_to_end.test_runs_that_continued_as_new_stay_until_they_are_deleted",
+    ),
+    "Tracing/WorkflowsHaveSpans": _TRACING,
+    "Tracing/TimersHaveSpans": _TRACING,
+    "Tracing/TimersWithinCustomSpans": _TRACING,
+    "Tracing/SubWorkflowsHaveSpansWithCorrectParent": _TRACING,
+    "Tracing/InnerWorkflowSpansHaveCorrectParent": _TRACING,
+}
+
+FAULTS: Mapping[str, Tests] = {
+    "two queues read at once and one message left to time out": (
+        "test_known_faults.test_the_runs_of_two_pools_reach_one_worker_each_once",
+    ),
+    "leases extended by those who lost them": (
+        "test_known_faults.test_a_lease_that_was_taken_is_not_extended_by_its_former_worker",
+    ),
+    "completions not checked against the owner": (
+        "test_known_faults.test_the_end_of_an_activity_counts_only_under_its_lease",
+        "test_backend.test_a_step_without_its_lease_writes_nothing",
+    ),
+    "several due timers of one instance fired one at a time or late": (
+        "test_known_faults.test_due_timers_of_a_run_fire_together_and_in_order",
+    ),
+    "timers, activities and queue entries that outlive their run": (
+        "test_known_faults.test_what_a_run_leaves_open_ends_with_it_and_its_result_is_kept",
+        "test_runs.test_terminate_ends_at_once_with_all_that_was_open",
+    ),
+    "signals dropped or reordered before anyone waits": (
+        "test_known_faults.test_signals_that_come_before_the_code_waits_are_all_there_in_order",
+    ),
+    "an error in the engine that kills the worker and comes back in a loop": (
+        "test_known_faults.test_an_error_of_the_engine_blocks_the_run_and_backs_off",
+        "test_blocked.test_lost_workers_block_a_run_and_never_fail_it",
+    ),
+    "permanent errors retried because they were wrapped": (
+        "test_known_faults.test_an_error_that_a_retry_does_not_help_is_not_retried_for_its_cause",
+    ),
+    "the first back-off already multiplied": ("test_known_faults.test_the_first_back_off_is_the_delay_itself",),
+    "expiry given as a float": ("test_known_faults.test_a_run_is_kept_for_half_a_second_if_its_workflow_says_so",),
+    "creation order mixed from two units": ("test_known_faults.test_runs_are_listed_in_the_order_of_their_starts",),
+    "a run without history that can't be shown": ("test_known_faults.test_a_run_without_a_history_can_be_shown",),
+    "scripts missing after a Redis restart": (
+        "test_known_faults.test_a_store_that_forgot_the_library_takes_signals_and_steps",
+    ),
+    "ids with : or /": ("test_known_faults.test_an_instance_may_have_each_character_of_an_id",),
+    "failed runs shown as completed": ("test_known_faults.test_a_failed_run_is_shown_as_failed",),
+    "a workflow of an unknown name failed instead of kept": (
+        "test_end_to_end.test_a_name_that_no_worker_knows_waits_for_one_that_does",
+    ),
+    "results lost because a future was still pending": (
+        "test_known_faults.test_what_a_run_leaves_open_ends_with_it_and_its_result_is_kept",
+    ),
+}

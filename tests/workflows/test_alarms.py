@@ -1,0 +1,73 @@
+"""Alarms of blocked runs: the status head names them with the difference that was found and the remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import inspect
+from queueops.inspect import Alarm
+from queueops.kinds.workflows.alarms import alarms
+from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.steps import kept_runs
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.states import State
+from queueops.redis.broker import get_role
+from queueops.testing import run_worker
+from tests.workflows.test_blocked import behaviour, calls_other_first, changes, waits_then_flaky
+
+pytestmark = pytest.mark.usefixtures("namespace")
+
+
+def blocked() -> WorkflowHandle[str]:
+    """A run whose code has changed."""
+    behaviour["code"] = waits_then_flaky
+    run = changes.using(id="order/7").start()
+    run_worker()
+    kept_runs.clear()
+    behaviour["code"] = calls_other_first
+    run.signal("go")
+    run_worker()
+    assert run.state == State.POSTPONED
+    return run
+
+
+def shown() -> list[Alarm]:
+    """The alarms about runs."""
+    return [alarm for alarm in inspect.snapshot().alarms if "blocked" in alarm.text]
+
+
+def index() -> list[bytes]:
+    """The index of blocked runs."""
+    store = get_role(WorkflowCalls)
+    return list(store.ask("default", lambda client: client.zrange(store.keys("default").blocked, 0, -1)))
+
+
+def test_a_blocked_run_is_an_alarm_until_its_step_is_made() -> None:
+    run = blocked()
+    (alarm,) = shown()
+    assert alarm.text.startswith("The run order/7 of wf.changes is blocked for ")
+    assert "Recorded: nothing more. Done now: call number 1 wf.other" in alarm.text
+    assert alarm.command == f"manage.py queue run {run.id} --pool default"
+    behaviour["code"] = waits_then_flaky
+    run.run_now()
+    run_worker()
+    assert run.result(timeout=0) == "fine"
+    assert shown() == []
+    assert index() == []
+
+
+def test_a_blocked_run_that_is_terminated_or_reset_is_no_alarm() -> None:
+    blocked().terminate("given up")
+    assert (shown(), index()) == ([], [])
+    run = blocked()
+    run.reset(1)
+    assert (shown(), index()) == ([], [])
+
+
+def test_the_message_of_an_exception_is_not_in_an_alarm() -> None:
+    row = {"id": "r", "name": "wf.x", "instance": "i", "since": 1000, "times": 1, "reason": "ValueError: password 7"}
+    found = list(alarms("default", {"taken": 2000, "blocked_runs": {"count": 3, "rows": [row]}}))
+    assert [alarm.text for alarm in found] == [
+        "The run i of wf.x is blocked for 1 s: a step raised ValueError.",
+        "Pool default: 2 more runs are blocked.",
+    ]

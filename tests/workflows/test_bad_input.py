@@ -1,0 +1,187 @@
+"""Bad input: what code and callers do wrong has a clear message, blocks or fails the run as said, and loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from queueops import conf, wf, workflow
+from queueops.errors import NotEncodable, PayloadTooLarge, TaskFailed
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.states import State
+from queueops.redis.broker import get_broker, get_role
+from queueops.testing import run_worker
+from tests.workflows.test_runs import add, approval
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+LARGE = "x" * 2_000_000
+
+
+@workflow(name="bad.argument")
+async def bad_argument(how: str) -> str:
+    """Gives a call, a child, a signal, a status, an effect and a next run what cannot be encoded."""
+    wrong: Any = object()
+    try:
+        match how:
+            case "call":
+                await wf.call(add, wrong, 1)
+            case "child":
+                await wf.child(approval, wrong)
+            case "signal":
+                await wf.send_signal("other", "name", wrong)
+            case "status":
+                wf.set_status(wrong)
+            case "effect":
+                wf.side_effect(lambda: wrong)
+            case "large":
+                await wf.call(add, LARGE, 1)  # type: ignore[arg-type]
+            case "again":
+                wf.continue_as_new(wrong)
+    except (NotEncodable, PayloadTooLarge, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "?"
+
+
+@workflow(name="bad.result")
+async def bad_result() -> Any:
+    """Returns what cannot be encoded."""
+    return object()
+
+
+@workflow(name="bad.large_result")
+async def large_result() -> str:
+    """Returns too much."""
+    await wf.call(add, 1, 1)
+    return LARGE
+
+
+@workflow(name="bad.foreign")
+async def foreign(how: str) -> None:
+    """Awaits what belongs to another loop, or to no loop."""
+    await wf.call(add, 1, 1)
+    if how == "loop":
+        other = asyncio.new_event_loop()
+        future = other.create_future()
+        other.close()
+        await future
+    await Foreign()
+
+
+class Foreign:
+    """Awaitable of another framework."""
+
+    def __await__(self) -> Any:
+        return (yield "not a future of asyncio")
+
+
+@workflow(name="bad.grows")
+async def grows() -> None:
+    """Grows its history without an end."""
+    while True:
+        await wf.call(add, 1, 1)
+
+
+@workflow(name="bad.wide")
+async def wide(count: int) -> int:
+    """Gives many commands in one step."""
+    return sum(await asyncio.gather(*(wf.call(add, 1, 0) for _ in range(count))))
+
+
+def reason_of(run: Any) -> str:
+    """Why a run is blocked."""
+    row = get_role(WorkflowCalls).run_row("default", run.id)
+    assert row is not None
+    assert (row.fields["s"], "vb" in row.fields) == (State.POSTPONED, True)
+    return row.fields["y"]
+
+
+@pytest.mark.parametrize("how", ["call", "child", "signal", "status", "effect", "large", "again"])
+def test_what_cannot_be_encoded_is_an_exception_in_the_code(how: str) -> None:
+    run = bad_argument.start(how)
+    run_worker()
+    told = run.result(timeout=0)
+    assert told.startswith(("NotEncodable: ", "PayloadTooLarge: ", "BadArguments: ")), told
+    assert [entry.kind for entry in run.history()] == ["step", "end"]
+
+
+@pytest.mark.parametrize("wrong", [bad_result, large_result])
+def test_a_result_that_cannot_be_stored_fails_the_run(wrong: Any) -> None:
+    run = wrong.start()
+    run_worker()
+    with pytest.raises(TaskFailed, match=r"NotEncodable|PayloadTooLarge"):
+        run.result(timeout=0)
+
+
+def test_a_signal_that_is_too_large_is_refused_to_its_sender() -> None:
+    run = approval.start(60)
+    run_worker()
+    with pytest.raises(PayloadTooLarge, match=r"2000002 bytes|2,000,002"):
+        run.signal("approve", LARGE)
+    assert run.state == State.IDLE
+    run.signal("approve", "x" * 900_000)
+    run_worker()
+    assert len(run.result(timeout=0)) == 900_000
+
+
+@pytest.mark.parametrize("how", ["loop", "yield"])
+def test_code_that_awaits_something_foreign_ends_with_a_clear_message(how: str) -> None:
+    run = foreign.start(how)
+    run_worker()
+    with pytest.raises(TaskFailed, match=r"attached to a different loop|Task got bad yield"):
+        run.result(timeout=0)
+    assert [entry.kind for entry in run.history()] == ["step", "call", "step", "done", "end"]
+
+
+def test_a_history_that_grows_without_end_blocks_with_advice(settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 30}}
+    run = grows.start()
+    run_worker()
+    assert "Use wf.continue_as_new()" in reason_of(run)
+    logged = get_role(WorkflowCalls).ask(
+        "default", lambda client: client.lrange(f"{get_broker().keys('default').task(run.id)}#log", 0, -1)
+    )
+    assert any(b"it is time for wf.continue_as_new()" in line for line in logged)
+    length = len(run.history())
+    get_broker().control("default", "run_now", [run.id])
+    run_worker()
+    assert len(run.history()) == length
+    assert run.terminate()
+
+
+def test_a_step_with_more_commands_than_a_history_has_writes_none(settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 30}}
+    run = wide.start(40)
+    run_worker()
+    assert "41 entries; the limit is 30" in reason_of(run)
+    assert run.history() == []
+    assert get_broker().record("default", f"{run.id}.1") is None
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b'{"e":7}', b'{"e":"unknown"}', b'{"e":"signal","n":"approve","r":}']
+)
+def test_an_event_of_other_software_blocks_the_run_and_is_kept(text: bytes) -> None:
+    run = approval.start(60)
+    run_worker()
+    store = get_role(WorkflowCalls)
+    store.tell_run("default", "signal", text, run=run.id)
+    run.signal("approve", "Ada")
+    run_worker()
+    assert reason_of(run)
+    assert len(store.inbox("default", run.id)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"MAX_HISTORY": 0}, "must be a whole number from 1 to 1000000"),
+        ({"MAX_HISTORY": True}, "must be a whole number"),
+        ({"LONGEST_HISTORY": 9}, "There is no setting QUEUEOPS['WORKFLOWS']['LONGEST_HISTORY']"),
+    ],
+)
+def test_a_setting_of_workflows_that_is_wrong_is_named(given: dict[str, Any], said: str) -> None:
+    _, errors = conf.read_settings({"WORKFLOWS": given})
+    assert [said in str(error) for error in errors] == [True]

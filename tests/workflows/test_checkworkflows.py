@@ -1,0 +1,134 @@
+"""`manage.py checkworkflows`: what it finds in the source, and in the histories of stored runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from queueops.kinds.workflows.code_check import check_code
+from queueops.kinds.workflows.steps import kept_runs
+from queueops.tasks import registry
+from queueops.testing import run_worker
+from tests.workflows import checked_code
+from tests.workflows.checked_code import right, wrong
+from tests.workflows.test_blocked import behaviour, calls_other_first, changes, waits_then_flaky
+
+MARK = "  # "
+SAID = {
+    "state of the module": "use local variables",
+    "a clock": "wf.now()",
+    "waits": "wf.sleep",
+    "randomness": "wf.random()",
+    "randomness, too": "wf.uuid4()",
+    "input and output": "in an activity",
+    "the environment": "in an activity",
+    "a thread": "in an activity",
+    "another thread": "in an activity",
+    "a process": "in an activity",
+    "the database": "in an activity",
+    "a push": "wf.call(...)",
+    "a push with options": "wf.call(...)",
+    "a call": "wf.call(...)",
+    "an import in the function": "wf.now()",
+    "the order of a set": "sorted(...)",
+    "in a helper": "wf.now()",
+}
+
+
+@pytest.fixture
+def _histories(namespace: str) -> Iterator[None]:
+    kept_runs.clear()
+    behaviour.clear()
+    yield
+    behaviour.clear()
+    kept_runs.clear()
+
+
+def answer(*arguments: str) -> tuple[int, str]:
+    """The exit status of the command, and what it prints."""
+    out = StringIO()
+    try:
+        call_command("checkworkflows", *arguments, stdout=out)
+    except SystemExit as end:
+        return int(end.code or 0), out.getvalue()
+    return 0, out.getvalue()
+
+
+def test_each_place_is_found_with_its_line_and_what_to_use() -> None:
+    with open(checked_code.__file__) as file:  # noqa: PTH123
+        lines = file.read().splitlines()
+    found = {}
+    for finding in check_code("checked.wrong", wrong.handler.func):
+        assert finding.path == checked_code.__file__
+        found[lines[finding.line - 1].rpartition(MARK)[2]] = finding.advice
+    assert found.keys() == SAID.keys()
+    for place, words in SAID.items():
+        assert words in found[place], place
+
+
+def test_code_that_can_be_replayed_has_no_finding() -> None:
+    assert check_code("checked.right", right.handler.func) == []
+
+
+def test_the_command_tells_file_and_line_and_its_status() -> None:
+    status, text = answer("checked.wrong", "--source-only")
+    assert status == 1
+    assert "checked_code.py:" in text.splitlines()[0]
+    assert text.splitlines()[-1] == "17 findings in the source. 0 runs replayed, 0 differ."
+    assert answer("checked.right", "--source-only")[0] == 0
+    with pytest.raises(CommandError, match=r"No workflow is named 'wf\.none'"):
+        answer("wf.none")
+
+
+@pytest.mark.usefixtures("_histories")
+def test_stored_histories_are_replayed_and_a_difference_is_told() -> None:
+    behaviour["code"] = waits_then_flaky
+    runs = [changes.start(), changes.start()]
+    run_worker()
+    runs[0].signal("go")
+    run_worker()
+    status, text = answer("wf.changes", "--json", "--ended")
+    assert (status, json.loads(text)) == (0, {"findings": [], "replays": [], "replayed": 2, "changed": 0})
+    behaviour["code"] = calls_other_first
+    status, text = answer("wf.changes", "--json")
+    told: dict[str, Any] = json.loads(text)
+    assert (status, told["replayed"]) == (1, 1)
+    (replay,) = told["replays"]
+    assert replay["run"] == runs[1].id
+    assert "Done now: call number 1 wf.other" in replay["reason"]
+    status, text = answer("wf.changes", "--ended")
+    assert status == 1
+    assert text.splitlines()[-1] == "0 findings in the source. 2 runs replayed, 2 differ."
+
+
+@pytest.mark.usefixtures("_histories")
+def test_the_first_step_keeps_a_fingerprint_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    behaviour["code"] = waits_then_flaky
+    run = changes.start()
+    run_worker()
+    assert run.history()[0].arguments_digest == changes.handler.fingerprint
+    monkeypatch.setitem(vars(changes.handler), "fingerprint", "of another source")
+    status, text = answer("wf.changes")
+    assert (status, text.splitlines()[-1]) == (0, "1 of these runs began with other source.")
+
+
+@pytest.mark.usefixtures("_histories")
+def test_a_run_whose_workflow_is_not_in_the_code_is_a_finding() -> None:
+    behaviour["code"] = waits_then_flaky
+    changes.start()
+    run_worker()
+    registry.unregister("workflow", "wf.changes")
+    try:
+        status, text = answer("--pool", "default", "checked.right")
+        assert status == 0
+        status, text = answer("--json")
+        assert "no workflow of this code has its name" in text
+        assert status == 1
+    finally:
+        registry.register(changes.handler)

@@ -1,0 +1,65 @@
+"""Runs as an operator sees them: counted, listed in pages, and expired."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import control, inspect, workflow
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.redis.broker import get_broker, get_role
+from queueops.testing import run_worker
+from tests.workflows.test_end_to_end import empty
+from tests.workflows.test_runs import approval
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+
+def test_open_runs_are_counted_by_state_and_pool() -> None:
+    runs = [approval.start(60), approval.start(60)]
+    other = in_another_pool.start()
+    assert counted() == {"default": {"pending": 2}, "mail": {"pending": 1}}
+    run_worker(pools=["default"])
+    runs[0].signal("approve")
+    run_worker(pools=["default"])
+    assert counted() == {"default": {"idle": 1, "succeeded": 1}, "mail": {"pending": 1}}
+    run_worker()
+    assert other.result(timeout=0) == "nothing"
+    assert counted()["mail"] == {"succeeded": 1}
+
+
+@workflow(name="wf.in_another_pool", pool="mail")
+async def in_another_pool() -> str:
+    """Returns at once."""
+    return "nothing"
+
+
+def counted() -> dict[str, dict[str, int]]:
+    """The tasks of each pool by state."""
+    pools = inspect.snapshot().pools
+    return {pool.name: {state: count for state, count in pool.states.items() if count} for pool in pools}
+
+
+def test_runs_are_listed_in_pages() -> None:
+    started = {empty.start().id for _ in range(50)}
+    found: list[str] = []
+    after, pages = "", 0
+    while pages == 0 or after:
+        page = inspect.tasks(inspect.TaskQuery(kind="workflow", state="pending"), after, 10)
+        found += [row.id for row in page.rows]
+        after, pages = page.next, pages + 1
+    assert set(found) == started
+    assert (len(found), pages) == (50, 6)  # the last one is empty
+
+
+def test_ended_runs_expire_with_all_that_was_theirs() -> None:
+    run = approval.using(id="expires").start(60)
+    run_worker()
+    run.signal("approve")
+    run_worker()
+    assert control.keep([run.id], 0)[0].word == "OK"
+    get_broker().tick("default")
+    store = get_role(WorkflowCalls)
+    left = store.ask("default", lambda client: client.keys(f"{store.keys('default').task(run.id)}*"))
+    assert list(left) == []
+    with pytest.raises(LookupError):
+        approval.handle("expires")

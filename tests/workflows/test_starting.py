@@ -1,0 +1,256 @@
+"""Ways to begin a run: at a time, by the clock, after a commit, in chains and groups, from a task, by a unique name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from queueops import MapReduce, Schedule, chain, current, get, group, schedules, task, wf, workflow
+from queueops.errors import BadArguments, BadId, BadOption, TaskFailed
+from queueops.errors.workflows import InstanceInUse
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.states import State
+from queueops.redis.broker import get_broker, get_role
+from queueops.testing import run_worker
+from tests.schedules.conftest import FAR
+from tests.support.tasks_for_tests import add as add_task
+from tests.support.tasks_for_tests import add_later
+from tests.support.waiting import wait_until
+from tests.workflows.test_runs import approval, sums
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+
+@workflow(name="wf.order_of", unique="order:{number}")
+async def order_of(number: int, answer: str = "") -> Any:
+    """One open run for each number."""
+    return answer or await wf.signal("approve")
+
+
+@workflow(name="wf.doubles")
+async def doubles(number: int) -> int:
+    """Twice the number."""
+    return 2 * await wf.call(add_task, number, 0)
+
+
+@workflow(name="wf.fails")
+async def fails(number: int) -> int:
+    """Fails."""
+    raise ValueError("no")
+
+
+@workflow(name="wf.any_task")
+async def calls_any_task() -> list[Any]:
+    """Calls functions below @task: a plain one, an async one and a generator."""
+    return list(await asyncio.gather(wf.call(add_task, 1, 2), wf.call(add_later, 3, 4), wf.call(counts, 3)))
+
+
+@task(name="wf.counts")
+def counts(most: int) -> Iterable[int]:
+    """A generator."""
+    yield from range(most)
+
+
+@task(name="wf.starter")
+def starter(number: int) -> int:
+    """Starts a workflow, and waits for it."""
+    return doubles.start(number).result(timeout=30)
+
+
+@task(name="wf.pushes_child")
+def pushes_child(number: int) -> str:
+    """Starts a workflow as its descendant."""
+    return current().push(doubles, number).id
+
+
+class Whole(MapReduce):
+    """A task of another kind."""
+
+    def map(self, count: int) -> Iterable[int]:
+        """The numbers."""
+        return range(count)
+
+    def process(self, chunk: int) -> int:
+        """The number."""
+        return chunk
+
+    def reduce(self, results: Iterable[int]) -> int:
+        """Their sum."""
+        return sum(results)
+
+
+@workflow(name="wf.calls_another_kind")
+async def calls_another_kind() -> str:
+    """Calls what is not a plain task."""
+    found = []
+    for wrong in (doubles, Whole, add_task.using(id="x"), add_task.using(pool="mail"), len):
+        try:
+            await wf.call(wrong, 1)  # type: ignore[arg-type]
+        except BadOption as error:
+            found.append(str(error))
+    return "\n".join(found)
+
+
+def test_a_run_begins_at_its_time() -> None:
+    run = doubles.using(id="later", delay=3600).start(7)
+    assert run_worker() == 0
+    assert run.state == State.POSTPONED
+    run.run_now()
+    run_worker()
+    assert run.result(timeout=0) == 14
+
+
+def test_a_run_begins_by_the_clock() -> None:
+    schedules.create(doubles, Schedule(FAR, args=(7,)), id="nightly")
+    run = get(schedules.run_now("nightly"))
+    assert run is not None
+    run_worker()
+    assert run.result(timeout=0) == 14
+    record = get_broker().record("default", run.id)
+    assert record is not None
+    assert record.kind == "workflow"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_begins_after_the_commit_and_not_after_a_rollback() -> None:
+    with transaction.atomic():
+        run = doubles.using(id="seven").start_on_commit(7)
+        assert run.status() is None
+    run_worker()
+    assert run.result(timeout=0) == 14
+    assert doubles.handle("seven").id == run.id
+    with transaction.atomic():
+        other = doubles.start_on_commit(8)
+        transaction.set_rollback(True)
+    assert other.status() is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_start_waits_for_the_commit_if_the_settings_say_so(settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"TRANSACTIONS": "on_commit"}
+    with transaction.atomic():
+        run = doubles.start(7)
+        assert run.status() is None
+    assert run.status() is not None
+
+
+def test_workflows_are_parts_of_chains_and_groups() -> None:
+    whole = chain(doubles.s(3), group(doubles.s(), add_task.s(1)), sum_of.s()).push()
+    run_worker()
+    assert whole.result(timeout=0) == 12 + 7
+
+
+@task(name="wf.sum_of")
+def sum_of(numbers: list[int]) -> int:
+    """Their sum."""
+    return sum(numbers)
+
+
+def test_a_failed_workflow_fails_its_chain() -> None:
+    whole = chain(fails.s(3), add_task.s(1)).push()
+    run_worker()
+    with pytest.raises(TaskFailed):
+        whole.result(timeout=0)
+
+
+def test_a_workflow_waits_in_the_middle_of_a_chain() -> None:
+    whole = chain(add_task.s(1, 1), order_of_any.s(), add_task.s(1)).push()
+    run_worker()
+    assert whole.state == State.IDLE
+    (waiting,) = [id for id in part_ids(whole.id) if (row := get(id)) and row.state == State.IDLE and id != whole.id]
+    get_role(WorkflowCalls).tell_run("default", "signal", b'{"e":"signal","n":"approve","r":40}', run=waiting)
+    run_worker()
+    assert whole.result(timeout=0) == 43
+
+
+@workflow(name="wf.order_of_any")
+async def order_of_any(number: int) -> Any:
+    """Adds the value of a signal."""
+    return number + await wf.signal("approve")
+
+
+def part_ids(root: str) -> list[str]:
+    """The ids of the tasks of the pool that begin with that of a composite."""
+    store = get_role(WorkflowCalls)
+    prefix = store.keys("default").task("")
+    names = store.ask("default", lambda client: client.keys(f"{prefix}*"))
+    return sorted({name.decode().removeprefix(prefix).partition("#")[0] for name in names})
+
+
+def test_a_task_starts_a_workflow_and_waits_for_it() -> None:
+    handle = starter.push(21)
+    first = Thread(target=run_worker, kwargs={"until_idle": False})
+    first.start()
+    try:
+        wait_until(lambda: handle.state == State.LOCKED, 30)
+        while handle.state != State.SUCCEEDED and first.is_alive():
+            run_worker()
+    finally:
+        first.join(30)
+    assert handle.result(timeout=0) == 42
+
+
+def test_a_run_that_a_task_pushes_descends_from_it() -> None:
+    handle = pushes_child.push(21)
+    run_worker()
+    run = get(handle.result(timeout=0))
+    assert run is not None
+    assert run.result(timeout=0) == 42
+    record = get_broker().record("default", f"{run.id}.1")
+    assert record is not None
+    assert record.root == handle.id
+
+
+def test_any_plain_task_is_an_activity() -> None:
+    run = calls_any_task.start()
+    run_worker()
+    assert run.result(timeout=0) == [3, 7, [0, 1, 2]]
+
+
+def test_what_is_not_a_plain_task_of_the_pool_is_refused_with_advice() -> None:
+    run = calls_another_kind.start()
+    run_worker()
+    told = run.result(timeout=0).split("\n")
+    assert len(told) == 5
+    for line, words in zip(told, ("wf.child()", "@task", "without id=", "the pool 'default'", "@task"), strict=True):
+        assert words in line
+
+
+def test_a_unique_workflow_has_one_open_run_for_its_arguments() -> None:
+    run = order_of.start(7)
+    assert run.instance == "order:7"
+    with pytest.raises(InstanceInUse, match="order:7"):
+        order_of.start(7, "again")
+    assert order_of.using(on_conflict="ignore").start(7).id == run.id
+    assert order_of.start(8).id != run.id
+    order_of.handle("order:7").signal("approve", "yes")
+    run_worker()
+    assert run.result(timeout=0) == "yes"
+    assert order_of.start(7, "later").id != run.id
+
+
+def test_a_name_that_only_a_start_can_use_is_refused_elsewhere() -> None:
+    for push in (
+        lambda: order_of.push(7),
+        lambda: doubles.using(id="x").push(7),
+        lambda: chain(doubles.using(id="x").s(7), add_task.s(1)).push(),
+        lambda: schedules.create(order_of, Schedule(FAR, args=(7,)), id="nightly"),
+    ):
+        with pytest.raises(BadOption, match=r"left to start\(\)"):
+            push()
+    with pytest.raises(BadOption, match="left out with cron"):
+
+        @workflow(name="wf.wrong", unique="x", cron="0 3 * * *")
+        async def wrong() -> None: ...
+
+
+def test_what_cannot_begin_begins_nothing() -> None:
+    for wrong, error in ((lambda: sums.start("x", "y"), BadArguments), (lambda: approval.using(id="\n"), BadId)):  # type: ignore[call-arg, arg-type]
+        with pytest.raises(error):
+            wrong()
+    assert run_worker() == 0
