@@ -94,6 +94,11 @@ class AuditEntry(models.Model):
         return self.place is not None
 
     @property
+    def operations(self) -> list[tuple[str, str]]:
+        """Pool and id of the operations that perform it, if workers do."""
+        return [(pool, id) for pool, id in (self.before.get("operations", ()) if self.is_mass else ())]
+
+    @property
     def is_unknown(self) -> bool:
         """Whether it is unknown which tasks the action changed."""
         is_part = bool(self.part_of_id and not self.undoes_id)

@@ -28,8 +28,20 @@ VERBS = {
     "task-chunks-restart": "restart",
     "lane-set": "set_lane",
     "aggregation-set": "set_lane",
+    "aggregation-drain": "drain_aggregation",
+    "aggregation-accept": "accept_jobs",
+    "aggregation-proxy": "set_proxy",
+    "aggregation-remove": "delete_aggregation",
     "schedule-edit-save": "edit_schedule",
+    "api-token-create": "create_token",
+    "api-token-revoke": "revoke_token",
+    "maintenance-start": "start_maintenance",
+    "maintenance-stop": "stop_maintenance",
+    "callbacks-redirect": "redirect_callbacks",
+    "callbacks-test": "send_test_callback",
     "audit-go-on": "go_on",
+    "audit-operation": "steer_operation",
+    "workflow-start": "start_run",
 }
 """The verbs of URLs whose names do not end with the verb of the audit log."""
 PREFIXES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from time import monotonic
 from typing import Any
@@ -27,6 +28,7 @@ from console.ui.preferences import Preferences
 from queueops import conf
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
 from queueops.inspect.redaction import concealing
+from queueops.inspect.store import one_pool_list
 
 View = Callable[..., HttpResponseBase]
 
@@ -59,7 +61,7 @@ def guarded(name: str, view: View) -> View:
     def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
         request.began = monotonic()  # type: ignore[attr-defined]
         with timezone.override(Preferences.of(request).zone_name), translation.override(spoken(request)):
-            with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)):
+            with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)), _reading(request):
                 response = _checked(checked, request, kwargs)
                 if isinstance(response, SimpleTemplateResponse):
                     response.render()  # render here, while the console's time zone and language are still active
@@ -70,6 +72,11 @@ def guarded(name: str, view: View) -> View:
     for alias in connections:
         non_atomic_requests(using=alias)(guarded_view)
     return guarded_view
+
+
+def _reading(request: HttpRequest) -> AbstractContextManager[None]:
+    """A page reads the list of pools once. An action may change it, and then reads it again."""
+    return one_pool_list() if request.method in READING else nullcontext()
 
 
 def _run(view: View, request: HttpRequest, name: str, kwargs: dict[str, Any]) -> HttpResponseBase:

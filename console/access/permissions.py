@@ -39,8 +39,8 @@ ANYONE = None
 _VIEWED = (
     "overview overview-live status tasks tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
-    "errors errors-rows error error-live lanes lanes-rows commands commands-rows "
-    "workers workers-rows audit audit-entry "
+    "errors errors-rows error error-live lanes lanes-rows lane lane-live commands commands-rows "
+    "workers workers-rows worker worker-live audit audit-entry "
     "registry registry-rows registry-task registry-task-live "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help find icons missing history-live"
@@ -61,7 +61,7 @@ TABLE: dict[str, Verb | None] = {
     "task-edit-save": Verb.OPERATE,
     **{f"tasks-all-{verb}": Verb.OPERATE for verb in _BULK.split()},
     **dict.fromkeys(("tasks-all-delete", "tasks-all-discard"), Verb.DESTROY),
-    **dict.fromkeys(("undo", "audit-go-on"), Verb.OPERATE),
+    **dict.fromkeys(("undo", "audit-go-on", "audit-operation"), Verb.OPERATE),
     **dict.fromkeys(("commands-requeue", "commands-requeue-dead"), Verb.OPERATE),
     **dict.fromkeys(("commands-drop", "commands-drop-dead"), Verb.DESTROY),
     "lane-pause": Verb.CONFIGURE,

@@ -65,6 +65,21 @@ class Matching(Choice, frozen=True, kw_only=True):
         """The names of the tasks, with their numbers."""
         return [(name, count) for name, count in inspect.facets(self.query).get("name", []) if count]
 
+    @cached_property
+    def unserved(self) -> list[str]:
+        """The pools with such tasks where no live worker could perform the action."""
+        return inspect.pools_without_workers(self.query)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is more than one call."""
+        return len(self) > MOST
+
+    @property
+    def by_workers(self) -> bool:
+        """Whether workers perform it; else the page does."""
+        return not self.unserved
+
     def effects(self, verb: str) -> tuple[str, ...]:
         """The rule of the verb for tasks in this state."""
         rule = inspect.rule(verb, self.query.state or (State.FAILED if self.query.error else ""))

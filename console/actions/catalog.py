@@ -20,7 +20,7 @@ from queueops.model.states import LEASED, TERMINAL, State
 
 Call = Callable[..., Any]
 
-ENDING = ("cancel", "interrupt", "stop", "drop_chunks")
+ENDING = ("cancel", "interrupt", "stop", "drop_chunks", "reset_runs")
 """Verbs that end work, or leave a part of it out."""
 
 
@@ -215,8 +215,8 @@ RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
 AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
 """Label and note of a retry of a plain task that has succeeded."""
 
-REASONED = ("cancel", "interrupt")
-"""Verbs whose reason is stored in the task too."""
+REASONED = ("cancel", "interrupt", "start_maintenance")
+"""Verbs whose reason is stored in the store too."""
 
 SENTENCES: dict[str, str | Promise] = {
     "rerun": _("Run %(what)s again with all parts"),
@@ -225,6 +225,9 @@ SENTENCES: dict[str, str | Promise] = {
     "priority": _("Set the priority of %(what)s"),
     "keep": _("Keep %(what)s longer"),
     "requeue_commands": _("Try %(what)s again"),
+    "redirect_callbacks": _("Redirect %(what)s"),
+    "start_maintenance": _("Start the %(what)s"),
+    "stop_maintenance": _("End the %(what)s"),
     "speculate_chunks": _("Start second runs of %(what)s"),
     "redo_chunks": _("Edit and retry %(what)s"),
     "set_chunks": _("Set fields and retry %(what)s"),
@@ -243,7 +246,9 @@ AFTERWARDS: dict[str, str | Promise] = {
     "resume": _("Workers claim tasks from this lane again."),
     "set_lane": _("The limits apply from the next claim."),
     "quiet": _("The worker finishes its running tasks and claims no new tasks."),
+    "stop_operation": _("What it has changed stays changed."),
     "stop": _("The worker ends within its grace time."),
+    "start_maintenance": _("The health check of the API answers 503."),
 }
 """The lasting effect of a verb, if the tasks' states do not show it."""
 
@@ -279,8 +284,27 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "cancel_runs": _("Ask runs to cancel"),
     "suspend_runs": _("Suspend runs"),
     "resume_runs": _("Resume runs"),
+    "create_token": _("Create an API token"),
+    "revoke_token": _("Revoke an API token"),
+    "start_maintenance": _("Start the maintenance"),
+    "stop_maintenance": _("End the maintenance"),
+    "redirect_callbacks": _("Redirect callbacks"),
+    "send_test_callback": _("Send a test callback"),
+    "submit_jobs": _("Submit jobs"),
+    "delete_file": _("Delete a file without a job"),
+    "drain_aggregation": _("Drain an aggregation"),
+    "accept_jobs": _("Accept jobs again"),
+    "set_proxy": _("Set the proxy of an aggregation"),
+    "delete_aggregation": _("Delete an aggregation"),
+    "close_circuit": _("Send to a host again"),
+    "reset_runs": _("Reset runs"),
+    "start_run": _("Start a run"),
     "undo": _("Undo"),
     "go_on": _("Continue an action"),
+    "steer_operation": _("Pause, resume or stop a bulk action"),
+    "pause_operation": _("Pause a bulk action"),
+    "resume_operation": _("Resume a bulk action"),
+    "stop_operation": _("Stop a bulk action"),
     "restart_map": _("Restart from map"),
     "restart_all": _("Restart from process: all chunks"),
     "restart_failed": _("Restart from process: failed chunks"),

@@ -18,6 +18,7 @@ def keep(done: Act) -> Iterator[None]:
     choice = Choice(tuple((done.pool, id) for id in done.ids))
     target = done.target or choice.title()
     facts: dict[str, Any] = {"filter": done.filter, "before": done.before, "after": done.after, "reason": done.reason}
+    facts["address"] = log.plain_address(done.address)
     with log.written(done.verb, target, choice.tasks, actor_name=done.who, **facts) as entry:
         done.token = entry.token
         if choice:

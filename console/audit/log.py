@@ -51,8 +51,13 @@ def new_entry(verb: str, target: str, *, actor_name: str, reason: str = "", **fa
 
 def address_of(request: HttpRequest) -> str | None:
     """The client's address of a request; None if the server gives none, or one that a database would refuse."""
+    return plain_address(request.META.get("REMOTE_ADDR", ""))
+
+
+def plain_address(text: str) -> str | None:
+    """An address as the database stores it; None for a text that it would refuse."""
     try:
-        found = ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
+        found = ip_address(text.partition("%")[0])
     except ValueError:
         return None
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None  # an IPv4 address on a dual-stack socket

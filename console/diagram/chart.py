@@ -124,7 +124,7 @@ def draw(series: Series, figure: Figure) -> Chart | None:
         top=_with_unit(figure, highest),
         summary=_summary(figure, labels, rows),
         lines=tuple(
-            Line(number, label, *_path(row, scale, HEIGHT), _with_unit(figure, _last(row)))
+            Line(number, label, *path(row, scale, HEIGHT), _with_unit(figure, _last(row)))
             for number, (label, row) in enumerate(zip(labels, rows, strict=True), start=1)
         ),
         columns=tuple(_columns(series.points, figure, labels, rows)),
@@ -149,8 +149,8 @@ def spark(trend: Trend | None) -> Spark | None:
         [sum(row[begin : begin + size]) for begin in range(0, len(row), size)] for row in (trend.ended, trend.failed)
     )
     highest = max(*ended, *failing, 1)
-    d, area = _path(ended, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)
-    failed = _path(failing, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)[0] if any(failing) else ""
+    d, area = path(ended, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)
+    failed = path(failing, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)[0] if any(failing) else ""
     told = {
         "ended": formatting.count(sum(trend.ended)),
         "failed": formatting.count(sum(trend.failed)),
@@ -159,7 +159,7 @@ def spark(trend: Trend | None) -> Spark | None:
     return Spark(d, area, failed, _("%(ended)s runs ended, %(failed)s failed in %(time)s") % told)
 
 
-def _path(
+def path(
     row: Sequence[float | None], scale: float, height: float, width: float = WIDTH, digits: int = 1
 ) -> tuple[str, str]:
     """The line of these values with its gaps, and the area under it."""

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from console.actions import operations
 from console.actions.catalog import ACTIONS, OTHER_LABELS, label
 from console.audit import diff
 from console.models import AuditEntry, Outcome
@@ -35,12 +36,15 @@ def index(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry, with the values before and after, and the undo if there is one."""
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
+    known = operations.refresh(entry) if entry.operations else []
     parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
     context = {
         "entry": entry,
         "parts": parts,
         "more": more,
         "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
+        "operations": known,
+        "is_paused": any(each.is_paused for each in known),
         "going": goes_by_itself(request, entry),
         "tasks": diff.of_tasks(entry),
         "facts": diff.of_facts(entry),

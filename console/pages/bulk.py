@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
-from console.actions import bulk
+from console.actions import bulk, operations
 from console.actions.bulk import Matching
 from console.actions.catalog import ACTIONS
 from console.actions.confirmation import unanswered
@@ -21,6 +21,7 @@ from console.models import AuditEntry
 from console.pages import undo
 from console.pages.undo import permission
 from console.ui import filters
+from console.ui.links import url
 from console.ui.render import Frame
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
@@ -45,6 +46,10 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     if question := unanswered(request, action, choice, form):
         return question
     count, asked_ms = choice.expected(request.POST["confirmed"]), _asked_ms(request, asked_ms)
+    if count > MOST and choice.by_workers:
+        return redirect(
+            url("audit-entry", pk=operations.start(request, action, query, count, asked_ms, form.values).pk)
+        )
     if count > MOST:
         entry = bulk.start(request, action, query, count, asked_ms, form.values)
         return _go_on(request, entry)
@@ -58,6 +63,8 @@ def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
+    if entry.place == operations.ENGINE:  # workers go on with it
+        return redirect(undo.progress_url(request, entry))
     return undo.go_on(request, entry) if entry.undoes_id and entry.goes_on else _go_on(request, entry)
 
 

@@ -12,7 +12,6 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.pages.schedules import schedule_appearance
-from console.ui import live_list
 from console.ui.links import chunk_of, task_url, url
 from console.ui.render import page
 from queueops import inspect
@@ -94,14 +93,13 @@ def _others(part: str) -> Iterator[Group]:
 def _lanes(part: str) -> Iterator[Hit]:
     for lane, pool in sorted({(row.lane, row.pool) for row in inspect.lanes()}):
         if part in lane.casefold():
-            yield Hit(lane, url("tasks", {"pool": pool, "lane": lane}), pool)
+            yield Hit(lane, url("lane", pool=pool, lane=lane), pool)
 
 
 def _workers(part: str) -> Iterator[Hit]:
-    address = url("workers")
     for row in inspect.workers():
         if part in f"{row.id} {row.host}".casefold():
-            yield Hit(row.id, f"{address}#w-{live_list.short(row.id)}", row.host)
+            yield Hit(row.id, url("worker", id=row.id), row.host)
 
 
 def _errors(part: str) -> Iterator[Hit]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
 from console.ui.render import fragment, live_update
 from queueops import inspect
+from queueops.inspect import RANGES as ALL_RANGES
+from queueops.inspect import Series
 
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
@@ -26,14 +32,71 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def region(query: Mapping[str, str], of: Mapping[str, str]) -> dict[str, Any]:
-    """The context of a region: what it is `of`, or else what the query says."""
+    """The context of a region: what it is `of`, or else what the query says. With `?at=` it is of that moment."""
     chosen = query.get("range", "")
     chosen = chosen if chosen in RANGES else "24h"
     asked = {key: value for key in OF if (value := of.get(key, "") if of else query.get(key, ""))}
     if sum(key in asked for key in OF[1:]) > 1:
         raise Http404
     pool, lane, name, state = (asked.get(key, "") for key in OF)
-    series = inspect.series(chosen, pool=pool, lane=lane, name=name, state=state, max_age_s=READING_AGE_S)
+    facets = {"pool": pool, "lane": lane, "name": name, "state": state}
+    at_ms = moment(query)
+    if at_ms is not None:
+        return _region_of(at_ms, chosen, facets)
+    series = _series(chosen, facets)
     update = live_update(reverse("console:history-live"), series, range=chosen, **asked)
-    links = [(word, LABELS[word], word == chosen) for word in RANGES]
-    return {"series": series, "ranges": links, **update}
+    last_ms = series.points[-1].at_ms
+    return {"series": series, "ranges": _links(chosen), "earlier": written(last_ms), "chosen": chosen, **update}
+
+
+def moment(query: Mapping[str, str]) -> int | None:
+    """The minute that the parameter `at` names, in ms; None without one, for one of the future, or an unreadable one.
+
+    A time without a zone is in that of the user.
+    """
+    try:
+        found = parse_datetime(query.get("at", "")[:40])
+        at = found and (found if timezone.is_aware(found) else timezone.make_aware(found)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return int(at // 60) * 60_000 if at and 0 < at < time.time() - 60 else None
+
+
+def written(ms: int) -> str:
+    """A moment as the parameter `at`, in UTC: the same for each reader."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def _region_of(at_ms: int, chosen: str, facets: dict[str, str]) -> dict[str, Any]:
+    """The figures of a moment, and charts with that moment in the middle if the time after it is known."""
+    now_ms = int(time.time() * 1000)
+    chosen = _kept(chosen, now_ms - at_ms)
+    length = ALL_RANGES[chosen].step_ms * ALL_RANGES[chosen].points
+    end_ms = min(now_ms, at_ms + length // 2) // 60_000 * 60_000
+    past = inspect.past(at_ms, max_age_s=READING_AGE_S)
+    return {
+        "series": _series(chosen, facets, end_ms),
+        "ranges": _links(chosen, written(at_ms)),
+        "chosen": chosen,
+        "at_ms": at_ms,
+        "past": past,
+        "point": past.row(**{key: value for key, value in facets.items() if key != "state"}),
+        "seconds": past.step_ms / 1000,
+        "earlier": written(past.at_ms - past.step_ms),
+        "later": written(past.at_ms + past.step_ms),
+    }
+
+
+def _series(chosen: str, facets: dict[str, str], now_ms: int = 0) -> Series:
+    pool, lane, name, state = (facets[key] for key in OF)
+    return inspect.series(chosen, pool=pool, lane=lane, name=name, state=state, now_ms=now_ms, max_age_s=READING_AGE_S)
+
+
+def _kept(chosen: str, age_ms: int) -> str:
+    """The chosen range, or the shortest one whose steps are still kept."""
+    fitting = [word for word in RANGES if age_ms < ALL_RANGES[word].level.kept_s * 1000]
+    return chosen if chosen in fitting or not fitting else fitting[0]
+
+
+def _links(chosen: str, at: str = "") -> list[tuple[str, Any, bool]]:
+    return [(f"{word}&at={at}" if at else word, LABELS[word], word == chosen) for word in RANGES]

@@ -17,6 +17,8 @@ from console.ui.list_order import in_place
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 
+READING_AGE_S = 1.0
+"""So old the reading behind a live update may be: many open pages cost the store one reading a second."""
 FACTS = ("pool", "lane", "limit", "rate", "weight", "paused")
 ACTIONS: dict[str, Action] = {
     "pause": Action("pause", lambda pool, lane, **_: control.pause_lane(pool, lane), url="lane-pause"),
@@ -32,7 +34,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of all lanes."""
-    return fragment(request, "lanes/rows.html", _context())
+    return fragment(request, "lanes/rows.html", _context(READING_AGE_S))
 
 
 def act(request: HttpRequest, pool: str, lane: str, verb: str) -> HttpResponse:
@@ -52,15 +54,17 @@ def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
 
 def _thing(pool: str, lane: str, **changed: Any) -> Thing:
     """The lane with its facts, and those that change; 404 without the lane."""
-    was = next((row for row in inspect.lanes() if (row.pool, row.lane) == (pool, lane)), None)
-    if was is None:
+    found = inspect.lane(pool, lane)
+    if found is None:
         raise Http404
-    facts = {name: getattr(was, name) for name in FACTS}
+    facts = {name: getattr(found.row, name) for name in FACTS}
     return Thing.named(pool, lane, facts, facts | changed)
 
 
-def _context() -> dict[str, Any]:
-    found, chunk_lanes = inspect.lanes(), inspect.chunk_lanes()
+def _context(max_age_s: float = 0.0) -> dict[str, Any]:
+    """The lanes, read now or up to `max_age_s` seconds ago. The chunk lanes are of the same reading."""
+    found = inspect.lanes(max_age_s=max_age_s)
+    chunk_lanes = inspect.chunk_lanes(max_age_s=READING_AGE_S)
     lanes = inspect.Listing(in_place(found), found.broken)
     trends = inspect.lane_trends(((lane.pool, lane.lane) for lane in lanes), max_age_s=history.READING_AGE_S)
     shown = list(trends.values())

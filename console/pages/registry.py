@@ -31,7 +31,8 @@ def rows(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, id: str) -> HttpResponse:
     """One task name: figures, runs, errors, lanes, schedules; its signature, docstring, options and workers."""
     found = _named(id)
-    schedules = [row for row in inspect.schedules() if row.task == id]
+    is_past = history.moment(request.GET) is not None  # then what is scheduled now does not matter
+    schedules = [] if is_past else [row for row in inspect.schedules() if row.task == id]
     context = {"task": found.known, "schedules": schedules, **_figures(found)}
     return page(request, "registry/one.html", context)
 

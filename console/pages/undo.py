@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
 from console.access.permissions import TABLE
-from console.actions import bulk
+from console.actions import bulk, operations
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import UNDO
 from console.actions.perform import tell
@@ -35,6 +35,8 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     entry = get_object_or_404(AuditEntry, pk=pk)
     if permission(entry) not in Frame(request).may:
         raise PermissionDenied
+    if entry.operations:
+        return _by_workers(request, entry)
     if entry.goes_on and has_way_back(entry):
         _stop(entry)
     if is_open(entry):
@@ -48,6 +50,16 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
         return redirects.back(request, "audit")
     messages.warning(request, _("There is nothing left to undo."))
     return redirects.back(request, "audit")
+
+
+def _by_workers(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
+    """Undo what workers did, by workers."""
+    operations.refresh(entry)
+    if not is_open(entry):
+        messages.warning(request, _("There is nothing left to undo."))
+        return redirects.back(request, "audit")
+    undoing = operations.undo(request, entry)
+    return redirect(url("audit-entry", pk=undoing.pk))
 
 
 def undoable(entry: AuditEntry, request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Optional packages of the stand-alone project and the demo: the extra `project`."""
+"""Optional packages of the stand-alone project, its API and the demo."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from importlib.util import find_spec
 
 SETTINGS = ("csp", "whitenoise")
 """Packages that `console.project.settings` needs."""
+API = ("httpx", "ninja", "puremagic")
+"""Packages that the HTTP API of jobs needs: the extra `jobs`."""
 DEMO = (*SETTINGS, "gunicorn")
 """Packages that `manage.py demo` needs."""
 

@@ -1,7 +1,8 @@
 """Settings of the stand-alone project. Development is the default; `QUEUEOPS_ENV=production` is strict.
 
 Read from the environment: QUEUEOPS_ENV, QUEUEOPS_DEBUG, QUEUEOPS_SECRET_KEY, QUEUEOPS_HOSTS, QUEUEOPS_ORIGINS,
-QUEUEOPS_BEHIND_PROXY, QUEUEOPS_DATABASE_URL, QUEUEOPS_DATA, and QUEUEOPS_URL (see `queueops.conf`).
+QUEUEOPS_BEHIND_PROXY, QUEUEOPS_DATABASE_URL, QUEUEOPS_DATA, QUEUEOPS_API, QUEUEOPS_API_CLASSIC, and QUEUEOPS_URL (see
+`queueops.conf`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ if lacking := packages.missing(packages.SETTINGS):
     )
 
 from csp.constants import NONE, SELF
+
+SERVE_API = environment.flag("QUEUEOPS_API", False)
+SERVE_CLASSIC_API = environment.flag("QUEUEOPS_API_CLASSIC", False)
+if (SERVE_API or SERVE_CLASSIC_API) and (lacking := packages.missing(packages.API)):
+    raise ImproperlyConfigured(
+        f"The HTTP API of jobs needs packages that are not installed: {lacking}. "
+        "Write: pip install 'queueops[jobs,project]'"
+    )
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("QUEUEOPS_DATA") or BASE_DIR / "var").absolute()
@@ -42,7 +51,9 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "csp",
     "queueops",
+    "queueops.kinds.jobs.api",
     "console",
+    *(["ninja"] if SERVE_API else []),  # its page of the API has scripts of its own
 ]
 
 MIDDLEWARE = [

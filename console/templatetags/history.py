@@ -8,9 +8,10 @@ from typing import Any
 from django import template
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.translation import gettext as _
 
 from console.diagram import chart
-from console.pages.history import RANGES, region
+from console.pages.history import RANGES, moment, region, written
 from console.templatetags.console import _moment
 from queueops.inspect import LaneRow, Series, Trend
 
@@ -18,12 +19,14 @@ register = template.Library()
 
 
 @register.inclusion_tag("console/history/charts.html")
-def history_charts(series: Series) -> dict[str, Any]:
-    """The charts of a series, and a table of its values."""
+def history_charts(series: Series, at_ms: int = 0) -> dict[str, Any]:
+    """The charts of a series, and a table of its values; with a mark at a moment."""
     middle = series.points[len(series.points) // 2].at_ms
     until = series.points[-1].at_ms + series.step_ms
+    begin = series.points[0].at_ms
     return {
         "series": series,
+        "mark": round((at_ms - begin) / (until - begin) * chart.WIDTH, 1) if at_ms else None,
         "charts": chart.charts(series),
         "axis": (series.points[0].at_ms, middle, until),
         "step": series.step_ms * len(series.points) // max(1, len(series.stretches)),
@@ -51,11 +54,44 @@ def lane_spark(trends: Mapping[tuple[str, str], Trend], lane: LaneRow) -> dict[s
     return {"spark": chart.spark(trends.get((lane.pool, lane.lane)))}
 
 
+@register.simple_tag(takes_context=True)
+def is_past(context: Any) -> bool:
+    """Whether the page is asked for as it was at a moment."""
+    return moment(context["request"].GET) is not None
+
+
 @register.simple_tag
 def axis_time(ms: int, series: Series) -> str:
     """A time on the axis of a series: hour and minute, or the day."""
     moment = timezone.localtime(_moment(ms))
     return date_format(moment, "H:i" if series.range in RANGES[:2] else "M j")
+
+
+@register.simple_tag
+def past_words(ms: int) -> str:
+    """A moment as it is said: `03:12 yesterday`."""
+    moment = timezone.localtime(_moment(ms))
+    days = (timezone.localdate() - moment.date()).days
+    day = {0: _("today"), 1: _("yesterday")}.get(days) or date_format(moment, "Y-m-d")
+    return f"{date_format(moment, 'H:i')} {day}"
+
+
+@register.filter
+def past_at(ms: int) -> str:
+    """A moment as the parameter `at` of a page."""
+    return written(ms)
+
+
+@register.filter
+def typed_time(ms: int) -> str:
+    """A moment as the value of a field for date and time, in the user's zone."""
+    return timezone.localtime(_moment(ms)).strftime("%Y-%m-%dT%H:%M")
+
+
+@register.filter
+def per_second(count: int, seconds: float) -> float:
+    """A count of a step as a rate."""
+    return count / seconds if seconds else 0.0
 
 
 @register.simple_tag

@@ -68,7 +68,10 @@ NavigationItem = tuple[str, str, str, str | Promise]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPages:
-    """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags."""
+    """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags.
+
+    ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time.
+    """
 
     records: tuple[str, ...] = ()
     tabs: tuple[Tab, ...] = ()
@@ -76,6 +79,7 @@ class KindPages:
     panel: Callable[[Snapshot], Panel | None] | None = None
     tags: Library | None = None
     navigation: tuple[NavigationItem, ...] = ()
+    in_use: Callable[[], bool] | None = None
 
 
 def kind_pages() -> tuple[KindPages, ...]:

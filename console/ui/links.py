@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 
 from queueops.inspect import Alarm
 
-TOLD = ("tasks", "lanes", "workers", "errors", "commands", "schedules")
+TOLD = ("tasks", "lanes", "workers", "errors", "commands", "schedules", "workflows")
 """Pages that an alarm may lead to."""
 CHUNK = re.compile(r"(?P<task>[^#]+)#(?P<number>[0-9]{1,9})~?")
 """The engine's id of a chunk in heartbeats and errors."""

@@ -78,7 +78,8 @@ class Frame:
     def navigation(self) -> list[dict[str, Any]]:
         """The links of the navigation; `here` is the current page."""
         here = getattr(request_match(self.request), "url_name", "") or ""
-        of_kinds = [item for kind in kind_pages() for item in kind.navigation]
+        shown = (kind for kind in kind_pages() if kind.in_use is None or kind.in_use())
+        of_kinds = [item for kind in shown for item in kind.navigation]
         place = next(index for index, item in enumerate(NAVIGATION) if item[0] == "commands")
         pages = ((f"console:{name}", *rest) for name, *rest in (*NAVIGATION[:place], *of_kinds, *NAVIGATION[place:]))
         return [

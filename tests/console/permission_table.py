@@ -14,20 +14,23 @@ NEEDED = {
         login logout
     """,
     "view": """
-        aggregations aggregations-rows audit audit-entry callbacks callbacks-rows chunks
+        aggregations aggregations-rows api-tokens audit audit-entry callbacks callbacks-rows chunks
         commands commands-rows error error-live errors errors-rows find help history-live icons
-        lanes lanes-rows missing overview overview-live registry registry-rows registry-task registry-task-live
+        lane lane-live lanes lanes-rows missing overview overview-live
+        registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
         settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
         task-chunks-live task-chunks-rows task-delivery task-live task-log task-mapreduce task-run task-timeline
-        task-why tasks tasks-rows tasks-search workers workers-rows
+        task-why tasks tasks-rows tasks-search worker worker-live workers workers-rows
+        workflows workflows-rows
     """,
     "see_arguments": """
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
     "operate": """
-        task-cancel_runs task-resume_runs task-signal_runs task-suspend_runs
-        audit-go-on commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
+        aggregation-close_circuit callbacks-redirect callbacks-test
+        audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
+        task-cancel_runs task-reset_runs task-resume_runs task-signal_runs task-suspend_runs workflow-start
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
         task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move
         task-postpone task-priority task-reinstate task-release task-requeue task-rerun task-retry
@@ -36,11 +39,14 @@ NEEDED = {
         tasks-reinstate tasks-requeue tasks-retry tasks-run_now undo
     """,
     "destroy": """
+        aggregation-remove
         commands-drop commands-drop-dead task-delete task-discard tasks-all-delete tasks-all-discard
         tasks-delete tasks-discard
     """,
     "configure": """
+        aggregation-accept aggregation-drain aggregation-proxy
         aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set
+        api-token-create api-token-revoke maintenance-start maintenance-stop
         schedule-create schedule-delete schedule-edit-save schedule-pause
         schedule-resume worker-quiet worker-stop
     """,
@@ -49,12 +55,16 @@ NEEDED = {
 
 VERB_OF = {name: verb for verb, names in NEEDED.items() for name in names.split()}
 TAKING_ARGUMENTS = {
+    "aggregation-proxy",
+    "callbacks-redirect",
+    "callbacks-test",
     "schedule-create",
     "schedule-edit-save",
     "task-chunk-edit-save",
     "task-chunks-edit-save",
     "task-edit-save",
     "task-signal_runs",
+    "workflow-start",
 }
 """URLs that need the permission to see arguments too."""
 

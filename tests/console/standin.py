@@ -43,6 +43,7 @@ from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
 from tests.console.standin_history import HistoryWorld
 from tests.console.standin_jobs import JobWorld
+from tests.console.standin_lane import LaneWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
 from tests.console.standin_status import StatusWorld
@@ -78,6 +79,9 @@ TASK_VERBS = (
     "set_priority",
     "move",
     "keep",
+    "pause_operations",
+    "resume_operations",
+    "stop_operations",
 )
 
 
@@ -251,7 +255,7 @@ class World:
             "tag": [(self.text, 1)],
         }
 
-    def lanes(self) -> inspect.Listing[LaneRow]:
+    def lanes(self, max_age_s: float = 0.0) -> inspect.Listing[LaneRow]:
         self._ask()
         return inspect.Listing(
             [
@@ -260,7 +264,7 @@ class World:
             ]
         )
 
-    def chunk_lanes(self) -> list[ChunkLane]:
+    def chunk_lanes(self, max_age_s: float = 0.0) -> list[ChunkLane]:
         self._ask()
         facts = {"ready": 2394, "active": 6, "errored": 1, "limit": 8, "closed": True}
         return [ChunkLane(pool="default", id="count-1", name=self.text, lane=self.text, **facts)]
@@ -340,6 +344,7 @@ class World:
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         monkeypatch.setattr(control, "recall", self.recall)
         ChunkWorld(self).install(monkeypatch)
+        LaneWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
         WorkflowWorld(self).install(monkeypatch)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import inspect
-from queueops.inspect import RANGES, Point, Series, Trend
+from queueops.inspect import RANGES, Past, PastRow, Point, Series, Trend
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -28,6 +28,7 @@ class HistoryWorld:
         lane: str = "",
         name: str = "",
         state: str = "",
+        now_ms: int = 0,
         max_age_s: float = 0.0,
     ) -> Series:
         self.world._ask()
@@ -59,6 +60,20 @@ class HistoryWorld:
     def name_trends(self, names: Iterable[str], max_age_s: float = 0.0) -> dict[str, Trend]:
         return {name: self.trend() for name in names}
 
+    def past(self, at_ms: int, max_age_s: float = 0.0) -> Past:
+        point, text = self.point(at_ms, 3), self.world.text
+        rows = {word: (PastRow(**{word: text}, point=point),) for word in ("pool", "name")}
+        lanes = (PastRow(pool="default", lane="slow", point=point), PastRow(pool=text, lane=text, point=point))
+        return Past(
+            at_ms=at_ms,
+            step_ms=60_000,
+            total=point,
+            pools=rows["pool"],
+            lanes=lanes,
+            names=rows["name"],
+            states={"failed": 2},
+        )
+
     def trend(self) -> Trend:
         self.world._ask()
         many = tuple(range(60))
@@ -66,5 +81,5 @@ class HistoryWorld:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer in the engine's place."""
-        for name in ("series", "lane_trends", "name_trends"):
+        for name in ("series", "lane_trends", "name_trends", "past"):
             monkeypatch.setattr(inspect, name, getattr(self, name))

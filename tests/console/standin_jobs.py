@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
-from queueops import inspect
+from queueops import control, inspect
+from queueops.control import NewApiToken
 from queueops.inspect import (
     CALLBACK_STATES,
+    ApiToken,
     CallbackPage,
     CallbackRow,
+    FullDisk,
     JobLane,
     JobLanePage,
     JobStory,
+    Maintenance,
     TaskDetail,
 )
 
@@ -35,6 +40,10 @@ class JobWorld:
         self.world._ask()
         return self._lane(lane, False)
 
+    def destination(self, host: str, pool: str = "default") -> JobLane | None:
+        self.world._ask()
+        return structs.replace(self._lane(f"to:{host}", False), shut_ms=self.world.now + 9000, failures=5, open=True)
+
     def callbacks(
         self, state: str = "", destination: str = "", pool: str = "", after: str = "", limit: int = 50
     ) -> CallbackPage:
@@ -44,7 +53,22 @@ class JobWorld:
 
     def job_story(self, task: TaskDetail) -> JobStory:
         self.world._ask()
-        return JobStory(job=task, callbacks=(self._row(3, "failed"),), bodies=(self.world.text,))
+        return JobStory(
+            job=task, aggregation=self.world.text, callbacks=(self._row(3, "failed"),), bodies=(self.world.text,)
+        )
+
+    def maintenance(self) -> Maintenance | None:
+        self.world._ask()
+        return Maintenance(since_ms=self.world.now - 9000, who="ann", reason=self.world.text)
+
+    def api_tokens(self) -> list[ApiToken]:
+        self.world._ask()
+        limits = {"rate": 2.5, "body_limit": 9000}
+        return [ApiToken(id=6, name="shop", scopes=("submit",), created_ms=self.world.now, created_by="ann", **limits)]
+
+    def create_api_token(self, name: str, scopes: list[str], *, who: str, **limits: Any) -> NewApiToken:
+        self.world.other("create_api_token", name, who=who, scopes=scopes, **limits)
+        return NewApiToken(secret="qo_of-a-test", token=self.api_tokens()[0])
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(inspect, "aggregations", self.aggregations)
@@ -52,6 +76,19 @@ class JobWorld:
         monkeypatch.setattr(inspect, "job_lane", self.job_lane)
         monkeypatch.setattr(inspect, "callbacks", self.callbacks)
         monkeypatch.setattr(inspect, "job_story", self.job_story)
+        monkeypatch.setattr(inspect, "api_tokens", self.api_tokens)
+        monkeypatch.setattr(control, "create_api_token", self.create_api_token)
+        monkeypatch.setattr(inspect, "maintenance", self.maintenance)
+        monkeypatch.setattr(inspect, "full_disks", lambda: (FullDisk(host="web1", percent=96, seen_ms=self.world.now),))
+        monkeypatch.setattr(inspect, "uses_jobs", lambda: True)
+        monkeypatch.setattr(inspect, "destination", self.destination)
+        monkeypatch.setattr(control, "redirect_callbacks", self.world._verb(self.world.act, "redirect_callbacks"))
+        for name in ("drain_aggregation", "accept_jobs", "set_proxy", "delete_aggregation"):
+            monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
+        for name in ("start_maintenance", "stop_maintenance", "revoke_api_token"):
+            monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
+        for name in ("send_test_callback", "close_circuit"):
+            monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
 
     def _lane(self, lane: str, paused: bool) -> JobLane:
         counts = {"pending": 1200, "postponed": 3, "restart": 2, "locked": 4, "failed": 7}

@@ -25,11 +25,15 @@ class StatusWorld:
         monkeypatch.setattr(inspect, "status", self.status)
         monkeypatch.setattr(inspect, "search", self.search)
         monkeypatch.setattr(inspect, "browse", self.browse)
+        monkeypatch.setattr(inspect, "pools_without_workers", self.pools_without_workers)
 
     def status(self, max_age_s: float = 0.0) -> Status:
         if self.world.down:
             return Status(version="down", alarms=(Alarm(level="danger", text="The store does not answer."),))
         return status_of(type(self.world).snapshot(self.world))
+
+    def pools_without_workers(self, query: TaskQuery) -> list[str]:
+        return ["default"]
 
     def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
         return SearchStep(seen=8000, total=8000)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import RunCall, RunLine, RunView
+from queueops.inspect import RunCall, RunFacts, RunLine, RunPage, RunSpan, RunView
+from queueops.model.contracts import Row
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -43,9 +44,46 @@ class WorkflowWorld:
             waiting_events=1,
             length=2,
             lines=(line,),
+            spans=(RunSpan(number=1, kind=self.world.text, name=self.world.text, task="task-2", begun_ms=1),),
+            before="task-2",
         )
+
+    def _facts(self) -> RunFacts:
+        world = self.world
+        return RunFacts(
+            id="task-1",
+            pool="default",
+            instance=world.text,
+            name=world.text,
+            state="postponed",
+            created_ms=world.now,
+            entered_ms=world.now,
+            status=world.text,
+            reason=world.text,
+            blocked_ms=world.now,
+            waits_for=(world.text,),
+        )
+
+    def workflow_runs(self, *filters: str, **more: str) -> RunPage:
+        self.world._ask()
+        return RunPage(rows=(self._facts(),), total=1, next="more")
+
+    def runs_of_instance(self, instance: str, pool: str) -> tuple[RunFacts, ...]:
+        self.world._ask()
+        return (self._facts(),)
+
+    def reset_run(self, id: str, entry: int, reason: str = "", pool: str = "", **how: str) -> Row:
+        (row,) = self.world.act("reset_run", [id], pool=pool, **how)
+        return row
+
+    def start_run(self, name: str, *args: Any, instance: str = "") -> Row:
+        self.world._act("start_run", (name,))
+        return Row("task-1", "OK", "pending", instance)
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("signal_runs", "cancel_runs", "suspend_runs", "resume_runs"):
             monkeypatch.setattr(control, name, partial(self.world.act, name), raising=False)
-        monkeypatch.setattr(inspect, "workflow_run", self.workflow_run, raising=False)
+        for name in ("reset_run", "start_run"):
+            monkeypatch.setattr(control, name, getattr(self, name), raising=False)
+        for name in ("workflow_run", "workflow_runs", "runs_of_instance"):
+            monkeypatch.setattr(inspect, name, getattr(self, name), raising=False)

@@ -253,6 +253,8 @@ def test_nothing_is_cut_off_on_a_phone(open_page: Open, world: World) -> None:
         "workers/",
         "registry/",
         "registry/demo.task/",
+        "lanes/default/slow/",
+        "workers/host:1/",
         "audit/1/",
     ):
         page.goto(f"/ops/{path}")

@@ -20,7 +20,7 @@ LISTS = (
 DETAILS = (
     *(f"tasks/l/{tab}?pool={SICK}" for tab in ("", "attempts/", "log/", "why/")),
     *(f"{page}/?pool={SICK}" for page in ("tasks/n", "tasks/g", "tasks/i", "mapreduce/m", "mapreduce/m/0")),
-    *("errors/f1/", f"schedules/hourly/?pool={SICK}"),
+    *("errors/f1/", f"schedules/hourly/?pool={SICK}", f"lanes/{SICK}/default/", "registry/tests.noop/", "workers/w1/"),
 )
 """Pages about one thing: they may say that it is not there, or that it cannot be read."""
 QUESTIONS = (["status"], ["list"], ["why", "l"], ["fsck"])

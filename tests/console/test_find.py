@@ -9,7 +9,6 @@ from django.test import Client
 from msgspec.structs import replace
 from playwright.sync_api import expect
 
-from console.ui.live_list import short
 from queueops import inspect
 from tests.console.browsing import Open
 from tests.console.standin import World
@@ -25,8 +24,8 @@ pytestmark = pytest.mark.django_db
         ("a/b", "/ops/tasks/a~b:c/?pool=default"),
         ("count-1#6", "/ops/mapreduce/count-1/6/?pool=default"),
         ("Special.task", "/ops/registry/special.task/"),
-        ("slow", "/ops/tasks/?pool=default&lane=slow"),
-        ("host:1", f"/ops/workers/#w-{short('host:1')}"),
+        ("slow", "/ops/lanes/default/slow/"),
+        ("host:1", "/ops/workers/host:1/"),
         ("", "/ops/tasks/"),
     ],
 )

@@ -156,7 +156,7 @@ def test_a_hostile_name_in_an_address_gives_birth_to_nothing(
         named = [
             struct.replace(row, **{"lane" if question == "lanes" else "id": text}) for row in getattr(world, question)()
         ]
-        monkeypatch.setattr(world, question, lambda named=named: inspect.Listing(named))
+        monkeypatch.setattr(world, question, lambda named=named, **_: inspect.Listing(named))
     world.install(monkeypatch)
     answer = administrator.get(path)
     assert answer.status_code == 200

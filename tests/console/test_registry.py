@@ -11,6 +11,7 @@ from django.test import Client
 
 from queueops import inspect, task
 from queueops.model.contracts import Outcome
+from queueops.model.history import LEVELS, MINUTE, Row
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from tests.inspecting.errors import stored
@@ -103,6 +104,19 @@ def test_a_name_that_only_the_store_knows_has_a_page(desk: Desk, viewer: Client)
     assert "No kept task of this name has begun." in page
 
 
+@pytest.mark.parametrize("range", ["1h", "24h", "14d"])
+def test_the_page_of_a_name_has_charts_of_its_past(desk: Desk, viewer: Client, range: str) -> None:
+    desk.push("a", name="shop.bill")
+    begun = desk.now() - MINUTE.step_ms
+    for level in LEVELS:
+        row = Row(came=120, ended=60, runs=(20, 60))
+        desk.broker.keep_history(desk.pool, level, {level.slot(begun): {"n|shop.bill": row}}, level.slot(begun))
+    page = viewer.get("/ops/registry/shop.bill/", {"range": range}).content.decode()
+    assert f'<a href="?range={range}#history" aria-current="true">' in page
+    assert 'aria-label="Throughput. in: ' in page
+    assert "range=" + range in re.findall(r'hx-get="(/ops/_history[^"]+name=shop.bill[^"]*)"', page)[0]
+
+
 def test_the_page_of_a_name_costs_five_round_trips(
     desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,4 +126,19 @@ def test_the_page_of_a_name_costs_five_round_trips(
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
     asked = round_trips(desk, lambda: operator.get("/ops/registry/shop.bill/"))
     assert len(asked.sent) <= 5, asked.sent
+    assert asked.whole == []
+    assert sum(command.startswith("FCALL history_") for command in asked.sent) == 1
+
+
+@pytest.mark.parametrize(("page", "most"), [("", 8), ("lanes/", 4), ("registry/", 3), ("_history?range=14d", 2)])
+def test_a_range_of_history_is_one_call(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch, page: str, most: int
+) -> None:
+    desk.push("a", name="shop.bill")
+    for warm in ("", "_history"):
+        operator.get(f"/ops/{warm}")
+    inspect.status(60)
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    asked = round_trips(desk, lambda: operator.get(f"/ops/{page}"))
+    assert len(asked.sent) <= most, asked.sent
     assert asked.whole == []

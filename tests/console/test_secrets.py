@@ -115,6 +115,7 @@ def worked(known: dict[str, Any]) -> list[str]:
         run_worker()
     finally:
         logging.getLogger().removeHandler(heard)
+    get_broker().beat("default", "w1", {"host": "h1", "slots": 1, "names": "secrets.fail", "pools": "default"})
     control.cancel(["waits"], pool="default", reason=SAID, who="ada")
     jobs.submit(aggregation="a", handler="work", id="handed", options={"note": SENT})
     control.create_schedule(known["succeeds"], Schedule("0 3 * * *", args=[SENT]), id="nightly")
@@ -150,9 +151,28 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         *errors,
         *(f"{error}_live" for error in errors),
     ]
-    rest = ["workers/", "lanes/", "commands/", "schedules/", "audit/", "registry/", "registry/secrets.fail/"]
-    rest += ["_icons", "help/", "settings/", *(f"{name}/_rows" for name in ("workers", "lanes", "commands"))]
+    rest = [
+        "lanes/default/default/",
+        "lanes/default/default/_live",
+        "workers/",
+        "lanes/",
+        "commands/",
+        "schedules/",
+        "audit/",
+        "registry/",
+        "registry/secrets.fail/",
+    ]
+    rest += ["lanes/default/default/", "lanes/default/default/_live", "workers/w1/", "workers/w1/_live"]
     rest += [
+        "_icons",
+        "help/",
+        "settings/",
+        "api-tokens/",
+        *(f"{name}/_rows" for name in ("workers", "lanes", "commands")),
+    ]
+    rest += [
+        "workflows/",
+        "workflows/_rows",
         "registry/secrets.fail/_live",
         "registry/_rows",
         "schedules/_rows",

@@ -76,10 +76,10 @@ def test_the_buttons_of_a_lane_stay_where_they_are(
         page = administrator.get("/ops/lanes/").content.decode()
         return re.findall(r'<tr id="(l-[0-9a-f]{10})".*?/ops/lanes/([^"]+)/_pause"', page, re.S)
 
-    monkeypatch.setattr(inspect, "lanes", lambda: lanes(names))
+    monkeypatch.setattr(inspect, "lanes", lambda **_: lanes(names))
     before = shown()
     assert [address for _, address in before[:4]] == ["a/bulk", "a/tenant-1", "a/tenant-9", "a/tenant-10"]
-    monkeypatch.setattr(inspect, "lanes", lambda: lanes(names[::-1]))
+    monkeypatch.setattr(inspect, "lanes", lambda **_: lanes(names[::-1]))
     assert shown() == before
 
 
@@ -93,7 +93,10 @@ def test_the_overview_shows_the_lanes_with_most_work_first(
     )
     monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
     page = operator.get("/ops/").content.decode()
-    assert re.findall(r"lane=([\w-]+)", page) == ["flood", *(f"t{number}" for number in range(29, 18, -1))]
+    assert re.findall(r'href="/ops/lanes/default/([\w-]+)/"', page) == [
+        "flood",
+        *(f"t{number}" for number in range(29, 18, -1)),
+    ]
 
 
 def test_the_buttons_of_a_schedule_stay_where_they_are_when_it_has_fired(

@@ -57,6 +57,19 @@ def both(one: Client) -> Click:
     return post
 
 
+@pytest.fixture
+def whole(desk: Desk, one: Client, monkeypatch: pytest.MonkeyPatch) -> AuditEntry:
+    """A cancel of all that match, in parts of one task each."""
+    for module in (bulk, views):
+        monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(bulk, "SECONDS", 60.0)
+    desk.push(*TASKS)
+    one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
+    entry = the_whole()
+    assert entry.parts.count() == len(TASKS)
+    return entry
+
+
 def browser(name: str) -> Client:
     client = Client()
     client.force_login(User.objects.create_superuser(name))
@@ -75,15 +88,8 @@ def test_two_clicks_on_one_undo_take_it_back_once(round_: int, desk: Desk, one: 
 
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_two_clicks_on_the_undo_of_all_that_match_take_each_part_back_once(
-    round_: int, desk: Desk, one: Client, both: Click, monkeypatch: pytest.MonkeyPatch
+    round_: int, whole: AuditEntry, both: Click
 ) -> None:
-    for module in (bulk, views):
-        monkeypatch.setattr(module, "MOST", 1)
-    monkeypatch.setattr(bulk, "SECONDS", 60.0)
-    desk.push(*TASKS)
-    one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
-    whole = the_whole()
-    assert whole.parts.count() == len(TASKS)
     both(f"/ops/audit/{whole.pk}/_undo")
     undoing = AuditEntry.objects.get(undoes=whole)
     assert (undoing.seen, undoing.changed, undoing.outcome) == (len(TASKS), len(TASKS), Outcome.DONE)
@@ -92,14 +98,8 @@ def test_two_clicks_on_the_undo_of_all_that_match_take_each_part_back_once(
 
 
 def test_an_undo_that_another_request_ended_in_the_meantime_undoes_nothing(
-    desk: Desk, one: Client, monkeypatch: pytest.MonkeyPatch
+    whole: AuditEntry, one: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (bulk, views):
-        monkeypatch.setattr(module, "MOST", 1)
-    monkeypatch.setattr(bulk, "SECONDS", 60.0)
-    desk.push(*TASKS)
-    one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
-    whole = the_whole()
     other = browser("other")
     monkeypatch.setattr(undo, "alone", after(lambda: one.post(f"/ops/audit/{whole.pk}/_undo"), undo.alone))
     answer = other.post(f"/ops/audit/{whole.pk}/_undo", follow=True)

@@ -12,7 +12,7 @@ from console.models import AuditEntry
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.states import State
 from queueops.testing import run_worker
-from tests.workflows.test_runs import approval, parent, raises
+from tests.workflows.test_runs import approval, parent, raises, sums
 
 Handle = WorkflowHandle[str]
 
@@ -96,8 +96,16 @@ def test_a_token_is_needed(run: Handle, client_of: object) -> None:
 
 def test_why_names_what_a_run_waits_for(run: Handle, operator: Client) -> None:
     why = html.unescape(operator.get(f"/ops/tasks/{run.id}/why/").content.decode())
-    assert "The run waits for 1 timers." in why or "The run waits for 1 timer." in why
     assert "The run waits for the signal approve." in why
+    assert re.search(r"since 20\d\d-\d\d-\d\d", why)
+    assert re.search(r"The timer fires in \d+ s\.", why)
+
+
+def test_why_names_the_open_tasks_of_a_run(namespace: str, operator: Client) -> None:
+    outer = parent.start("inner-1")
+    run_worker()
+    why = html.unescape(operator.get(f"/ops/tasks/{outer.id}/why/").content.decode())
+    assert "The run waits for the child workflow wf.approval, which is idle." in why
 
 
 def test_a_child_links_to_its_parent_and_back(namespace: str, operator: Client) -> None:
@@ -114,3 +122,59 @@ def test_an_ended_run_offers_no_action(namespace: str, operator: Client) -> None
     assert "_signal" not in page(operator, failed)
     assert act(operator, failed, "cancel") == 302
     assert AuditEntry.objects.get(verb="cancel_runs").outcome == "refused"
+
+
+def test_runs_are_listed_with_what_they_wait_for(run: Handle, operator: Client) -> None:
+    shown = html.unescape(operator.get("/ops/workflows/").content.decode())
+    assert "order/7" in shown
+    assert "signal approve" in shown
+    assert f"/ops/tasks/{run.id}/run/" in shown
+    assert "No run matches" in operator.get("/ops/workflows/?state=failed").content.decode()
+    found = operator.get("/ops/workflows/?search=order/7&name=wf.approval").content.decode()
+    assert run.id in found
+    assert operator.get("/ops/workflows/?state=none").status_code == 400
+
+
+def test_the_list_goes_on_page_by_page(namespace: str, operator: Client) -> None:
+    for _ in range(51):
+        approval.start(60.0)
+    first = operator.get("/ops/workflows/").content.decode()
+    older = html.unescape(re.findall(r'rel="next" href="([^"]+)"', first)[0])
+    assert operator.get(older).content.decode().count("data-row") == 1
+
+
+def test_the_timeline_has_a_bar_for_each_command(namespace: str, operator: Client) -> None:
+    ended = sums.start(3)
+    run_worker()
+    shown = page(operator, ended)
+    assert shown.count('class="span-bar"') == 4
+    assert f"/ops/tasks/{ended.id}.2/" in shown
+    assert "The code calls an activity." in shown
+
+
+def test_a_run_is_reset_to_a_step_after_a_question(run: Handle, operator: Client) -> None:
+    assert "Reset to entry 1" in page(operator, run)
+    asked = operator.post(f"/ops/workflows/{run.id}/_reset", {"pool": "default", "entry": "1"})
+    assert asked.status_code == 200
+    assert "makes the step again" in asked.content.decode()
+    assert run.state == State.IDLE
+    assert act(operator, run, "reset", entry="1", reason="wrong turn", confirmed="1") == 302
+    assert run.state == State.CANCELLED
+    entry = AuditEntry.objects.get(verb="reset_runs")
+    assert (entry.outcome, entry.reason) == ("done", "wrong turn")
+    shown = page(operator, run)
+    assert "Runs of this instance" in shown
+    assert "Reset to entry" not in shown
+    assert approval.handle("order/7").id in shown
+
+
+def test_a_run_is_started_from_the_form_of_another(run: Handle, operator: Client) -> None:
+    assert 'action="/ops/workflows/_start"' in page(operator, run)
+    form = {"name": "wf.approval", "instance": "order/8", "args": "[60.0]", "kwargs": "{}"}
+    reply = operator.post("/ops/workflows/_start", form)
+    assert reply.status_code == 302
+    assert approval.handle("order/8").id in reply["Location"]
+    again = operator.post("/ops/workflows/_start", form)
+    assert again.status_code == 422
+    assert "has a run that has not ended" in html.unescape(again.content.decode())
+    assert [entry.outcome for entry in AuditEntry.objects.filter(verb="start_run")] == ["failed", "done"]

@@ -13,7 +13,7 @@ from console.urls import urlpatterns
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
 WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 QUERIES = {"task-live": "?tab=summary", "find": "?q=task", **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE}}
-GOING_ON = 2
+GOING_ON, BY_WORKERS = 2, 3
 """The entry that has not come to its end."""
 CHUNKED = ("task-chunk", "task-mapreduce")
 """URLs that begin so are of map-reduce tasks."""
@@ -42,6 +42,14 @@ FORMS: dict[str, dict[str, object]] = {
     },
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "aggregation-set": {"limit": "4", "rate": "0.5", "weight": "2"},
+    "api-token-create": {"name": "shop", "scopes": ["submit"]},
+    "api-token-revoke": {"confirmed": "1"},
+    "aggregation-drain": {"confirmed": "1"},
+    "aggregation-proxy": {"confirmed": "1", "proxy": "https://proxy.example"},
+    "aggregation-remove": {"confirmed": "1", "typed": "1", "reason": "not needed"},
+    "callbacks-redirect": {"url": "https://shop.example/new", "confirmed": "1"},
+    "callbacks-test": {"url": "https://shop.example/new"},
+    "maintenance-start": {"confirmed": "1", "reason": "new disks"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "task-rerun": {"confirmed": "1"},
     "task-interrupt": {"confirmed": "1"},
@@ -55,10 +63,16 @@ FORMS: dict[str, dict[str, object]] = {
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},
     "task-signal_runs": {"name": "approve", "value": "true"},
+    "task-reset_runs": {"entry": "1", "confirmed": "1"},
+    "workflow-start": {"name": "demo.flow", "instance": "order-7", "args": "[7]", "kwargs": "{}"},
     "commands-drop": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "commands-drop-dead": {"confirmed": "3", "typed": "3", "reason": "not needed"},
     "task-chunk-edit-save": {"data": '{"path": "a"}'},
 }
+
+
+SHOWN_ONCE = {"api-token-create"}
+"""Actions whose answer is a page, and no redirect: it shows what is stored nowhere."""
 
 
 class Address(NamedTuple):
@@ -71,6 +85,11 @@ class Address(NamedTuple):
     @property
     def changes(self) -> bool:
         return changes(self.name)
+
+    @property
+    def done(self) -> int:
+        """The status of the answer once the action is done."""
+        return 200 if self.name in SHOWN_ONCE else 302
 
 
 def walk() -> Iterator[Address]:
@@ -86,8 +105,8 @@ def example(pattern: URLPattern) -> str:
         return "/ops/no/such/page/"
     given = dict(pattern.default_args or {})
     keys = [key for key in pattern.pattern.converters if key not in given]
-    kwargs = {key: 1 if (pattern.name, key) == ("worker", "id") else EXAMPLES[key] for key in keys}
-    if pattern.name and pattern.name.startswith("worker-"):
+    kwargs = {key: EXAMPLES[key] for key in keys}
+    if pattern.name and pattern.name.partition("-")[0] == "worker":
         kwargs["id"] = "host:1"
     if pattern.name and pattern.name.startswith(CHUNKED):
         kwargs["id"] = "count-1"
@@ -95,6 +114,8 @@ def example(pattern: URLPattern) -> str:
         kwargs["id"] = "demo.task"
     if pattern.name == "audit-go-on":
         kwargs["pk"] = GOING_ON
+    if pattern.name == "audit-operation":
+        kwargs["pk"] = BY_WORKERS
     return reverse(f"console:{pattern.name}", kwargs=kwargs) + QUERIES.get(pattern.name or "", "")
 
 

@@ -24,6 +24,7 @@ import queueops
 from queueops import conf
 from queueops.errors import Explained
 from queueops.kinds.jobs.settings import JobSettings
+from queueops.kinds.workflows.settings import WorkflowSettings
 from queueops.model.records import FIELDS
 from queueops.redis import keys
 from queueops.redis.library import functions
@@ -31,7 +32,7 @@ from queueops.redis.library import functions
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
 PUBLIC = ("", ".control", ".events", ".inspect", ".jobs", ".schedules", ".testing")
-COMMANDS = ("demo", "embedded", "queue", "queueops", "runworker", "watchdog")
+COMMANDS = ("apitoken", "checkworkflows", "demo", "embedded", "queue", "queueops", "runworker", "watchdog")
 
 
 def scripts() -> Iterator[str]:
@@ -88,6 +89,7 @@ def settings() -> Iterator[str]:
     for place, table in (("POOLS", conf.PoolSettings), ("POOLS lanes", conf.LaneSettings), ("RETRY", conf.BrokerRetry)):
         yield from (f"{place} {field.name} = {_default(field)}" for field in fields(table))
     yield from (f"JOBS {field.name} = {_default(field)}" for field in fields(JobSettings))
+    yield from (f"WORKFLOWS {field.name} = {_default(field)}" for field in fields(WorkflowSettings))
     plain = (field for field in fields(conf.Settings) if field.default is not MISSING)
     yield from (f"{field.name.upper()} = {field.default!r}" for field in plain)
 

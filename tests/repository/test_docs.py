@@ -106,7 +106,7 @@ def test_the_examples_of_chains_groups_and_iterators_run():
 def test_the_examples_of_workflows_run():
     names = executed("workflows.md")
     names["test_an_order_is_approved"]()
-    assert [entry.e for entry in names["handle"].history()] == []
+    assert [entry.kind for entry in names["handle"].history()] == []
 
 
 @pytest.mark.usefixtures("own_tasks")

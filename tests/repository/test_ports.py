@@ -12,6 +12,7 @@ import pytest
 
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
+from queueops.kinds.operations.operation_store import OperationStore
 from queueops.kinds.workflows.run_store import RunStore
 from queueops.model import ports
 from queueops.outbox.dispatcher import CommandStore, Outbox
@@ -25,6 +26,7 @@ ROLES = (
     ChunkStore,
     CommandStore,
     CompositeStore,
+    OperationStore,
     ports.Producer,
     RunStore,
     ports.ScheduleStore,

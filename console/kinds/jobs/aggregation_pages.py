@@ -4,27 +4,83 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
 from console.actions.perform import answer, perform
 from console.actions.selection import Thing
 from console.http import redirects
-from console.ui.forms import LaneForm
+from console.ui.forms import ActionForm, LaneForm
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import FilterError, JobLanePage
 
-FACTS = ("pool", "lane", "id", "limit", "rate", "weight", "paused")
+FACTS = ("pool", "lane", "id", "limit", "rate", "weight", "paused", "draining", "proxy")
+
+
+class ProxyForm(ActionForm):
+    """The proxy of the downloads of an aggregation."""
+
+    proxy = forms.CharField(
+        label=_("Proxy"), max_length=2000, required=False, widget=forms.TextInput({"class": "form-control"})
+    )
+
+
 ACTIONS: dict[str, Action] = {
-    "pause": Action("pause", lambda pool, lane, **_: control.pause_lane(pool, lane), url="aggregation-pause"),
-    "resume": Action("resume", lambda pool, lane, **_: control.resume_lane(pool, lane), url="aggregation-resume"),
+    "pause": Action("pause", lambda pool, lane, **how: control.pause_lane(pool, lane), url="aggregation-pause"),
+    "resume": Action("resume", lambda pool, lane, **how: control.resume_lane(pool, lane), url="aggregation-resume"),
+    "drain": Action(
+        "drain_aggregation",
+        lambda pool, id, **how: control.drain_aggregation(id, pool),
+        _("Drain"),
+        "door-exit",
+        asks_first=True,
+        note=_("The aggregation takes no more jobs. Those that are there run to their end. Clients get an error."),
+        url="aggregation-drain",
+    ),
+    "accept": Action(
+        "accept_jobs",
+        lambda pool, id, **how: control.accept_jobs(id, pool),
+        _("Accept jobs"),
+        "player-play",
+        url="aggregation-accept",
+    ),
+    "proxy": Action(
+        "set_proxy",
+        lambda pool, id, *, who, proxy: control.set_proxy(id, proxy, pool),
+        _("Set the proxy"),
+        "route",
+        ProxyForm,
+        asks_first=True,
+        note=_("The downloads of the aggregation use this proxy from their next attempt on. Empty: no proxy."),
+        url="aggregation-proxy",
+    ),
+    "remove": Action(
+        "delete_aggregation",
+        lambda pool, id, **how: control.delete_aggregation(id, pool),
+        _("Delete"),
+        "trash",
+        irreversible=True,
+        note=_("Deletes the limit, the rate and the proxy of an aggregation without jobs. Its next job makes it anew."),
+        url="aggregation-remove",
+    ),
 }
+BECOMES: dict[str, dict[str, Any]] = {
+    "pause": {"paused": True},
+    "resume": {"paused": False},
+    "drain": {"draining": True},
+    "accept": {"draining": False},
+}
+"""What changes, where the form does not say it."""
 SET = Action(
     "set_lane", lambda pool, lane, *, who, **wanted: control.set_lane(pool, lane, **wanted), url="aggregation-set"
 )
+OF_AGGREGATIONS = ("drain", "accept", "proxy", "remove")
+"""Actions that no destination has."""
 DESTINATIONS = "destinations"
 """The value of the parameter `show` for the hosts of callbacks."""
 
@@ -41,7 +97,14 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def act(request: HttpRequest, pool: str, lane: str, verb: str) -> HttpResponse:
     """Pause an aggregation or a destination, or resume it."""
-    return answer(request, ACTIONS[verb], _thing(pool, lane, paused=verb == "pause"), "aggregations")
+    return answer(request, ACTIONS[verb], _thing(pool, lane, **BECOMES[verb]), "aggregations")
+
+
+def act_on_aggregation(request: HttpRequest, pool: str, lane: str, verb: str) -> HttpResponse:
+    """Drain an aggregation, let it accept jobs, change its proxy, or delete it: by its id, not by its lane."""
+    thing = _thing(pool, lane, **BECOMES.get(verb, {}))
+    named = Thing.named(pool, thing.was["id"], thing.was, thing.becomes)
+    return answer(request, ACTIONS[verb], named, "aggregations")
 
 
 def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
@@ -73,6 +136,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         found, fault = JobLanePage(rows=()), str(error)
     return {
         "show": show,
+        "maintenance": inspect.maintenance(),
+        "full_disks": inspect.full_disks(),
         "found": found,
         "fault": fault,
         "here": url("aggregations", {"show": show, "after": after}),

@@ -54,10 +54,11 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def _context(request: HttpRequest) -> dict[str, Any]:
     show, to, after = (request.GET.get(name, "").strip() for name in ("show", "to", "after"))
-    fault, counts = "", {}
+    fault, counts, destination = "", {}, None
     try:
         found = inspect.callbacks(show, to, after=after)
         counts = _counts()
+        destination = inspect.destination(to) if to else None
     except FilterError as error:
         found, fault = CallbackPage(rows=()), str(error)
     return {
@@ -72,11 +73,23 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "all_url": _address("", to),
         "everywhere_url": _address(show, ""),
         "actions": _offered(request, show),
+        "destination": destination,
         "whole": _whole(request, show, to),
         "here": _address(show, to, after),
         "first_url": _address(show, to) if after else "",
         "next_url": _address(show, to, found.next) if found.next else "",
-        **live_update(reverse("console:callbacks-rows"), show, to, after, found, counts, show=show, to=to, after=after),
+        **live_update(
+            reverse("console:callbacks-rows"),
+            show,
+            to,
+            after,
+            found,
+            counts,
+            destination,
+            show=show,
+            to=to,
+            after=after,
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.kinds.jobs import aggregation_pages, callback_pages
+from console.kinds.jobs import aggregation_pages, callback_actions, callback_pages, maintenance, token_pages
 from console.ui.kind_pages import KindPages, Route, Tab, TabContent
 from console.ui.links import tab_url
 from queueops import inspect
@@ -43,17 +43,73 @@ PAGES = KindPages(
             )
             for verb in ("pause", "resume")
         ),
+        *(
+            Route(
+                pattern=f"aggregations/<name:pool>/<name:lane>/_{verb}",
+                view=aggregation_pages.act_on_aggregation,
+                name=f"aggregation-{verb}",
+                permission=Verb.DESTROY if verb == "remove" else Verb.CONFIGURE,
+                given={"verb": verb},
+                takes_arguments=verb == "proxy",
+            )
+            for verb in aggregation_pages.OF_AGGREGATIONS
+        ),
         Route(
             pattern="aggregations/<name:pool>/<name:lane>/_set",
             view=aggregation_pages.change,
             name="aggregation-set",
             permission=Verb.CONFIGURE,
         ),
+        *(
+            Route(
+                pattern=f"maintenance/_{verb}",
+                view=maintenance.act,
+                name=action.url,
+                permission=Verb.CONFIGURE,
+                given={"verb": verb},
+            )
+            for verb, action in maintenance.ACTIONS.items()
+        ),
+        _viewed("api-tokens/", token_pages.index, "api-tokens"),
+        Route(
+            pattern="api-tokens/_create",
+            view=token_pages.create,
+            name="api-token-create",
+            permission=Verb.CONFIGURE,
+        ),
+        Route(
+            pattern="api-tokens/<int:number>/_revoke",
+            view=token_pages.revoke,
+            name="api-token-revoke",
+            permission=Verb.CONFIGURE,
+        ),
         _viewed("callbacks/", callback_pages.index, "callbacks"),
         _viewed("callbacks/_rows", callback_pages.rows, "callbacks-rows"),
+        Route(
+            pattern="callbacks/_redirect",
+            view=callback_actions.redirect,
+            name="callbacks-redirect",
+            permission=Verb.OPERATE,
+            takes_arguments=True,
+        ),
+        Route(
+            pattern="callbacks/_test",
+            view=callback_actions.test,
+            name="callbacks-test",
+            permission=Verb.OPERATE,
+            takes_arguments=True,
+        ),
+        Route(
+            pattern="aggregations/<name:pool>/<name:lane>/_close_circuit",
+            view=callback_actions.close,
+            name="aggregation-close_circuit",
+            permission=Verb.OPERATE,
+        ),
     ),
+    in_use=lambda: inspect.uses_jobs(),
     navigation=(
         ("aggregations", "g", "stack-2", _("Aggregations")),
         ("callbacks", "b", "link", _("Callbacks")),
+        ("api-tokens", "i", "lock", _("API tokens")),
     ),
 )

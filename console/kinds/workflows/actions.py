@@ -1,4 +1,4 @@
-"""Actions on runs: signal, cancel as an event, suspend and resume. The console's own "Cancel" terminates a run."""
+"""Actions on runs: signal, cancel as an event, suspend, resume, reset. The console's own "Cancel" terminates a run."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ class SignalForm(ActionForm):
             raise forms.ValidationError(_('Enter a value as JSON, such as true, 7 or "text".')) from None
 
 
+class ResetForm(ActionForm):
+    """An entry of the step that is made again, and why."""
+
+    entry = forms.IntegerField(label=gettext_lazy("Entry of the history"), min_value=1, max_value=1_000_000)
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=500, required=False)
+
+
+def _reset(ids: list[str], *, entry: int, reason: str, **how: Any) -> list[control.Row]:
+    return [control.reset_run(id, entry, reason, **how) for id in ids]
+
+
 ACTIONS: dict[str, Action] = {
     "signal": Action(
         "signal_runs",
@@ -63,6 +74,18 @@ ACTIONS: dict[str, Action] = {
         "player-play",
         note=gettext_lazy("Goes on with the events of the inbox."),
     ),
+    "reset": Action(
+        "reset_runs",
+        _reset,
+        gettext_lazy("Reset"),
+        "rotate-clockwise",
+        ResetForm,
+        asks_first=True,
+        note=gettext_lazy(
+            "Begins a new run with the history before this step, and makes the step again. Signals behind it come"
+            " again, calls behind it are cancelled. A run that has not ended is cancelled."
+        ),
+    ),
 }
 
 
@@ -70,6 +93,6 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform an action on a run."""
     task, action = find(request, id), ACTIONS[verb]
     form = action.form(request.POST)
-    if not form.is_valid():
+    if not form.is_valid() and not action.asks_first:
         raise SuspiciousOperation(_("Enter a name, and a value as JSON."))
     return answer(request, action, Choice.of(task))

@@ -1,0 +1,182 @@
+"""Operations of workers: bulk actions that go on without a page, and their audit entries.
+
+The store has the progress. The audit entry names the operations, and gets the counts when a page reads them. While they
+run, its `place` is ENGINE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from console.actions.catalog import REASONED, UNDO, Action, label
+from console.audit.log import DETAIL_LENGTH, begin, kept
+from console.models import AuditEntry, Outcome
+from console.ui.render import version_of
+from queueops import control, inspect
+from queueops.errors import QueueOpsError
+from queueops.inspect import Operation, TaskQuery
+from queueops.model.states import State
+
+ENGINE = "operation"
+"""The place of an entry whose operations have not ended."""
+STEERING = ("pause", "resume", "stop")
+"""What can be done to operations that have not ended."""
+BEGINS_WITHIN = timedelta(minutes=1)
+"""So long a request may take to begin the operations of an entry."""
+SHOWN, SHOWN_FOR = 3, timedelta(days=2)
+"""Running operations that each page shows, and the longest time since they began."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far the operations of an audit entry have come, together."""
+
+    pk: int
+    label: str
+    target: str
+    count: int
+    seen: int
+    changed: int
+    rate: float
+    left_s: float | None
+    is_paused: bool
+    is_waiting: bool  # no worker has begun yet
+
+
+def start(
+    request: HttpRequest, action: Action, query: TaskQuery, most: int, asked_ms: int, values: dict[str, Any]
+) -> AuditEntry:
+    """Begin the operations, one in each pool, and write the audit entry."""
+    target = ", ".join(f"{name}={value}" for name, value in query.params().items())
+    entry = begin(request, action.verb, target, count=most, filter=query.params(), place=ENGINE)
+    if action.verb in REASONED and entry.reason:
+        values = values | {"reason": entry.reason}
+    who, token = entry.actor_name, entry.token
+    how: dict[str, Any] = {"most": most, "asked_ms": asked_ms, "who": who, "token": token}
+    return _begun(entry, lambda: control.begin_operation(action.verb, query, **how, **values))
+
+
+def undo(request: HttpRequest, entry: AuditEntry) -> AuditEntry:
+    """Stop the operations of an entry, and begin those that take back what they changed."""
+    steer(entry, "stop")
+    refresh(entry)
+    facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ENGINE}
+    undoing = begin(request, UNDO + entry.verb, entry.target, **facts)
+    who = undoing.actor_name
+
+    def begin_all() -> list[tuple[str, str]]:
+        return [each for pool, id in entry.operations for each in control.undo_operation(id, pool, who=who)]
+
+    return _begun(undoing, begin_all)
+
+
+def steer(entry: AuditEntry, what: str, who: str = "") -> int:
+    """Pause, resume or stop the operations of an entry; returns how many were changed."""
+    calls = {
+        "pause": control.pause_operations,
+        "resume": control.resume_operations,
+        "stop": control.stop_operations,
+    }
+    answers = [row for pool, id in entry.operations for row in calls[what]([id], pool, who=who)]
+    return sum(row.word == "OK" for row in answers)
+
+
+def refresh(entry: AuditEntry) -> list[Operation]:
+    """Read the operations of an entry, and write their counts into it; at their end also the outcome."""
+    if entry.place == ENGINE and "operations" not in entry.before:
+        _find(entry)
+    found = [inspect.operation(id, pool) for pool, id in entry.operations]
+    known = [each for each in found if each is not None]
+    if not entry.goes_on:
+        return known
+    facts: dict[str, Any] = {
+        "seen": sum(each.seen for each in known),
+        "changed": sum(each.changed for each in known),
+        "detail": kept(next((each.why for each in known if each.why), ""), DETAIL_LENGTH),
+    }
+    if "operations" in entry.before and all(each is None or each.has_ended for each in found):
+        facts |= {"place": None} | _outcome(found, facts)
+    AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
+    entry.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
+    return known
+
+
+def running() -> list[Progress]:
+    """The operations that run now, the newest first; none if the store does not answer."""
+    since = timezone.now() - SHOWN_FOR
+    entries = AuditEntry.objects.filter(at__gte=since, place=ENGINE).order_by("-pk")[:SHOWN]
+    shown: list[Progress] = []
+    for entry in entries:
+        try:
+            known = refresh(entry)
+        except QueueOpsError:
+            return shown
+        if entry.goes_on:
+            shown.append(_progress(entry, known))
+    return shown
+
+
+def version_of_running(shown: Sequence[Progress]) -> str:
+    """A version that changes with what is shown; empty if nothing runs."""
+    return version_of(shown) if shown else ""
+
+
+def _find(entry: AuditEntry) -> None:
+    """Find the operations of an entry whose process ended before it wrote them down."""
+    token = f"{entry.undoes.token}.undo" if entry.undoes else entry.token
+    begun = [[each.pool, each.id] for each in inspect.operations() if each.token == token]
+    if begun or timezone.now() - entry.at > BEGINS_WITHIN:
+        entry.before = {"operations": begun}
+        AuditEntry.objects.filter(pk=entry.pk).update(before=entry.before)
+
+
+def _begun(entry: AuditEntry, call: Any) -> AuditEntry:
+    """Begin the operations; an error ends the entry, and is raised again."""
+    rows = AuditEntry.objects.filter(pk=entry.pk)
+    try:
+        begun = call()
+    except QueueOpsError as error:
+        rows.update(place=None, outcome=Outcome.FAILED, detail=kept(str(error), DETAIL_LENGTH))
+        raise
+    entry.before = {"operations": [list(each) for each in begun]}
+    rows.update(before=entry.before)
+    refresh(entry)
+    return entry
+
+
+def _outcome(found: list[Operation | None], facts: dict[str, Any]) -> dict[str, Any]:
+    if any(each is None for each in found):
+        return {"outcome": Outcome.UNKNOWN, "detail": _("an operation is gone, and its counts with it")}
+    known = [each for each in found if each is not None]
+    if not known:
+        return {"outcome": Outcome.REFUSED, "detail": _("no task matched")}
+    for each in known:
+        if each.state == State.FAILED:
+            return {"outcome": Outcome.FAILED, "detail": kept(each.reason or _("its task failed"), DETAIL_LENGTH)}
+    stopped = next((each.reason for each in known if each.state == State.CANCELLED), "")
+    if not stopped and facts["seen"] == facts["changed"]:
+        return {"outcome": Outcome.DONE}
+    detail = {"detail": kept(stopped, DETAIL_LENGTH)} if stopped else {}
+    return {"outcome": Outcome.PARTLY if facts["changed"] else Outcome.REFUSED} | detail
+
+
+def _progress(entry: AuditEntry, known: list[Operation]) -> Progress:
+    rate = sum(each.rate for each in known if each.is_running)
+    return Progress(
+        pk=entry.pk,
+        label=label(entry.verb),
+        target=entry.target,
+        count=entry.count,
+        seen=entry.seen,
+        changed=entry.changed,
+        rate=rate,
+        left_s=max(0, entry.count - entry.seen) / rate if rate else None,
+        is_paused=any(each.is_paused for each in known),
+        is_waiting=all(each.began_ms is None for each in known),
+    )

@@ -1,0 +1,115 @@
+"""Pages of runs: the list of all runs, and the form that starts a new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from console.actions.catalog import Action
+from console.actions.perform import do, tell
+from console.actions.selection import Thing
+from console.models import Outcome
+from console.ui.forms import ActionForm, JsonField
+from console.ui.links import task_url, url
+from console.ui.render import fragment, live_update, page
+from queueops import control, inspect
+from queueops.inspect import FilterError, RunPage, TaskQuery
+from queueops.inspect.redaction import masked_arguments
+from queueops.model.states import State
+
+RUN = "workflow"
+LABELS = {
+    State.PENDING: _("Ready"),
+    State.LOCKED: _("In a step"),
+    State.IDLE: _("Waiting"),
+    State.POSTPONED: _("Blocked or later"),
+    State.SUCCEEDED: _("Succeeded"),
+    State.FAILED: _("Failed"),
+    State.CANCELLED: _("Cancelled"),
+}
+"""The states of runs, in the words of workflows."""
+PARTS = ("state", "name", "search")
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """One page of the runs."""
+    context = _context(request)
+    return page(request, "workflows/list.html", context, status=400 if context["fault"] else 200)
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The live update of the page."""
+    return fragment(request, "workflows/list_rows.html", _context(request))
+
+
+class StartForm(ActionForm):
+    """A new run: its workflow, its instance and its arguments."""
+
+    name = forms.CharField(label=_("Workflow"), max_length=200)
+    instance = forms.CharField(label=_("Instance"), max_length=200, required=False)
+    args = JsonField(_("Positional arguments"), list, _('Write a JSON list, such as [42, "a"].'))
+    kwargs = JsonField(_("Named arguments"), dict, _('Write a JSON object, such as {"key": 1}.'))
+
+
+def start(request: HttpRequest) -> HttpResponse:
+    """Start a run. After an error the page shows the form again, with the reason."""
+    form = StartForm(request.POST)
+    if form.is_valid():
+        values = dict(form.cleaned_data)
+        becomes = {
+            "instance": values["instance"],
+            "args": masked_arguments(values["args"], values["kwargs"], RUN, values["name"]),
+        }
+        started: list[control.Row] = []
+
+        def begin(_pool: str, _target: str, *, who: str, **given: Any) -> None:
+            started.append(_started(given))
+
+        action = Action("start_run", begin, _("Start a run"))
+        thing = Thing.named("", values["instance"] or values["name"], {"name": values["name"]}, becomes)
+        entry = do(request, action, thing, values)
+        if entry.outcome == Outcome.DONE and started:
+            tell(request, entry)
+            return redirect(task_url(started[0].id, "", "task-run"))
+        form.add_error(None, entry.detail)
+    return page(request, "workflows/start.html", {"form": form}, status=422)
+
+
+def _started(given: dict[str, Any]) -> control.Row:
+    return control.start_run(given["name"], given["args"], given["kwargs"], instance=given["instance"])
+
+
+def _context(request: HttpRequest) -> dict[str, Any]:
+    asked = {part: request.GET.get(part, "").strip() for part in PARTS}
+    after, fault = request.GET.get("after", ""), ""
+    facets: dict[str, list[tuple[str, int | None]]] = {}
+    try:
+        found = inspect.workflow_runs(asked["state"], asked["name"], search=asked["search"], after=after)
+        facets = inspect.facets(TaskQuery(kind=RUN))
+    except FilterError as error:
+        found, fault = RunPage(rows=()), str(error)
+    counts = dict(facets.get("state", ()))
+    return {
+        "found": found,
+        "fault": fault,
+        **asked,
+        "states": [
+            (word, label, counts.get(word), _address(asked | {"state": word})) for word, label in LABELS.items()
+        ],
+        "names": [name for name, _count in facets.get("name", ())],
+        "all_url": _address(asked | {"state": ""}),
+        "here": _address(asked, after),
+        "first_url": _address(asked) if after else "",
+        "next_url": _address(asked, found.next) if found.next else "",
+        "chosen": asked["state"],
+        **live_update(reverse("console:workflows-rows"), asked, after, found, counts, **asked, after=after),
+    }
+
+
+def _address(asked: dict[str, str], after: str = "") -> str:
+    return url("workflows", {**asked, "after": after})

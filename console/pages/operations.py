@@ -1,0 +1,31 @@
+"""Steering of operations: pause, resume and stop a bulk action that workers perform."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+
+from console.actions import operations
+from console.actions.perform import tell
+from console.audit.log import recorded, tolerated
+from console.http import redirects
+from console.models import AuditEntry, Outcome
+from console.pages.undo import permission
+from console.ui.render import Frame
+
+
+def steer(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pause, resume or stop the operations of an entry; it needs the permission of their action."""
+    entry = get_object_or_404(AuditEntry, pk=pk)
+    if permission(entry) not in Frame(request).may:
+        raise PermissionDenied
+    what = request.POST.get("what", "pause")
+    if what not in operations.STEERING:
+        raise SuspiciousOperation(_("There is no such action."))
+    with tolerated(), recorded(request, f"{what}_operation", f"{entry.verb} {entry.target}") as steering:
+        if not operations.steer(entry, what, steering.actor_name):
+            steering.outcome, steering.detail = Outcome.REFUSED, _("it has ended, or it is so already")
+    tell(request, steering)
+    return redirects.back(request, "audit")

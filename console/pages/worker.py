@@ -1,0 +1,41 @@
+"""Worker page: one process with its slots, its runs as bars in time, its memory, and its actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from msgspec.structs import replace
+
+from console.diagram import slot_rows
+from console.ui.render import fragment, live_update, page
+from queueops import inspect
+
+READING_AGE_S = 1.0
+"""So old the reading behind a live update may be: many open pages of one worker cost the store one reading a second."""
+
+
+def show(request: HttpRequest, id: str) -> HttpResponse:
+    """One worker."""
+    return page(request, "workers/one.html", _context(id))
+
+
+def live(request: HttpRequest, id: str) -> HttpResponse:
+    """The live update of a worker's figures, slots and memory."""
+    return fragment(request, "workers/live.html", _context(id, READING_AGE_S))
+
+
+def _context(id: str, max_age_s: float = 0.0) -> dict[str, Any]:
+    found = inspect.worker(id, max_age_s)
+    if found is None:
+        raise Http404
+    update = live_update(reverse("console:worker-live", kwargs={"id": id}), replace(found, now_ms=0))
+    return {
+        "found": found,
+        "worker": found.row,
+        "slots": slot_rows.rows(found),
+        "from_ms": slot_rows.begin_of(found),
+        "memory": slot_rows.memory(found),
+        **update,
+    }

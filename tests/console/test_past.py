@@ -1,0 +1,127 @@
+"""Pages as they were at a moment, on the real engine."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from console.pages.history import moment, written
+from queueops import inspect
+from queueops.model.history import HOUR, LEVELS, MINUTE, Level, Row
+from queueops.redis.broker import get_broker
+from tests.kernel.desk import POOL, Desk
+from tests.support.monitoring import counted_trips, round_trips
+
+pytestmark = pytest.mark.django_db
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def desk(namespace: str) -> Desk:
+    desk = Desk(get_broker())
+    desk.push("a", name="shop.mail", lane="mails")
+    return desk
+
+
+def keep(desk: Desk, ms: int, level: Level = MINUTE, pool: str = POOL, **more: Row) -> None:
+    """Keep the step of this time, with 120 pushes for each minute of it."""
+    row = Row(came=120, ended=60, failed=30, waiting=4321, running=7, oldest_ms=900_000)
+    rows = {"p": row, "l|mails": row, "n|shop.mail": row, "s|failed": Row(waiting=55)} | more
+    desk.broker.announce(pool)
+    desk.broker.keep_history(pool, level, {level.slot(ms): rows}, level.slot(ms))
+
+
+def plain(text: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_a_moment_has_the_figures_of_its_step_of_all_pools(desk: Desk) -> None:
+    at = desk.now() - DAY_MS
+    keep(desk, at)
+    keep(desk, at, pool="other", p=Row(came=60, waiting=10, oldest_ms=5))
+    found = inspect.past(at)
+    assert found.at_ms == MINUTE.slot(at) * MINUTE.step_ms
+    assert (found.total.came, found.total.waiting, found.total.oldest_ms) == (180, 4331, 900_000)
+    assert [(row.pool, row.point.came) for row in found.pools] == [("default", 120), ("other", 60)]
+    assert [(row.name, row.point.failed) for row in found.names] == [("shop.mail", 60)]
+    assert {(row.pool, row.lane) for row in found.lanes} == {("default", "mails"), ("other", "mails")}
+    assert found.states == {"failed": 110}
+    assert found.row(pool="default") == found.pools[0].point
+    assert found.row(pool="default", lane="none") is None
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.word)
+def test_the_shortest_step_that_is_still_kept_is_taken(desk: Desk, level: Level) -> None:
+    at = desk.now() - {"1m": 1, "10m": 3, "1h": 20}[level.word] * DAY_MS
+    assert not inspect.past(at).total.known
+    keep(desk, at, level)
+    assert (inspect.past(at).step_ms, inspect.past(at).total.came) == (level.step_ms, 120)
+
+
+@pytest.mark.parametrize("page", ["", "lanes/default/mails/", "registry/shop.mail/"])
+def test_a_page_shows_the_figures_of_a_moment_and_the_way_back(desk: Desk, viewer: Client, page: str) -> None:
+    at = desk.now() - DAY_MS
+    keep(desk, at)
+    asked = {"at": written(at), "range": "1h"}
+    text = viewer.get(f"/ops/{page}", asked).content.decode()
+    said = f"{datetime.fromtimestamp(at / 1000, UTC):%H:%M} yesterday"
+    assert f"Figures of {said}." in plain(text)
+    assert "4\N{NARROW NO-BREAK SPACE}321" in text or "4321" in text
+    assert '<a class="btn btn-sm" href="?range=1h">Back to live</a>' in text
+    assert 'class="mark"' in text
+    for direction, other in (("Earlier", at - 60_000), ("Later", at + 60_000)):
+        (link,) = re.findall(rf'href="([^"]+)">{direction}</a>', text)
+        assert html.unescape(link) == f"?range=1h&at={written(other).replace(':', '%3A')}#history"
+    assert not re.findall(r'hx-get="[^"]*(_live|_overview|_history)', text)
+    live = viewer.get(f"/ops/{page}").content.decode()
+    assert "Back to live" not in live
+    assert 'name="at"' in live
+
+
+def test_the_overview_of_a_moment_lists_pools_lanes_and_names(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS
+    keep(desk, at)
+    text = viewer.get("/ops/", {"at": written(at)}).content.decode()
+    moment_of = written(MINUTE.slot(at) * MINUTE.step_ms).replace(":", "%3A")
+    for link in (f"/ops/lanes/default/mails/?at={moment_of}", f"/ops/registry/shop.mail/?at={moment_of}"):
+        assert f'href="{link}"' in text
+    assert "failed" in plain(text)
+    empty = plain(viewer.get("/ops/", {"at": written(at - HOUR.step_ms)}).content.decode())
+    assert "The history has no figures of this time." in empty
+
+
+def test_the_figures_of_the_overview_have_those_of_yesterday_beside_them(desk: Desk, viewer: Client) -> None:
+    assert "yesterday" not in plain(viewer.get("/ops/").content.decode())
+    for minutes in (0, 1):  # the page may be asked for in the next minute
+        keep(desk, desk.now() - DAY_MS + minutes * MINUTE.step_ms)
+    text = plain(viewer.get("/ops/").content.decode())
+    for words in ("2.0/s yesterday", "1.0/s yesterday", "4 321 yesterday"):
+        assert words in text
+
+
+def test_an_unreadable_moment_or_one_of_the_future_is_now(viewer: Client, desk: Desk) -> None:
+    later = written(desk.now() + DAY_MS)
+    for odd in ("", "now", "2026-99-99T00:00", "9" * 300, later, "0001-01-01T00:00"):
+        assert moment({"at": odd}) is None
+        assert "Back to live" not in viewer.get("/ops/", {"at": odd}).content.decode()
+    with timezone.override("Europe/Berlin"):
+        assert moment({"at": "2025-07-01T12:00"}) == moment({"at": "2025-07-01T10:00Z"})
+
+
+@pytest.mark.parametrize("page", ["", "lanes/default/mails/", "registry/shop.mail/"])
+def test_a_moment_costs_few_round_trips(desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    at = desk.now() - DAY_MS
+    keep(desk, at)
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    address = f"/ops/{page}?at={written(at)}"
+    desk.broker.draw(POOL, "w", 60_000)
+    viewer.get(address)
+    with counted_trips() as trips:
+        asked = round_trips(desk, lambda: viewer.get(address))
+    assert trips.made <= 5, asked.sent
+    assert asked.whole == []

@@ -1,0 +1,61 @@
+"""What each page asks of the store: at most five round trips, and never all keys or a whole key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+
+from queueops import inspect
+from tests.support.monitoring import counted_trips, round_trips
+from tests.support.specimens import NAME, SICK, WELL, Specimens, specimens
+
+pytestmark = pytest.mark.django_db
+MOST = 5
+POOLS = ("default", SICK, WELL)
+OF_SCHEDULES = {
+    "schedules/": 1 + 2 * len(POOLS),
+    "schedules/_rows": 1 + 2 * len(POOLS),
+    f"registry/{NAME}/": 4 + len(POOLS),
+}
+"""Schedules are read from one pool after the other."""
+OF_ONE_TASK = ("", "attempts/", "timeline/", "log/", "why/", "raw/", "audit/", "_live?tab=summary")
+PAGES = (
+    *("", "_overview", "_status", "_history", "?range=14d", "settings/", "help/", "audit/"),
+    *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
+    *(f"tasks/l/{part}" for part in OF_ONE_TASK),
+    *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "chunks/"),
+    *("errors/", "errors/_rows", "errors/f1/", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
+    *(f"lanes/{SICK}/default/_live", "commands/", "commands/_rows", "schedules/", "schedules/_rows"),
+    *(f"schedules/hourly/?pool={SICK}", "workers/", "workers/_rows", "workers/w1/", "workers/w1/_live"),
+    *("registry/", "registry/_rows", f"registry/{NAME}/", f"registry/{NAME}/_live"),
+    *("aggregations/", "callbacks/"),
+)
+
+
+@pytest.fixture
+def desk(namespace: str) -> Iterator[Specimens]:
+    """Two pools, with tasks of all kinds."""
+    with specimens() as desk:
+        desk.broker.lane(WELL, "default", limit=3)
+        yield desk
+
+
+def test_a_page_asks_in_few_round_trips_and_for_no_whole_key(
+    desk: Specimens, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    inspect.status(60)  # all pages share it
+    inspect.series()  # the clock of the store is asked for once a minute
+    found: dict[str, tuple[int, list[str]]] = {}
+    for page in PAGES:
+        for pool in POOLS:
+            desk.client.delete(desk.broker.keys(pool).sampler)
+            desk.broker.draw(pool, "w", 60_000)  # a watchdog writes the snapshot that all pages read
+        administrator.get(f"/ops/{page}")  # the library is loaded, and the pages have their shared readings
+        with counted_trips() as trips:
+            asked = round_trips(desk, lambda page=page: administrator.get(f"/ops/{page}"))
+        found[page] = (trips.made, asked.whole)
+    assert {page: whole for page, (_, whole) in found.items() if whole} == {}
+    assert {page: made for page, (made, _) in found.items() if made > OF_SCHEDULES.get(page, MOST)} == {}
