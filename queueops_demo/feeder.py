@@ -21,10 +21,12 @@ class Feeder:
     """Pushes tasks at a rate: time adds to the number of due tasks, each push takes one off."""
 
     def __init__(self) -> None:
+        from queueops_demo.job_mix import JobMix
         from queueops_demo.task_mix import Rounds, TaskMix
 
         self._mix = TaskMix()
         self._rounds = Rounds()
+        self._jobs = JobMix()
         self._owed = 1.0
         self._rate = 0.0
         self._looked = float("-inf")
@@ -45,6 +47,7 @@ class Feeder:
         self._last = now
         if self._rate:
             self._rounds.push_due(now)
+            self._jobs.push_due(now)
         while self._owed >= 1.0:
             self._owed -= 1.0
             self._mix.push()

@@ -75,6 +75,7 @@ class Launcher:
             ("console", [*web, "console.project.wsgi"], (listener.fileno(),)),
             ("worker", python("django", "runworker", "--processes", "2"), ()),
             ("watchdog", python("django", "watchdog"), ()),
+            ("sample-server", python("queueops_demo.sample_server"), ()),
             ("feeder", python("queueops_demo.feeder"), ()),
         ]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from queueops_demo.library import any_binary, any_package, any_source
-from queueops_demo.tasks import failing, files, pictures, reading, waiting, web
+from queueops_demo.tasks import failing, files, pictures, reading, shop, waiting, web
 from queueops_demo.tasks.words import StrictWordCount, WordCount
 
 ROUND_S, STRICT_AFTER_S = 300.0, 45.0
@@ -52,6 +52,25 @@ def _order() -> object:
     return failing.order.push(random.choice(("teapot", "kettle", "cup")), random.randint(1, 8), customer)
 
 
+def _order_saga() -> object:
+    number, article = f"{random.randrange(10**6):06}", random.choice(("teapot", "kettle", "cup", "saucer"))
+    euros = random.choice((20, 45, 80, 113, 250, 520, 990))
+    parcels = random.randint(1, 3)
+    return shop.order_saga.using(on_conflict="ignore").start(number, article, euros, parcels)
+
+
+def _stocktaking() -> object:
+    return shop.stocktaking.using(id="stocktaking", on_conflict="ignore").start(0, 0)
+
+
+def _impatient() -> object:
+    return shop.impatient.using(id="impatient", on_conflict="ignore").start()
+
+
+def _order_of_nothing() -> object:
+    return shop.order_saga.using(on_conflict="ignore").start(f"{random.randrange(10**6):06}", "", 20, 1)
+
+
 SHARES = (
     Share(210, lambda: reading.count_words.push(any_source())),
     Share(130, lambda: files.hash_file.push(any_source(), random.choice(("sha256", "blake2b", "sha1")))),
@@ -70,6 +89,10 @@ SHARES = (
     Share(5, lambda: reading.index_package.push(any_package()), apart=20),
     Share(12, _order),
     Share(8, lambda: reading.count_words.using(retries=1).push(any_binary())),
+    Share(10, _order_saga, apart=8),
+    Share(4, _stocktaking, apart=20),
+    Share(2, _impatient, apart=120),
+    Share(2, _order_of_nothing, apart=120),
     Share(6, lambda: failing.share_out.push(random.randint(1, 100), random.choice((0, 0, 4)))),
     Share(5, lambda: failing.look_up_price.push(random.choice(("saucer", "spoon", "teapot")))),
     Share(3, lambda: failing.wait_for_an_answer.push("is the server there?"), apart=10),
