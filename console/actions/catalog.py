@@ -286,7 +286,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "resume_runs": _("Resume runs"),
     "create_token": _("Create an API token"),
     "revoke_token": _("Revoke an API token"),
-    "start_maintenance": _("Start the maintenance"),
+    "start_maintenance": _("Start maintenance"),
     "stop_maintenance": _("End the maintenance"),
     "redirect_callbacks": _("Redirect callbacks"),
     "send_test_callback": _("Send a test callback"),

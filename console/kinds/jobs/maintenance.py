@@ -14,7 +14,7 @@ ACTIONS: dict[str, Action] = {
     "start": Action(
         "start_maintenance",
         lambda pool, name, **how: control.start_maintenance(**how),
-        _("Start the maintenance"),
+        _("Start maintenance"),
         "player-pause",
         asks_first=True,
         note=_("Clients are told to send no jobs: the health check of the API answers 503. Jobs that are there go on."),
