@@ -9,6 +9,7 @@ import pytest
 from queueops.model.contracts import Exchange, Lease, Outcome, Push
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import POOL, Desk, end, make
+from tests.support.monitoring import round_trips
 
 SORTS: list[Any] = [
     pytest.param({}, id="plain"),
@@ -73,6 +74,17 @@ def test_one_whose_id_is_that_of_a_lost_record_leaves_quarantine(desk: Desk) -> 
     queued(desk, "lost")
     assert desk.client.zcard(desk.keys.state("quarantined")) == 0
     assert desk.drain() == ["first", "second", "lost"]
+
+
+def test_a_lost_record_does_not_slow_down_the_pushes_of_others(desk: Desk) -> None:
+    queued(desk, "lost")
+    desk.client.delete(desk.keys.task("lost"))
+    assert desk.drain() == []
+    desk.broken.add("lost")
+    queued(desk, "first", "second")
+    asked = round_trips(desk, lambda: queued(desk, "alone"))
+    assert len(asked.inside) <= 14, asked
+    assert desk.drain() == ["first", "second", "alone"]
 
 
 # Settled alone: by a worker that has nothing else to do, while nothing is ready.

@@ -69,7 +69,9 @@ for _ = 1, tonumber(ARGV[7]) do
 end
 
 for _ = 1, tonumber(ARGV[8]) do
-  lib.count_minute(lib.minute_field(ARGV[position + 1]), tonumber(ARGV[position + 2]))
+  local field = ARGV[position + 1]
+  lib.count_field(field, tonumber(ARGV[position + 2]))
+  if field == '@ok|default' then lib.try('ZADD', P .. ':lanes', NOW, 'default') end -- a hand-over does not list it
   position = position + 2
 end
 

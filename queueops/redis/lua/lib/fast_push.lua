@@ -24,30 +24,46 @@ function lib.single()
   return task
 end
 
+-- Returns whether these counters of its name or its named lane are the first ones in this minute.
 function lib.index_single(state, task, number)
+  local is_first = false
   lib.try('ZADD', P .. ':state:' .. state, NOW, task.id)
   lib.try('ZADD', P .. ':name:' .. task.name, number, task.id)
   lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1')
   if task.lane ~= 'default' then
     lib.try('HINCRBY', P .. ':counts', 's|' .. task.lane .. '|' .. state, '1')
     lib.try('HINCRBY', P .. ':counts', 's||' .. state, '1')
-    lib.count_for_lane(task.lane, 1)
+    is_first = lib.count_for_lane(task.lane, 1)
   end
   lib.count_minute('tr|>pending', 1)
-  if lib.count_minute('in|' .. task.name, 1) then lib.try('ZADD', P .. ':names', NOW, task.name) end
+  if lib.count_minute('in|' .. task.name, 1) then
+    is_first = true
+    lib.try('ZADD', P .. ':names', NOW, task.name)
+  end
+  return is_first
 end
 
--- Creates the task in its lane, and returns its number. It needs a lane in the round, no waiting worker and no follower of
--- events. If the push needs another path: nil, and how many of the keys exist that are in the way (waiting workers, a
--- follower of events, quarantine, the task).
+-- How many keys exist that are in the way of the fast paths. EXISTS counts a key as often as it is named: 3 are waiting
+-- workers alone, or three of the other keys; 1 is one of the others.
+function lib.obstacles(task)
+  local idle = P .. ':idle'
+  return call('EXISTS', idle, idle, idle, P .. ':lanes:ready', P .. ':lane:' .. task.lane .. '#conf', P .. ':unable',
+    P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
+end
+
+-- Whether nothing follows the events, and the id is free: a lost record in quarantine has one, too.
+function lib.is_free(task)
+  return call('EXISTS', P .. ':tail', TASK .. task.id) == 0 and not call('ZSCORE', P .. ':state:quarantined', task.id)
+end
+
+-- Creates the task in its lane, and returns its number. Nil if the lane is not in the round. The caller has seen that no
+-- waiting worker and no follower of events is in the way, and that the id is free.
 function lib.push_fast(task)
-  local key = TASK .. task.id
-  local obstacles = call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', key)
-  if obstacles > 0 or not call('ZSCORE', P .. ':lanes:ready', task.lane) then return nil, obstacles end
+  if not call('ZSCORE', P .. ':lanes:ready', task.lane) then return nil end
   local number = redis.pcall('INCR', P .. ':seq')
   if type(number) ~= 'number' or number <= 0 or number >= BAND then return nil end -- the long path repairs it
   call('ZADD', P .. ':lane:' .. task.lane, (100 - task.priority) * BAND + number, task.id) -- where this can't be done, nothing is
-  call('HSET', key, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
+  call('HSET', TASK .. task.id, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
   lib.index_single('pending', task, number)
   return number
 end

@@ -110,7 +110,7 @@ local function write_moves()
   end
   lib.write_tally('n|', names); lib.write_tally('k|', kinds)
   for flow, count in pairs(flows) do lib.count_minute('tr|' .. flow, count) end
-  for field, count in pairs(ctx.collected_counts) do lib.count_minute(lib.minute_field(field), count) end
+  for field, count in pairs(ctx.collected_counts) do lib.count_field(field, count) end
 end
 
 -- Counts something within the minute, written with the moves.
