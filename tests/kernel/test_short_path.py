@@ -36,7 +36,7 @@ def settled(desk: Desk, lease: Lease, want: int = 4) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("fields", "most"), [({}, (15, 16)), ({"lane": "mail"}, (18, 26))], ids=["default lane", "named lane"]
+    ("fields", "most"), [({}, (12, 12)), ({"lane": "mail"}, (15, 22))], ids=["default lane", "named lane"]
 )
 def test_a_task_that_is_handed_over_and_settled(desk: Desk, fields: dict[str, Any], most: tuple[int, int]) -> None:
     desk.push("warm")  # the library is loaded, and the pool registered

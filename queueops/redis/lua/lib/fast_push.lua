@@ -24,18 +24,19 @@ function lib.single()
   return task
 end
 
--- Returns whether these counters of its name or its named lane are the first ones in this minute.
-function lib.index_single(state, task, number)
+-- `flow` is the way into its state. Returns whether these counters of its name or its named lane are the first ones in
+-- this minute.
+function lib.index_single(state, task, number, flow)
   local is_first = false
   lib.try('ZADD', P .. ':state:' .. state, NOW, task.id)
   lib.try('ZADD', P .. ':name:' .. task.name, number, task.id)
-  lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1')
+  if state ~= 'locked' then lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1') end
   if task.lane ~= 'default' then
     lib.try('HINCRBY', P .. ':counts', 's|' .. task.lane .. '|' .. state, '1')
     lib.try('HINCRBY', P .. ':counts', 's||' .. state, '1')
     is_first = lib.count_for_lane(task.lane, 1)
   end
-  lib.count_minute('tr|>pending', 1)
+  lib.count_minute(flow, 1)
   if lib.count_minute('in|' .. task.name, 1) then
     is_first = true
     lib.try('ZADD', P .. ':names', NOW, task.name)
@@ -64,6 +65,6 @@ function lib.push_fast(task)
   if type(number) ~= 'number' or number <= 0 or number >= BAND then return nil end -- the long path repairs it
   call('ZADD', P .. ':lane:' .. task.lane, (100 - task.priority) * BAND + number, task.id) -- where this can't be done, nothing is
   call('HSET', TASK .. task.id, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
-  lib.index_single('pending', task, number)
+  lib.index_single('pending', task, number, 'tr|>pending')
   return number
 end

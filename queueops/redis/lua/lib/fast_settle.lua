@@ -59,8 +59,6 @@ function lib.settle_fast()
   if not task then return nil end
   end_it(task)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id)
-  lib.count('n|' .. task.name .. '|locked', '-1')
-  lib.count('l|default|active', '-1')
   return min(task.rest, task.keep)
 end
 
@@ -94,10 +92,6 @@ function lib.swap_fast(worker)
   lib.try('ZADD', P .. ':state:locked', NOW, coming.id)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id, lib.text(now + lease), coming.id)
   lib.count('n|' .. coming.name .. '|pending', '-1')
-  if coming.name ~= task.name then
-    lib.count('n|' .. task.name .. '|locked', '-1')
-    lib.count('n|' .. coming.name .. '|locked', '1')
-  end
   lib.count_minute('tr|pending>locked', 1)
   if call('EXISTS', P .. ':idle') == 1 then
     lib.try('ZREM', P .. ':idle', worker)

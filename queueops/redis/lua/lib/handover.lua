@@ -17,12 +17,6 @@ function lib.goes_by_hand(task)
   return worker and lib.try('SISMEMBER', P .. ':unable:' .. worker, task.name) ~= 1
 end
 
-local function index_handed(task, number)
-  if lib.index_single('locked', task, number) then lib.try('ZADD', P .. ':lanes', NOW, task.lane) end
-  lib.try('HINCRBY', P .. ':counts', 'l|' .. task.lane .. '|active', '1')
-  lib.count_minute('tr|pending>locked', 1)
-end
-
 -- Hands over the single task of this call to the worker that began to wait last. Returns its uid, which is also its
 -- fence; nil if no worker waits. The caller has seen that no ready lane and no follower of events is in the way, that
 -- lane and worker permit it, and that the id is free.
@@ -40,7 +34,8 @@ function lib.hand_over(task)
     'c', NOW, unpack(ARGV, 5, task.last) }
   if task.more then record[#record + 1] = 'm'; record[#record + 1] = '1' end
   call(unpack(record))
-  index_handed(task, fence)
+  local is_first = lib.index_single('locked', task, fence, 'tr|>pending>locked') -- two transitions, one counter
+  if is_first then lib.try('ZADD', P .. ':lanes', NOW, task.lane) end
   record[1], record[2] = 'task\0' .. NOW, task.id -- the token: time, id and fields, with a zero byte between them
   local key = P .. ':wake:' .. worker
   lib.try('LPUSH', key, table.concat(record, '\0'))
