@@ -16,7 +16,8 @@ from tests.kernel.picture import Picture
 CLASS_OF = {str(state): kind for state, kind in states.CLASSES.items()}
 LEASED, TERMINAL = {str(state) for state in states.LEASED}, {str(state) for state in states.TERMINAL}
 DEFAULT = "default"
-MORE = {"k", "l", "kp", "wt", "nx", "pi", "ex", "fu"}
+LIGHT = {"l", "kp", "wt"}
+MORE = {"k", "nx", "pi", "ex", "fu"}
 SLACK_MS = 2000
 
 Problems = Iterator[str]
@@ -215,7 +216,11 @@ def _locked_by_name(look: Look, found: dict[str, str]) -> Counter[str]:
 def ends(look: Look) -> Problems:
     """What is leased says so when there is more to know at its end than its state, fence and name."""
     for key, row in look.records.items():
-        if row["s"] in LEASED and not row.keys().isdisjoint(MORE) and "m" not in row:
+        if row["s"] not in LEASED:
+            continue
+        if not row.keys().isdisjoint(LIGHT) and "m" not in row:
+            yield f"the end of {key} would not heed its fields {sorted(row.keys() & LIGHT)}"
+        if not row.keys().isdisjoint(MORE) and row.get("m") != "1":
             yield f"the end of {key} would not heed its fields {sorted(row.keys() & MORE)}"
 
 

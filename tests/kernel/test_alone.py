@@ -113,13 +113,35 @@ def gain(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {field: change for field, change in changes.items() if change}
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("weight", [None, 3])
 @pytest.mark.parametrize(
-    "fields", [{}, {"args": b"[[1],{}]", "retries": 4}, {"lane": "mail"}, {"keep_ms": 5000}], ids=str
+    "fields",
+    [
+        {},
+        {"args": b"[[1],{}]", "retries": 4},
+        {"lane": "mail"},
+        {"lane": "narrow", "keep_ms": 5000},
+        {"lane": "slow"},
+        {"lane": "shut"},
+        {"keep_ms": 5000},
+    ],
+    ids=str,
 )
-def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(desk: Desk, fields: dict[str, Any]) -> None:
+def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(
+    desk: Desk, fields: dict[str, Any], weight: int | None, awaited: bool
+) -> None:
+    desk.broker.lane(POOL, "narrow", limit=4)
+    desk.broker.lane(POOL, "slow", rate=5)
+    if weight:
+        desk.broker.lane(POOL, "default", weight=weight)
     desk.push("later", delay_ms=9_000_000)
     desk.push("alone", "other", **fields)
     leases = {lease.id: lease for lease in desk.claim(2)}
+    if fields.get("lane") == "shut":
+        desk.broker.lane(POOL, "shut", limit=1)
+    for task_id in leases if awaited else ():
+        assert desk.broker.wait(POOL, task_id) == "locked"
     begun = flows(desk)
     long = settled(desk, leases["other"], alone=False, value=b"[1]")
     between = flows(desk)
@@ -133,6 +155,7 @@ def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(desk: Des
     assert abs(short.sleep_ms - long.sleep_ms) < 1000
     assert (short.settled, short.leases, short.commands, short.ready) == (["OK"], [], [], False)
     assert desk.client.zscore(desk.keys.idle, "w1") == short.now_ms + short.sleep_ms
+    desk.lowered.add("shut")
     desk.check()
 
 

@@ -36,14 +36,28 @@ def settled(desk: Desk, lease: Lease, want: int = 4) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("fields", "most"), [({}, (12, 12)), ({"lane": "mail"}, (15, 22))], ids=["default lane", "named lane"]
+    ("fields", "weight", "awaited", "most"),
+    [
+        pytest.param({}, 0, False, (12, 12), id="default lane"),
+        pytest.param({"keep_ms": 9000}, 0, False, (12, 12), id="kept for a time of its own"),
+        pytest.param({}, 0, True, (12, 13), id="a caller waits"),
+        pytest.param({"lane": "mail"}, 0, False, (15, 19), id="named lane"),
+        pytest.param({}, 3, False, (17, 14), id="lane with a weight"),
+        pytest.param({"lane": "mail"}, 3, False, (20, 19), id="named lane with a weight"),
+    ],
 )
-def test_a_task_that_is_handed_over_and_settled(desk: Desk, fields: dict[str, Any], most: tuple[int, int]) -> None:
+def test_a_task_that_is_handed_over_and_settled(
+    desk: Desk, fields: dict[str, Any], weight: int, awaited: bool, most: tuple[int, int]
+) -> None:
+    if weight:
+        desk.broker.lane(POOL, fields.get("lane", "default"), weight=weight)
     desk.push("warm")  # the library is loaded, and the pool registered
     assert desk.drain() == ["warm"]
     costs = []
     for number in range(ROUNDS):
         lease, pushed = handed(desk, f"a{number}", **fields)
+        if awaited:
+            assert desk.broker.wait(POOL, lease.id) == "locked"
         costs.append((len(pushed), len(settled(desk, lease))))
     assert min(costs) <= most, costs
 
@@ -54,8 +68,16 @@ def test_a_task_that_is_pushed_into_a_backlog(desk: Desk) -> None:
     assert min(costs) <= 11, costs
 
 
-def test_a_worker_that_settles_one_and_takes_the_next(desk: Desk) -> None:
-    desk.push(*"abcde")
+@pytest.mark.parametrize(
+    ("fields", "most"),
+    [
+        pytest.param({}, 24, id="default lane"),
+        pytest.param({"lane": "mail"}, 30, id="named lane"),
+        pytest.param({"keep_ms": 9000}, 24, id="kept for a time of its own"),
+    ],
+)
+def test_a_worker_that_settles_one_and_takes_the_next(desk: Desk, fields: dict[str, Any], most: int) -> None:
+    desk.push(*"abcde", **fields)
     lease, costs = desk.lease(), []
     for _ in range(ROUNDS):
         ends = [end(lease)]
@@ -63,4 +85,4 @@ def test_a_worker_that_settles_one_and_takes_the_next(desk: Desk) -> None:
         asked = round_trips(desk, lambda ends=ends, replies=replies: replies.append(desk.exchange(settle=ends, want=1)))
         (lease,) = replies[0].leases
         costs.append(len(asked.inside))
-    assert min(costs) <= 25, costs
+    assert min(costs) <= most, costs

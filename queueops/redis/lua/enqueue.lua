@@ -15,20 +15,8 @@ if ctx.total < 0 then
   ctx.total = -ctx.total
 end
 
--- The fast paths. Returns the number of the task, or nil.
-local function push_alone(task)
-  local obstacles = lib.obstacles(task)
-  if obstacles == 0 then return nil end
-  if obstacles == 1 then return lib.push_fast(task) end -- a ready lane, if that is the task's
-  local handed = obstacles == 3 and lib.fits_token(task) and lib.hand_over(task)
-  if handed or not lib.is_free(task) then return handed or nil end
-  if call('EXISTS', P .. ':idle') == 0 then return lib.push_fast(task) end
-  if call('EXISTS', P .. ':lanes:ready') == 1 or not (lib.fits_token(task) and lib.goes_by_hand(task)) then return nil end
-  return lib.hand_over(task)
-end
-
 local single = lib.single()
-local alone = single and push_alone(single)
+local alone = single and lib.push_alone(single)
 if alone then return { alone, now } end
 
 local waiting = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1] -- the worker that began to wait last

@@ -8,7 +8,7 @@ fresh.total = 0 -- number of tasks that the call pushes
 function lib.single()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
-  local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0, more = false }
+  local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0 }
   task.is_text = not string.find(task.name, '\0', 1, true)
   for i = 7, last, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
@@ -17,7 +17,7 @@ function lib.single()
     elseif field == 'p' then task.priority = tonumber(value)
     elseif field == 'k' or field == 'tg' then return nil
     elseif lib.IS_MORE[field] then
-      task.more = true
+      task.more = lib.more_with(field, task.more)
       if field == 'l' then task.lane = value end
     end
   end
@@ -52,9 +52,13 @@ function lib.obstacles(task)
     P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
 end
 
--- Whether nothing follows the events, and the id is free: a lost record in quarantine has one, too.
-function lib.is_free(task)
-  return call('EXISTS', P .. ':tail', TASK .. task.id) == 0 and not call('ZSCORE', P .. ':state:quarantined', task.id)
+-- Whether the only obstacle is ready lanes, or waiting workers. Nil for both, for a follower of events, and for an id in use:
+-- a lost record in quarantine has one, too.
+function lib.look_closer(task)
+  local idle, tail, key = P .. ':idle', P .. ':tail', TASK .. task.id
+  local seen = call('EXISTS', P .. ':lanes:ready', idle, idle, tail, tail, tail, key, key, key)
+  if seen > 2 or call('ZSCORE', P .. ':state:quarantined', task.id) then return nil end
+  return seen == 1 and 'ready' or seen == 2 and 'waiting' or nil
 end
 
 -- Creates the task in its lane, and returns its number. Nil if the lane is not in the round. The caller has seen that no

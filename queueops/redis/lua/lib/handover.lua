@@ -6,13 +6,13 @@
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
 -- Whether the token can carry the task. Otherwise it goes through its lane.
-function lib.fits_token(task) return task.is_text and task.size <= HANDED_BYTES end
+local function fits_token(task) return task.is_text and task.size <= HANDED_BYTES end
 
 -- Whether the lane's settings and the worker that began to wait last permit it. Most lanes have no settings, and most
 -- workers no name that they do not know: then nothing asks.
-function lib.goes_by_hand(task)
+local function goes_by_hand(task)
   local row = call('HMGET', P .. ':lane:' .. task.lane .. '#conf', 'limit', 'paused', 'rate', 'shut')
-  if row[1] or row[2] or row[3] or row[4] then return false end
+  if row[1] or row[2] == '1' or row[3] or row[4] then return false end
   local worker = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1]
   return worker and lib.try('SISMEMBER', P .. ':unable:' .. worker, task.name) ~= 1
 end
@@ -20,7 +20,7 @@ end
 -- Hands over the single task of this call to the worker that began to wait last. Returns its uid, which is also its
 -- fence; nil if no worker waits. The caller has seen that no ready lane and no follower of events is in the way, that
 -- lane and worker permit it, and that the id is free.
-function lib.hand_over(task)
+local function hand_over(task)
   local number = lib.next_number()
   local idle = lib.try('ZPOPMAX', P .. ':idle')
   local worker = idle and idle[1]
@@ -32,7 +32,7 @@ function lib.hand_over(task)
   local fence = lib.text(number)
   local record = { 'HSET', TASK .. task.id, 'u', fence, 's', 'locked', 'f', fence, 'h', fence, 'w', worker, 'b', NOW,
     'c', NOW, unpack(ARGV, 5, task.last) }
-  if task.more then record[#record + 1] = 'm'; record[#record + 1] = '1' end
+  if task.more then record[#record + 1] = 'm'; record[#record + 1] = task.more end
   call(unpack(record))
   local is_first = lib.index_single('locked', task, fence, 'tr|>pending>locked') -- two transitions, one counter
   if is_first then lib.try('ZADD', P .. ':lanes', NOW, task.lane) end
@@ -41,4 +41,16 @@ function lib.hand_over(task)
   lib.try('LPUSH', key, table.concat(record, '\0'))
   call('EXPIRE', key, '60')
   return number
+end
+
+-- The fast paths of a push: hands the task over, or creates it in its lane. Returns its number, or nil.
+function lib.push_alone(task)
+  local obstacles = lib.obstacles(task)
+  if obstacles == 0 then return nil end
+  if obstacles == 1 then return lib.push_fast(task) end -- a ready lane, if that is the task's
+  local handed = obstacles == 3 and fits_token(task) and hand_over(task)
+  local seen = handed or lib.look_closer(task)
+  if seen == 'ready' then return lib.push_fast(task) end
+  if seen == 'waiting' and fits_token(task) and goes_by_hand(task) then return hand_over(task) end
+  return handed or nil
 end
