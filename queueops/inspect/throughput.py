@@ -9,6 +9,7 @@ from typing import Any
 from queueops.inspect.answers import Answer
 from queueops.inspect.estimates import Estimate
 from queueops.model.histogram import percentile
+from queueops.model.history import steps_of
 from queueops.model.states import TERMINAL, ChunkState, State
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
@@ -92,10 +93,12 @@ def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
     share = 1 - (sampled["taken"] % 60_000) / 60_000
     found: dict[str, float] = {}
     for field in {*now, *before}:
-        kind, _, flow = field.partition("|")
+        kind, _, way = field.partition("|")
         if kind == of:
-            found[flow] = round((now.get(field, 0) + before.get(field, 0) * share) / 60, 3)
-    return found
+            for source, target in steps_of(way):
+                flow = f"{source}>{target}"
+                found[flow] = found.get(flow, 0.0) + now.get(field, 0) + before.get(field, 0) * share
+    return {flow: round(count / 60, 3) for flow, count in found.items()}
 
 
 def pushed_names(sampled: Mapping[str, Any]) -> set[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -163,6 +164,11 @@ def capped(rows: Rows) -> Rows:
     return kept
 
 
+def steps_of(way: str) -> Iterable[tuple[str, str]]:
+    """The transitions that one counter counts: `>pending>locked` are those into `pending`, and from it to `locked`."""
+    return pairwise(way.split(">"))
+
+
 def total(rows: Mapping[str, Row]) -> int:
     """What the rows of a step count together."""
     return sum(row.events for row in rows.values())
@@ -186,7 +192,8 @@ class _Minute:
             return
         number = int(value) if value.lstrip("-").isdigit() else 0
         if word == "tr":
-            self._move(*rest.partition(">")[::2], number)
+            for source, target in steps_of(rest):
+                self._move(source, target, number)
         elif word in ("in", "ok", "err", "re", "ms"):
             self._count(f"n|{rest}", word, number)
             if word == "err":

@@ -34,6 +34,7 @@ KINDS: dict[str, str] = {
     "history:<step>:<slot>": "hash",
     "worker:<worker>": "hash",
     "wake:<worker>": "list",
+    "unable": "string",
     "unable:<worker>": "set",
     "command:<id>": "hash",
     "api:<token>": "string",

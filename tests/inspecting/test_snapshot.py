@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
 from queueops import inspect
+from queueops.inspect import TaskQuery
 from queueops.inspect.alarms import broken_alarms
 from queueops.inspect.answers import Broken
 from queueops.inspect.store_health import store_alarms
@@ -67,6 +69,34 @@ def test_counts_flows_and_speeds(desk: Desk) -> None:
         ("default", "default", 1),
         ("mail", "default", 1),
     }
+
+
+def test_a_task_that_is_handed_over_has_waited_and_runs(desk: Desk) -> None:
+    assert desk.exchange(want=1, idle=True).leases == []
+    desk.push("a")
+    assert desk.state("a") == "locked"
+    flows = inspect.snapshot().flows
+    assert flows[">pending"] == flows["pending>locked"] == pytest.approx(1 / 60, abs=0.01)
+
+
+def test_what_runs_is_told_by_name_and_by_lane(desk: Desk) -> None:
+    desk.push(*"abc", name="add")
+    desk.push("i", name="add", kind="composite")
+    desk.push(*"xyz", name="mul", lane="mail")
+    desk.push("m", name="mul", lane="mail", kind="mapreduce")
+    leases = desk.claim(6)
+    desk.settle(leases[0])
+    records = [desk.record(lease.id) for lease in leases[1:]]
+    running = Counter((record.lane, record.name) for record in records if record and record.state != "idle")
+    lanes = {lane.lane: lane.active for lane in inspect.snapshot().lanes}
+    assert lanes == {lane: sum(count for (each, _), count in running.items() if each == lane) for lane in lanes}
+    for name in ("add", "mul"):
+        found = inspect.task_name(name)
+        assert found is not None
+        states = Counter(record.state for record in map(desk.record, "abcixyzm") if record and record.name == name)
+        assert found.states == states
+        facets = inspect.browse(TaskQuery(name=name)).facets
+        assert {state: count for state, count in facets["state"] if count} == states
 
 
 def test_the_version_changes_with_what_is_shown_and_only_then(desk: Desk) -> None:

@@ -51,11 +51,11 @@ SHAPES = {
     r"unable:.+": "set",
     r"agenda|blocked|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
     r"counts|clock|instances": "hash",
-    r"seq|sampler|snapshot|tail": "string",
+    r"seq|sampler|snapshot|tail|unable": "string",
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
-PASSING = re.compile(r"(metrics|history|worker|wake|error|api):.*|task:[^#]+#last|sampler|snapshot|tail")
+PASSING = re.compile(r"(metrics|history|worker|wake|error|api):.*|task:[^#]+#last|sampler|snapshot|tail|unable")
 """Keys that go by themselves: each has a time to live."""
 
 SLIGHT_MS = 2

@@ -9,6 +9,7 @@ import pytest
 from queueops.model.contracts import Exchange, Lease, Outcome, Push
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import POOL, Desk, end, make
+from tests.support.monitoring import round_trips
 
 SORTS: list[Any] = [
     pytest.param({}, id="plain"),
@@ -75,6 +76,17 @@ def test_one_whose_id_is_that_of_a_lost_record_leaves_quarantine(desk: Desk) -> 
     assert desk.drain() == ["first", "second", "lost"]
 
 
+def test_a_lost_record_does_not_slow_down_the_pushes_of_others(desk: Desk) -> None:
+    queued(desk, "lost")
+    desk.client.delete(desk.keys.task("lost"))
+    assert desk.drain() == []
+    desk.broken.add("lost")
+    queued(desk, "first", "second")
+    asked = round_trips(desk, lambda: queued(desk, "alone"))
+    assert len(asked.inside) <= 14, asked
+    assert desk.drain() == ["first", "second", "alone"]
+
+
 # Settled alone: by a worker that has nothing else to do, while nothing is ready.
 
 
@@ -101,13 +113,35 @@ def gain(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
     return {field: change for field, change in changes.items() if change}
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize("weight", [None, 3])
 @pytest.mark.parametrize(
-    "fields", [{}, {"args": b"[[1],{}]", "retries": 4}, {"lane": "mail"}, {"keep_ms": 5000}], ids=str
+    "fields",
+    [
+        {},
+        {"args": b"[[1],{}]", "retries": 4},
+        {"lane": "mail"},
+        {"lane": "narrow", "keep_ms": 5000},
+        {"lane": "slow"},
+        {"lane": "shut"},
+        {"keep_ms": 5000},
+    ],
+    ids=str,
 )
-def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(desk: Desk, fields: dict[str, Any]) -> None:
+def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(
+    desk: Desk, fields: dict[str, Any], weight: int | None, awaited: bool
+) -> None:
+    desk.broker.lane(POOL, "narrow", limit=4)
+    desk.broker.lane(POOL, "slow", rate=5)
+    if weight:
+        desk.broker.lane(POOL, "default", weight=weight)
     desk.push("later", delay_ms=9_000_000)
     desk.push("alone", "other", **fields)
     leases = {lease.id: lease for lease in desk.claim(2)}
+    if fields.get("lane") == "shut":
+        desk.broker.lane(POOL, "shut", limit=1)
+    for task_id in leases if awaited else ():
+        assert desk.broker.wait(POOL, task_id) == "locked"
     begun = flows(desk)
     long = settled(desk, leases["other"], alone=False, value=b"[1]")
     between = flows(desk)
@@ -121,6 +155,7 @@ def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(desk: Des
     assert abs(short.sleep_ms - long.sleep_ms) < 1000
     assert (short.settled, short.leases, short.commands, short.ready) == (["OK"], [], [], False)
     assert desk.client.zscore(desk.keys.idle, "w1") == short.now_ms + short.sleep_ms
+    desk.lowered.add("shut")
     desk.check()
 
 

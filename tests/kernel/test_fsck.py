@@ -195,11 +195,13 @@ def test_display_counters_that_were_lost_or_spoiled_are_put_right(full: Desk) ->
     assert checked(full) == set()
     assert "~name:tests.noop: pending was counted as 0 instead of 5" in checked(full, repair=True)
     assert full.client.hgetall(counts) == before
-    full.client.hset(counts, mapping={"n|tests.noop|restart": 7, "l|narrow|active": "x", "n|tests.noop|failed": -2})
+    spoiled = {"n|tests.noop|restart": 7, "s|narrow|locked": "x", "n|tests.noop|failed": -2}
+    unused = {"l|narrow|active": 5, "n|tests.noop|locked": 9}  # an earlier version has left them
+    full.client.hset(counts, mapping=spoiled | unused)
     assert checked(full, repair=True) == {
         "~name:tests.noop: restart was counted as 7 instead of 0",
         "~name:tests.noop: failed was counted as -2 instead of 1",
-        "~lane:narrow: running was counted as x instead of 1",
+        "~lane:narrow: locked was counted as x instead of 1",
     }
     assert full.client.hgetall(counts) == before
     full.check()

@@ -115,6 +115,65 @@ def test_who_follows_what_happens_hears_of_each_step(desk: Desk) -> None:
     desk.client.delete(desk.keys.tail)
 
 
+def lose(desk: Desk, task_id: str) -> None:
+    """A task whose record was lost is in quarantine."""
+    desk.push(task_id)
+    desk.client.delete(desk.keys.task(task_id))
+    assert desk.drain("w3") == []
+    assert desk.client.zscore(desk.keys.state("quarantined"), task_id)
+    desk.broken.add(task_id)
+
+
+def meet_a_strange_name(desk: Desk, worker: str) -> None:
+    """This worker does not know a name."""
+    desk.push("strange", name="tests.strange")
+    assert desk.settle(desk.lease(worker), Outcome.UNKNOWN, delay_ms=LATER_MS, worker=worker) == "OK"
+    assert desk.state("strange") == "postponed"
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        pytest.param(lambda desk: lose(desk, "lost"), id="a task in quarantine"),
+        pytest.param(lambda desk: desk.broker.lane(POOL, "default", weight=3), id="a lane with a weight"),
+        pytest.param(lambda desk: meet_a_strange_name(desk, "w1"), id="a name that this worker does not know"),
+        pytest.param(lambda desk: meet_a_strange_name(desk, "w2"), id="a name that another worker does not know"),
+    ],
+)
+def test_what_concerns_other_tasks_does_not_stop_it(desk: Desk, prepare: Any) -> None:
+    prepare(desk)
+    lease = handed(desk)
+    assert desk.settle(lease) == "OK"
+
+
+def test_a_task_of_a_name_that_the_worker_does_not_know_is_not_handed_to_it(desk: Desk) -> None:
+    meet_a_strange_name(desk, "w1")
+    rest(desk)
+    desk.push("stranger", name="tests.strange")
+    assert token(desk) == "work"
+    assert desk.drain("w2") == ["stranger"]
+    rest(desk, "w2")
+    desk.push("strangest", name="tests.strange")
+    assert isinstance(token(desk, "w2"), Lease)
+
+
+def test_the_id_of_a_lost_task_leaves_quarantine_and_goes_through_its_lane(desk: Desk) -> None:
+    lose(desk, "a")
+    rest(desk)
+    desk.push("a")
+    assert token(desk) == "work"
+    desk.broken.clear()
+    assert desk.drain() == ["a"]
+
+
+def test_a_lane_of_a_task_that_is_handed_over_is_known(desk: Desk) -> None:
+    for number, lane in enumerate(("mail", "default", "mail", "sms")):
+        handed(desk, f"a{number}", lane=lane)
+    assert set(desk.client.zrange(desk.keys.lanes, 0, -1)) >= {b"mail", b"sms"}
+    desk.exchange("w2", metrics={"ok|tests.noop": 1, "@ok|default": 1})
+    assert desk.client.zscore(desk.keys.lanes, "default")
+
+
 def test_an_id_that_is_in_use_is_not_handed_over(desk: Desk) -> None:
     lease = handed(desk)
     rest(desk, "w2")

@@ -29,6 +29,15 @@ def make_again(desk: Desk) -> None:
     desk.client.hset(desk.keys.task("b"), "c", desk.now() - 5000)
 
 
+def lose_one(desk: Desk) -> None:
+    """A task whose record was lost is in quarantine."""
+    desk.push("lost", priority=9)
+    desk.client.delete(desk.keys.task("lost"))
+    assert desk.claim(1, "w3") == []
+    assert desk.client.zscore(desk.keys.state("quarantined"), "lost")
+    desk.broken.add("lost")
+
+
 COMING: list[Any] = [
     pytest.param(lambda desk: desk.push("b"), id="one"),
     pytest.param(lambda desk: desk.push("b", "c"), id="more"),
@@ -40,6 +49,12 @@ COMING: list[Any] = [
     pytest.param(lambda desk: desk.push("b", lane="mail"), id="of another lane"),
     pytest.param(lambda desk: [desk.push("c", lane="mail"), desk.push("b")], id="of two lanes"),
     pytest.param(lambda desk: [desk.push("c"), desk.push("b", priority=5)], id="by priority"),
+    pytest.param(lambda desk: [desk.push("b", lane="mail"), desk.push("c", lane="mail")], id="two of another lane"),
+    pytest.param(lambda desk: [desk.push("b"), desk.broker.wait(POOL, "b")], id="that a caller waits for"),
+    pytest.param(lambda desk: [desk.broker.lane(POOL, "mail", limit=1), desk.push("b", lane="mail")], id="with a slot"),
+    pytest.param(lambda desk: [desk.broker.lane(POOL, "mail", rate=1), desk.push("b", lane="mail")], id="with a token"),
+    pytest.param(lambda desk: [desk.broker.lane(POOL, "default", weight=2), desk.push("b", "c")], id="by weight"),
+    pytest.param(lambda desk: [lose_one(desk), desk.push("b", "c")], id="beside a task in quarantine"),
 ]
 
 
@@ -163,13 +178,29 @@ def test_a_task_that_its_state_has_lost_is_claimed(desk: Desk, alone: bool) -> N
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_the_lane_has_had_its_turn(desk: Desk, alone: bool) -> None:
+@pytest.mark.parametrize("weight", [1, 4])
+@pytest.mark.parametrize("lane", ["default", "mail"])
+def test_the_lane_has_had_its_turn(desk: Desk, lane: str, weight: int, alone: bool) -> None:
+    if weight > 1:
+        desk.broker.lane(POOL, lane, weight=weight)
     desk.push("a")
     lease = desk.lease()
-    desk.push("b", "c")
-    turn = desk.client.zscore(desk.keys.lanes_ready, "default")
+    desk.push("b", "c", lane=lane)
+    turn = desk.client.zscore(desk.keys.lanes_ready, lane)
     swapped(desk, lease, alone=alone)
-    assert desk.client.zscore(desk.keys.lanes_ready, "default") == turn + 1
+    assert desk.client.zscore(desk.keys.lanes_ready, lane) == turn + 1 / weight
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_two_lanes_take_turns(desk: Desk, alone: bool) -> None:
+    desk.push("a")
+    lease, order = desk.lease(), ""
+    desk.push(*"bcd")
+    desk.push(*"xyz", lane="mail")
+    for _ in range(6):
+        (lease,) = swapped(desk, lease, alone=alone).leases
+        order += lease.id
+    assert order in ("bxcydz", "xbyczd")
 
 
 @pytest.mark.parametrize("alone", [True, False])

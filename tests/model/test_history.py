@@ -46,6 +46,12 @@ COUNTERS = {
 }
 
 
+def test_one_counter_of_two_transitions_counts_both() -> None:
+    apart = {field: value for field, value in COUNTERS.items() if field not in ("tr|>pending", "tr|pending>locked")}
+    joined = apart | {"tr|>pending>locked": "9", "tr|>pending": "1"}
+    assert minute_rows(joined) == minute_rows(COUNTERS)
+
+
 def test_a_minute_has_rows_of_pool_states_lanes_and_names() -> None:
     rows = minute_rows(COUNTERS)
     pool, name, bulk, rest = rows["p"], rows["n|mail.send"], rows["l|bulk"], rows["l|default"]

@@ -11,7 +11,7 @@
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state); follow_ups (id, pool, name, state, ...: pushed by its last end).
 -- Transitions: none.
---@needs rate_limit store_helpers tolerant_reads
+--@needs rate_limit store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 
@@ -48,7 +48,7 @@ lib.fill_bucket(bucket, rated[1], rated[2])
 if bucket.rate and lib.tokens_of(bucket) == 0 then put('token_at', lib.tokens_at(bucket, 1)) end
 put('ready', call('ZCARD', key))
 put('rank', call('ZRANK', key, id))
-put('active', call('HGET', P .. ':counts', 'l|' .. lane .. '|active'))
+put('active', lib.running_in(lane))
 put('holders', call('SRANDMEMBER', key .. '#active', 5))
 
 if record.w then

@@ -15,14 +15,11 @@ if ctx.total < 0 then
   ctx.total = -ctx.total
 end
 
-local single, fast, obstacles = lib.single(), nil, nil
-if single then fast, obstacles = lib.push_fast(single) end
-if fast then return { fast, now } end
+local single = lib.single()
+local alone = single and lib.push_alone(single)
+if alone then return { alone, now } end
 
 local waiting = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1] -- the worker that began to wait last
-local handed = waiting and obstacles == 1 and lib.hand_over(waiting, single) -- 1: only that workers wait
-if handed then return { handed, now } end
-
 local aside = call('EXISTS', P .. ':state:quarantined') == 1 and P .. ':state:quarantined' -- a lost record's id is in use
 local number = lib.next_number(ctx.total) - ctx.total
 local position, seen, timed, reply = 2, 0, false, { number + 1, now }

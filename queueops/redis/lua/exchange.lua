@@ -17,21 +17,21 @@
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local has_patterns = #ARGV[3] > 1
 local position = 9
--- Most calls settle one task: while nothing else is there, or to go on with the next one. One command tells, in place of
+-- Most calls settle one task: to go on with the next one, or while nothing else is there. One command tells, in place of
 -- one for each key.
-local obstacles = ARGV[6] == '1' and ARGV[7] == '0'
-  and call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default#conf',
-    P .. ':unable:' .. worker)
+local obstacles = ARGV[6] == '1' and ARGV[7] == '0' and lib.obstacles_at_end(worker)
 local calm, rest = obstacles == 0, nil
-if calm and idle and ARGV[8] == '0' then rest = lib.settle_fast() end
+if obstacles and ARGV[8] == '0' then
+  if obstacles > 0 and want == 1 and not has_patterns then
+    local lease, wait, more = lib.swap_fast(worker, obstacles)
+    if lease then return { min(wait, longest), NOW, more and '1' or '', lease } end
+  end
+  if idle then rest = lib.settle_fast(obstacles) end
+end
 if rest then
   local sleep = min(rest, longest)
   lib.try('ZADD', P .. ':idle', lib.text(now + sleep), worker)
   return { sleep, NOW }
-end
-if obstacles == 1 and want == 1 and ARGV[8] == '0' and not has_patterns then -- the obstacle may be a ready lane
-  local lease, wait, more = lib.swap_fast(worker)
-  if lease then return { min(wait, longest), NOW, more and '1' or '', lease } end
 end
 
 local words, lost, cancels, hard = {}, {}, {}, {}
@@ -69,7 +69,9 @@ for _ = 1, tonumber(ARGV[7]) do
 end
 
 for _ = 1, tonumber(ARGV[8]) do
-  lib.count_minute(lib.minute_field(ARGV[position + 1]), tonumber(ARGV[position + 2]))
+  local field = ARGV[position + 1]
+  lib.count_field(field, tonumber(ARGV[position + 2]))
+  if field == '@ok|default' then lib.try('ZADD', P .. ':lanes', NOW, 'default') end -- a hand-over does not list it
   position = position + 2
 end
 

@@ -7,15 +7,16 @@
 --        ms of runs (a minute without any: empty); flat: bucket of wait, count; flat: bucket of run, count; tasks: id, and
 --        the fields in `FIELDS`; flat: lane, number of the looked-at tasks in it; error groups as in `errors.lua`.
 -- Transitions: none.
---@needs store_helpers tolerant_reads
+--@needs store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 local name, most, minutes, buckets = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local FIELDS = { 's', 'b', 'e', 'at', 'l', 'ef', 'w' }
 
 local states, begun_later = {}, 0
+local counts = lib.counted_of_name(name)
 for state, class in pairs(CLASS) do
-  local count = max(0, lib.number_of(call('HGET', P .. ':counts', 'n|' .. name .. '|' .. state)) or 0)
+  local count = counts[state]
   if count > 0 then
     states[#states + 1] = state
     states[#states + 1] = count

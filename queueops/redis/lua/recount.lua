@@ -34,25 +34,15 @@ local function sizes_of(index)
   return sizes
 end
 
+-- Counters of these names are not used: earlier versions have left them.
+local function drop_counter(field) lib.safe_call('HDEL', COUNTS, field) end
+
 local function recount(what, letter, value)
   for state, number in pairs(sizes_of(P .. ':' .. what .. ':' .. value) or {}) do
-    set_count('~' .. what .. ':' .. value, letter .. '|' .. value .. '|' .. state, state, number)
+    local field = letter .. '|' .. value .. '|' .. state
+    if what == 'name' and state == 'locked' then drop_counter(field)
+    else set_count('~' .. what .. ':' .. value, field, state, number) end
   end
-end
-
--- Running tasks are few, because workers hold them.
-local function recount_lanes()
-  local running = {}
-  for _, lane in ipairs(lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do running[lane] = 0 end
-  for state in pairs(LEASED) do
-    if CLASS[state] then -- chunks hold no slot of their task's lane
-      for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, most)) do
-        local row = lib.fields_of(lib.task_key(id), 'l', 's')
-        if row and row[2] then running[row[1] or 'default'] = (running[row[1] or 'default'] or 0) + 1 end
-      end
-    end
-  end
-  for lane, number in pairs(running) do set_count('~lane:' .. lane, 'l|' .. lane .. '|active', 'running', number) end
 end
 
 -- The tasks of a state by lane, but those of the default lane. A state with too many tasks for a walk keeps its counters.
@@ -74,8 +64,8 @@ end
 for i = 2, #ARGV do recount('name', 'n', ARGV[i]) end
 if not ARGV[2] then
   for _, kind in ipairs(RECORD_KINDS) do recount('kind', 'k', kind) end
-  recount_lanes()
   local lanes = lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)
+  for _, lane in ipairs(lanes) do drop_counter('l|' .. lane .. '|active') end
   for state in pairs(CLASS) do recount_state(state, lanes) end
 end
 return found

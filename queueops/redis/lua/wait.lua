@@ -5,12 +5,12 @@
 -- Reply: the state now; '' when there is no such task, `superseded` when another generation has the id, `waiting` when
 --        the generation before has not ended.
 -- Transitions: none.
---@needs store_helpers
+--@needs end_effects store_helpers
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
-local row = lib.fields_of(lib.task_key(ARGV[1]), 's', 'u', 'uo')
+local row = lib.fields_of(lib.task_key(ARGV[1]), 's', 'u', 'uo', 'm')
 if not row or not row[1] then return '' end
 local found = lib.number_of(row[3] or row[2])
 if wanted > 0 and found ~= wanted and not (after and found and found > wanted) then return 'superseded' end
-if not TERMINAL[row[1]] then call('HSET', lib.task_key(ARGV[1]), 'wt', 1, 'm', 1) end
+if not TERMINAL[row[1]] then call('HSET', lib.task_key(ARGV[1]), 'wt', 1, 'm', row[4] or lib.LIGHT) end
 return after and found == wanted and 'waiting' or row[1]

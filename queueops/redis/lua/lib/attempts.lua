@@ -34,13 +34,20 @@ end
 -- `in`: it is the rest.
 local MOST_FIELDS = 3000
 
-function lib.minute_field(field)
-  if string.byte(field) ~= 64 or (lib.try('HLEN', ctx.metrics_key) or 0) < MOST_FIELDS then return field end
+-- As `count_minute`, for a field of any sort. Returns whether it is the first count, or is not kept apart from others.
+function lib.count_field(field, delta)
+  if not lib.count_minute(field, delta) then return false end
+  if string.byte(field) ~= 64 or (lib.try('HLEN', ctx.metrics_key) or 0) <= MOST_FIELDS then return true end
   local word = string.match(field, '^@%a+|')
   local has_bucket = word == '@run|' or word == '@wait|'
-  return has_bucket and word .. string.match(field, '|%d+$') or word
+  local shared = has_bucket and word .. string.match(field, '|%d+$') or word
+  if shared == field then return true end
+  call('HDEL', ctx.metrics_key, field)
+  lib.count_minute(shared, delta)
+  return true
 end
 
+-- Whether these are the first tasks of a named lane in this minute.
 function lib.count_for_lane(lane, count)
-  if lane and lane ~= 'default' then lib.count_minute(lib.minute_field('@in|' .. lane), count) end
+  return lane and lane ~= 'default' and lib.count_field('@in|' .. lane, count)
 end

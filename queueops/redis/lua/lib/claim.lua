@@ -15,7 +15,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
       elseif field == 'c' then created = fields[i + 1]
       elseif field == 'ph' then phase = fields[i + 1]
       elseif lib.IS_MORE[field] then
-        more = true
+        more = lib.more_with(field, more)
         if field == 'l' then lane = fields[i + 1] elseif field == 'k' then kind = fields[i + 1] end
       end
     end
@@ -32,7 +32,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
   else
     call('HSET', key, 's', leased, 'f', number, 'w', worker, 'b', NOW, 'c', entered or NOW)
   end
-  if more then call('HSET', key, 'm', 1) end
+  if more then call('HSET', key, 'm', more) end
   lib.move(id, 'pending', leased, name, kind, lane)
   lib.schedule(id, deadline)
   lib.take_slot(lane or 'default', id)

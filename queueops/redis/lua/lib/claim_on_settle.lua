@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
---@needs attempts lanes numbers rules served_lanes store_helpers transitions
+--@needs attempts end_effects lanes numbers rules served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end
@@ -19,15 +19,17 @@ function lib.take_at_once(id, record)
   local conf = lib.lane_conf(lane)
   if ctx.patterns and not lib.serves(lane) then return false end
   if conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0 then return false end
-  local number, fields = lib.next_number(), {}
+  local number, fields, more = lib.next_number(), {}, nil
   local leased = record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
   for field, value in pairs(record) do
     fields[#fields + 1] = field
     fields[#fields + 1] = value
+    if lib.IS_MORE[field] then more = lib.more_with(field, more) end
   end
   ctx.at_once.room = ctx.at_once.room - 1
   ctx.at_once.leases[#ctx.at_once.leases + 1] = { id, number, 0, fields }
-  call('HSET', lib.task_key(id), 's', leased, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', record.c or NOW, 'm', 1)
+  call('HSET', lib.task_key(id), 's', leased, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', record.c or NOW)
+  if more then call('HSET', lib.task_key(id), 'm', more) end
   pass_pending(id, record, leased)
   lib.schedule(id, now + ctx.RULES.lease)
   lib.take_slot(lane, id)

@@ -2,10 +2,16 @@
 --@needs attempts records store_helpers transitions
 
 -- Optional fields needed when a task succeeds. Flag `m` marks records that have any of them. A script that leases a task,
--- or writes such a field to a leased task, writes `m` too.
+-- or writes such a field to a leased task, writes `m` too. It is LIGHT if only lane, retention and waiting callers are
+-- among them: the fast paths know these.
 lib.MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to', 'fu' }
+lib.LIGHT = 'l'
+lib.IS_LIGHT = { l = true, kp = true, wt = true }
 lib.IS_MORE = {}
 for i = 1, #lib.MORE do lib.IS_MORE[lib.MORE[i]] = true end
+
+-- The flag of a record with one more of these fields, given the flag without it.
+function lib.more_with(field, more) return more ~= '1' and lib.IS_LIGHT[field] and lib.LIGHT or '1' end
 
 function lib.read_more(id, record)
   local found = lib.fields_of(lib.task_key(id), unpack(lib.MORE)) or {}

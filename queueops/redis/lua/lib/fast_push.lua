@@ -8,7 +8,7 @@ fresh.total = 0 -- number of tasks that the call pushes
 function lib.single()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
-  local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0, more = false }
+  local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0 }
   task.is_text = not string.find(task.name, '\0', 1, true)
   for i = 7, last, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
@@ -17,37 +17,58 @@ function lib.single()
     elseif field == 'p' then task.priority = tonumber(value)
     elseif field == 'k' or field == 'tg' then return nil
     elseif lib.IS_MORE[field] then
-      task.more = true
+      task.more = lib.more_with(field, task.more)
       if field == 'l' then task.lane = value end
     end
   end
   return task
 end
 
-function lib.index_single(state, task, number)
+-- `flow` is the way into its state. Returns whether these counters of its name or its named lane are the first ones in
+-- this minute.
+function lib.index_single(state, task, number, flow)
+  local is_first = false
   lib.try('ZADD', P .. ':state:' .. state, NOW, task.id)
   lib.try('ZADD', P .. ':name:' .. task.name, number, task.id)
-  lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1')
+  if state ~= 'locked' then lib.try('HINCRBY', P .. ':counts', 'n|' .. task.name .. '|' .. state, '1') end
   if task.lane ~= 'default' then
     lib.try('HINCRBY', P .. ':counts', 's|' .. task.lane .. '|' .. state, '1')
     lib.try('HINCRBY', P .. ':counts', 's||' .. state, '1')
-    lib.count_for_lane(task.lane, 1)
+    is_first = lib.count_for_lane(task.lane, 1)
   end
-  lib.count_minute('tr|>pending', 1)
-  if lib.count_minute('in|' .. task.name, 1) then lib.try('ZADD', P .. ':names', NOW, task.name) end
+  lib.count_minute(flow, 1)
+  if lib.count_minute('in|' .. task.name, 1) then
+    is_first = true
+    lib.try('ZADD', P .. ':names', NOW, task.name)
+  end
+  return is_first
 end
 
--- Creates the task in its lane, and returns its number. It needs a lane in the round, no waiting worker and no follower of
--- events. If the push needs another path: nil, and how many of the keys exist that are in the way (waiting workers, a
--- follower of events, quarantine, the task).
+-- How many keys exist that are in the way of the fast paths. EXISTS counts a key as often as it is named: 3 are waiting
+-- workers alone, or three of the other keys; 1 is one of the others.
+function lib.obstacles(task)
+  local idle = P .. ':idle'
+  return call('EXISTS', idle, idle, idle, P .. ':lanes:ready', P .. ':lane:' .. task.lane .. '#conf', P .. ':unable',
+    P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
+end
+
+-- Whether the only obstacle is ready lanes, or waiting workers. Nil for both, for a follower of events, and for an id in use:
+-- a lost record in quarantine has one, too.
+function lib.look_closer(task)
+  local idle, tail, key = P .. ':idle', P .. ':tail', TASK .. task.id
+  local seen = call('EXISTS', P .. ':lanes:ready', idle, idle, tail, tail, tail, key, key, key)
+  if seen > 2 or call('ZSCORE', P .. ':state:quarantined', task.id) then return nil end
+  return seen == 1 and 'ready' or seen == 2 and 'waiting' or nil
+end
+
+-- Creates the task in its lane, and returns its number. Nil if the lane is not in the round. The caller has seen that no
+-- waiting worker and no follower of events is in the way, and that the id is free.
 function lib.push_fast(task)
-  local key = TASK .. task.id
-  local obstacles = call('EXISTS', P .. ':idle', P .. ':tail', P .. ':state:quarantined', key)
-  if obstacles > 0 or not call('ZSCORE', P .. ':lanes:ready', task.lane) then return nil, obstacles end
+  if not call('ZSCORE', P .. ':lanes:ready', task.lane) then return nil end
   local number = redis.pcall('INCR', P .. ':seq')
   if type(number) ~= 'number' or number <= 0 or number >= BAND then return nil end -- the long path repairs it
   call('ZADD', P .. ':lane:' .. task.lane, (100 - task.priority) * BAND + number, task.id) -- where this can't be done, nothing is
-  call('HSET', key, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
-  lib.index_single('pending', task, number)
+  call('HSET', TASK .. task.id, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
+  lib.index_single('pending', task, number, 'tr|>pending')
   return number
 end

@@ -1,6 +1,6 @@
 -- Gauges: once a minute, what waits and what runs, for the history. They stand among the counters of the minute, as
 -- `@g|<series>`: waiting, running, and the age of the oldest in ms, each '-' where it is not known.
---@needs attempts store_helpers
+--@needs attempts store_helpers task_counts
 
 local MOST_NAMES = 100
 
@@ -14,11 +14,11 @@ end
 -- Of the names that were pushed most recently: their tasks that are ready or leased.
 local function note_names(fields)
   for _, name in ipairs(call('ZREVRANGE', P .. ':names', 0, MOST_NAMES - 1)) do
-    local wanted = { 'n|' .. name .. '|pending' }
-    for state in pairs(LEASED) do wanted[#wanted + 1] = 'n|' .. name .. '|' .. state end
-    local counts, running = call('HMGET', P .. ':counts', unpack(wanted)), 0
-    for i = 2, #wanted do running = running + max(0, lib.number_of(counts[i]) or 0) end
-    note(fields, 'n|' .. name, max(0, lib.number_of(counts[1]) or 0), running)
+    local counts, running = lib.counted_of_name(name), 0
+    for state, count in pairs(counts) do
+      if LEASED[state] then running = running + count end
+    end
+    note(fields, 'n|' .. name, counts.pending, running)
   end
 end
 

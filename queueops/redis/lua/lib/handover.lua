@@ -5,45 +5,52 @@
 
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
--- Whether a task may be handed over. Otherwise it goes through its lane. Most lanes have no settings, and most workers no
--- name that they do not know: then one command answers.
-local function goes_by_hand(lane, size, worker, name)
-  if size > HANDED_BYTES then return false end
-  local conf, unable = P .. ':lane:' .. lane .. '#conf', P .. ':unable:' .. worker
-  if call('EXISTS', P .. ':lanes:ready', conf, unable) == 0 then return true end
-  if call('EXISTS', P .. ':lanes:ready') == 1 then return false end
-  local row = call('HMGET', conf, 'limit', 'paused', 'rate', 'shut')
-  return not (row[1] or row[2] or row[3] or row[4]) and lib.try('SISMEMBER', unable, name) ~= 1
+-- Whether the token can carry the task. Otherwise it goes through its lane.
+local function fits_token(task) return task.is_text and task.size <= HANDED_BYTES end
+
+-- Whether the lane's settings and the worker that began to wait last permit it. Most lanes have no settings, and most
+-- workers no name that they do not know: then nothing asks.
+local function goes_by_hand(task)
+  local row = call('HMGET', P .. ':lane:' .. task.lane .. '#conf', 'limit', 'paused', 'rate', 'shut')
+  if row[1] or row[2] == '1' or row[3] or row[4] then return false end
+  local worker = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1]
+  return worker and lib.try('SISMEMBER', P .. ':unable:' .. worker, task.name) ~= 1
 end
 
-local function index_handed(task, number)
-  lib.index_single('locked', task, number)
-  lib.try('ZADD', P .. ':lanes', NOW, task.lane)
-  lib.try('HINCRBY', P .. ':counts', 'l|' .. task.lane .. '|active', '1')
-  lib.count_minute('tr|pending>locked', 1)
-end
-
--- Sends the token: the time, the id and the fields of the record, with a zero byte between them.
-local function hand_to(worker, task, record)
-  record[1], record[2] = 'task\0' .. NOW, task.id
-  local key = P .. ':wake:' .. worker
-  lib.try('ZREM', P .. ':idle', worker)
-  lib.try('LPUSH', key, table.concat(record, '\0'))
-  call('EXPIRE', key, '60')
-end
-
--- Hands over the single task of this call, if possible. Returns its uid, which is also its fence. The caller has seen
--- that no follower of events, no quarantine and no task of that id are in the way.
-function lib.hand_over(worker, task)
-  if not (task.is_text and goes_by_hand(task.lane, task.size, worker, task.name)) then return end
+-- Hands over the single task of this call to the worker that began to wait last. Returns its uid, which is also its
+-- fence; nil if no worker waits. The caller has seen that no ready lane and no follower of events is in the way, that
+-- lane and worker permit it, and that the id is free.
+local function hand_over(task)
   local number = lib.next_number()
+  local idle = lib.try('ZPOPMAX', P .. ':idle')
+  local worker = idle and idle[1]
+  if not worker then return nil end
+  if not lib.try('ZADD', P .. ':agenda', lib.text(now + HANDED_MS), task.id) then
+    call('ZADD', P .. ':idle', idle[2], worker)
+    return call('ZCARD', P .. ':agenda') -- it raises: where this can't be done, nothing is
+  end
   local fence = lib.text(number)
   local record = { 'HSET', TASK .. task.id, 'u', fence, 's', 'locked', 'f', fence, 'h', fence, 'w', worker, 'b', NOW,
     'c', NOW, unpack(ARGV, 5, task.last) }
-  if task.more then record[#record + 1] = 'm'; record[#record + 1] = '1' end
-  call('ZADD', P .. ':agenda', lib.text(now + HANDED_MS), task.id) -- where this can't be done, nothing is
+  if task.more then record[#record + 1] = 'm'; record[#record + 1] = task.more end
   call(unpack(record))
-  index_handed(task, fence)
-  hand_to(worker, task, record)
+  local is_first = lib.index_single('locked', task, fence, 'tr|>pending>locked') -- two transitions, one counter
+  if is_first then lib.try('ZADD', P .. ':lanes', NOW, task.lane) end
+  record[1], record[2] = 'task\0' .. NOW, task.id -- the token: time, id and fields, with a zero byte between them
+  local key = P .. ':wake:' .. worker
+  lib.try('LPUSH', key, table.concat(record, '\0'))
+  call('EXPIRE', key, '60')
   return number
+end
+
+-- The fast paths of a push: hands the task over, or creates it in its lane. Returns its number, or nil.
+function lib.push_alone(task)
+  local obstacles = lib.obstacles(task)
+  if obstacles == 0 then return nil end
+  if obstacles == 1 then return lib.push_fast(task) end -- a ready lane, if that is the task's
+  local handed = obstacles == 3 and fits_token(task) and hand_over(task)
+  local seen = handed or lib.look_closer(task)
+  if seen == 'ready' then return lib.push_fast(task) end
+  if seen == 'waiting' and fits_token(task) and goes_by_hand(task) then return hand_over(task) end
+  return handed or nil
 end

@@ -1,5 +1,5 @@
 -- Figures of one lane, for the snapshot and for the page of the lane.
---@needs attempts lanes rate_limit store_helpers
+--@needs attempts lanes rate_limit store_helpers task_counts
 
 -- The names of some of a lane's tasks, by count: estimates need the run times of what waits. The ranks are spread by the
 -- golden ratio, so a repeated order of names gives no wrong share.
@@ -27,6 +27,6 @@ function lib.lane_figures(lane, looks)
     paused = conf.paused and not conf.waits, shut = conf.waits and conf.shut or nil,
     title = lib.try('HGET', lib.lane_key(lane) .. '#conf', 'id') or nil,
     weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
-    active = max(0, lib.number_of(call('HGET', P .. ':counts', 'l|' .. lane .. '|active')) or 0),
+    active = lib.running_in(lane),
     oldest = lib.number_of(entered) }
 end

@@ -58,12 +58,10 @@ function lib.leave_lane(lane, id)
 end
 
 function lib.take_slot(lane, id)
-  lib.add(ctx.lane_tally, lane, 'active', 1)
   if lib.lane_conf(lane).limit then lib.try('SADD', lib.active_key(lane), id) end
 end
 
 function lib.free_slot(lane, id)
-  lib.add(ctx.lane_tally, lane, 'active', -1)
   if lib.lane_conf(lane).limit then lib.try('SREM', lib.active_key(lane), id); ctx.touched[lane] = true end
 end
 

@@ -1,16 +1,5 @@
 -- The values by which a task list can be filtered. The indexes and counters give the number of tasks of each.
---@needs store_helpers
-
-local function count_of(value) return max(0, lib.number_of(value) or 0) end
-
--- The counters of all states, by state. One command reads them: a list without a chosen state asks for 100 such sums.
-local function counted(prefix)
-  local states, fields, found = {}, {}, {}
-  for state in pairs(CLASS) do states[#states + 1] = state; fields[#fields + 1] = prefix .. state end
-  local values = call('HMGET', P .. ':counts', unpack(fields))
-  for i, state in ipairs(states) do found[state] = count_of(values[i]) end
-  return found
-end
+--@needs task_counts
 
 local function without(whole, part)
   local rest = {}
@@ -42,22 +31,22 @@ function lib.list_facets(args)
 
   -- The default lane has no counters of its own, nor have plain tasks: both are the rest.
   local function of_lane(value)
-    if value ~= 'default' then return counted('s|' .. value .. '|') end
-    return without(all, counted('s||'))
+    if value ~= 'default' then return lib.counted('s|' .. value .. '|') end
+    return without(all, lib.counted('s||'))
   end
   local by_kind = { task = all }
   for i = 6, #args do
-    by_kind[args[i]] = counted('k|' .. args[i] .. '|')
+    by_kind[args[i]] = lib.counted('k|' .. args[i] .. '|')
     by_kind.task = without(by_kind.task, by_kind[args[i]])
   end
 
-  local chosen = name ~= '' and counted('n|' .. name .. '|') or lane ~= '' and of_lane(lane) or by_kind[kind] or all
+  local chosen = name ~= '' and lib.counted_of_name(name) or lane ~= '' and of_lane(lane) or by_kind[kind] or all
   for each, size in pairs(chosen) do states[#states + 1] = each; states[#states + 1] = size end
   for each, sizes in pairs(by_kind) do kinds[#kinds + 1] = each; kinds[#kinds + 1] = in_state(sizes, state) end
   return {
     'state', states,
     'kind', kinds,
-    'name', latest('names', most, function(value) return in_state(counted('n|' .. value .. '|'), state) end),
+    'name', latest('names', most, function(value) return in_state(lib.counted_of_name(value), state) end),
     'lane', latest('lanes', most, function(value) return in_state(of_lane(value), state) end),
     'tag', latest('tags', most, function(value) return call('ZCARD', P .. ':tag:' .. value) end),
     'error', latest('errors', most, function(value) return call('ZCARD', P .. ':error:' .. value .. '#tasks') end),

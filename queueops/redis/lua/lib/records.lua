@@ -102,7 +102,6 @@ end
 local function free_any_slot(id)
   for _, lane in ipairs(lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do
     if lib.safe_call('SREM', lib.lane_key(lane) .. '#active', id) == 1 then
-      lib.add(ctx.lane_tally, lane, 'active', -1)
       ctx.touched[lane] = true
     end
   end

@@ -3,7 +3,7 @@
 --@needs attempts store_helpers
 
 fresh.leaving, fresh.entering, fresh.agenda_in, fresh.agenda_out = TABLE, TABLE, TABLE, TABLE
-fresh.moves, fresh.lane_tally, fresh.lane_states, fresh.collected_counts = TABLE, TABLE, TABLE, TABLE
+fresh.moves, fresh.lane_states, fresh.collected_counts = TABLE, TABLE, TABLE
 
 -- Reads a whole record as a table. Nil if there is none, false if the key is not a record.
 function lib.read_record(id)
@@ -81,10 +81,11 @@ function lib.need_agenda() call('ZCARD', P .. ':agenda') end
 function lib.schedule(member, at) lib.append_scored(ctx.agenda_in, 1, lib.text(at), member) end
 function lib.unschedule(member) lib.append(ctx.agenda_out, 1, member) end
 
+-- The locked tasks of a name have no counter: they are the rest of its index, see task_counts.lua.
 function lib.write_tally(prefix, map)
   for key, row in pairs(map) do
     for state, delta in pairs(row) do
-      if delta ~= 0 then
+      if delta ~= 0 and (state ~= 'locked' or prefix ~= 'n|') then
         lib.count(prefix .. key .. '|' .. state, delta)
       end
     end
@@ -110,7 +111,7 @@ local function write_moves()
   end
   lib.write_tally('n|', names); lib.write_tally('k|', kinds)
   for flow, count in pairs(flows) do lib.count_minute('tr|' .. flow, count) end
-  for field, count in pairs(ctx.collected_counts) do lib.count_minute(lib.minute_field(field), count) end
+  for field, count in pairs(ctx.collected_counts) do lib.count_field(field, count) end
 end
 
 -- Counts something within the minute, written with the moves.
@@ -122,10 +123,9 @@ function lib.flush()
   if ctx.agenda_out[1] then lib.call_sliced('ZREM', P .. ':agenda', ctx.agenda_out[1]) end
   if ctx.agenda_in[1] then lib.call_sliced('ZADD', P .. ':agenda', ctx.agenda_in[1]) end
   write_moves()
-  lib.write_tally('l|', ctx.lane_tally)
   lib.write_tally('s|', ctx.lane_states)
   ctx.leaving, ctx.entering, ctx.agenda_in, ctx.agenda_out, ctx.moves = {}, {}, {}, {}, {}
-  ctx.lane_tally, ctx.lane_states, ctx.collected_counts = {}, {}, {}
+  ctx.lane_states, ctx.collected_counts = {}, {}
 end
 
 -- Writes a line of the task's log, which is capped.

@@ -22,6 +22,7 @@ function lib.note_unable(worker, name)
   local key = unable_key(worker)
   if lib.safe_call('SCARD', key) >= UNABLE_MOST then return false end
   lib.safe_call('SADD', key, name); lib.safe_call('PEXPIRE', key, UNABLE_MS)
+  call('SET', P .. ':unable', '1', 'PX', UNABLE_MS + 1000) -- one key tells that no worker has such a name
   ctx.names_unable[worker], ctx.knowers[name] = nil, nil
   return true
 end
