@@ -188,7 +188,12 @@ KINDS = (
         control="queueops.kinds.operations.control",
         inspect="queueops.kinds.operations.inspect",
     ),
-    Kind(name="follow_ups", package="queueops.follow_ups"),
+    Kind(
+        name="follow_ups",
+        package="queueops.follow_ups",
+        cli="queueops.management.queue.follow_ups:COMMANDS",
+        alarms="queueops.inspect.dead_follow_ups:alarms",
+    ),
     Kind(name="django_task", records=("django_task",)),
     Kind(
         name="schedules",

@@ -24,6 +24,7 @@ KERNEL_KEYS: dict[str, str] = {
     **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
     **dict.fromkeys(("clock", "counts", "instances"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
+    "follow_ups:dead": "zset",
     "schedules:queued": "set",
     "state:<state>": "zset",
     "lane:<lane>": "zset",
