@@ -19,6 +19,7 @@ from queueops.redis.client_factory import connect
 from queueops.tasks import discovery, registry
 from tests.support import leaks, topology
 from tests.support.chromium import find_chromium, find_nginx
+from tests.support.functions import WITHOUT
 from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
 from tests.support.rig import KIND, Rig
 
@@ -48,7 +49,7 @@ def django_db_modify_db_settings_parallel_suffix() -> None:
 @pytest.fixture(scope="session")
 def store() -> Iterator[embedded.Server]:
     """The embedded server of this run."""
-    server = embedded.start(django_settings.STORE, options={"appendfsync": "no"})
+    server = embedded.start(django_settings.STORE, options={"appendfsync": "no"} | WITHOUT)
     yield server
     embedded.stop(django_settings.STORE)
     strays = leaks.strays(os.environ["QUEUEOPS_TESTS_DATA"])
@@ -60,7 +61,8 @@ def store() -> Iterator[embedded.Server]:
 @pytest.fixture(scope="session")
 def cluster(store: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of three servers that share the slots, for all tests that run on both."""
-    with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no") as (url, _):
+    lines = [f'{name} "{value}"' for name, value in WITHOUT.items()]
+    with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no", *lines) as (url, _):
         yield url
 
 
@@ -81,7 +83,7 @@ def redis_url(place: str, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
         settings.QUEUEOPS = settings.QUEUEOPS | {"URL": url}
         monkeypatch.setenv("QUEUEOPS_TESTS_URL", url)
         return url
-    return embedded.start(request.getfixturevalue("store").directory).url
+    return embedded.start(request.getfixturevalue("store").directory, options=WITHOUT).url
 
 
 @pytest.fixture

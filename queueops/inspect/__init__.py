@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm, bound_of
 from queueops.inspect.answers import Broken, Listing
+from queueops.inspect.dead_follow_ups import DeadFollowUps, dead_follow_ups
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
@@ -137,6 +138,7 @@ __all__ = [
     "ChunksView",
     "CommandPage",
     "CommandRow",
+    "DeadFollowUps",
     "EditedChunk",
     "ErrorRow",
     "Event",
@@ -214,6 +216,7 @@ __all__ = [
     "chunks_of",
     "commands",
     "dead_commands",
+    "dead_follow_ups",
     "destinations",
     "effects",
     "errors",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Literal
 
@@ -18,14 +18,17 @@ from queueops.errors.kinds import BadKind
 
 GROUP = "queueops.kinds"
 """Entry points by which other packages bring kinds."""
-RESERVED = ("task", "chunk")
-"""Values of field ``k`` that no kind may take."""
+RESERVED = {"records": ("task", "chunk"), "subkeys": ("#log", "#next", "#last", "#done")}
+"""Values of field ``k``, and sub-keys, that no kind may take."""
 DECLARED = {
     "name": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
     "records": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
     "subkeys": (re.compile(r"#[a-z][a-z0-9_]*"), "#rounds"),
+    "own_subkeys": (re.compile(r"#(?:[a-z][a-z0-9_]*(?::[a-z]+)?|<number>(?:~|#[a-z]+)?)"), "#parts:done"),
 }
 """What a kind declares as its own, how it is written, and an example."""
+TYPES = ("string", "hash", "list", "set", "zset")
+"""Types of Redis that a sub-key may have."""
 
 Role = Literal[
     "store",
@@ -50,12 +53,13 @@ UNNAMED: tuple[Role, ...] = ("handlers", "results", "part", "dispatcher", "why")
 """Other roles that need neither the store nor the console."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
     """One kind: its name, the package with its Lua (if it has any), its records, the keys beside them, and its roles.
 
-    ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record: deleted with it, and moved with
-    it to the trash and back. The name of a sub-key follows the record's key.
+    ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record, each with its Redis type: deleted
+    with it, and moved with it to the trash and back. The name of a sub-key follows the record's key. ``own_subkeys``
+    are further ones, which stay where they are, and which the kind deletes itself; ``<number>`` stands for any number.
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
@@ -80,7 +84,8 @@ class Kind:
     name: str
     package: str = ""
     records: tuple[str, ...] = ()
-    subkeys: tuple[str, ...] = ()
+    subkeys: Mapping[str, str] = field(default_factory=dict)
+    own_subkeys: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     store: str = ""
     handlers: str = ""
@@ -103,6 +108,13 @@ KINDS = (
         name="mapreduce",
         package="queueops.kinds.mapreduce",
         records=("mapreduce",),
+        own_subkeys={
+            **dict.fromkeys(("#chunks:pending", "#chunks:active", "#chunks:errored", "#chunks:done"), "zset"),
+            **dict.fromkeys(("#chunks:failed", "#chunks:stages"), "zset"),
+            **dict.fromkeys(("#chunks:twins", "#chunks:unable"), "set"),
+            **dict.fromkeys(("#chunks:by", "#chunks:edits", "#<number>", "#<number>~"), "hash"),
+            "#<number>#log": "list",
+        },
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
@@ -113,17 +125,12 @@ KINDS = (
         name="composites",
         package="queueops.kinds.composites",
         records=("chain", "group", "iterator"),
-        subkeys=(
-            "#children",
-            "#open",
-            "#results",
-            "#planted",
-            "#drafts",
-            "#asked",
-            "#far",
-            "#latest",
-            "#failures",
-        ),
+        subkeys={
+            **dict.fromkeys(("#children", "#planted", "#drafts"), "zset"),
+            **dict.fromkeys(("#open", "#asked"), "set"),
+            **dict.fromkeys(("#results", "#far"), "hash"),
+            **dict.fromkeys(("#latest", "#failures"), "list"),
+        },
         store="queueops.kinds.composites.store:CompositeCalls",
         results="queueops.kinds.composites.results:value_of",
         part="queueops.kinds.composites.parts:Signature",
@@ -158,7 +165,7 @@ KINDS = (
         name="workflows",
         package="queueops.kinds.workflows",
         records=("workflow", "activity"),
-        subkeys=("#history", "#inbox", "#calls", "#stopped", "#told"),
+        subkeys={"#history": "list", "#inbox": "list", "#calls": "hash", "#stopped": "hash", "#told": "zset"},
         store="queueops.kinds.workflows.store:WorkflowCalls",
         results="queueops.kinds.workflows.results:value_of",
         control="queueops.kinds.workflows.control",
@@ -181,7 +188,12 @@ KINDS = (
         control="queueops.kinds.operations.control",
         inspect="queueops.kinds.operations.inspect",
     ),
-    Kind(name="follow_ups", package="queueops.follow_ups"),
+    Kind(
+        name="follow_ups",
+        package="queueops.follow_ups",
+        cli="queueops.management.queue.follow_ups:COMMANDS",
+        alarms="queueops.inspect.dead_follow_ups:alarms",
+    ),
     Kind(name="django_task", records=("django_task",)),
     Kind(
         name="schedules",
@@ -294,10 +306,13 @@ def _of_other_packages() -> Iterator[Kind]:
 
 def _check(found: tuple[Kind, ...]) -> None:
     """Raise BadKind for a name that is not valid, and for one that two kinds declare."""
+    owned: dict[str, dict[str, str]] = {what: dict.fromkeys(names, "task") for what, names in RESERVED.items()}
     for what, (valid, example) in DECLARED.items():
-        owners: dict[str, str] = dict.fromkeys(RESERVED, "task") if what == "records" else {}
+        owners = owned.setdefault(what.removeprefix("own_"), {})
         for kind in found:
             value = getattr(kind, what)
+            if what.endswith("subkeys"):
+                _check_types(kind, what, value)
             for each in (value,) if isinstance(value, str) else value:
                 if not valid.fullmatch(each):
                     reason = f"{each!r} among its {what} is not valid; write it as {example!r}"
@@ -306,6 +321,15 @@ def _check(found: tuple[Kind, ...]) -> None:
                     reason = f"the kinds {owners[each]} and {kind.name} both have {each} among their {what}"
                     raise BadKind(name=kind.name, reason=reason)
                 owners[each] = kind.name
+
+
+def _check_types(kind: Kind, what: str, subkeys: Any) -> None:
+    if not isinstance(subkeys, Mapping):
+        raise BadKind(name=kind.name, reason=f"its {what} are {subkeys!r}, and must map each name to its Redis type")
+    for name, type_ in subkeys.items():
+        if type_ not in TYPES:
+            reason = f"{type_!r}, the type of {name} among its {what}, is none of {', '.join(TYPES)}"
+            raise BadKind(name=kind.name, reason=reason)
 
 
 def _imported(kind: Kind, role: Role) -> Any:

@@ -9,17 +9,22 @@ collide with another task's log.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from itertools import count
 
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-KINDS: dict[str, str] = {
+from queueops.model import kinds
+from queueops.model.kinds import Kind
+
+KERNEL_KEYS: dict[str, str] = {
     **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
     **dict.fromkeys(("blocked", "errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
     **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
     **dict.fromkeys(("clock", "counts", "instances"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
+    "follow_ups:dead": "zset",
     "schedules:queued": "set",
     "state:<state>": "zset",
     "lane:<lane>": "zset",
@@ -41,46 +46,46 @@ KINDS: dict[str, str] = {
     "schedule:<id>": "hash",
     "schedule:<id>#log": "list",
     "schedule:<id>#queue": "list",
-    **{
-        f"{place}:<id>{part}": kind
-        for place in ("task", "trash")
-        for part, kind in {
-            "": "hash",
-            "#log": "list",
-            **dict.fromkeys(("#children", "#planted", "#drafts", "#told"), "zset"),
-            **dict.fromkeys(("#open", "#asked"), "set"),
-            **dict.fromkeys(("#results", "#far", "#calls", "#stopped"), "hash"),
-            **dict.fromkeys(("#latest", "#failures", "#history", "#inbox"), "list"),
-        }.items()
-    },
+    "task:<id>": "hash",
+    "task:<id>#log": "list",
     "task:<id>#next": "hash",
     "task:<id>#last": "hash",
-    **{
-        f"task:<id>#chunks:{part}": kind
-        for part, kind in {
-            **dict.fromkeys(("pending", "active", "errored", "done", "failed", "stages"), "zset"),
-            **dict.fromkeys(("twins", "unable"), "set"),
-            **dict.fromkeys(("by", "edits"), "hash"),
-        }.items()
-    },
-    "task:<id>#<number>": "hash",
-    "task:<id>#<number>~": "hash",
-    "task:<id>#<number>#log": "list",
+    "trash:<id>": "hash",
+    "trash:<id>#log": "list",
 }
-"""Every kind of key after the prefix of a pool, and its Redis type."""
+"""The keys after the prefix of a pool, but for the sub-keys of kinds, and the Redis type of each."""
 
 _PLACEHOLDER = re.compile(r"<(\w+)>")
-_SHAPES = {
-    kind: re.compile(_PLACEHOLDER.sub(lambda found: r"\d+" if found[1] == "number" else "[^#]+", re.escape(kind)))
-    for kind in sorted(KINDS, key=lambda kind: ("<" in kind, -kind.count("#"), "<number>" not in kind))
-}
-_PLAIN = {kind.replace(":", "_"): kind for kind in KINDS if "<" not in kind} | {"events": "events"}
+_PLAIN = {name.replace(":", "_"): name for name in KERNEL_KEYS if "<" not in name} | {"events": "events"}
 """Keys without a variable part, by attribute; `events` is a channel."""
+
+
+def types() -> Mapping[str, str]:
+    """Every kind of key after the prefix of a pool, and its Redis type. Raises BadKind."""
+    return _types(kinds.registered())
+
+
+@cache
+def _types(registered: tuple[Kind, ...]) -> dict[str, str]:
+    found = dict(KERNEL_KEYS)
+    for kind in registered:
+        found |= {f"{place}:<id>{name}": type_ for place in ("task", "trash") for name, type_ in kind.subkeys.items()}
+        found |= {f"task:<id>{name}": type_ for name, type_ in kind.own_subkeys.items()}
+    return found
+
+
+@cache
+def _shapes(registered: tuple[Kind, ...]) -> dict[str, re.Pattern[str]]:
+    names = sorted(_types(registered), key=lambda name: ("<" in name, -name.count("#"), "<number>" not in name))
+    return {
+        name: re.compile(_PLACEHOLDER.sub(lambda found: r"\d+" if found[1] == "number" else "[^#]+", re.escape(name)))
+        for name in names
+    }
 
 
 def kind_of(name: str) -> str | None:
     """The kind of a key, by its name after the pool's prefix. None for a name that QueueOps does not use."""
-    return next((kind for kind, shape in _SHAPES.items() if shape.fullmatch(name)), None)
+    return next((kind for kind, shape in _shapes(kinds.registered()).items() if shape.fullmatch(name)), None)
 
 
 @cache

@@ -21,10 +21,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from queueops.errors.kinds import BadKind
 from queueops.model import kinds, states
 from queueops.model.kinds import Kind
-from queueops.redis import keys
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""
@@ -114,9 +112,6 @@ def _check_kinds() -> None:
     for kind in kinds.registered():
         if kind.package and not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
             raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
-        for subkey in () if kind in kinds.KINDS else kind.subkeys:
-            if f"task:<id>{subkey}" in keys.KINDS:
-                raise BadKind(name=kind.name, reason=f"{subkey} is the name of a sub-key of this version of QueueOps")
 
 
 @functools.cache

@@ -210,10 +210,10 @@ class Reader:
 
     def glance(self, names: Sequence[str], workers: int) -> dict[str, Glance]:
         """The snapshot and the workers of each pool, and INFO of its server, in one round trip to each server."""
-        command = self.broker.scripts.command("workers")
 
         def ask(pools: list[str]) -> dict[str, Glance]:
             def read(client: redis.Redis) -> list[Any]:
+                command = self.broker.scripts.command("workers")
                 with client.pipeline(transaction=False) as pipe:
                     for pool in pools:
                         key = Keys(self.settings.namespace, pool)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from queueops.model.states import ChunkState, State
-from queueops.redis.keys import KINDS, Keys
+from queueops.redis import keys as names_of_keys
+from queueops.redis.keys import KERNEL_KEYS, Keys
 
 WRONGTYPE = "WRONGTYPE"
 MOST = 200
@@ -40,7 +41,7 @@ def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iter
     Includes the keys of `lanes`, and of the tasks, workers and schedules named in `about`. Of other lanes and workers,
     the MOST most recent ones are examined.
     """
-    expected = {f"{keys.prefix}:{name}": kind for name, kind in KINDS.items() if "<" not in name}
+    expected = {f"{keys.prefix}:{name}": kind for name, kind in KERNEL_KEYS.items() if "<" not in name}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}
     expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
     for lane in ["default", *lanes, *_members(client, keys.lanes)]:
@@ -50,7 +51,7 @@ def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iter
     for name in about:
         expected |= {
             f"{keys.prefix}:{_PLACEHOLDER.sub(str(name), kind)}": wanted
-            for kind, wanted in KINDS.items()
+            for kind, wanted in names_of_keys.types().items()
             if "<" in kind and "<number>" not in kind
         }
     with client.pipeline(transaction=False) as pipe:

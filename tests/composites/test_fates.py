@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from queueops.conf import Settings
@@ -27,6 +28,7 @@ from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
 from tests.composites.trees_over_pools import grown, leaves, pools_, pushed, trees_with_iterators
 from tests.kernel.desk import make
+from tests.support.functions import use_scripts
 from tests.support.machines import run_machine
 from tests.support.places import APART, CLUSTER
 
@@ -48,10 +50,13 @@ class Fates(RuleBasedStateMachine):
 
     url = ""
     namespace = ""
+    has_functions = True
 
     def __init__(self) -> None:
         super().__init__()
         broker = RedisBroker(Settings(url=self.url, namespace=self.namespace, lease=1000.0))
+        if not self.has_functions:
+            use_scripts(broker)
         self.pools = Pools(broker, *APART[1:])
         self.pools.empty()
         self.numbers = itertools.count(1)
@@ -259,8 +264,15 @@ class Fates(RuleBasedStateMachine):
         return "\n".join(lines)
 
 
+class FatesOfScripts(Fates):
+    """The same on a server without functions."""
+
+    has_functions = False
+
+
+@pytest.mark.parametrize(("machine", "share"), [(Fates, 1), (FatesOfScripts, 4)])
 def test_all_ends_as_its_parts_do_and_a_retry_ends_well_whatever_happened(
-    redis_url: str, namespace: str, place: str
+    redis_url: str, namespace: str, place: str, machine: type[Fates], share: int
 ) -> None:
-    Fates.url, Fates.namespace = redis_url, namespace
-    run_machine(Fates, examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES, steps=25)
+    machine.url, machine.namespace = redis_url, namespace
+    run_machine(machine, examples=EXAMPLES // share // (4 if place == CLUSTER else 1) or 1, steps=25)

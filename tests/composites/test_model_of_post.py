@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
@@ -23,6 +24,7 @@ from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
 from tests.composites.trees_over_pools import grown, pools_, pushed, trees
 from tests.kernel.desk import NEVER_MS
+from tests.support.functions import use_scripts
 from tests.support.machines import run_machine
 from tests.support.places import APART, CLUSTER
 
@@ -38,10 +40,13 @@ class Post(RuleBasedStateMachine):
 
     url = ""
     namespace = ""
+    has_functions = True
 
     def __init__(self) -> None:
         super().__init__()
         broker = RedisBroker(Settings(url=self.url, namespace=self.namespace, lease=1000.0))
+        if not self.has_functions:
+            use_scripts(broker)
         self.pools = Pools(broker, *APART[1:])
         self.pools.empty()
         self.model = PostModel()
@@ -360,6 +365,15 @@ class Post(RuleBasedStateMachine):
         return "\n".join(lines)
 
 
-def test_commands_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str, place: str) -> None:
-    Post.url, Post.namespace = redis_url, namespace
-    run_machine(Post, examples=EXAMPLES // 4 if place == CLUSTER else EXAMPLES, steps=30)
+class PostOfScripts(Post):
+    """The same on a server without functions."""
+
+    has_functions = False
+
+
+@pytest.mark.parametrize(("machine", "share"), [(Post, 1), (PostOfScripts, 4)])
+def test_commands_and_a_model_of_them_agree_whatever_happens(
+    redis_url: str, namespace: str, place: str, machine: type[Post], share: int
+) -> None:
+    machine.url, machine.namespace = redis_url, namespace
+    run_machine(machine, examples=EXAMPLES // share // (4 if place == CLUSTER else 1) or 1, steps=30)

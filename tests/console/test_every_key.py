@@ -9,8 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from queueops.redis.keys import KINDS
-from tests.support.specimens import SICK, VALUES, Specimens, specimens
+from tests.support.specimens import SICK, TYPES, VALUES, Specimens, specimens
 
 pytestmark = pytest.mark.django_db
 LISTS = (
@@ -43,12 +42,12 @@ def ask(*words: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TYPES)
 def test_every_page_and_question_is_answered_and_shows_the_rest(
     desk: Specimens, administrator: Client, kind: str
 ) -> None:
-    wrong = next(value for value in sorted(VALUES) if value != KINDS[kind])
-    for value in (wrong, KINDS[kind]):
+    wrong = next(value for value in sorted(VALUES) if value != TYPES[kind])
+    for value in (wrong, TYPES[kind]):
         key = desk.spoil(kind, value)
         for page in (*LISTS, *DETAILS):
             answer = administrator.get(f"/ops/{page}")

@@ -118,7 +118,7 @@ def _modules(package: Any) -> Iterator[Any]:
 def stored() -> Iterator[str]:
     """The fields of a record, and the kinds of keys with their types."""
     yield from (f"field {short} {long}" for short, long in FIELDS.items())
-    yield from (f"key {kind} {type_}" for kind, type_ in keys.KINDS.items())
+    yield from (f"key {kind} {type_}" for kind, type_ in keys.types().items())
 
 
 def audit_verbs() -> Iterator[str]:

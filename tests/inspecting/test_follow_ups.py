@@ -86,3 +86,24 @@ def test_one_that_was_not_pushed_is_shown_with_its_reason(desk: Desk) -> None:
     desk.settle(desk.lease())
     assert shown(id).follow_ups_dead == 1
     assert "the follow-up on success was not pushed: its id b is in use" in queue("show", id)
+    (row,) = inspect.dead_follow_ups("default")
+    assert (row.id, row.state, row.count, "its id b is in use" in row.reason) == (id, "succeeded", 1, True)
+    line = next(line for line in queue("dead-follow-ups").splitlines() if line.startswith(id))
+    assert "the follow-up on success was not pushed: its id b is in use" in line
+    assert json.loads(queue("dead-follow-ups", "--pool", "default", "--json"))[0]["id"] == id
+
+
+def test_an_alarm_names_the_pool_for_a_day_and_the_command_that_lists_them(desk: Desk) -> None:
+    desk.push("a", own=(("fu", "rubbish"),))
+    desk.settle(desk.lease())
+    text = "Pool default: 1 task has follow-ups that could not be pushed."
+    (alarm,) = [each for each in inspect.snapshot().alarms if each.text == text]
+    assert alarm.command == "manage.py queue dead-follow-ups --pool default"
+    desk.client.zadd(desk.keys.follow_ups_dead, {"a": desk.now() - 86_400_001})
+    assert text not in [each.text for each in inspect.snapshot().alarms]
+    assert [row.id for row in inspect.dead_follow_ups()] == ["a"]
+
+
+def test_a_terminal_says_that_all_were_pushed(desk: Desk) -> None:
+    desk.push("a")
+    assert "Every follow-up was pushed." in queue("dead-follow-ups")

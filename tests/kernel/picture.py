@@ -43,7 +43,7 @@ SHAPES = {
     r"schedule:[^#]+": "hash",
     r"schedule:[^#]+#(log|queue)": "list",
     r"schedules": "zset",
-    r"commands|commands_locked|commands:dead": "zset",
+    r"commands|commands_locked|commands:dead|follow_ups:dead": "zset",
     r"command:.+": "hash",
     r"schedules:queued": "set",
     r"worker:.+": "hash",

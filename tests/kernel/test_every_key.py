@@ -10,11 +10,10 @@ import pytest
 from queueops import inspect
 from queueops.errors import BrokenPool
 from queueops.model.contracts import Conflict, Extend, Outcome, RoundTrip
-from queueops.redis.keys import KINDS
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of
 from tests.kernel.desk import NEVER_MS, end
-from tests.support.specimens import EXAMPLES, NEIGHBOURS, VALUES, WELL, Shelf, Specimens, plant_in, specimens
+from tests.support.specimens import EXAMPLES, NEIGHBOURS, TYPES, VALUES, WELL, Shelf, Specimens, plant_in, specimens
 
 BLOCKING = {"agenda", "lanes:ready"}
 """Without these no task of the pool is claimed: each call names the key, and the tasks run once it is gone."""
@@ -118,22 +117,22 @@ def watch(desk: Specimens, watchdog: Watchdog) -> None:
 
 
 def test_every_kind_of_key_has_an_example_of_its_type(desk: Specimens) -> None:
-    assert EXAMPLES.keys() == KINDS.keys()
-    assert {kind: desk.client.type(desk.name(kind)).decode() for kind in KINDS} == KINDS
+    assert EXAMPLES.keys() == TYPES.keys()
+    assert {kind: desk.client.type(desk.name(kind)).decode() for kind in TYPES} == TYPES
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TYPES)
 def test_the_check_the_log_and_an_alarm_name_a_key_of_another_type(
     desk: Specimens, watchdog: Watchdog, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (value, *_) = (value for value in sorted(VALUES, reverse=True) if value != KINDS[kind])
+    (value, *_) = (value for value in sorted(VALUES, reverse=True) if value != TYPES[kind])
     key = desk.spoil(kind, value)
     checked, logged, alarm = RECORDS.get(kind, (key, key, key))
     assert checked in fsck(desk)
     with caplog.at_level(logging.INFO):
         watch(desk, watchdog)
     if kind in REPLACED:
-        assert desk.client.type(key).decode() in (KINDS[kind], "none")
+        assert desk.client.type(key).decode() in (TYPES[kind], "none")
         return
     assert logged in caplog.text
     assert alarm in "\n".join(alarm.text for alarm in inspect.snapshot().alarms)
@@ -148,20 +147,20 @@ def attempt(act: Callable[[Specimens], object], desk: Specimens) -> str:
     return ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TYPES)
 def test_the_other_tasks_run_whatever_stands_in_a_key(desk: Specimens, watchdog: Watchdog, kind: str) -> None:
     shelf = Shelf(desk.client)
     for value in VALUES:
         shelf.put_back()
         key = desk.spoil(kind, value)
-        blocks = kind in BLOCKING and value != KINDS[kind]
+        blocks = kind in BLOCKING and value != TYPES[kind]
         said = attempt(work, desk)
         assert (key in said) is blocks, (value, said)
         if kind not in BLOCKING:
             assert desk.states(*NEIGHBOURS) == ["succeeded"] * 2, value
         for number, action in enumerate(ACTIONS):
             said = attempt(action, desk)
-            assert not said or (key in said and value != KINDS[kind]), (value, number, said)
+            assert not said or (key in said and value != TYPES[kind]), (value, number, said)
         watchdog.round()
         assert desk.broker.exchange(WELL, "w1", RoundTrip(want=5)).leases, value
         desk.client.delete(key)

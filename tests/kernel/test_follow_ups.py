@@ -199,6 +199,38 @@ def test_the_key_of_the_chosen_id_belongs_to_another_program(desk: Desk) -> None
     desk.client.delete(desk.keys.task("b"))
 
 
+def dead(desk: Desk) -> dict[str, Any]:
+    """The index of tasks with follow-ups that could not be pushed."""
+    return dict(desk.client.zrange(desk.keys.follow_ups_dead, 0, -1, withscores=True))
+
+
+def refused(desk: Desk) -> None:
+    """A task whose follow-up cannot be pushed."""
+    desk.push("b", name="tests.old")
+    desk.settle(pushed(desk, plan("success", id="b", policy="reject"), priority=5))
+
+
+def test_a_retry_counts_anew(desk: Desk) -> None:
+    refused(desk)
+    assert dead(desk).keys() == {b"a"}
+    assert desk.drain() == ["b"]
+    assert desk.told("delete", "b", value="1000000") == "OK"
+    assert desk.told("retry", "a") == "OK"
+    desk.settle(desk.lease())
+    assert (desk.record("a").follow_ups_dead, followed(desk)) == (0, ["b"])
+    desk.tick()
+    assert dead(desk) == {}
+
+
+def test_a_task_that_is_gone_leaves_the_index_and_one_that_is_there_stays(desk: Desk) -> None:
+    refused(desk)
+    desk.tick()
+    assert dead(desk).keys() == {b"a"}
+    desk.told("delete", "a", value="1000000")
+    desk.tick()
+    assert dead(desk) == {}
+
+
 # In another pool
 
 
@@ -268,6 +300,25 @@ def test_a_message_that_is_given_up_is_shown_counted_and_delivered_by_an_operato
     desk.broker.redeliver(POOL, "requeue", [command.id])
     assert pools.deliver() == 1
     assert (pools["north"].drain(), desk.record("a").follow_ups_dead) == (["b"], 0)
+    desk.tick()
+    assert dead(desk) == {}
+
+
+def test_a_late_delivery_is_not_counted_with_the_next_generation(pools: Pools) -> None:
+    desk = pools[POOL]
+    desk.settle(pushed(desk, plan("success", id="b", pool="north")))
+    for _ in range(20):
+        (command,) = pools.take(POOL)
+        pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
+        pools.make_due(POOL)
+    desk.told("retry", "a")
+    desk.broker.redeliver(POOL, "requeue", [command.id])
+    assert pools.deliver() == 1
+    assert desk.record("a").follow_ups_dead == 1
+    pools["north"].drain()
+    desk.settle(desk.lease())
+    assert desk.record("a").follow_ups_dead == 0
+    pools.deliver()
 
 
 def test_an_id_that_the_other_pool_refuses_is_noted(pools: Pools) -> None:

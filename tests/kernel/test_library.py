@@ -40,6 +40,7 @@ READING = {
     "chunk_summary",
     "commands",
     "detail",
+    "dead_follow_ups",
     "errors",
     "facets",
     "find",

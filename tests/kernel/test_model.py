@@ -13,8 +13,9 @@ from queueops.model.contracts import Conflict, Extend, Lease, Outcome, Push, Set
 from queueops.model.states import ACTIONS, State
 from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
-from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk
+from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
+from tests.support.functions import WITHOUT, use_scripts
 from tests.support.machines import run_machine
 
 HANDED = [f"h{n}" for n in range(3)]
@@ -60,7 +61,7 @@ class Kernel(RuleBasedStateMachine):
         config = Settings(url=self.url, namespace="model", lease=1000.0, max_crashes=MAX_CRASHES)
         self.desk = Desk(RedisBroker(config))
         if not self.has_functions:
-            self.desk.broker.scripts.without_functions(FOREVER)
+            use_scripts(self.desk.broker)
         self.desk.client.flushall()
         self.model = Model()
         self.leases: list[Lease] = []
@@ -319,7 +320,8 @@ class Kernel(RuleBasedStateMachine):
     @rule()
     def forget_the_functions(self) -> None:
         """FUNCTION FLUSH, SCRIPT FLUSH."""
-        self.desk.client.function_flush()
+        if not WITHOUT:
+            self.desk.client.function_flush()
         self.desk.client.script_flush()
 
     @precondition(lambda self: self.model.tasks)
@@ -328,7 +330,7 @@ class Kernel(RuleBasedStateMachine):
         """Stop the server and start it again with its append-only file: seldom, for it takes a while."""
         if luck == 17:
             embedded.stop(self.directory)
-            embedded.start(self.directory, options={"appendfsync": "no"})
+            embedded.start(self.directory, options={"appendfsync": "no"} | WITHOUT)
             self.desk.client.connection_pool.disconnect()
             self.desk.broker.pools()
             self.desk.tick()

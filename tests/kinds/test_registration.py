@@ -20,7 +20,7 @@ from tests.repository.test_imports import SET_UP
 
 GOOD = """
 from queueops.model.kinds import Kind
-KIND = Kind(name="brought", package="brought_kind", records=("brought",), subkeys=("#brought",))
+KIND = Kind(name="brought", package="brought_kind", records=("brought",), subkeys={"#brought": "hash"})
 """
 
 
@@ -79,11 +79,31 @@ def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -
             "the kinds composites and brought both have chain",
         ),
         (
-            GOOD.replace('("#brought",)', '("#open",)'),
+            GOOD.replace('"#brought":', '"#open":'),
             "the kinds composites and brought both have #open",
         ),
+        (
+            GOOD.replace('{"#brought": "hash"}', '("#brought",)'),
+            "its subkeys are ('#brought',), and must map each name to its Redis type",
+        ),
+        (GOOD.replace('"hash"', '"table"'), "'table', the type of #brought among its subkeys, is none of string, hash"),
+        (
+            GOOD.replace('subkeys={"#brought":', 'own_subkeys={"#<number>":'),
+            "the kinds mapreduce and brought both have #<number>",
+        ),
+        (
+            GOOD.replace('subkeys={"#brought":', 'own_subkeys={"#far":'),
+            "the kinds composites and brought both have #far",
+        ),
+        (
+            GOOD.replace('subkeys={"#brought":', 'own_subkeys={"#a<b>":'),
+            "'#a<b>' among its own_subkeys is not valid; write it as '#parts:done'",
+        ),
     ],
-    ids=["import", "code", "type", "name", "record", "sub-key"],
+    ids=[
+        *("import", "code", "type", "name", "record", "sub-key"),
+        *("no types", "no such type", "own sub-key", "own and another", "invalid own sub-key"),
+    ],
 )
 def test_a_broken_entry_point_is_refused_and_nothing_is_registered(
     bring: Callable[..., None], text: str, message: str
@@ -155,8 +175,8 @@ def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable
 
 
 def test_a_sub_key_that_every_task_may_have_is_refused(bring: Callable[..., None]) -> None:
-    bring(GOOD.replace('("#brought",)', '("#log",)'))
-    with pytest.raises(BadKind, match="#log is the name of a sub-key of this version of QueueOps"):
+    bring(GOOD.replace('"#brought":', '"#log":'))
+    with pytest.raises(BadKind, match="the kinds task and brought both have #log"):
         library.library()
 
 

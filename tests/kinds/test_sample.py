@@ -11,11 +11,13 @@ from queueops import control, get, inspect
 from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
+from queueops.redis.wrong_types import foreign_keys
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
 from tests.kernel.desk import FOREVER, POOL, Desk
 from tests.kernel.picture import SHAPES
 from tests.kinds.sample import KIND, NAME, registered
 from tests.kinds.sample.store import RoundCalls
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +94,32 @@ def test_what_belongs_to_it_goes_to_the_trash_comes_back_and_expires_with_it(des
     desk.tick()
     assert (desk.state("a"), rounds(desk)) == ("", [])
     assert [key for key in desk.client.keys("*") if b"rounds" in key] == []
+
+
+@pytest.mark.parametrize("place", ["task", "trash"])
+def test_a_key_of_its_rounds_of_another_type_is_named(desk: Desk, place: str) -> None:
+    key = f"{desk.keys.prefix}:{place}:a#rounds"
+    desk.client.set(key, "1")
+    faults = [fault.text for fault in desk.broker.check(POOL, "records 0").faults]
+    assert [text for text in faults if text.startswith(f"{key} is a string, not a list.")]
+    desk.push("a")
+    assert f"{key} is a string, not a list" in foreign_keys(desk.client, desk.keys, about=["a"])
+    desk.client.delete(key)
+
+
+@pytest.mark.parametrize("trash", [False, True], ids=["retention", "trash"])
+def test_a_long_list_of_rounds_is_freed_in_the_background(desk: Desk, trash: bool) -> None:
+    pushed(desk)
+    for _ in range(3):
+        turn(desk)
+    desk.client.rpush(desk.keys.task("a") + "#rounds", *[b"x" * 1000] * 10_000)
+    if trash:
+        assert desk.told("delete", "a", value="1000000") == "OK"
+    before = desk.client.info("memory")["lazyfreed_objects"]
+    desk.make_due("~trash:a" if trash else "a")
+    desk.tick()
+    assert not desk.client.exists(desk.keys.task("a") + "#rounds", desk.keys.trash("a") + "#rounds")
+    wait_until(lambda: desk.client.info("memory")["lazyfreed_objects"] > before)
 
 
 def test_it_refuses_a_verb_for_a_reason_of_its_own(desk: Desk) -> None:

@@ -1,6 +1,6 @@
 """One pool with an example of every kind of key, and what can be written there in its place.
 
-A kind of key that is new in ``queueops.redis.keys.KINDS`` has no example here: the tests that feed garbage fail then.
+A kind of key that is new in ``queueops.redis.keys.types`` has no example here: the tests that feed garbage fail then.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Conflict, Node, Outcome, Push
 from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.redis import keys
 from queueops.redis.broker import RedisBroker, get_broker, get_role
-from queueops.redis.keys import KINDS
 from tests.composites.trees import Tree, chain_of, group_of, nodes_of
 from tests.kernel.desk import NEVER_MS, make
 from tests.mapreduce.bench import ChunkDesk
@@ -26,8 +26,9 @@ NEIGHBOURS = ("a", "b")
 
 RUN_PARTS = ("history", "inbox", "calls", "stopped", "told")
 
+TYPES = keys.types()
 EXAMPLES: dict[str, str] = {
-    **{kind: kind for kind in KINDS if "<" not in kind},
+    **{kind: kind for kind in TYPES if "<" not in kind},
     "state:<state>": "state:pending",
     "lane:<lane>": "lane:narrow",
     "lane:<lane>#conf": "lane:narrow#conf",
@@ -62,7 +63,7 @@ EXAMPLES: dict[str, str] = {
     **{f"trash:<id>#{part}": f"trash:t#{part}" for part in RUN_PARTS},
     **{f"trash:<id>#{part}": f"trash:t#{part}" for part in ("log", "children", "open", "results", "far", "asked")},
     **{f"trash:<id>#{part}": f"trash:t#{part}" for part in ("planted", "drafts", "latest", "failures")},
-    **{kind: kind.replace("<id>", "m") for kind in KINDS if kind.startswith("task:<id>#chunks:")},
+    **{kind: kind.replace("<id>", "m") for kind in TYPES if kind.startswith("task:<id>#chunks:")},
     "task:<id>#<number>": "task:m#0",
     "task:<id>#<number>~": "task:m#0~",
     "task:<id>#<number>#log": "task:m#1#log",
@@ -117,9 +118,9 @@ class Specimens(ChunkDesk):
         self.client.hset(self.name("command:<id>"), mapping=command)
         self.client.zadd(self.name("commands"), {"x": 1})
         self.client.zadd(self.keys.agenda, {"~commands:": 1})
-        for kind in KINDS:
+        for kind in TYPES:
             if not self.client.exists(self.name(kind)):
-                FILL[KINDS[kind]](self.client, self.name(kind))
+                FILL[TYPES[kind]](self.client, self.name(kind))
 
     def _tasks(self) -> None:
         self.push("s", "f", "again", "t")

@@ -25,6 +25,7 @@ from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing.execution import run as run_lease
 from tests.composites.channel import CHANNEL
+from tests.support.functions import use_scripts
 from tests.support.machines import PHASES
 from tests.workflows import programs
 from tests.workflows.programs import expected, numbered, phases, signals_of
@@ -32,7 +33,6 @@ from tests.workflows.programs import expected, numbered, phases, signals_of
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "12"))
 MOST_TURNS = 3_000
 BOUNDS = settings(
-    max_examples=EXAMPLES,
     deadline=None,
     database=None,
     derandomize="CI" in os.environ,  # a run that judges a change must judge the same each time
@@ -174,9 +174,16 @@ def judge(world: World) -> None:
     assert list(world.broker.check("default", "").faults) == []
 
 
-@pytest.mark.parametrize("kept", [KEPT_RUNS, 0], ids=["kept", "replayed"])
-def test_random_workflows_give_what_a_plain_interpreter_gives(namespace: str, kept: int) -> None:
-    @BOUNDS
+@pytest.mark.parametrize(
+    ("kept", "has_functions"),
+    [(KEPT_RUNS, True), (0, True), (KEPT_RUNS, False)],
+    ids=["kept", "replayed", "scripts"],
+)
+def test_random_workflows_give_what_a_plain_interpreter_gives(namespace: str, kept: int, has_functions: bool) -> None:
+    if not has_functions:
+        use_scripts(get_broker())
+
+    @settings(BOUNDS, max_examples=EXAMPLES if has_functions else max(1, EXAMPLES // 3))
     @given(program=phases.map(numbered), seed=st.integers(0, 2**32), cancels=st.booleans())
     def check(program: list[Any], seed: int, cancels: bool) -> None:
         get_broker().client.flushall()

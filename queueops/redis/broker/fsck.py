@@ -13,7 +13,8 @@ from queueops.conf import Settings
 from queueops.model.fsck import ADVICE, KEY, Fault, FsckPage
 from queueops.model.records import FIELDS, WHOLE
 from queueops.model.states import State
-from queueops.redis.keys import KINDS, kind_of
+from queueops.redis import keys as names_of_keys
+from queueops.redis.keys import kind_of
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import StoreClient
 
@@ -133,15 +134,16 @@ class FsckCalls(StoreClient):
         prefix = f"{self.keys(pool).prefix}:"
         following, found = self.ask(pool, lambda client: client.scan(int(cursor), match=f"{prefix}*", count=STEP))
         kinds = {key: kind for key in found if (kind := kind_of(text(key)[len(prefix) :]))}
+        expected = names_of_keys.types()
         types = self.ask_all(pool, lambda pipe: [pipe.type(key) for key in kinds])
         faults = [
             Fault(
                 pool=pool,
                 id=f"{KEY}{text(key)[len(prefix) :]}",
-                text=f"{text(key)} is a {text(type)}, not a {KINDS[kind]}. {ADVICE}",
+                text=f"{text(key)} is a {text(type)}, not a {expected[kind]}. {ADVICE}",
             )
             for (key, kind), type in zip(kinds.items(), types, strict=True)
-            if kind not in RECORD_KINDS and text(type) not in ("none", KINDS[kind])
+            if kind not in RECORD_KINDS and text(type) not in ("none", expected[kind])
         ]
         parts = [text(key)[len(prefix) :].partition(":") for key in kinds]
         ids = _tasks(rest for family, _, rest in parts if family == "task")

@@ -13,6 +13,7 @@ from queueops.model.contracts import TickReport
 from queueops.model.losses import Replication
 from queueops.redis.library import PREFIX
 from queueops.redis.query_replies import text
+from queueops.redis.scripts import is_missing
 from queueops.redis.store_client import BATCH, FORGET_WORKER_MS, LONGEST_SLEEP_MS, StoreClient
 from queueops.redis.wrong_types import replies
 
@@ -45,9 +46,18 @@ class MaintenanceCalls(StoreClient):
 
     def other_libraries(self, pool: str) -> list[str]:
         """The Lua libraries of other versions of QueueOps on the pool's server; none where it may not be asked."""
+
+        def listed(client: Any) -> Any:
+            try:
+                return client.function_list(f"{PREFIX}*")
+            except ResponseError as error:
+                if not is_missing(error):
+                    raise
+                return ()  # a server without functions
+
         try:
-            found = self.ask(pool, lambda client: client.function_list(f"{PREFIX}*"))
-        except (StoreRefuses, ResponseError):  # no permission, or a server without functions
+            found = self.ask(pool, listed)
+        except StoreRefuses:
             return []
         rows = [dict(zip(row[::2], row[1::2], strict=True)) if isinstance(row, list) else row for row in found]
         names = {text(row[b"library_name"]) for row in rows}

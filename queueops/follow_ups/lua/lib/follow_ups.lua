@@ -1,8 +1,8 @@
 -- Follow-ups: tasks that the end of a task pushes, in the call that ends it. Field `fu` of a record holds them as JSON, a
 -- list of { on = outcomes, pool, id ('' = made here), policy, due ('', '+ms', epoch ms), alone (gets no value), fields }.
--- Field `fm` names those that the last end pushed, `fd` counts those that could not be pushed. A follow-up's record has the
+-- Field `fm` names those that the last end pushed, `fd` counts those of it that could not be pushed. A follow-up's record has the
 -- task that it follows: `oi` its id, `og` its generation, `op` its pool if that is another one, `oo` the outcome.
---@needs attempts conflicts lanes outbox store_helpers transitions
+--@needs attempts conflicts dead_follow_ups lanes outbox store_helpers transitions
 
 -- Notes a follow-up that could not be pushed: in the task's record, in its log and in the counters.
 local function note_dead(id, uid, outcome, reason)
@@ -10,6 +10,7 @@ local function note_dead(id, uid, outcome, reason)
   local row = lib.fields_of(lib.task_key(id), 'u', 's')
   if not (row and row[2] and row[1] == uid) then return end
   lib.safe_call('HINCRBY', lib.task_key(id), 'fd', 1)
+  lib.list_dead_follow_up(id)
   lib.log_line(id, { k = 'follow_up', text = 'the follow-up on ' .. outcome .. ' was not pushed: ' .. reason })
 end
 
@@ -72,6 +73,7 @@ end
 function lib.hooks.follow_up(id, outcome)
   local record = lib.read_record(id)
   if not (record and record.fu) then return end
+  if record.fd then call('HDEL', lib.task_key(id), 'fd') end -- of an earlier end
   local is_json, plans = pcall(cjson.decode, record.fu)
   local uid, made = record.u or '', {}
   if not is_json or type(plans) ~= 'table' then return note_dead(id, uid, outcome, 'field fu of its record is not JSON') end
@@ -109,7 +111,8 @@ end
 
 function lib.hooks.reply.follow_up(command, word, detail)
   if word == 'OK' then
-    if command.dd then lib.safe_call('HINCRBY', lib.task_key(command.me), 'fd', -1) end -- it was given up before
+    local row = command.dd and lib.fields_of(lib.task_key(command.me), 'u') -- it was given up before
+    if row and row[1] == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), 'fd', -1) end
   else
     note_dead(command.me, command.u, command.oo or '?', word == 'REFUSED' and detail or 'its pool could not read it')
   end

@@ -60,10 +60,11 @@ function lib.unindex(id, record)
   lib.unlist(id, record)
 end
 
+-- Deletes the sub-keys of a record. The server frees a long history or many children in the background.
 function lib.forget_subkeys(key)
   local keys = {}
   for i, each in ipairs(SUBKEYS) do keys[i] = key .. each end
-  call('DEL', unpack(keys))
+  call('UNLINK', unpack(keys))
 end
 
 -- Moves the sub-keys of a record with it, to the trash and back.

@@ -1,0 +1,42 @@
+"""Dead follow-ups in a terminal: the tasks whose end could not push what follows it."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from queueops import inspect
+from queueops.inspect import DeadFollowUps
+from queueops.management.arguments import positive
+from queueops.management.queue.formatting import listing, moment
+from queueops.management.queue.kind_commands import KindCommand
+from queueops.management.queue.lookup import check_pool
+
+HEAD = ("TASK", "NAME", "STATE", "POOL", "NOT PUSHED", "LAST", "REASON")
+NONE = "Every follow-up was pushed."
+
+
+def list_dead(*, pool: str, limit: int, as_json: bool, **_: Any) -> Iterator[str]:
+    """The tasks with follow-ups that could not be pushed, the latest first."""
+    check_pool(pool)
+    return listing(inspect.dead_follow_ups(pool, limit), HEAD, _line, empty=NONE, as_json=as_json)
+
+
+def _line(row: DeadFollowUps) -> tuple[object, ...]:
+    return row.id, row.name, row.state, row.pool, row.count, moment(row.last_ms), row.reason
+
+
+def _options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
+    parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
+
+
+COMMANDS = (
+    KindCommand(
+        name="dead-follow-ups",
+        run=list_dead,
+        text="tasks with follow-ups that could not be pushed; `retry` of a task pushes them again",
+        add_options=_options,
+    ),
+)
