@@ -48,7 +48,7 @@ KINDS: dict[str, str] = {
             "#log": "list",
             **dict.fromkeys(("#children", "#planted", "#drafts", "#told"), "zset"),
             **dict.fromkeys(("#open", "#asked"), "set"),
-            **dict.fromkeys(("#results", "#far", "#calls", "#stopped"), "hash"),
+            **dict.fromkeys(("#results", "#far", "#calls"), "hash"),
             **dict.fromkeys(("#latest", "#failures", "#history", "#inbox"), "list"),
         }.items()
     },
