@@ -86,9 +86,13 @@ end
 lib.hooks.reset.workflow = forget_steps
 lib.hooks.start_over.workflow = forget_steps
 
+local RUNS_IT = { run_now = true, retry = true, requeue = true, release = true }
+
 function lib.hooks.refuse_verb.workflow(record, verb, value)
   if verb == 'edit' or (verb == 'retry' and value ~= '' and value ~= 'all') then
     return 'its history belongs to its arguments: start another run'
+  elseif RUNS_IT[verb] and record.vs and not TERMINAL[record.s] then
+    return 'it is suspended: resume it'
   elseif verb == 'reinstate' then
     return 'what it waited for was cancelled with it: retry it from the beginning, or start another run'
   elseif verb == 'retry' and TERMINAL[record.s] and record.vi then
