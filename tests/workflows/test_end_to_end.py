@@ -172,6 +172,9 @@ def test_a_name_that_no_worker_knows_waits_for_one_that_does(part: str) -> None:
     try:
         run_worker()
         assert run.state == (State.POSTPONED if part == "workflow" else State.IDLE)
+        row = get_role(WorkflowCalls).run_row("default", run.id)
+        assert row is not None
+        assert ("vb" in row.fields) == (part == "workflow")
     finally:
         registry.register(handler)
     for id in (run.id, f"{run.id}.1"):

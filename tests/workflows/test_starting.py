@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import Thread
 from typing import Any
 
@@ -12,8 +12,11 @@ from django.db import transaction
 
 from queueops import MapReduce, Schedule, chain, current, get, group, schedules, task, wf, workflow
 from queueops.errors import BadArguments, BadId, BadOption, TaskFailed
+from queueops.errors.leases import LeaseLost
+from queueops.errors.refusals import DurabilityUnsupported
 from queueops.errors.workflows import InstanceInUse
 from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.contracts import LeaseRef, RoundTrip
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
@@ -247,6 +250,73 @@ def test_a_name_that_only_a_start_can_use_is_refused_elsewhere() -> None:
 
         @workflow(name="wf.wrong", unique="x", cron="0 3 * * *")
         async def wrong() -> None: ...
+
+
+@pytest.mark.parametrize("value", ["replace", "replace_postponed", "run_after"])
+def test_a_conflict_that_a_workflow_cannot_solve_is_refused(value: str) -> None:
+    with pytest.raises(BadOption, match='"reject" or "ignore"'):
+        doubles.using(id="x", on_conflict=value)
+    with pytest.raises(BadOption, match='"reject" or "ignore"'):
+
+        @workflow(name="wf.wrong", on_conflict=value)
+        async def wrong() -> None: ...
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_handle_of_a_start_after_the_commit_means_the_run_that_is_open(settings: Any) -> None:
+    run = order_of.start(7)
+    with transaction.atomic():
+        after = order_of.using(on_conflict="ignore").start_on_commit(7)
+    assert (after.id, after.word) == (run.id, "EXISTS")
+    settings.QUEUEOPS = settings.QUEUEOPS | {"TRANSACTIONS": "on_commit"}
+    with transaction.atomic():
+        waits = order_of.using(on_conflict="ignore").start(7)
+    assert waits.id == run.id
+    run.signal("approve", "yes")
+    run_worker()
+    assert [each.result(timeout=0) for each in (after, waits)] == ["yes", "yes"]
+
+
+@pytest.fixture
+def without_append_only_file() -> Iterator[None]:
+    """A server that cannot confirm that a write is on disk."""
+    client = get_broker().client
+    before = client.config_get("appendonly")["appendonly"]
+    client.config_set("appendonly", "no")
+    yield
+    client.config_set("appendonly", before)
+
+
+@pytest.mark.usefixtures("without_append_only_file")
+def test_a_named_run_is_durable_or_does_not_begin() -> None:
+    with pytest.raises(DurabilityUnsupported):
+        order_of.using(durable=True).start(7)
+    assert get_role(WorkflowCalls).newest_run("default", "order:7") is None
+
+
+def test_a_named_run_begins_under_the_lease_of_the_task_that_starts_it() -> None:
+    add_task.push(1, 2)
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    held = LeaseRef("default", lease.id, lease.fence)
+    lost = LeaseRef("default", lease.id, lease.fence + 1)
+    with pytest.raises(LeaseLost):
+        order_of.using(id="x").descending(lease.id, lost, b"").start(7)  # type: ignore[attr-defined]
+    run = order_of.using(id="x").descending(lease.id, held, b"").start(7)  # type: ignore[attr-defined]
+    record = get_broker().record("default", run.id)
+    assert record is not None
+    assert record.root == lease.id
+
+
+@pytest.mark.django_db(transaction=True)
+def test_async_code_begins_runs_and_finds_them() -> None:
+    async def begins() -> tuple[str, str, str]:
+        one = await order_of.astart(7)
+        two = await order_of.astart_on_commit(8)
+        return one.id, two.id, (await order_of.ahandle("order:7")).id
+
+    one, two, found = asyncio.run(begins())
+    assert found == one
+    assert order_of.handle("order:8").id == two
 
 
 def test_what_cannot_begin_begins_nothing() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
+from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from queueops.errors import BadOption
@@ -22,6 +23,7 @@ from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
 from queueops.model.schedule import Schedule
 from queueops.redis.broker import get_broker
+from queueops.results import waiting
 from queueops.results.types import ResultType
 from queueops.tasks import discovery, registry, transactions
 from queueops.tasks.class_based import place_of
@@ -38,6 +40,7 @@ __all__ = ["Workflow", "activity", "wf", "workflow"]
 STEP_SECONDS = 60
 """Time limit of one decision step, unless the workflow or its pool has another."""
 OPTIONS = ("pool", "lane", "priority", "tags", "keep", "timeout", "durable", "meta", "follow_up", "on_conflict")
+CONFLICTS = (Conflict.REJECT, Conflict.IGNORE)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,6 +75,12 @@ class WorkflowHandler(FunctionHandler):
         from queueops.kinds.workflows.steps import make_step  # workers alone need it
 
         return make_step(context, self.execution)
+
+    def words_of_success(self, value: Any) -> str:
+        """What a step did, for the log of the worker."""
+        from queueops.kinds.workflows.steps import words_of
+
+        return words_of(value)
 
     def encode_result(self, name: str, value: Any) -> bytes:
         """A step as the store reads it."""
@@ -127,8 +136,13 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     def start_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
         """Begin a run once the current database transaction is committed; outside of one, at once."""
         push, instance = self.as_child(args, kwargs)
-        transaction.on_commit(partial(self._begin, push, instance))
-        return WorkflowHandle(push.id, push.pool, instance=instance)
+        handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance)
+        transaction.on_commit(partial(self._begin_for, handle, push, instance))
+        return handle
+
+    async def astart_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+        """The same for async code."""
+        return await sync_to_async(self.start_on_commit)(*args, **kwargs)
 
     def handle(self, instance: str) -> WorkflowHandle[R]:
         """The handle of the newest run of an instance. Raises InstanceGone."""
@@ -138,24 +152,38 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
             raise InstanceGone(id=instance)
         return WorkflowHandle(run, pool, instance=instance)
 
+    async def ahandle(self, instance: str) -> WorkflowHandle[R]:
+        """The same for async code."""
+        return await waiting.in_thread(partial(self.handle, instance))
+
     def _start(self, push: Push, instance: str) -> WorkflowHandle[R]:
         """Begin now, or after the caller's transaction, as a push does."""
         if databases := transactions.to_wait_for(self.name):
-            transactions.after_commit(databases, partial(self._begin, push, instance))
-            return WorkflowHandle(push.id, push.pool, instance=instance)
+            handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance)
+            transactions.after_commit(databases, partial(self._begin_for, handle, push, instance))
+            return handle
         return self._begin(push, instance)
 
+    def _begin_for(self, handle: WorkflowHandle[R], push: Push, instance: str) -> None:
+        """Begin after the commit. The run that the handle means may be one that the instance has already."""
+        begun = self._begin(push, instance)
+        handle.id, handle.word, handle.uid = begun.id, begun.word, begun.uid
+
     def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
+        durable, under = self.options.durable, self.options.under
         if not instance:
-            (pushed,) = get_broker().push((push,), durable=self.options.durable, under=self.options.under)
+            (pushed,) = get_broker().push((push,), durable=durable, under=under)
             return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
         ignores = self.options.on_conflict is Conflict.IGNORE
-        word, run = get_run_store().start_run(instance, push, ignores=ignores)
+        word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
         return WorkflowHandle(run, push.pool, word, instance=instance)
 
     def using(self, **options: Unpack[PushOptions]) -> Workflow[P, R]:
-        """The same workflow with other options; `id` names the instance."""
-        return cast("Workflow[P, R]", super().using(**options))
+        """The same workflow with other options; `id` names the instance. `on_conflict` is reject or ignore."""
+        other = cast("Workflow[P, R]", super().using(**options))
+        if "on_conflict" in options:
+            _check_conflict(other.options)
+        return other
 
     def decode(self, data: bytes) -> R:
         """A stored result, converted by the return annotation. Raises BadResult."""
@@ -208,6 +236,12 @@ def workflow(function: Callable[..., Any] | None = None, /, **options: Any) -> A
     return partial(_made, options=options)
 
 
+def _check_conflict(options: Options) -> None:
+    if options.on_conflict not in CONFLICTS:
+        expected = '"reject" or "ignore": a run is not replaced; end it with terminate(), and start another one'
+        raise BadOption(name="on_conflict", value=str(options.on_conflict), expected=expected)
+
+
 def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[..., Any]:
     if not inspect.iscoroutinefunction(function):
         raise BadWorkflow(reason=f'@workflow was given {function!r}. Put it directly above an "async def".')
@@ -227,7 +261,9 @@ def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[...
     if options_of_all.get("timeout", UNSET) is UNSET:
         options_of_all["timeout"] = STEP_SECONDS
     names = None if unique is None else UniqueId(unique, function)
-    made: Workflow[..., Any] = Workflow(handler, Options().but(**options_of_all), names, schedule)
+    chosen = Options().but(**options_of_all)
+    _check_conflict(chosen)
+    made: Workflow[..., Any] = Workflow(handler, chosen, names, schedule)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, place_of(cast(Any, function)))

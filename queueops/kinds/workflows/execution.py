@@ -15,18 +15,17 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
-from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import (
     ActivityFailed,
-    BlockedStep,
     ChildFailed,
     NotDeterministic,
     OutsideWorkflow,
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.ending import judged
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.step import Code, ContinueAsNew, RunInfo, Step
@@ -90,7 +89,7 @@ class Execution:
         self._recorded, self._recorded_patches = {}, set()
         step = self._run(at, taken)
         main = self._main
-        if main is not None and main.done():
+        if main is not None and self._is_over:
             self._close(main)
         elif main is not None and not self._open and not self._listening:
             raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
@@ -127,7 +126,7 @@ class Execution:
             self._main = self.loop.create_task(self.code.begin(), name="workflow")
             self.loop.run_until_quiet()
         for entry in taken:
-            if self._main.done() and entry.kind != "signal":
+            if self._is_over and entry.kind != "signal":
                 continue  # nothing waits for it; signals go to the next run, if there is one
             self._apply(entry)
             self.loop.run_until_quiet()
@@ -154,7 +153,7 @@ class Execution:
 
     def _compare(self, block: Block) -> None:
         made, recorded = self._step.commands, list(block.commands)
-        if self._main is not None and self._main.done():
+        if self._main is not None and self._is_over:
             self._close(self._main)
         for number in range(max(len(made), len(recorded))):
             done = made[number] if number < len(made) else None
@@ -171,26 +170,28 @@ class Execution:
         """The code has ended: judge how."""
         step = self._step
         step.over = True
-        if main.cancelled():
+        if self.loop.exit is None and main.cancelled():
             step.state = "cancelled"
-        else:
-            error = main.exception()
+        elif raised := self.loop.exit or main.exception():
+            error = judged(raised)
             if isinstance(error, ContinueAsNew):
                 step.state, step.again, step.next_id = "continued", error.arguments, new_id()
                 step.carry = self._unread()
-            elif error is None:
-                try:
-                    step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
-                except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
-                    step.state, step.error = "failed", unfit
-            elif isinstance(error, BlockedStep | SynchronousOnlyOperation):
-                raise error
             else:
                 step.state, step.error = "failed", error
+        else:
+            try:
+                step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
+            except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
+                step.state, step.error = "failed", unfit
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
         if left:
             step.notes.append(f"it ended before {left} tasks of its code, which are dropped")
         step.commands.append(Entry("end", state=step.state))
+
+    @property
+    def _is_over(self) -> bool:
+        return self.loop.exit is not None or (self._main is not None and self._main.done())
 
     def _unread(self) -> list[Entry]:
         """The signals that no code has read."""

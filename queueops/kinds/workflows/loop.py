@@ -90,6 +90,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         self.now_ms = 0
         self.problems: list[str] = []
         self.interrupt: Interrupt | None = None
+        self.exit: SystemExit | None = None
         self.tasks: dict[int, WorkflowTask] = {}
         self._ready: deque[asyncio.Handle] = deque()
         self._numbers = count(1)
@@ -100,14 +101,21 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         asyncio._set_running_loop(None)
         asyncio._set_running_loop(self)
         try:
-            while self._ready:
+            while self._ready and self.exit is None:
                 handle = self._ready.popleft()
                 if not handle.cancelled():
-                    handle._run()
+                    self._call(handle)
                 if self.interrupt is not None:
                     raise self.interrupt
         finally:
             asyncio._set_running_loop(before)
+
+    def _call(self, handle: asyncio.Handle) -> None:
+        """Run a callback. A SystemExit of the code ends the run: no other callback runs."""
+        try:
+            handle._run()
+        except SystemExit as error:
+            self.exit = error
 
     def fire(self, handle: asyncio.Handle) -> None:
         """A timer of the run is due."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
-from queueops.model.contracts import Lease, Push
+from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ports import has_calls
 from queueops.redis import broker as brokers
 
@@ -57,7 +57,15 @@ class RunFields(NamedTuple):
 class RunStore(Protocol):
     """Component that stores the runs of workflows."""
 
-    def start_run(self, instance: str, push: Push, *, ignores: bool = False) -> tuple[str, str]:
+    def start_run(
+        self,
+        instance: str,
+        push: Push,
+        *,
+        ignores: bool = False,
+        durable: bool = False,
+        under: LeaseRef | None = None,
+    ) -> tuple[str, str]:
         """Begin a run of an instance. Returns the word (OK, EXISTS) and the id of the run. Raises InstanceInUse."""
 
     def tell_run(

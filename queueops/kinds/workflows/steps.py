@@ -6,6 +6,7 @@ a step meanwhile: the fence of the last step tells.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from typing import Any
@@ -26,6 +27,7 @@ from queueops.redis.pushwire import due_argument, record_fields
 from queueops.tasks.context import Context
 from queueops.worker.execution import failure
 
+logger = logging.getLogger("queueops.worker")
 KEPT_RUNS = 128
 MOST_COMMANDS = 10_000
 """Commands of one step: the store takes them in one call."""
@@ -73,6 +75,12 @@ def make_step(context: Context, code: Any) -> Value:
 
     A step that cannot be made blocks the run, whatever the reason. Raises interrupts of the worker.
     """
+    value = _made_step(context, code)
+    _warn(context.lease, value)
+    return value
+
+
+def _made_step(context: Context, code: Any) -> Value:
     lease, store = context.lease, get_run_store()
     known = kept_runs.take(lease)
     execution = known[1] if known else None
@@ -104,6 +112,25 @@ def make_step(context: Context, code: Any) -> Value:
         elif execution is not None:
             execution.dispose()
     return value
+
+
+def words_of(value: Value) -> str:
+    """What a step did, for the log of a worker."""
+    if "blocked" in value:
+        return "is blocked"
+    return f"made its last step, and has {_OVER[value['over']]}," if "over" in value else "made a step"
+
+
+_OVER = {"succeeded": "succeeded", "failed": "failed", "cancelled": "been cancelled", "continued": "continued as new"}
+
+
+def _warn(lease: Lease, value: Value) -> None:
+    """Tell in the log that a run is blocked or has failed."""
+    told = {"task": lease.id, "name": lease.name, "pool": lease.pool}
+    if reason := value.get("blocked"):
+        logger.warning("%s %s is blocked: %s", lease.name, lease.id, reason, extra={"told": told})
+    elif value.get("over") == "failed":
+        logger.warning("%s %s failed: %s", lease.name, lease.id, value["title"], extra={"told": told})
 
 
 def encoded(value: Value) -> bytes:

@@ -9,10 +9,11 @@ from typing import Any
 from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
-from queueops.model.contracts import Lease, Push
+from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ids import new_id
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
+from queueops.redis.durability import confirmed
 from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
@@ -25,17 +26,33 @@ FIELDS = (
 class WorkflowCalls(PushCalls, StorageCalls):
     """The role of workflows of the broker."""
 
-    def start_run(self, instance: str, push: Push, *, ignores: bool = False) -> tuple[str, str]:
+    def start_run(
+        self,
+        instance: str,
+        push: Push,
+        *,
+        ignores: bool = False,
+        durable: bool = False,
+        under: LeaseRef | None = None,
+    ) -> tuple[str, str]:
         """Begin a run of an instance. Returns the word (OK, EXISTS) and the id of the run.
 
-        With ``ignores``, a run that has not ended is returned. Raises InstanceInUse otherwise, BrokerUnavailable and
-        StoreFull.
+        With ``ignores``, a run that has not ended is returned. Raises InstanceInUse otherwise, and what `push` raises.
         """
+        if durable:
+            with confirmed(self, (push.pool,)):
+                return self.start_run(instance, push, ignores=ignores, under=under)
         self.announce(push.pool)
         self.lane_patterns.prepare_for(push.pool, (push,))
         token = push.token or os.urandom(6).hex()
         fields = record_fields(push, token=False)
-        word, run = self._texts("start_run", push.pool, instance, token, push.id, due_argument(push), *fields)
+        said = (instance, token, push.id, due_argument(push))
+
+        def begin(proof: Sequence[Any]) -> Any:
+            return self._call("start_run", push.pool, *said, *proof, *fields)
+
+        reply = begin(("", "")) if under is None else self._fenced(push.pool, under, begin)
+        word, run = map(_text, reply)
         if word == "EXISTS" and not ignores:
             record = self.record(push.pool, run)
             raise InstanceInUse(id=instance, run=run, state=record.state if record else "gone")

@@ -57,7 +57,7 @@ def execute(slot: Slot, context: Context) -> Settlement:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
     if tells or settlement.outcome is not _SUCCESS:
-        report.ended(lease, settlement, slot.seconds())
+        report.ended(lease, settlement, slot.seconds(), _said(context, value))
     db_connections.clean()
     slot.clear()
     return settlement
@@ -93,9 +93,15 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             await _atell(slot, context, settlement, value, None)
     if tells or settlement.outcome is not _SUCCESS:
-        report.ended(lease, settlement, slot.seconds())
+        report.ended(lease, settlement, slot.seconds(), _said(context, value))
     slot.clear()
     return settlement
+
+
+def _said(context: Context, value: Any) -> str:
+    """How a success is told in the log, if the kind has other words for it than "succeeded"."""
+    words = getattr(context.handler, "words_of_success", None)
+    return "" if words is None or value is _NOTHING else str(words(value))
 
 
 def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlement, BaseException]:

@@ -36,13 +36,15 @@ def started(lease: Lease) -> None:
              lease.name, lease.id, lease.attempt, attempts, told=_told(lease))  # fmt: skip
 
 
-def ended(lease: Lease, settlement: Settlement, seconds: float) -> None:
-    """Log how the task ended, and its run time in milliseconds."""
+def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") -> None:
+    """Log how the task ended, and its run time in milliseconds. `said`: how a success is told."""
     if settlement.outcome in _FAILED:
         _failed(lease, settlement, round(seconds * 1000))
     elif logger.isEnabledFor(logging.INFO):
         ms, attempts = round(seconds * 1000), lease.retries + 1
         how = _ENDS.get(settlement.outcome, settlement.outcome)
+        if said and settlement.outcome is Outcome.SUCCESS:
+            how = said
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
              lease.name, lease.id, how, ms, lease.attempt, attempts,
              told=_told(lease) | {"ms": ms, "outcome": str(settlement.outcome)})  # fmt: skip

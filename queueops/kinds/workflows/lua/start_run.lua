@@ -1,19 +1,21 @@
 #!lua
 -- start_run: begins a run of an instance, unless the instance has one that has not ended.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 instance, 2 token of this start, 3 id of the run, 4 due ('' now, '+ms', or epoch ms), 5.. the fields of the record
--- Reply: word (OK, REPEAT: this very start came before, EXISTS: the instance has a run) and the id of the run.
+-- ARGV: 1 instance, 2 token of this start, 3 id of the run, 4 due ('' now, '+ms', or epoch ms), 5 and 6 the lease of the
+--       running task that starts it (see `may_push`; both '' without one), 7.. the fields of the record
+-- Reply: word (OK, REPEAT: this very start came before, EXISTS: the instance has a run) and the id of the run; or STALE.
 -- Transitions: push, postpone.
---@needs conflicts lanes phases store_helpers transitions wakeup
+--@needs conflicts fence lanes phases store_helpers transitions wakeup
 
 local instance, token, id, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if ARGV[6] ~= '' and not lib.may_push(ARGV[5], ARGV[6]) then return { 'STALE', '' } end
 local newest = call('HGET', P .. ':instances', instance)
 local row = newest and lib.fields_of(lib.task_key(newest), 's', 'tk') or {}
 if row[1] and row[2] == token then return { 'REPEAT', newest } end
 if row[1] and not TERMINAL[row[1]] then return { 'EXISTS', newest } end
 
 local spec = { id = id, policy = 'new', token = token, fields = { 'vi', instance, 'tk', token }, values = { vi = instance, tk = token } }
-for i = 5, #ARGV, 2 do
+for i = 7, #ARGV, 2 do
   spec.values[ARGV[i]] = ARGV[i + 1]
   spec.fields[#spec.fields + 1] = ARGV[i]; spec.fields[#spec.fields + 1] = ARGV[i + 1]
 end

@@ -4,8 +4,8 @@
 -- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
 --       JSON, or the reason, 5 token of this message, 6 who, 7 the name of a signal, for the log
 -- Reply: word (OK, REPEAT: this very message came before, ENDED, GONE), the id of the run, its state.
--- Transitions: activate.
---@needs attempts lanes phases runs store_helpers transitions wakeup
+-- Transitions: activate, suspend.
+--@needs attempts phases run_suspend runs store_helpers transitions wakeup
 
 local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
 local what, token, key = ARGV[3], ARGV[5], lib.task_key(id)
@@ -19,17 +19,9 @@ call('ZADD', key .. '#told', NOW, token)
 lib.try('ZREMRANGEBYSCORE', key .. '#told', '-inf', now - 600000)
 lib.log_line(id, { k = 'operator', verb = what, who = ARGV[6], value = ARGV[7] })
 if what == 'suspend' then
-  call('HSET', key, 'vs', NOW)
-  if row.s == 'pending' then
-    lib.shift(id, row, 'idle')
-    lib.leave_lane(row.l or 'default', id)
-    call('HSET', key, 's', 'idle')
-  end
+  lib.runs.suspend(id, row)
 elseif what == 'resume' then
-  call('HDEL', key, 'vs')
-  row.vs = nil
-  local waits = call('LLEN', key .. '#inbox') > 0 or call('EXISTS', key .. '#history') == 0
-  if waits then lib.runs.wake(id, row) end
+  lib.runs.resume(id, row)
 else
   lib.runs.deliver(id, ARGV[4])
 end

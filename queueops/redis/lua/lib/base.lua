@@ -35,6 +35,7 @@ lib.hooks.promote = {} -- makes a due task ready; returns whether it did, else i
 lib.hooks.succeed = {} -- settles a success, given its value; nil: as for every task; false: its record cannot be read
 lib.hooks.end_instead = {} -- ends a task that a worker gives back, and returns whether it did
 lib.hooks.fail_instead = {} -- does something else than fail a task after its lease, given the fields; returns whether it did
+lib.hooks.unknown_instead = {} -- does something with a task whose name no worker knows, given the reason; returns whether it did
 lib.hooks.end_parts = {} -- ends what a task consists of, after its own end
 lib.hooks.cancel_parts = {} -- cancels what a task consists of, after the task itself
 lib.hooks.note_end = {} -- notes the end of a task, given its state

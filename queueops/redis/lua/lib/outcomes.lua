@@ -112,6 +112,8 @@ function lib.outcomes.unknown(id, record, end_)
   local since = lib.unknown_since(record)
   local known = record.w and lib.note_unable(record.w, record.n) and lib.find_knower(record.n)
   if known and not record.uk then return make_ready(id, record, 0, 'y', end_.value, 'uk', lib.text(since)) end
+  local unknown_instead = not known and lib.hooks.unknown_instead[record.k]
+  if unknown_instead and unknown_instead(id, record, end_.value) then return end
   if not known and now - since > ctx.RULES.unknown_after then return lib.quarantine(id, record.s, record, end_.value) end
   delay(id, record, 'postponed', max(100, end_.delay), 'y', end_.value, 'uk', lib.text(since))
 end

@@ -1,5 +1,5 @@
 -- Ends of runs, of activities and of children.
---@needs end_effects lanes numbers operator_verbs outcomes phases records runs store_helpers transitions
+--@needs end_effects lanes outcomes phases records run_history runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
@@ -21,7 +21,7 @@ function lib.begin_next_run(id, record, again)
   if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    if string.find(text, '"e":"signal"', 1, true) then lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
+    if lib.runs.head_of(text) == 'signal' then lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   end
   lib.create(again.id, fields, values)
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
@@ -80,64 +80,23 @@ function lib.hooks.abandon.workflow(id, record)
 end
 
 local function forget_steps(id)
-  call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id), lib.runs.stopped_of(id))
+  call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id))
   call('HDEL', lib.task_key(id), 'vf', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
 end
 lib.hooks.reset.workflow = forget_steps
 lib.hooks.start_over.workflow = forget_steps
 
+local RUNS_IT = { run_now = true, retry = true, requeue = true, release = true }
+
 function lib.hooks.refuse_verb.workflow(record, verb, value)
   if verb == 'edit' or (verb == 'retry' and value ~= '' and value ~= 'all') then
     return 'its history belongs to its arguments: start another run'
+  elseif RUNS_IT[verb] and record.vs and not TERMINAL[record.s] then
+    return 'it is suspended: resume it'
   elseif verb == 'reinstate' then
     return 'what it waited for was cancelled with it: retry it from the beginning, or start another run'
   elseif verb == 'retry' and TERMINAL[record.s] and record.vi then
     local other = lib.runs.read(lib.runs.newest_of(record.vi))
     if other and not TERMINAL[other.s] then return 'its instance ' .. record.vi .. ' has a newer run that has not ended' end
   end
-end
-
--- Goes on from the last step before the failed one: its failed activities run again, its other events come again.
-function lib.hooks.resume.workflow(id, record, everything)
-  if everything or record.s ~= 'failed' then return nil end
-  local history, mark = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1), 0
-  for i = 1, #history do if string.find(history[i], '^{"e":"step"') then mark = i end end
-  if mark == 0 then return nil end
-  local again, events = 0, {}
-  for i = mark + 1, #history do
-    local is_json, entry = pcall(cjson.decode, history[i])
-    local number = is_json and string.format('%d', entry.c or 0)
-    local call_id = id .. '.' .. (number or '')
-    local activity = is_json and entry.e == 'failed' and lib.read_record(call_id)
-    if activity and activity.k == 'activity' and TERMINAL[activity.s] then
-      lib.safe_call('HSET', lib.runs.calls_of(id), number, 'a' .. call_id)
-      lib.operator_verbs.retry(call_id, activity, '')
-      again = again + 1
-    elseif is_json and (entry.e == 'done' or entry.e == 'failed' or entry.e == 'fired' or entry.e == 'signal' or entry.e == 'cancel') then
-      events[#events + 1] = history[i]
-    end
-  end
-  if mark == 1 then lib.safe_call('DEL', lib.runs.history_of(id)) else lib.safe_call('LTRIM', lib.runs.history_of(id), 0, mark - 2) end
-  for i = #events, 1, -1 do lib.safe_call('LPUSH', lib.runs.inbox_of(id), events[i]) end
-  local stopped = lib.safe_call('HGETALL', lib.runs.stopped_of(id))
-  for i = 1, #stopped, 2 do
-    local number, what = stopped[i], stopped[i + 1]
-    local activity = string.sub(what, 1, 1) == 'a' and lib.read_record(string.sub(what, 2))
-    lib.safe_call('HSET', lib.runs.calls_of(id), number, what)
-    if activity and TERMINAL[activity.s] then
-      lib.safe_call('HDEL', lib.task_key(string.sub(what, 2)), 'vd')
-      lib.operator_verbs.retry(string.sub(what, 2), activity, '')
-    elseif string.sub(what, 1, 1) == 't' then
-      lib.schedule('~timer:' .. number .. ':' .. id, tonumber(string.sub(what, 2)))
-    end
-  end
-  call('DEL', lib.runs.stopped_of(id))
-  lib.forget_error(id, record)
-  call('HDEL', lib.task_key(id), 'er', 'ef', 'y', 'e', 'x', 'xh', 'cr', 'vf', 'vb', 'vc')
-  local waits = again > 0 and mark > 1 and not events[1]
-  lib.shift(id, record, waits and 'idle' or 'pending')
-  lib.unschedule(id)
-  call('HSET', lib.task_key(id), 's', waits and 'idle' or 'pending')
-  if not waits then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end
-  return waits and 'idle' or 'pending', again .. ' of its activities run again'
 end

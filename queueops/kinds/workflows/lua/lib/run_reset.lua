@@ -1,78 +1,36 @@
 -- Reset of a run: a new run of its instance goes on from a prefix of its history. The run ends, and each open command of the
 -- prefix goes to the new run. What was called after the prefix is cancelled.
---@needs cancel lanes numbers operator_verbs outcomes run_ends runs store_helpers transitions
-
-local OPENS = { call = true, child = true, timer = true, tell = true }
-local ENDS = { done = true, failed = true, fired = true }
-
--- The kind of an entry, and the number of its command as a text.
-local function read_head(text)
-  return string.match(text, '^{"e":"(%a+)"'), string.match(text, '^{"e":"%a+","c":(%d+)')
-end
-
--- The position of the mark of the step that has this entry; 0 if the history has no such entry.
-local function mark_of(history, entry)
-  if entry > #history then return 0 end
-  for i = entry, 1, -1 do if read_head(history[i]) == 'step' then return i end end
-  return 0
-end
-
--- The commands of the prefix that have no end in it, by number.
-local function open_of(history, mark)
-  local open = {}
-  for i = 1, mark - 1 do
-    local kind, number = read_head(history[i])
-    if number and OPENS[kind] then open[number] = true
-    elseif number and (ENDS[kind] or kind == 'drop') then open[number] = nil end
-  end
-  return open
-end
+--@needs cancel lanes numbers outcomes run_ends run_history run_recall runs store_helpers transitions
 
 -- The events behind the prefix that the new run gets: signals, and ends of its open commands.
 local function events_for(texts, first, open, found)
   for i = first, #texts do
-    local kind, number = read_head(texts[i])
-    if kind == 'signal' or (ENDS[kind] and open[number]) then
+    local kind, number = lib.runs.head_of(texts[i])
+    if kind == 'signal' or (lib.runs.ENDS[kind] and open[number]) then
       found[#found + 1] = texts[i]
       if number then open[number] = nil end
     end
   end
 end
 
-local function lost_end(number, why)
-  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"cancelled","y":"' .. why .. '"}'
-end
-
 -- Gives an open command to the new run. Returns an event if it cannot go on.
-local function hand_over(id, new_id, number, what, had_ended)
-  local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
-  if kind == 'c' and had_ended then return lost_end(number, 'it was cancelled at the end of the run that was reset') end
-  lib.safe_call('HSET', lib.runs.calls_of(new_id), number, what)
-  if kind == 't' then
-    lib.unschedule('~timer:' .. number .. ':' .. id)
-    lib.schedule('~timer:' .. number .. ':' .. new_id, lib.number_of(rest) or now)
-    return nil
+local function hand_over(id, new_id, number, entry)
+  local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
+  if what then
+    lib.safe_call('HDEL', lib.runs.calls_of(id), number)
+    if string.sub(what, 1, 1) == 't' then lib.unschedule('~timer:' .. number .. ':' .. id) end
+  else
+    what = lib.runs.recall(id, number, entry) -- it ended with the run, or the run has given it up behind the prefix
   end
-  local task = lib.read_record(rest)
-  if not task then
-    lib.safe_call('HDEL', lib.runs.calls_of(new_id), number)
-    return lost_end(number, 'it is gone')
-  end
-  lib.safe_call('HSET', lib.task_key(rest), 'vr', new_id)
-  if had_ended then
-    lib.safe_call('HDEL', lib.task_key(rest), 'vd')
-    if TERMINAL[task.s] then lib.operator_verbs.retry(rest, task, '') end
-  end
+  if not what then return lib.runs.lost_end(number, 'it is gone') end
+  return lib.runs.restore(new_id, number, what)
 end
 
-local function hand_over_all(id, new_id, open, had_ended, found)
-  local place = had_ended and lib.runs.stopped_of(id) or lib.runs.calls_of(id)
-  for number in pairs(open) do
-    local what = lib.safe_call('HGET', place, number)
-    local lost = what and hand_over(id, new_id, number, what, had_ended) or not what and lost_end(number, 'its end was lost')
-    if lost then found[#found + 1] = lost end
-    if what then lib.safe_call('HDEL', place, number) end
-  end
+local function hand_over_all(id, new_id, open, found)
+  local numbers = {}
+  for number in pairs(open) do numbers[#numbers + 1] = number end
+  table.sort(numbers, function(one, other) return tonumber(one) < tonumber(other) end)
+  for _, number in ipairs(numbers) do found[#found + 1] = hand_over(id, new_id, number, open[number]) end
 end
 
 -- Why a run cannot be reset; nil if it can.
@@ -96,16 +54,16 @@ function lib.reset_run(id, record, entry, new_id, reason)
   local why = refusal(id, record)
   if why then return 'REFUSED', why end
   local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
-  local mark = mark_of(history, entry)
+  local mark = lib.runs.mark_of(history, entry)
   if mark == 0 then return 'REFUSED', 'its history has no entry ' .. lib.text(entry) end
   local had_ended = TERMINAL[record.s]
   forget_parent(id, record)
-  local open, found, prefix = open_of(history, mark), {}, {}
+  local open, found, prefix = lib.runs.open_before(history, mark), {}, {}
   for i = 1, mark - 1 do prefix[i] = history[i] end
   events_for(history, mark, open, found)
   events_for(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1), 1, open, found)
   call('DEL', lib.runs.inbox_of(id))
-  hand_over_all(id, new_id, open, had_ended, found)
+  hand_over_all(id, new_id, open, found)
   if prefix[1] then lib.call_sliced('RPUSH', lib.runs.history_of(new_id), prefix) end
   lib.flush(); lib.flush_lanes()
   record.vs = nil

@@ -98,6 +98,11 @@ function lib.hooks.fail_instead.workflow(id, record, ...)
   return true
 end
 
+function lib.hooks.unknown_instead.workflow(id, record, reason)
+  lib.runs.block(id, record, reason)
+  return true
+end
+
 local function rest(id, record)
   lib.flush(); lib.flush_lanes()
   local ready = not record.vs and call('LLEN', lib.runs.inbox_of(id)) > 0

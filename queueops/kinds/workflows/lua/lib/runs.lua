@@ -1,7 +1,6 @@
 -- Runs of workflows: their inbox, and the commands whose ends they wait for. Beside the record of a run: `#history` and
 -- `#inbox` are lists of JSON texts; `#calls` has by the number of a command: `a` and the id of an activity, `c` and the id
--- of a child, or `t` and the time of a timer. `#stopped` has those that were open at the end. `#told` has the tokens of
--- messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the history (after a
+-- of a child, or `t` and the time of a timer. `#told` has the tokens of messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the history (after a
 -- reset), `vr` and `vn` the run that waits for this task and the number of its command, `vd` that run has given it up, `vs`
 -- suspended since, `vb` blocked since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places,
 -- `vl` late events.
@@ -12,7 +11,6 @@ lib.runs = {}
 function lib.runs.history_of(id) return lib.task_key(id) .. '#history' end
 function lib.runs.inbox_of(id) return lib.task_key(id) .. '#inbox' end
 function lib.runs.calls_of(id) return lib.task_key(id) .. '#calls' end
-function lib.runs.stopped_of(id) return lib.task_key(id) .. '#stopped' end
 
 -- The newest run of an instance. An instance without a name of its own is its run.
 function lib.runs.newest_of(instance)
@@ -63,21 +61,31 @@ function lib.runs.finish_call(run, number, text)
   lib.runs.deliver(run, text)
 end
 
--- Tells a run that an activity or a child has ended. The payloads are JSON, and go on as they are.
-function lib.runs.report(id, record, state)
+-- The event of the end of an activity or a child. The payloads are JSON, and go on as they are.
+function lib.runs.end_of(id, number, state, how)
   local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}
-  local head = ',"c":' .. lib.text(tonumber(record.vn) or 0) .. ',"at":' .. NOW
+  local head = ',"c":' .. lib.text(tonumber(number) or 0) .. ',"at":' .. NOW
   if state == 'succeeded' then
     local result = ended[1] and ended[1] ~= '' and ',"r":' .. ended[1] or ''
-    return lib.runs.finish_call(record.vr, record.vn, '{"e":"done"' .. head .. result .. '}')
+    return '{"e":"done"' .. head .. result .. '}'
   end
   local error = state == 'failed' and ended[2] and ended[2] ~= '' and ',"er":' .. ended[2] or ''
-  local how = record.crashed and 'crashed' or state
-  lib.runs.finish_call(record.vr, record.vn,
-    '{"e":"failed"' .. head .. ',"s":"' .. how .. '","y":' .. quoted(ended[3]) .. error .. '}')
+  return '{"e":"failed"' .. head .. ',"s":"' .. (how or state) .. '","y":' .. quoted(ended[3]) .. error .. '}'
 end
 
+-- Tells a run that an activity or a child has ended.
+function lib.runs.report(id, record, state)
+  lib.runs.finish_call(record.vr, record.vn, lib.runs.end_of(id, record.vn, state, record.crashed and 'crashed'))
+end
+
+local GIVEN_UP = 'its parent does not need it any more'
+
 function lib.runs.cancel_event(reason) return '{"e":"cancel","at":' .. NOW .. ',"y":' .. quoted(reason) .. '}' end
+
+-- Whether this event is the cancel of a child by its parent.
+function lib.runs.is_given_up(text)
+  return string.find(text, '^{"e":"cancel","at":%d+,"y":"' .. GIVEN_UP .. '"}$') ~= nil
+end
 
 -- Ends what a command of a run has begun.
 function lib.runs.stop(run, number, what)
@@ -86,7 +94,7 @@ function lib.runs.stop(run, number, what)
   if kind == 'c' then
     lib.safe_call('HSET', lib.task_key(rest), 'vd', 1)
     local child = lib.runs.read(rest)
-    if child and not TERMINAL[child.s] then lib.runs.deliver(rest, lib.runs.cancel_event('its parent does not need it any more')) end
+    if child and not TERMINAL[child.s] then lib.runs.deliver(rest, lib.runs.cancel_event(GIVEN_UP)) end
     return
   end
   local record = lib.read_record(rest)
@@ -104,7 +112,6 @@ function lib.runs.stop_all(id)
     if done == 500 then return lib.schedule('~stop:' .. id, now) end
     done = done + 1
     lib.safe_call('HDEL', lib.runs.calls_of(id), calls[i])
-    lib.safe_call('HSET', lib.runs.stopped_of(id), calls[i], calls[i + 1])
     lib.runs.stop(id, calls[i], calls[i + 1])
   end
 end
@@ -114,4 +121,7 @@ function lib.hooks.due_entry.timer(rest)
   if number then lib.runs.finish_call(id, number, '{"e":"fired","c":' .. number .. ',"at":' .. NOW .. '}') end
 end
 
-function lib.hooks.due_entry.stop(id) lib.runs.stop_all(id) end
+function lib.hooks.due_entry.stop(id)
+  local row = lib.runs.read(id)
+  if not row or TERMINAL[row.s] then lib.runs.stop_all(id) end
+end

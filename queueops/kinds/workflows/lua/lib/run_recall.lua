@@ -1,0 +1,85 @@
+-- Commands that a run has given up, or whose ends it has taken: found again by their numbers, and begun again.
+--@needs lanes numbers operator_verbs phases run_history runs store_helpers transitions
+
+local MOST_RUNS = 50
+
+-- The run that a child went on as: it continued as new, or was reset.
+local function last_of(task)
+  for _ = 1, MOST_RUNS do
+    local after = lib.safe_call('HGET', lib.task_key(task), 'vx')
+    if not after or lib.safe_call('EXISTS', lib.task_key(after)) == 0 then break end
+    task = after
+  end
+  return task
+end
+
+-- The task of a command, nil if it is gone. After a reset, the run that the history comes from may have named it.
+local function task_of(id, number)
+  local run, origin = id, nil
+  for _ = 1, MOST_RUNS do
+    local task = run .. '.' .. number
+    if lib.safe_call('EXISTS', lib.task_key(task)) == 1 then return last_of(task) end
+    local row = lib.fields_of(lib.task_key(run), 'vo', 'vp') or {}
+    origin = row[1] or origin
+    if not origin or run == origin then return nil end
+    run = row[1] and row[2] or origin
+  end
+end
+
+-- What a command has begun, as in `#calls`, by its entry; nil if that is gone.
+function lib.runs.recall(id, number, entry)
+  local kind = lib.runs.head_of(entry)
+  if kind == 'timer' then return 't' .. (string.match(entry, '"at":(%d+)') or NOW) end
+  local task = (kind == 'call' or kind == 'child') and task_of(id, number)
+  return task and (kind == 'child' and 'c' or 'a') .. task
+end
+
+function lib.runs.lost_end(number, why)
+  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"cancelled","y":' .. cjson.encode(why) .. '}'
+end
+
+-- Takes the cancel of its parent back, if no step has it.
+local function spare(child, record)
+  if LEASED[record.s] then return end
+  for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(child), 0, -1)) do
+    if lib.runs.is_given_up(text) then lib.safe_call('LREM', lib.runs.inbox_of(child), 1, text) end
+  end
+end
+
+-- A worker that still runs an activity that was given up loses it: it was told to stop.
+local function begin_activity(id, record, given_up)
+  if not (TERMINAL[record.s] or given_up and record.x) then return end
+  if not TERMINAL[record.s] then
+    lib.safe_call('HDEL', lib.task_key(id), 'x', 'xh', 'y')
+    record.x, record.xh, record.y = nil, nil, nil
+  end
+  lib.operator_verbs.retry(id, record, '')
+end
+
+-- Returns why it cannot begin.
+local function begin_child(id, record)
+  if not TERMINAL[record.s] then return spare(id, record) end
+  local why = lib.hooks.refuse_verb.workflow(record, 'retry', '')
+  if why then return why end
+  if not (record.s == 'cancelled' and lib.runs.go_on(id, record, true)) then lib.operator_verbs.retry(id, record, '') end
+end
+
+-- Begins again, for a run, what a command has begun. Returns an event if it has ended, or cannot begin.
+function lib.runs.restore(run, number, what)
+  local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
+  if kind == 't' then
+    lib.safe_call('HSET', lib.runs.calls_of(run), number, what)
+    return lib.schedule('~timer:' .. number .. ':' .. run, lib.number_of(rest) or now)
+  end
+  lib.flush(); lib.flush_lanes() -- it may have moved in this very call
+  local record = lib.read_record(rest)
+  if not record then return lib.runs.lost_end(number, 'it is gone') end
+  if record.s == 'succeeded' then return lib.runs.end_of(rest, number, record.s) end
+  local given_up, why = record.vd, nil
+  lib.safe_call('HSET', lib.task_key(rest), 'vr', run, 'vn', number)
+  lib.safe_call('HDEL', lib.task_key(rest), 'vd')
+  record.vr, record.vn, record.vd = run, number, nil
+  if kind == 'c' then why = begin_child(rest, record) else begin_activity(rest, record, given_up) end
+  if why then return lib.runs.lost_end(number, why) end
+  lib.safe_call('HSET', lib.runs.calls_of(run), number, what)
+end

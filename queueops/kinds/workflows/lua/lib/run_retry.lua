@@ -1,0 +1,82 @@
+-- Retry of the failed step of a run: it goes on from the step before.
+--@needs lanes numbers outcomes phases records run_history run_recall runs store_helpers transitions
+
+-- Numbers of the commands whose ends wait in the inbox of a run.
+local function ended_in_inbox(id)
+  local ended = {}
+  for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
+    local kind, number = lib.runs.head_of(text)
+    if number and lib.runs.ENDS[kind] then ended[number] = true end
+  end
+  return ended
+end
+
+-- What the step is made with again: events that come again, and the entries of commands that begin again, in order.
+local function read_step(id, history, mark, open, wanted)
+  local events, again, ended = {}, {}, ended_in_inbox(id)
+  local function begin(number)
+    if open[number] and not ended[number] then again[#again + 1] = { number, open[number] }; ended[number] = true end
+  end
+  for i = mark + 1, #history do
+    local kind, number = lib.runs.head_of(history[i])
+    local failed = kind == 'failed' and open[number] and lib.runs.recall(id, number, open[number])
+    if failed or kind == 'drop' then
+      begin(number)
+    elseif kind == 'signal' or lib.runs.ENDS[kind] or kind == 'cancel' and not (wanted and lib.runs.is_given_up(history[i])) then
+      events[#events + 1] = history[i]
+      if number then ended[number] = true end
+    end
+  end
+  local left = {}
+  for number in pairs(open) do left[#left + 1] = number end
+  table.sort(left, function(one, other) return tonumber(one) < tonumber(other) end)
+  for _, number in ipairs(left) do begin(number) end
+  return events, again
+end
+
+local function has_cancel_of_parent(history, mark)
+  for i = mark + 1, #history do if lib.runs.is_given_up(history[i]) then return true end end
+end
+
+-- What the step itself has begun is called again by the step.
+local function stop_new_ones(id, open)
+  lib.unschedule('~stop:' .. id)
+  local calls = lib.safe_call('HGETALL', lib.runs.calls_of(id))
+  for i = 1, #calls, 2 do
+    if not open[calls[i]] then
+      lib.safe_call('HDEL', lib.runs.calls_of(id), calls[i])
+      lib.runs.stop(id, calls[i], calls[i + 1])
+    end
+  end
+end
+
+-- Goes on from the last step: its failed activities and children begin again, and what it has given up; its other events
+-- come again. `wanted`: a cancel by its parent does not. Returns the state and a detail; nil if there is no such step.
+function lib.runs.go_on(id, record, wanted)
+  local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
+  local mark = lib.runs.mark_of(history, #history)
+  if mark == 0 or record.s == 'cancelled' and not has_cancel_of_parent(history, mark) then return nil end
+  local open = lib.runs.open_before(history, mark)
+  local events, again = read_step(id, history, mark, open, wanted)
+  if mark == 1 then lib.safe_call('DEL', lib.runs.history_of(id)) else lib.safe_call('LTRIM', lib.runs.history_of(id), 0, mark - 2) end
+  stop_new_ones(id, open)
+  for _, each in ipairs(again) do
+    local what = lib.runs.recall(id, each[1], each[2])
+    events[#events + 1] = what and lib.runs.restore(id, each[1], what) or not what and lib.runs.lost_end(each[1], 'it is gone') or nil
+  end
+  lib.runs.put_back(id, events)
+  lib.forget_error(id, record)
+  call('HDEL', lib.task_key(id), 'er', 'ef', 'y', 'e', 'x', 'xh', 'cr', 'vf', 'vb', 'vc', 'vs')
+  local waits = again[1] and mark > 1 and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 0
+  local state = waits and 'idle' or 'pending'
+  lib.shift(id, record, state)
+  lib.unschedule(id)
+  call('HSET', lib.task_key(id), 's', state)
+  if not waits then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end
+  return state, #again .. ' of its activities, children and timers begin again'
+end
+
+function lib.hooks.resume.workflow(id, record, everything)
+  if everything or record.s ~= 'failed' then return nil end
+  return lib.runs.go_on(id, record, record.vr and not record.vd)
+end

@@ -1,0 +1,36 @@
+-- Suspended runs: one makes no step, whatever would make it ready, until it is resumed.
+--@needs attempts lanes numbers outcomes phases runs store_helpers transitions
+
+function lib.runs.suspend(id, row)
+  lib.safe_call('HSET', lib.task_key(id), 'vs', NOW)
+  if row.s ~= 'pending' then return end -- a worker's step goes on to its end; a due time is kept
+  lib.shift(id, row, 'idle')
+  lib.leave_lane(row.l or 'default', id)
+  lib.safe_call('HSET', lib.task_key(id), 's', 'idle')
+end
+
+-- It makes a step even without events: what made it ready may have come before it was suspended.
+function lib.runs.resume(id, row)
+  if not row.vs then return end
+  lib.safe_call('HDEL', lib.task_key(id), 'vs')
+  row.vs = nil
+  lib.runs.wake(id, row)
+end
+
+-- Its time has come.
+function lib.hooks.promote.workflow(id, record)
+  if not record.vs then return false end
+  lib.shift(id, record, 'idle')
+  lib.unschedule(id)
+  lib.safe_call('HSET', lib.task_key(id), 's', 'idle')
+  return true
+end
+
+-- Its worker gives it back.
+function lib.hooks.end_instead.workflow(id, record)
+  if not record.vs then return false end
+  lib.leave_lease(id, record, 'idle')
+  lib.unschedule(id)
+  lib.safe_call('HSET', lib.task_key(id), 's', 'idle')
+  return true
+end

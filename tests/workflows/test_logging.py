@@ -1,0 +1,82 @@
+"""What the log of a worker says of decision steps, and what becomes of a run whose name no worker knows."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from queueops import control, wf, workflow
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
+from queueops.model.states import State
+from queueops.redis.broker import get_broker, get_role
+from queueops.testing import run_worker
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+
+@workflow(name="log.any")
+async def any_end(how: str) -> str:
+    """Ends as the test says."""
+    await wf.signal("go")
+    match how:
+        case "failed":
+            raise ValueError("no stock")
+        case "continued":
+            wf.continue_as_new("succeeded")
+        case "blocked":
+            import asyncio
+
+            await asyncio.to_thread(str)
+    return "fine"
+
+
+@pytest.mark.parametrize(
+    ("how", "said", "warning"),
+    [
+        ("succeeded", "made its last step, and has succeeded, after", ""),
+        ("failed", "made its last step, and has failed, after", "failed: ValueError: no stock"),
+        ("continued", "made its last step, and has continued as new, after", ""),
+        ("blocked", "is blocked after", "is blocked: A thread or an executor cannot be used"),
+    ],
+)
+def test_the_log_says_what_a_step_did(how: str, said: str, warning: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "queueops"):
+        run = any_end.start(how)
+        run_worker()
+        run.signal("go")
+        run_worker()
+    lines = [record.getMessage() for record in caplog.records if run.id in record.getMessage()]
+    ends = [line for line in lines if "after" in line]
+    assert "made a step after" in ends[0]
+    assert said in ends[1]
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warnings) == bool(warning)
+    assert all(warning in line for line in warnings)
+
+
+def unknown(run: Any) -> None:
+    """A worker does not know the name of a run."""
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    settlement = Settlement(lease.id, lease.fence, Outcome.UNKNOWN, b"no code for it", 5_000)
+    assert get_broker().exchange("default", "w1", RoundTrip(settle=[settlement])).settled == ["OK"]
+
+
+def test_a_run_of_an_unknown_name_is_blocked_and_never_quarantined() -> None:
+    run = any_end.start("succeeded")
+    for times in range(1, 4):
+        unknown(run)
+        row = get_role(WorkflowCalls).run_row("default", run.id)
+        assert row is not None
+        assert (row.fields["s"], row.fields["y"], row.fields["vc"]) == ("postponed", "no code for it", str(times))
+        assert control.run_now([run.id])[0].word == "OK"
+    get_broker().client.hset(get_role(WorkflowCalls).keys("default").task(run.id), "uk", 1)  # long ago
+    unknown(run)
+    assert run.state == State.POSTPONED
+    assert get_broker().client.zscore(f"{get_role(WorkflowCalls).keys('default').prefix}:blocked", run.id)
+    run.run_now()
+    run_worker()
+    assert run.state == State.IDLE
+    assert get_broker().client.zscore(f"{get_role(WorkflowCalls).keys('default').prefix}:blocked", run.id) is None

@@ -1,0 +1,111 @@
+"""A suspended run makes no step, whatever would make it ready: a due time, a lost worker, an operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import control, wf, workflow
+from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
+from queueops.model.states import State
+from queueops.redis.broker import get_broker
+from queueops.testing import run_worker
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+
+@workflow(name="suspend.waits")
+async def waits() -> str:
+    """Waits for a signal."""
+    return str(await wf.signal("go"))
+
+
+def parked(run: WorkflowHandle[str]) -> None:
+    """The run rests, makes no step, and ends after it is resumed."""
+    run_worker()
+    assert run.state == State.IDLE
+    assert run.history() == []
+    run.signal("go", "on")
+    run_worker()
+    assert run.state == State.IDLE
+    assert run.resume()
+    run_worker()
+    assert run.result(timeout=0) == "on"
+    assert list(get_broker().check("default", "").faults) == []
+
+
+def leased(run: WorkflowHandle[str]) -> Settlement:
+    """A worker has the run; the settlement with which it gives the lease back."""
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    assert lease.id == run.id
+    return Settlement(lease.id, lease.fence, Outcome.RELEASE)
+
+
+def settle(settlement: Settlement) -> None:
+    """Give the lease back."""
+    assert get_broker().exchange("default", "w1", RoundTrip(settle=[settlement])).settled == ["OK"]
+
+
+def test_a_delayed_run_rests_when_its_time_has_come() -> None:
+    run = waits.using(delay=0.05).start()
+    assert run.suspend()
+    assert run.state == State.POSTPONED
+    wait_until(lambda: run_worker() >= 0 and run.state != State.POSTPONED)
+    parked(run)
+
+
+def test_a_delayed_run_that_is_resumed_before_keeps_its_time() -> None:
+    run = waits.using(delay=3600).start()
+    assert run.suspend()
+    assert run.resume()
+    run_worker()
+    assert run.state == State.POSTPONED
+
+
+@pytest.mark.parametrize("verb", ["run_now", "retry"])
+def test_an_operator_cannot_run_it_now(verb: str) -> None:
+    run = waits.using(delay=3600).start()
+    if verb == "retry":
+        run.run_now()
+        settle(Settlement(*_ids(leased(run)), Outcome.ERROR, b'{"type":"E","message":"m"}', 60_000))
+    assert run.suspend()
+    (row,) = getattr(control, verb)([run.id])
+    assert row.word == "REFUSED"
+    run_worker()
+    assert run.history() == []
+
+
+def _ids(settlement: Settlement) -> tuple[str, int]:
+    return settlement.id, settlement.fence
+
+
+def test_a_blocked_run_rests_at_its_next_attempt() -> None:
+    run = waits.start()
+    lease = leased(run)
+    settle(Settlement(*_ids(lease), Outcome.SUCCESS, b'{"blocked": "a reason"}'))
+    assert run.state == State.POSTPONED
+    assert run.suspend()
+    broker = get_broker()
+    broker.client.zadd(broker.keys("default").agenda, {run.id: 1})
+    parked(run)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RELEASE, Outcome.CRASH])
+def test_a_run_whose_worker_gives_it_back_rests(outcome: Outcome) -> None:
+    run = waits.start()
+    lease = leased(run)
+    assert run.suspend()
+    settle(Settlement(*_ids(lease), outcome, b"it was killed"))
+    parked(run)
+
+
+def test_a_reset_run_that_was_suspended_before_its_step_goes_on() -> None:
+    run = waits.start()
+    run_worker()
+    again = run.reset(1)
+    assert again.suspend()
+    assert again.resume()
+    again.signal("go", "on")
+    run_worker()
+    assert again.result(timeout=0) == "on"
