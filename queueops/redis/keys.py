@@ -46,9 +46,9 @@ KINDS: dict[str, str] = {
         for part, kind in {
             "": "hash",
             "#log": "list",
-            **dict.fromkeys(("#children", "#planted", "#drafts", "#told"), "zset"),
+            **dict.fromkeys(("#children", "#planted", "#drafts", "#told", "#later"), "zset"),
             **dict.fromkeys(("#open", "#asked"), "set"),
-            **dict.fromkeys(("#results", "#far", "#calls", "#stopped"), "hash"),
+            **dict.fromkeys(("#results", "#far", "#calls", "#stopped", "#payloads"), "hash"),
             **dict.fromkeys(("#latest", "#failures", "#history", "#inbox"), "list"),
         }.items()
     },

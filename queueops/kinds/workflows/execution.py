@@ -11,6 +11,7 @@ import contextlib
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -114,7 +115,7 @@ class Execution:
     def waiting_at(self) -> list[str]:
         """File and line of the code that waits, of the first tasks."""
         found = []
-        for task in list(self.loop.tasks.values())[:SHOWN]:
+        for task in islice(self.loop.tasks.values(), SHOWN):
             if place := _place(task.get_coro()):
                 found.append(place)
         return [*dict.fromkeys(f"signal {name}" for name in self._listening.values()), *found][:SHOWN]

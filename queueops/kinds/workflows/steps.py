@@ -29,6 +29,8 @@ from queueops.worker.execution import failure
 KEPT_RUNS = 128
 MOST_COMMANDS = 10_000
 """Commands of one step: the store takes them in one call."""
+AT_ONCE = 250
+"""Calls that begin with their step. The store begins the others in slices."""
 
 Value = dict[str, Any]
 
@@ -152,6 +154,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     pushes = list(step.pushes.values())
     if pushes:
         get_run_store().prepare_calls(lease.pool, pushes)
+    calls = [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes]
     before = execution.info.length
     if before < longest // 2 <= execution.length:
         step.notes.append(f"its history has {execution.length} entries; it is time for wf.continue_as_new()")
@@ -159,7 +162,8 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
         "taken": step.taken,
         "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest="" if before else execution.code.fingerprint)),
         "commands": [_text(entry) for entry in step.commands],
-        "calls": [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes],
+        "calls": calls[:AT_ONCE],
+        "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[AT_ONCE:]],
         "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
         "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
         "tells": [_tell(entry) for entry in step.commands if entry.kind == "tell"],

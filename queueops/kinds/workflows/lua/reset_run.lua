@@ -6,7 +6,7 @@
 -- Reply: word (OK, REPEAT: this very action came before, REFUSED, GONE), the id of the new run, the state of the old one,
 --        the reason of a refusal.
 -- Transitions: push, cancel.
---@needs lanes phases run_reset store_helpers transitions wakeup
+--@needs lanes phases run_calls run_reset store_helpers transitions wakeup
 
 local id, entry, token = ARGV[1], tonumber(ARGV[2]) or 0, ARGV[4]
 local record = lib.read_record(id)
@@ -15,6 +15,7 @@ if record.ot == token then return { 'REPEAT', record.vx or '', record.s, '' } en
 
 lib.need_agenda()
 lib.need_lane(record.l or 'default')
+lib.runs.start_all(id, record)
 local word, why = lib.reset_run(id, record, entry, ARGV[3], ARGV[7])
 if word == 'OK' then
   call('HSET', lib.task_key(id), 'ot', token)

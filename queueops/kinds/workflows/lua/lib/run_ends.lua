@@ -31,6 +31,7 @@ end
 function lib.end_run(id, record, step)
   lib.flush(); lib.flush_lanes()
   record.over = true
+  if step.over ~= 'failed' then lib.safe_call('DEL', lib.task_key(id) .. '#later') end
   if step.over == 'succeeded' then
     lib.finish(id, record, 'succeeded', 're', step.result)
   elseif step.over == 'cancelled' then
@@ -80,7 +81,8 @@ function lib.hooks.abandon.workflow(id, record)
 end
 
 local function forget_steps(id)
-  call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id), lib.runs.stopped_of(id))
+  call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id), lib.runs.stopped_of(id),
+    lib.task_key(id) .. '#later')
   call('HDEL', lib.task_key(id), 'vf', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
 end
 lib.hooks.reset.workflow = forget_steps
@@ -132,6 +134,7 @@ function lib.hooks.resume.workflow(id, record, everything)
     end
   end
   call('DEL', lib.runs.stopped_of(id))
+  if call('EXISTS', lib.task_key(id) .. '#later') == 1 then lib.schedule('~calls:' .. id, now) end
   lib.forget_error(id, record)
   call('HDEL', lib.task_key(id), 'er', 'ef', 'y', 'e', 'x', 'xh', 'cr', 'vf', 'vb', 'vc')
   local waits = again > 0 and mark > 1 and not events[1]
