@@ -23,11 +23,14 @@ local function tell_other(id, tell)
   local other = lib.runs.newest_of(tell.instance)
   local took = false
   if other == id then
+    if tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(id), tell.kept, tell.payload) end
     lib.safe_call('RPUSH', lib.runs.inbox_of(id), tell.text)
     took = true
   else
     local row = lib.runs.read(other)
-    took = row and not TERMINAL[row.s] and lib.runs.deliver(other, tell.text)
+    took = row and not TERMINAL[row.s]
+    if took and tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(other), tell.kept, tell.payload) end
+    took = took and lib.runs.deliver(other, tell.text)
   end
   lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"' .. (took and 'done' or 'failed') .. '","c":' .. tell.number
     .. ',"at":' .. NOW .. '}')
@@ -93,6 +96,7 @@ local function settle(id, record, value)
   write_history(id, step)
   obey(id, record, step)
   lib.forget_error(id, record)
+  for field, payload in pairs(step.keeps or {}) do call('HSET', lib.runs.payloads_of(id), field, payload) end
   call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
   call('HSET', lib.task_key(id), 'vf', record.f, 'vw', step.where)
   if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end
