@@ -49,6 +49,12 @@ class WorkflowStuck(BlockedStep, RuntimeError):
     where: str
 
 
+class PayloadLost(BlockedStep, LookupError):
+    """The payload {field} of an event is gone from the store. Reset the run to a step before that event."""
+
+    field: str
+
+
 class HistoryTooLong(BlockedStep, RuntimeError):
     """The history of the run {id} has {length} entries; the limit is {limit}. Use wf.continue_as_new()."""
 

@@ -42,6 +42,12 @@ async def wide(count: int) -> int:
     return sum(await asyncio.gather(*(wf.call(reserve, 1) for _ in range(count))))
 
 
+@workflow(name="faults.wide_waves")
+async def wide_waves(waves: int, count: int) -> int:
+    """Many activities at once, several times."""
+    return sum([sum(await asyncio.gather(*(wf.call(reserve, 1) for _ in range(count)))) for _ in range(waves)])
+
+
 @workflow(name="faults.spins", timeout=0.5)
 async def spins() -> int:
     """A step that does not yield, the first time."""

@@ -84,6 +84,22 @@ def test_a_thousand_activities_of_one_run_end_each_once(bench: Bench) -> None:
     assert Counter(entry.kind for entry in run.history())["done"] == 1000
 
 
+def test_ten_thousand_activities_of_one_run_end_each_once(bench: Bench) -> None:
+    bench.worker("--threads", "8", LEASE=30)
+    run = sagas.wide_waves.start(10, 1000)
+    assert run.result(timeout=120) == 10_000
+    assert Counter(bench.ledger.starts().values()) == {1: 10_000}
+    kinds = Counter(entry.kind for entry in run.history())
+    assert (kinds["call"], kinds["done"]) == (10_000, 10_000)
+
+
+def test_ten_thousand_activities_of_one_step_end_each_once(bench: Bench) -> None:
+    bench.worker("--threads", "8", LEASE=30)
+    run = sagas.wide.start(10_000)
+    assert run.result(timeout=120) == 10_000
+    assert Counter(bench.ledger.starts().values()) == {1: 10_000}
+
+
 def test_a_step_that_never_yields_is_interrupted_and_tried_again(bench: Bench) -> None:
     bench.worker()
     run = sagas.spins.start()

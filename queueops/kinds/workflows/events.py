@@ -32,6 +32,8 @@ STORED = {
     "reason": "y",
     "payload": "r",
     "error": "er",
+    "kept": "k",
+    "size": "z",
 }
 """The key of each field in the stored text, which is short: a history has thousands of entries."""
 
@@ -60,6 +62,10 @@ class Entry(msgspec.Struct, omit_defaults=True, frozen=True, rename=STORED):
     """The value of a signal, the result of a call, or a recorded value, as JSON."""
     error: msgspec.Raw = NOTHING
     """The error of a failed call, as JSON."""
+    kept: str = ""
+    """The field of `#payloads` that has a large payload, which is not in the entry then."""
+    size: int = 0
+    """The bytes of that payload."""
 
     @property
     def value(self) -> Any:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -71,9 +72,9 @@ class Execution:
 
     # A step
 
-    def replay(self, history: Sequence[bytes]) -> None:
+    def replay(self, history: Iterable[bytes]) -> None:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
-        for block in events.blocks(history):
+        for block in events.blocks(self._counted(history)):
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
             self.replaying = True
@@ -82,7 +83,11 @@ class Execution:
             finally:
                 self.replaying = False
             self._compare(block)
-        self.length += len(history)
+
+    def _counted(self, history: Iterable[bytes]) -> Iterator[bytes]:
+        for text in history:
+            self.length += 1
+            yield text
 
     def advance(self, at: int, taken: Sequence[Entry]) -> Step:
         """Make one step with the events of the inbox. Raises BlockedStep, and an interrupt of the worker."""
@@ -113,7 +118,7 @@ class Execution:
     def waiting_at(self) -> list[str]:
         """File and line of the code that waits, of the first tasks."""
         found = []
-        for task in list(self.loop.tasks.values())[:SHOWN]:
+        for task in islice(self.loop.tasks.values(), SHOWN):
             if place := _place(task.get_coro()):
                 found.append(place)
         return [*dict.fromkeys(f"signal {name}" for name in self._listening.values()), *found][:SHOWN]

@@ -9,6 +9,7 @@ from queueops.errors import TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
 from queueops.model.reasons import kept
 from queueops.results import waiting
@@ -150,7 +151,7 @@ class WorkflowHandle(TaskHandle[Result]):
         found: list[Entry] = []
         run = self._newest()
         while page := self._store.history(self.pool, run, len(found)):
-            found += [events.decode(text) for text in page]
+            found += [events.decode(text) for text in filled(page, partial(self._store.payloads, self.pool, run))]
             if len(page) < HISTORY_PAGE:
                 break
         return found

@@ -169,6 +169,8 @@ def _line(number: int, text: bytes) -> RunLine:
 
 
 def _text(entry: Entry) -> str:
+    if entry.kept:
+        return f"{entry.size:,} bytes, which are kept apart"
     if entry.payload is not events.NOTHING:
         return masked(bytes(entry.payload))
     if entry.error is not events.NOTHING:

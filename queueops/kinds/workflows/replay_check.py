@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.kinds.workflows.definition import WorkflowHandler
+from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, RunStore, get_run_store
 from queueops.kinds.workflows.step import RunInfo
 from queueops.model.states import TERMINAL
@@ -62,15 +64,17 @@ def _replayed(store: RunStore, pool: str, run: str) -> Replay | None:
     if not isinstance(handler, WorkflowHandler):
         return Replay(pool, run, name, len(history), "no workflow of this code has its name")
     changed = handler.changed_since(history[0]) if history else False
-    reason = _difference(handler, _info(pool, run, row, len(history)), row.fields.get("a", "").encode(), history)
+    reason = _difference(store, handler, _info(pool, run, row, len(history)), row.fields.get("a", "").encode(), history)
     return Replay(pool, run, name, len(history), reason, changed)
 
 
-def _difference(handler: WorkflowHandler, info: RunInfo, arguments: bytes, history: list[bytes]) -> str:
+def _difference(
+    store: RunStore, handler: WorkflowHandler, info: RunInfo, arguments: bytes, history: list[bytes]
+) -> str:
     execution = None
     try:
         execution = handler.execution(info, arguments)
-        execution.replay(history)
+        execution.replay(filled(history, partial(store.payloads, info.pool, info.id)))
     except Exception as error:  # the code of the project runs here, and whatever it raises is the finding
         return f"{type(error).__name__}: {error}"
     finally:

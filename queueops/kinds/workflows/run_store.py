@@ -16,7 +16,8 @@ HISTORY_PAGE = 1_000
 class StepInput(NamedTuple):
     """What a step begins with. ``goes_on``: the history begins after the entries that the worker has.
 
-    ``origin``: the run that began the history, if a reset has made this run.
+    ``history``: its first page, and ``length`` the entries of the whole history. ``origin``: the run that began the
+    history, if a reset has made this run.
     """
 
     goes_on: bool
@@ -25,6 +26,7 @@ class StepInput(NamedTuple):
     history: list[bytes]
     inbox: list[bytes]
     origin: str = ""
+    length: int = 0
 
 
 class ResetAnswer(NamedTuple):
@@ -104,6 +106,9 @@ class RunStore(Protocol):
 
     def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
         """The events that no step has taken."""
+
+    def payloads(self, pool: str, run: str, fields: Sequence[str]) -> list[bytes | None]:
+        """Payloads of a run that are kept apart."""
 
     def run_row(self, pool: str, run: str) -> RunRow | None:
         """A run as it is stored; None if there is none."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,7 +18,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
 from queueops.errors.workflows import HistoryTooLong
-from queueops.kinds.workflows import events
+from queueops.kinds.workflows import events, payloads
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.run_store import StepInput, get_run_store
@@ -31,6 +33,8 @@ logger = logging.getLogger("queueops.worker")
 KEPT_RUNS = 128
 MOST_COMMANDS = 10_000
 """Commands of one step: the store takes them in one call."""
+AT_ONCE = 250
+"""Calls that begin with their step. The store begins the others in slices."""
 
 Value = dict[str, Any]
 
@@ -93,7 +97,8 @@ def _made_step(context: Context, code: Any) -> Value:
             execution.dispose()
             execution = None
         execution = _execution(lease, found, execution, code)
-        step = execution.advance(lease.begun_ms, [_event(text) for text in found.inbox])
+        inbox = _filled(lease, payloads.first_of(found.inbox))
+        step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
         value = _value(execution, step, lease)
         keeps = not step.over
     except BrokerUnavailable:
@@ -138,6 +143,20 @@ def encoded(value: Value) -> bytes:
     return msgspec.json.encode(value)
 
 
+def _filled(lease: Lease, texts: Iterable[bytes]) -> Iterator[bytes]:
+    """Entries with their payloads."""
+    return payloads.filled(texts, partial(get_run_store().payloads, lease.pool, lease.id))
+
+
+def _history(lease: Lease, found: StepInput, first: int) -> Iterator[bytes]:
+    """The history behind the entries that the worker has; the first page of it was read with the inbox."""
+    page = found.history
+    while page:
+        yield from _filled(lease, page)
+        first += len(page)
+        page = get_run_store().history(lease.pool, lease.id, first) if first < found.length else []
+
+
 def _event(text: bytes) -> Entry:
     """An event of the inbox. Raises msgspec.MsgspecError, also for a kind that only a newer version knows."""
     entry = events.decode(text)
@@ -147,7 +166,7 @@ def _event(text: bytes) -> Entry:
 
 
 def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any) -> Execution:
-    length = len(found.history) + (kept.length if kept else 0)
+    length = found.length
     if length >= (limit := of_workflows().max_history):
         raise HistoryTooLong(id=lease.id, length=length, limit=limit)
     info = RunInfo(
@@ -161,11 +180,11 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
     )
     if kept is not None:
         kept.info = info
-        kept.replay(found.history)
+        kept.replay(_history(lease, found, kept.length))
         return kept
     execution: Execution = code(info, lease.args)
     try:
-        execution.replay(found.history)
+        execution.replay(_history(lease, found, 0))
     except BaseException:
         execution.dispose()
         raise
@@ -179,20 +198,25 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     pushes = list(step.pushes.values())
     if pushes:
         get_run_store().prepare_calls(lease.pool, pushes)
+    calls = [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes]
     before = execution.info.length
     if before < longest // 2 <= execution.length:
         step.notes.append(f"its history has {execution.length} entries; it is time for wf.continue_as_new()")
+    keeps: dict[str, str] = {}
     value: Value = {
         "taken": step.taken,
         "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest="" if before else execution.code.fingerprint)),
-        "commands": [_text(entry) for entry in step.commands],
-        "calls": [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes],
+        "commands": [_kept(entry, str(entry.command), keeps) for entry in step.commands],
+        "calls": calls[:AT_ONCE],
+        "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[AT_ONCE:]],
         "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
         "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
-        "tells": [_tell(entry) for entry in step.commands if entry.kind == "tell"],
+        "tells": [_tell(lease.id, entry) for entry in step.commands if entry.kind == "tell"],
         "where": "\n".join(step.where),
         "notes": step.notes,
     }
+    if keeps:
+        value["keeps"] = keeps
     if step.status is not None:
         value["status"] = step.status.decode()
     if step.over:
@@ -215,9 +239,12 @@ def _call(entry: Entry, push: Push) -> Value:
     return plan
 
 
-def _tell(entry: Entry) -> Value:
-    signal = Entry("signal", name=entry.name, payload=entry.payload)
-    return {"number": str(entry.command), "instance": entry.instance, "text": _text(signal)}
+def _tell(run: str, entry: Entry) -> Value:
+    keeps: dict[str, str] = {}
+    kept = f"{run}.{entry.command}"
+    text = _kept(Entry("signal", name=entry.name, payload=entry.payload), kept, keeps)
+    tell: Value = {"number": str(entry.command), "instance": entry.instance, "text": text}
+    return tell | {"kept": kept, "payload": keeps[kept]} if keeps else tell
 
 
 def _end(step: Step) -> Value:
@@ -226,9 +253,19 @@ def _end(step: Step) -> Value:
         title = failure.title_of(known)
         return {"over": "failed", "value": known.encoded().decode(), "fingerprint": known.fingerprint, "title": title}
     if step.again is not None:
-        again = {"id": step.next_id, "a": step.again.decode(), "carry": [_text(entry) for entry in step.carry]}
+        keeps: dict[str, str] = {}
+        carry = [_kept(entry, f"c:{number}", keeps) for number, entry in enumerate(step.carry)]
+        again = {"id": step.next_id, "a": step.again.decode(), "carry": carry, "keeps": keeps}
         return {"over": "continued", "again": again}
     return {"over": step.state, "result": step.result.decode()}
+
+
+def _kept(entry: Entry, field: str, keeps: dict[str, str]) -> str:
+    """An entry as it is stored; a large payload is kept apart."""
+    entry, payload = payloads.apart(entry, field)
+    if payload:
+        keeps[field] = payload.decode()
+    return _text(entry)
 
 
 def _text(entry: Entry) -> str:

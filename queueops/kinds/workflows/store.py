@@ -8,6 +8,8 @@ from typing import Any
 
 from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
+from queueops.kinds.workflows import events
+from queueops.kinds.workflows.payloads import INLINE, apart
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ids import new_id
@@ -75,7 +77,11 @@ class WorkflowCalls(PushCalls, StorageCalls):
         Calls with one ``token`` are one message. Raises InstanceGone and RunEnded.
         """
         token = token or os.urandom(6).hex()
-        word, found, state = self._texts("tell_run", pool, run, instance, what, text, token, who[:100], name)
+        payload = b""
+        if what == "signal" and len(text) > INLINE:
+            entry, payload = apart(events.decode(text), f"s:{token}")
+            text = events.encode(entry)
+        word, found, state = self._texts("tell_run", pool, run, instance, what, text, token, who[:100], name, payload)
         if word == "GONE":
             raise InstanceGone(id=run or instance)
         if word == "ENDED":
@@ -102,8 +108,8 @@ class WorkflowCalls(PushCalls, StorageCalls):
         reply: Any = self._call("step_input", lease.pool, lease.id, lease.fence, fence or "", length)
         if not reply:
             return None
-        goes_on, instance, parent, history, inbox, origin = reply
-        return StepInput(goes_on == b"1", instance.decode(), parent.decode(), history, inbox, origin.decode())
+        goes_on, instance, parent, history, inbox, origin, whole = reply
+        return StepInput(goes_on == b"1", instance.decode(), parent.decode(), history, inbox, origin.decode(), whole)
 
     def prepare_calls(self, pool: str, pushes: Sequence[Push]) -> None:
         """Apply the settings of lanes to the lanes of these calls."""
@@ -133,6 +139,12 @@ class WorkflowCalls(PushCalls, StorageCalls):
         key = f"{self.keys(pool).task(run)}#inbox"
         found = self.ask_one(pool, lambda client: client.lrange(key, 0, count - 1))
         return list(found or ())
+
+    def payloads(self, pool: str, run: str, fields: Sequence[str]) -> list[bytes | None]:
+        """Payloads of a run that are kept apart."""
+        key = f"{self.keys(pool).task(run)}#payloads"
+        found = self.ask_one(pool, lambda client: client.hmget(key, fields))
+        return list(found)
 
     def run_row(self, pool: str, run: str) -> RunRow | None:
         """A run as it is stored; None if there is none."""

@@ -3,8 +3,9 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id, 2 fence of its lease, 3 fence of the step after which the worker has the run in memory ('' = it does not),
 --       4 entries of the history that it has
--- Reply: '1' if the reply goes on from there, instance, the run that waits for it, the history from there, the inbox, and
---        the run that began the history; empty if the lease is not current.
+-- Reply: '1' if the reply goes on from there, instance, the run that waits for it, a page of the history from there, the
+--        first events of the inbox, the run that began the history, and the length of the whole history; empty if the lease
+--        is not current.
 -- Transitions: none.
 --@needs runs store_helpers
 
@@ -12,5 +13,8 @@ local id = ARGV[1]
 local row = lib.fields_of(lib.task_key(id), 'f', 'vf', 'vi', 'vr', 'vo')
 if not row or row[1] ~= ARGV[2] then return {} end
 local goes_on = ARGV[3] ~= '' and row[2] == ARGV[3]
-local history = call('LRANGE', lib.runs.history_of(id), goes_on and ARGV[4] or 0, -1)
-return { goes_on and '1' or '', row[3] or '', row[4] or '', history, call('LRANGE', lib.runs.inbox_of(id), 0, 999), row[5] or '' }
+local first, key = goes_on and tonumber(ARGV[4]) or 0, lib.runs.history_of(id)
+local history = call('LRANGE', key, first, first + 999)
+local length = #history < 1000 and first + #history or call('LLEN', key)
+local inbox = call('LRANGE', lib.runs.inbox_of(id), 0, 999)
+return { goes_on and '1' or '', row[3] or '', row[4] or '', history, inbox, row[5] or '', length }

@@ -2,7 +2,8 @@
 -- tell_run: sends an event to a run, or suspends and resumes it.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
---       JSON, or the reason, 5 token of this message, 6 who, 7 the name of a signal, for the log
+--       JSON, or the reason, 5 token of this message, 6 who, 7 the name of a signal, for the log,
+--       8 the payload of a large signal, whose event names the field s:<token>
 -- Reply: word (OK, REPEAT: this very message came before, ENDED, GONE), the id of the run, its state.
 -- Transitions: activate, suspend.
 --@needs attempts phases run_suspend runs store_helpers transitions wakeup
@@ -23,6 +24,7 @@ if what == 'suspend' then
 elseif what == 'resume' then
   lib.runs.resume(id, row)
 else
+  if ARGV[8] ~= '' then call('HSET', lib.runs.payloads_of(id), 's:' .. token, ARGV[8]) end
   lib.runs.deliver(id, ARGV[4])
 end
 lib.settle_up()

@@ -5,6 +5,20 @@ local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e =
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
   pi = 1, pu = 1, pp = 1 }
 
+-- Gives the next run the payload that an event names.
+local function take_payload(id, new_id, text)
+  local field = string.match(text, '"k":"([^"]+)"')
+  local payload = field and lib.safe_call('HGET', lib.runs.payloads_of(id), field)
+  if payload then lib.safe_call('HSET', lib.runs.payloads_of(new_id), field, payload) end
+end
+
+-- Gives the next run the payloads of signals that it takes with it, and after a reset all of them.
+local function take_payloads(id, again)
+  for field, payload in pairs(again.keeps or {}) do lib.safe_call('HSET', lib.runs.payloads_of(again.id), field, payload) end
+  local all = again.origin and lib.safe_call('HGETALL', lib.runs.payloads_of(id)) or {}
+  if all[1] then lib.call_sliced('HSET', lib.runs.payloads_of(again.id), all) end
+end
+
 -- Begins the next run of the instance, with what this run has of its push. Unread signals go with it. With `origin` it has the
 -- beginning of the history of this run, and draws the random numbers of that run.
 function lib.begin_next_run(id, record, again)
@@ -19,9 +33,13 @@ function lib.begin_next_run(id, record, again)
   for _, field in ipairs({ 'vp', 'vi' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
   if again.a ~= '' then fields[#fields + 1] = 'a'; fields[#fields + 1] = again.a end
   if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
+  take_payloads(id, again)
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    if lib.runs.head_of(text) == 'signal' then lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
+    if lib.runs.head_of(text) == 'signal' then
+      take_payload(id, again.id, text)
+      lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text)
+    end
   end
   lib.create(again.id, fields, values)
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
@@ -31,6 +49,7 @@ end
 function lib.end_run(id, record, step)
   lib.flush(); lib.flush_lanes()
   record.over = true
+  if step.over ~= 'failed' and step.over ~= 'cancelled' then lib.safe_call('DEL', lib.task_key(id) .. '#later') end
   if step.over == 'succeeded' then
     lib.finish(id, record, 'succeeded', 're', step.result)
   elseif step.over == 'cancelled' then
@@ -80,7 +99,8 @@ function lib.hooks.abandon.workflow(id, record)
 end
 
 local function forget_steps(id)
-  call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id))
+  call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
+    lib.task_key(id) .. '#later', lib.runs.payloads_of(id))
   call('HDEL', lib.task_key(id), 'vf', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
 end
 lib.hooks.reset.workflow = forget_steps

@@ -74,7 +74,11 @@ function lib.runs.restore(run, number, what)
   lib.flush(); lib.flush_lanes() -- it may have moved in this very call
   local record = lib.read_record(rest)
   if not record then return lib.runs.lost_end(number, 'it is gone') end
-  if record.s == 'succeeded' then return lib.runs.end_of(rest, number, record.s) end
+  if record.s == 'succeeded' then
+    local text, payload = lib.runs.end_of(rest, number, record.s)
+    if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
+    return text
+  end
   local given_up, why = record.vd, nil
   lib.safe_call('HSET', lib.task_key(rest), 'vr', run, 'vn', number)
   lib.safe_call('HDEL', lib.task_key(rest), 'vd')

@@ -1,6 +1,6 @@
 -- Reset of a run: a new run of its instance goes on from a prefix of its history. The run ends, and each open command of the
 -- prefix goes to the new run. What was called after the prefix is cancelled.
---@needs cancel lanes numbers outcomes run_ends run_history run_recall runs store_helpers transitions
+--@needs cancel lanes numbers outcomes run_calls run_ends run_history run_recall runs store_helpers transitions
 
 -- The events behind the prefix that the new run gets: signals, and ends of its open commands.
 local function events_for(texts, first, open, found)
@@ -63,6 +63,7 @@ function lib.reset_run(id, record, entry, new_id, reason)
   events_for(history, mark, open, found)
   events_for(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1), 1, open, found)
   call('DEL', lib.runs.inbox_of(id))
+  lib.runs.start_open(id, record, open)
   hand_over_all(id, new_id, open, found)
   if prefix[1] then lib.call_sliced('RPUSH', lib.runs.history_of(new_id), prefix) end
   lib.flush(); lib.flush_lanes()

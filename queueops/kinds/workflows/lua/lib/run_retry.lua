@@ -1,5 +1,5 @@
 -- Retry of the failed step of a run: it goes on from the step before.
---@needs lanes numbers outcomes phases records run_history run_recall runs store_helpers transitions
+--@needs lanes numbers outcomes phases records run_calls run_history run_recall runs store_helpers transitions
 
 -- Numbers of the commands whose ends wait in the inbox of a run.
 local function ended_in_inbox(id)
@@ -60,9 +60,11 @@ function lib.runs.go_on(id, record, wanted)
   local events, again = read_step(id, history, mark, open, wanted)
   if mark == 1 then lib.safe_call('DEL', lib.runs.history_of(id)) else lib.safe_call('LTRIM', lib.runs.history_of(id), 0, mark - 2) end
   stop_new_ones(id, open)
+  local later = lib.runs.resume_later(id)
   for _, each in ipairs(again) do
-    local what = lib.runs.recall(id, each[1], each[2])
-    events[#events + 1] = what and lib.runs.restore(id, each[1], what) or not what and lib.runs.lost_end(each[1], 'it is gone') or nil
+    local what = not (later and later[each[1]]) and lib.runs.recall(id, each[1], each[2])
+    if what then events[#events + 1] = lib.runs.restore(id, each[1], what)
+    elseif not (later and later[each[1]]) then events[#events + 1] = lib.runs.lost_end(each[1], 'it is gone') end
   end
   lib.runs.put_back(id, events)
   lib.forget_error(id, record)

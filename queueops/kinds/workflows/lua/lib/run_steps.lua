@@ -1,6 +1,6 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
--- events of the inbox, `mark` and `commands` for the history, `calls`, `timers`, `drops`, `tells`, and how it goes on.
---@needs conflicts lanes numbers outcomes phases records run_ends runs store_helpers transitions
+-- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`, `tells`, and how it goes on.
+--@needs lanes numbers outcomes phases records run_calls run_ends runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -12,42 +12,9 @@ local function write_history(id, step)
   if step.taken > 0 then lib.safe_call('LTRIM', lib.runs.inbox_of(id), step.taken, -1) end
 end
 
--- The push of a call: fields of the new record, with those that it has of its run.
-local function spec_of(id, record, plan)
-  local spec = { id = plan.id, policy = 'replace', token = '', fields = plan.fields, values = {} }
-  for i = 1, #plan.fields, 2 do spec.values[plan.fields[i]] = plan.fields[i + 1] end
-  local function add(field, value)
-    if value and value ~= '' and not spec.values[field] then
-      spec.fields[#spec.fields + 1] = field; spec.fields[#spec.fields + 1] = value
-      spec.values[field] = value
-    end
-  end
-  add('vr', id); add('vn', plan.number); add('ro', record.ro or id); add('me', record.me); add('tr', record.tr)
-  if plan.instance then add('vi', plan.instance) end
-  if string.sub(plan.due, 1, 1) == '+' then spec.due = now + (tonumber(plan.due) or 0) else spec.due = tonumber(plan.due) end
-  if spec.due and spec.due <= now then spec.due = nil end
-  return spec
-end
-
-local function start_call(id, record, plan)
-  if plan.instance then
-    local newest = lib.runs.newest_of(plan.instance)
-    local other = newest ~= plan.id and lib.runs.read(newest)
-    if other and not TERMINAL[other.s] then
-      local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
-      lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW
-        .. ',"s":"failed","y":' .. cjson.encode(why) .. '}')
-      return
-    end
-    lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
-  end
-  lib.safe_call('HSET', lib.runs.calls_of(id), plan.number, (plan.child and 'c' or 'a') .. plan.id)
-  lib.place(spec_of(id, record, plan))
-end
-
 local function drop_call(id, number)
   local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
-  if not what then return end -- its end is in the inbox already
+  if not what then return lib.runs.drop_later(id, number) end -- it has not begun, or its end is in the inbox
   lib.safe_call('HDEL', lib.runs.calls_of(id), number)
   lib.runs.stop(id, number, what)
 end
@@ -56,18 +23,21 @@ local function tell_other(id, tell)
   local other = lib.runs.newest_of(tell.instance)
   local took = false
   if other == id then
+    if tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(id), tell.kept, tell.payload) end
     lib.safe_call('RPUSH', lib.runs.inbox_of(id), tell.text)
     took = true
   else
     local row = lib.runs.read(other)
-    took = row and not TERMINAL[row.s] and lib.runs.deliver(other, tell.text)
+    took = row and not TERMINAL[row.s]
+    if took and tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(other), tell.kept, tell.payload) end
+    took = took and lib.runs.deliver(other, tell.text)
   end
   lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"' .. (took and 'done' or 'failed') .. '","c":' .. tell.number
     .. ',"at":' .. NOW .. '}')
 end
 
 local function obey(id, record, step)
-  for _, plan in ipairs(step.calls) do start_call(id, record, plan) end
+  lib.runs.start_calls(id, record, step.calls, step.over and {} or step.later or {})
   for _, timer in ipairs(step.timers) do
     lib.safe_call('HSET', lib.runs.calls_of(id), timer[1], 't' .. timer[2])
     lib.schedule('~timer:' .. timer[1] .. ':' .. id, tonumber(timer[2]))
@@ -131,6 +101,7 @@ local function settle(id, record, value)
   write_history(id, step)
   obey(id, record, step)
   lib.forget_error(id, record)
+  for field, payload in pairs(step.keeps or {}) do call('HSET', lib.runs.payloads_of(id), field, payload) end
   call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
   call('HSET', lib.task_key(id), 'vf', record.f, 'vw', step.where)
   if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end

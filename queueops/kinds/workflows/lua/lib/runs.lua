@@ -1,16 +1,19 @@
 -- Runs of workflows: their inbox, and the commands whose ends they wait for. Beside the record of a run: `#history` and
 -- `#inbox` are lists of JSON texts; `#calls` has by the number of a command: `a` and the id of an activity, `c` and the id
--- of a child, or `t` and the time of a timer. `#told` has the tokens of messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the history (after a
--- reset), `vr` and `vn` the run that waits for this task and the number of its command, `vd` that run has given it up, `vs`
+-- of a child, or `t` and the time of a timer. `#payloads` has large payloads. `#told` has the tokens of messages. Fields: `vi`
+-- instance, `vp` and `vx` the run before and after, `vo` the run that began the history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vd` that run has given it up, `vs`
 -- suspended since, `vb` blocked since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places,
 -- `vl` late events.
 --@needs attempts lanes numbers operator_verbs phases store_helpers transitions
 
 lib.runs = {}
 
+local INLINE = 8192 -- bytes of a payload that its entry has in it; a larger one is in `#payloads`, by the name in `k`
+
 function lib.runs.history_of(id) return lib.task_key(id) .. '#history' end
 function lib.runs.inbox_of(id) return lib.task_key(id) .. '#inbox' end
 function lib.runs.calls_of(id) return lib.task_key(id) .. '#calls' end
+function lib.runs.payloads_of(id) return lib.task_key(id) .. '#payloads' end
 
 -- The newest run of an instance. An instance without a name of its own is its run.
 function lib.runs.newest_of(instance)
@@ -52,22 +55,27 @@ end
 
 local function quoted(text) return cjson.encode(tostring(text or '')) end
 
--- Tells a run the end of a command; a command that it has given up tells nothing.
-function lib.runs.finish_call(run, number, text)
+-- Tells a run the end of a command; a command that it has given up tells nothing. A large payload is kept apart, in the field
+-- with the number of the command.
+function lib.runs.finish_call(run, number, text, payload)
   local row = lib.runs.read(run)
   if not row or TERMINAL[row.s] or lib.safe_call('HDEL', lib.runs.calls_of(run), number) == 0 then
     return note_late(run, row)
   end
+  if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
   lib.runs.deliver(run, text)
 end
 
--- The event of the end of an activity or a child. The payloads are JSON, and go on as they are.
+-- The event of the end of an activity or a child, and its payload if that is large. Payloads are JSON, and go on as they are.
 function lib.runs.end_of(id, number, state, how)
   local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}
   local head = ',"c":' .. lib.text(tonumber(number) or 0) .. ',"at":' .. NOW
   if state == 'succeeded' then
-    local result = ended[1] and ended[1] ~= '' and ',"r":' .. ended[1] or ''
-    return '{"e":"done"' .. head .. result .. '}'
+    local result = ended[1] or ''
+    if #result > INLINE then
+      return '{"e":"done"' .. head .. ',"k":"' .. number .. '","z":' .. #result .. '}', result
+    end
+    return '{"e":"done"' .. head .. (result ~= '' and ',"r":' .. result or '') .. '}'
   end
   local error = state == 'failed' and ended[2] and ended[2] ~= '' and ',"er":' .. ended[2] or ''
   return '{"e":"failed"' .. head .. ',"s":"' .. (how or state) .. '","y":' .. quoted(ended[3]) .. error .. '}'
@@ -75,7 +83,8 @@ end
 
 -- Tells a run that an activity or a child has ended.
 function lib.runs.report(id, record, state)
-  lib.runs.finish_call(record.vr, record.vn, lib.runs.end_of(id, record.vn, state, record.crashed and 'crashed'))
+  local text, payload = lib.runs.end_of(id, record.vn, state, record.crashed and 'crashed')
+  lib.runs.finish_call(record.vr, record.vn, text, payload)
 end
 
 local GIVEN_UP = 'its parent does not need it any more'

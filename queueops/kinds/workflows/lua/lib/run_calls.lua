@@ -1,0 +1,95 @@
+-- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
+-- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
+--@needs conflicts numbers phases records runs store_helpers transitions
+
+local SLICE = 250
+
+function lib.runs.later_of(id) return lib.task_key(id) .. '#later' end
+
+-- The push of a call: fields of the new record, with those that it has of its run.
+local function spec_of(id, record, plan)
+  local spec = { id = plan.id, policy = 'replace', token = '', fields = plan.fields, values = {} }
+  for i = 1, #plan.fields, 2 do spec.values[plan.fields[i]] = plan.fields[i + 1] end
+  local function add(field, value)
+    if value and value ~= '' and not spec.values[field] then
+      spec.fields[#spec.fields + 1] = field; spec.fields[#spec.fields + 1] = value
+      spec.values[field] = value
+    end
+  end
+  add('vr', id); add('vn', plan.number); add('ro', record.ro or id); add('me', record.me); add('tr', record.tr)
+  if plan.instance then add('vi', plan.instance) end
+  if string.sub(plan.due, 1, 1) == '+' then spec.due = now + (tonumber(plan.due) or 0) else spec.due = tonumber(plan.due) end
+  if spec.due and spec.due <= now then spec.due = nil end
+  return spec
+end
+
+-- Begins a call. Returns the end of one that cannot begin.
+local function start_call(id, record, plan)
+  if plan.instance then
+    local newest = lib.runs.newest_of(plan.instance)
+    local other = newest ~= plan.id and lib.runs.read(newest)
+    if other and not TERMINAL[other.s] then
+      local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
+      return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(why) .. '}'
+    end
+    lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
+  end
+  lib.safe_call('HSET', lib.runs.calls_of(id), plan.number, (plan.child and 'c' or 'a') .. plan.id)
+  lib.place(spec_of(id, record, plan))
+end
+
+-- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices.
+function lib.runs.start_calls(id, record, plans, later)
+  for _, plan in ipairs(plans) do
+    local lost = start_call(id, record, plan)
+    if lost then lib.safe_call('RPUSH', lib.runs.inbox_of(id), lost) end
+  end
+  if not later[1] then return end
+  local scored = {}
+  for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = each[1], each[2] end
+  lib.call_sliced('ZADD', lib.runs.later_of(id), scored)
+  lib.schedule('~calls:' .. id, now)
+end
+
+-- Begins the first calls of those that wait, as many as asked for; with `wanted` only those whose numbers it has.
+local function start_later(id, record, most, wanted)
+  local key = lib.runs.later_of(id)
+  for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, most - 1)) do
+    local is_json, plan = pcall(cjson.decode, text)
+    local is_plan = is_json and type(plan) == 'table' and type(plan.fields) == 'table'
+    local lost = is_plan and (not wanted or wanted[plan.number]) and start_call(id, record, plan)
+    if lost then lib.runs.deliver(id, lost) end
+  end
+  lib.safe_call('ZREMRANGEBYRANK', key, 0, most - 1)
+  lib.flush(); lib.flush_lanes()
+end
+
+-- Begins the calls that wait and are open in the history that a reset keeps. The others are not needed any more.
+function lib.runs.start_open(id, record, open)
+  if call('EXISTS', lib.runs.later_of(id)) == 0 then return end
+  lib.unschedule('~calls:' .. id)
+  start_later(id, record, 1e6, open)
+end
+
+-- Numbers of the calls that wait, which begin by the agenda; nil if there are none.
+function lib.runs.resume_later(id)
+  local rows = lib.safe_call('ZRANGE', lib.runs.later_of(id), 0, -1, 'WITHSCORES')
+  if not rows[1] then return nil end
+  local numbers = {}
+  for i = 2, #rows, 2 do numbers[lib.text(tonumber(rows[i]) or 0)] = true end
+  lib.schedule('~calls:' .. id, now)
+  return numbers
+end
+
+-- Withdraws a call that has not begun.
+function lib.runs.drop_later(id, number)
+  lib.safe_call('ZREMRANGEBYSCORE', lib.runs.later_of(id), number, number)
+end
+
+-- A run that has ended keeps what waits, for a retry or a reset.
+function lib.hooks.due_entry.calls(id)
+  local record = lib.read_record(id)
+  if not record or record.k ~= 'workflow' or TERMINAL[record.s] then return end
+  start_later(id, record, SLICE)
+  if lib.safe_call('EXISTS', lib.runs.later_of(id)) == 1 then lib.schedule('~calls:' .. id, now) end
+end
