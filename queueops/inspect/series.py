@@ -64,7 +64,7 @@ class Point(Answer, frozen=True, kw_only=True):
     retried: int = 0  # failed runs after which another attempt follows
     waiting: int | None = None  # ready tasks: the highest number observed
     running: int | None = None  # the highest number observed
-    oldest_ms: int | None = None  # age of the oldest ready task: the highest observed
+    oldest_ms: int | None = None  # age of the oldest ready task, of a state its oldest task: the highest observed
     wait_p50_ms: float | None = None
     wait_p95_ms: float | None = None
     wait_p99_ms: float | None = None
