@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
+from console.pages.happenings import happenings
 from console.ui.render import fragment, live_update
 from queueops import inspect
 from queueops.inspect import RANGES as ALL_RANGES
@@ -44,9 +45,16 @@ def region(query: Mapping[str, str], of: Mapping[str, str]) -> dict[str, Any]:
     if at_ms is not None:
         return _region_of(at_ms, chosen, facets)
     series = _series(chosen, facets)
-    update = live_update(reverse("console:history-live"), series, range=chosen, **asked)
-    last_ms = series.points[-1].at_ms
-    return {"series": series, "ranges": _links(chosen), "earlier": written(last_ms), "chosen": chosen, **update}
+    found = happenings(series)
+    update = live_update(reverse("console:history-live"), series, found, range=chosen, **asked)
+    return {
+        "series": series,
+        "happenings": found,
+        "ranges": _links(chosen),
+        "earlier": written(series.points[-1].at_ms),
+        "chosen": chosen,
+        **update,
+    }
 
 
 def moment(query: Mapping[str, str]) -> int | None:
@@ -74,8 +82,10 @@ def _region_of(at_ms: int, chosen: str, facets: dict[str, str]) -> dict[str, Any
     length = ALL_RANGES[chosen].step_ms * ALL_RANGES[chosen].points
     end_ms = min(now_ms, at_ms + length // 2) // 60_000 * 60_000
     past = inspect.past(at_ms, max_age_s=READING_AGE_S)
+    series = _series(chosen, facets, end_ms)
     return {
-        "series": _series(chosen, facets, end_ms),
+        "series": series,
+        "happenings": happenings(series),
         "ranges": _links(chosen, written(at_ms)),
         "chosen": chosen,
         "at_ms": at_ms,

@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from console.diagram import chart
+from console.diagram import chart, moments
+from console.diagram.moments import Happening
 from console.pages.history import RANGES, moment, region, written
 from console.templatetags.console import _moment
 from queueops.inspect import LaneRow, Series, Trend
@@ -19,8 +20,8 @@ register = template.Library()
 
 
 @register.inclusion_tag("console/history/charts.html")
-def history_charts(series: Series, at_ms: int = 0) -> dict[str, Any]:
-    """The charts of a series, and a table of its values; with a mark at a moment."""
+def history_charts(series: Series, happenings: list[Happening], chosen: str, at_ms: int = 0) -> dict[str, Any]:
+    """The charts of a series with what happened, and tables of both; with a mark at a moment."""
     middle = series.points[len(series.points) // 2].at_ms
     until = series.points[-1].at_ms + series.step_ms
     begin = series.points[0].at_ms
@@ -28,6 +29,10 @@ def history_charts(series: Series, at_ms: int = 0) -> dict[str, Any]:
         "series": series,
         "mark": round((at_ms - begin) / (until - begin) * chart.WIDTH, 1) if at_ms else None,
         "charts": chart.charts(series),
+        "lines": moments.lines(happenings, begin, until),
+        "happenings": happenings,
+        "legend": moments.legend(happenings),
+        "chosen": chosen,
         "axis": (series.points[0].at_ms, middle, until),
         "step": series.step_ms * len(series.points) // max(1, len(series.stretches)),
     }

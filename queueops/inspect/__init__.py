@@ -15,6 +15,7 @@ from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
+from queueops.inspect.marks import HistoryMark
 from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
@@ -150,6 +151,7 @@ __all__ = [
     "FollowUpTask",
     "FoundIds",
     "FsckPage",
+    "HistoryMark",
     "JobLane",
     "JobLanePage",
     "JobPage",

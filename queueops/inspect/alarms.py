@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+from msgspec import structs
+
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
@@ -43,6 +45,14 @@ class Alarm(Answer, frozen=True, kw_only=True):
     command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
     verb: str = ""  # resume_lane, resume_schedule
     target: str = ""  # of the verb: `pool/name`
+    about: str = ""  # which condition, of what: the same as long as it lasts
+
+    @property
+    def subject(self) -> str:
+        """The same text as long as the condition lasts, whatever its figures are."""
+        words = self.command.split(" ")
+        told = (word for before, word in zip(("", *words), words, strict=False) if before not in _FIGURES)
+        return self.about or " ".join((self.url_hint, *told))
 
 
 def warning(text: str, hint: str, command: str, verb: str = "", target: str = "") -> Alarm:
@@ -53,6 +63,15 @@ def warning(text: str, hint: str, command: str, verb: str = "", target: str = ""
 def danger(text: str, hint: str, command: str) -> Alarm:
     """A condition that loses work, or stops it."""
     return Alarm(level="danger", text=text, url_hint=hint, command=command)
+
+
+_FIGURES = ("--limit", "--rate", "maxmemory")
+"""Words of a command that a figure follows."""
+
+
+def _of(about: str, alarms: Iterable[Alarm]) -> Iterator[Alarm]:
+    """The alarms of one condition, each with what it is about."""
+    return (alarm if alarm.about else structs.replace(alarm, about=about) for alarm in alarms)
 
 
 def manage(*words: str) -> str:
@@ -72,16 +91,17 @@ def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
 def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
     """The alarms of one pool, the worst first."""
     alive = live(sampled, beats)
-    yield from _lost(view, sampled)
-    yield from _unserved(view, alive)
-    yield from _stuck(view, sampled, alive)
-    yield from _failing(view, sampled)
-    yield from _overdue(view, sampled)
-    yield from _unknown_names(view, sampled, alive)
-    yield from _watchdog(view, sampled)
-    yield from _late(view, beats, alive)
-    yield from _silent(view, sampled, alive)
-    yield from _growing(view, sampled)
+    of = view.name
+    yield from _of(f"lost {of}", _lost(view, sampled))
+    yield from _of(f"unserved {of}", _unserved(view, alive))
+    yield from _of(f"stuck {of}", _stuck(view, sampled, alive))
+    yield from _of(f"failing {of}", _failing(view, sampled))
+    yield from _of(f"overdue {of}", _overdue(view, sampled))
+    yield from _of(f"unknown {of}", _unknown_names(view, sampled, alive))
+    yield from _of(f"watchdog {of}", _watchdog(view, sampled))
+    yield from _of(f"late {of}", _late(view, beats, alive))
+    yield from _of(f"silent {of}", _silent(view, sampled, alive))
+    yield from _of(f"growing {of}", _growing(view, sampled))
     yield from _paused_schedules(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
@@ -183,7 +203,7 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for name, count in many:
         if count >= FAILING * ended[name]:
             text = f"Task {name[:100]}: {count:,} of {ended[name]:,} attempts of the last two minutes failed."
-            yield warning(text, "errors", manage("queue", "errors"))
+            yield structs.replace(warning(text, "errors", manage("queue", "errors")), about=f"failing {name[:100]}")
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.marks import MOST as MOST_MARKS
+from queueops.inspect.marks import HistoryMark, marks_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.history import HOUR, LEVELS, MINUTE, POOL, TEN_MINUTES, Level, Row, following, together, unpack
@@ -64,7 +66,7 @@ class Point(Answer, frozen=True, kw_only=True):
     retried: int = 0  # failed runs after which another attempt follows
     waiting: int | None = None  # ready tasks: the highest number observed
     running: int | None = None  # the highest number observed
-    oldest_ms: int | None = None  # age of the oldest ready task: the highest observed
+    oldest_ms: int | None = None  # age of the oldest ready task, of a state its oldest task: the highest observed
     wait_p50_ms: float | None = None
     wait_p95_ms: float | None = None
     wait_p99_ms: float | None = None
@@ -91,6 +93,7 @@ class Series(Answer, frozen=True, kw_only=True):
     points: tuple[Point, ...]
     stretches: tuple[Point, ...]  # the same in about a dozen or two longer steps, for a table
     total: Point  # of the whole range
+    marks: tuple[HistoryMark, ...] = ()  # alarms, starts of workers and new versions in this time, the newest first
     broken: tuple[Broken, ...] = ()
 
 
@@ -127,7 +130,7 @@ def _series(range: str, pool: str, lane: str, name: str, state: str, now_ms: int
     chosen, key = _range(range), _key(lane, name, state)
     reader = open_reader()
     plan = _Plan(chosen, now_ms or store_ms(reader))
-    found = plan.read(reader, dict.fromkeys(pools_of(reader, pool), (key,)))
+    found, told = plan.read_marked(reader, dict.fromkeys(pools_of(reader, pool), (key,)), is_open=not now_ms)
     rows = plan.joined([(each, key) for each in found], found)
     return Series(
         pool=pool,
@@ -141,6 +144,7 @@ def _series(range: str, pool: str, lane: str, name: str, state: str, now_ms: int
             point_of(plan.start(begin), _of(rows[begin : begin + chosen.stretch])) for begin in plan.stretches
         ),
         total=point_of(plan.start(0), _of(rows) or Row()),
+        marks=marks_of(told, lane or name),
         broken=broken_pools({}, reader.silent),
     )
 
@@ -233,15 +237,26 @@ class _Plan:
 
     def read(self, reader: Reader, wanted: Mapping[str, Sequence[str]]) -> Found:
         """The rows of these series, by pool."""
+        return self.read_marked(reader, wanted)[0]
+
+    def read_marked(
+        self, reader: Reader, wanted: Mapping[str, Sequence[str]], is_open: bool | None = None
+    ) -> tuple[Found, Mapping[str, Sequence[Sequence[bytes]]]]:
+        """The same, and the marks in that time; of an open range also those after its last closed step."""
         keys = {pool: list(each)[:MOST_SERIES] for pool, each in wanted.items() if each}
         steps = [(level.word, slot) for level, slot in self._steps]
-        return {
+        until_ms = self.start(self._range.points)
+        since_ms = self.start(0)
+        span = (0, 0, 0) if is_open is None else (MOST_MARKS, since_ms, until_ms + 2 * MINUTE.step_ms * is_open - 1)
+        found, told = reader.history_with_marks(steps, keys, span)
+        rows = {
             pool: {
                 key: [None if row[number] is None else unpack(row[number] or b"") for row in rows]
                 for number, key in enumerate(keys[pool])
             }
-            for pool, rows in reader.history(steps, keys).items()
+            for pool, rows in found.items()
         }
+        return rows, told
 
     def joined(self, of: Iterable[tuple[str, str]], found: Found) -> list[Row | None]:
         """A row for each point, of these series (pool, series) together; None without data."""

@@ -27,6 +27,7 @@ from queueops.model.history import Level, Rows
 if TYPE_CHECKING:
     from queueops.model.fsck import FsckPage
     from queueops.model.losses import Replication
+    from queueops.model.marks import Condition, Mark
     from queueops.model.records import Record
     from queueops.model.schedule_definition import Firing, ScheduleDefinition, Schedules, ScheduleState
 
@@ -267,6 +268,9 @@ class Upkeep(Broker, Storage, ScheduleStore, Protocol):
 
         A stored step that counts more stays.
         """
+
+    def keep_marks(self, pool: str, conditions: Sequence[Condition], starts: Sequence[Mark]) -> tuple[int, int]:
+        """Report all alarms that a pool has now, and starts of workers; return how many alarms began and ended."""
 
     def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> FsckPage:
         """The step of the consistency check that begins at ``after``. Raises BrokenPool."""

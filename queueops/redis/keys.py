@@ -22,7 +22,7 @@ KERNEL_KEYS: dict[str, str] = {
     **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
     **dict.fromkeys(("blocked", "errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
     **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
-    **dict.fromkeys(("clock", "counts", "instances"), "hash"),
+    **dict.fromkeys(("alarms", "clock", "counts", "instances"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
     "follow_ups:dead": "zset",
     "schedules:queued": "set",
@@ -37,6 +37,7 @@ KERNEL_KEYS: dict[str, str] = {
     "error:<fingerprint>#tasks": "zset",
     "metrics:<minute>": "hash",
     "history:<step>:<slot>": "hash",
+    "marks:<list>": "zset",
     "worker:<worker>": "hash",
     "wake:<worker>": "list",
     "unable": "string",
@@ -205,6 +206,10 @@ class Keys:
     def history(self, step: str, slot: int) -> str:
         """The rows of one step of the history; ``step`` is the word of its level."""
         return f"{self.prefix}:history:{step}:{slot}"
+
+    def marks(self, which: str) -> str:
+        """Moments of the history, score = ms: `alarms` or `starts`."""
+        return f"{self.prefix}:marks:{which}"
 
     def schedule(self, schedule: str) -> str:
         """One schedule."""

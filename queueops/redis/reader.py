@@ -191,17 +191,25 @@ class Reader:
 
         One call of a pool reads MOST_STEPS steps. A step of a wrong type counts as empty.
         """
+        return self.history_with_marks(steps, wanted, (0, 0, 0))[0]
+
+    def history_with_marks(
+        self, steps: Sequence[tuple[str, int]], wanted: Mapping[str, Sequence[str]], marks: tuple[int, int, int]
+    ) -> tuple[dict[str, list[list[bytes | None]]], dict[str, list[list[bytes]]]]:
+        """The same, and the newest marks of each pool: how many of each list, from when, and until when."""
         rows: dict[str, list[list[bytes | None]]] = {
             pool: [[None] * len(series) for _ in steps] for pool, series in wanted.items()
         }
+        told: dict[str, list[list[bytes]]] = {}
         for begin in range(0, len(steps), MOST_STEPS):
             runs = list(_runs(steps[begin : begin + MOST_STEPS]))
-            head = [len(runs), *(part for run in runs for part in run)]
+            head = [*(marks if begin == 0 else (0, 0, 0)), len(runs), *(part for run in runs for part in run)]
             asked = {pool: [*head, *series] for pool, series in wanted.items() if pool not in self.silent}
-            for pool, reply in self.ask("history", asked).items():
-                for position, row in reply:
+            for pool, (found, of_pool) in self.ask("history", asked).items():
+                told.setdefault(pool, of_pool)
+                for position, row in found:
                     rows[pool][begin + int(position)] = row
-        return {pool: each for pool, each in rows.items() if pool not in self.silent}
+        return {pool: each for pool, each in rows.items() if pool not in self.silent}, told
 
     def history_step(self, step: tuple[str, int], names: Iterable[str]) -> dict[str, dict[bytes, bytes]]:
         """All rows of one step of these pools, in one round trip to each server."""

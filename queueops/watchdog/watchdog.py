@@ -23,6 +23,7 @@ from queueops.redis.store_client import BATCH
 from queueops.watchdog.history_rollup import HistoryRollup
 from queueops.watchdog.log_once import LogOnce
 from queueops.watchdog.losses import Losses
+from queueops.watchdog.marks import Look, Marks
 from queueops.watchdog.old_libraries import OldLibraries
 from queueops.watchdog.rolling_check import RollingCheck
 from queueops.watchdog.schedule_firing import Declared, ScheduleFiring
@@ -55,11 +56,12 @@ class Watchdog:
         found: Callable[[], list[str]] | None = None,
         server: str = "",
         losses: Losses | None = None,
+        look: Look | None = None,
     ) -> None:
         """Watch ``pools``; without any, all existing pools (those ``found``).
 
         ``declared`` returns the schedules in the code of the project ``origin``. ``server`` is named in the log, where
-        each server has its own watchdog.
+        each server has its own watchdog. ``look`` reads the alarms and workers that the history has marks of.
         """
         self.broker = broker
         self.name = f"watchdog-{new_id()}"
@@ -79,6 +81,8 @@ class Watchdog:
         self._losses = losses or Losses(broker)
         self._old_libraries = OldLibraries(broker)
         self._history = HistoryRollup(broker)
+        self._look = look
+        self._marks = Marks(broker, look)
         self._timekeeper = ScheduleFiring(broker, declared, origin)
         self._stopped = False
 
@@ -128,6 +132,7 @@ class Watchdog:
             found=pools,
             server=server,
             losses=self._losses,
+            look=self._look,
         )
 
     def _rest(self, seconds: float) -> None:
@@ -224,7 +229,8 @@ class Watchdog:
         self._losses.look(pool, figures)
         self._history.go_on(pool, int(figures["taken"]))
         self._old_libraries.look(pool)
-        return self._guarded(pool, "check", self._rolling_check.go_on)
+        acted = self._guarded(pool, "mark the alarms of", self._marks.go_on)
+        return acted | self._guarded(pool, "check", self._rolling_check.go_on)
 
     def _listed(self) -> list[str]:
         """All pools. A pool that had data and has left the list has lost its data. It is listed again."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import inspect
-from queueops.inspect import RANGES, Past, PastRow, Point, Series, Trend
+from queueops.inspect import RANGES, HistoryMark, Past, PastRow, Point, Series, Trend
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -45,6 +45,7 @@ class HistoryWorld:
             points=tuple(points),
             stretches=tuple(points[:: chosen.stretch]),
             total=points[0],
+            marks=self.marks(points),
         )
 
     def point(self, at_ms: int, number: int) -> Point:
@@ -73,6 +74,12 @@ class HistoryWorld:
             names=rows["name"],
             states={"failed": 2},
         )
+
+    def marks(self, points: list[Point]) -> tuple[HistoryMark, ...]:
+        """One of each kind, apart from each other."""
+        facts = {"text": self.world.text, "level": "danger"}
+        kinds = enumerate(("version", "start", "end", "alarm"), start=1)
+        return tuple(HistoryMark(at_ms=points[-10 * number].at_ms, kind=kind, **facts) for number, kind in kinds)
 
     def trend(self) -> Trend:
         self.world._ask()

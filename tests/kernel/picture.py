@@ -39,6 +39,7 @@ SHAPES = {
     r"error:[^#]+#tasks": "zset",
     r"metrics:\d+": "hash",
     r"history:(1m|10m|1h):\d+": "hash",
+    r"marks:(alarms|starts)": "zset",
     r"api:\d+": "string",
     r"schedule:[^#]+": "hash",
     r"schedule:[^#]+#(log|queue)": "list",
@@ -50,12 +51,14 @@ SHAPES = {
     r"wake:.+": "list",
     r"unable:.+": "set",
     r"agenda|blocked|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
-    r"counts|clock|instances": "hash",
+    r"alarms|counts|clock|instances": "hash",
     r"seq|sampler|snapshot|tail|unable": "string",
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
-PASSING = re.compile(r"(metrics|history|worker|wake|error|api):.*|task:[^#]+#last|sampler|snapshot|tail|unable")
+PASSING = re.compile(
+    r"(metrics|history|marks|worker|wake|error|api):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable"
+)
 """Keys that go by themselves: each has a time to live."""
 
 SLIGHT_MS = 2

@@ -40,6 +40,7 @@ EXAMPLES: dict[str, str] = {
     "error:<fingerprint>#tasks": "error:f1#tasks",
     "metrics:<minute>": "metrics:{minute}",
     "history:<step>:<slot>": "history:1m:{minute}",
+    "marks:<list>": "marks:alarms",
     "worker:<worker>": "worker:w1",
     "wake:<worker>": "wake:w1",
     "unable:<worker>": "unable:w1",

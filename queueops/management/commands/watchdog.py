@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queueops.errors import QueueOpsError
+from queueops.inspect.marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.redis import deadlines
@@ -38,7 +39,7 @@ class Command(BaseCommand):
             configure(options["log_format"] or FORMATS[0])
         try:
             origin = str(settings.SETTINGS_MODULE or "")
-            watchdog = Watchdog(get_upkeep(), pools=options["pool"], declared=declared, origin=origin)
+            watchdog = Watchdog(get_upkeep(), pools=options["pool"], declared=declared, origin=origin, look=seen)
             if options["once"]:
                 return self._once(watchdog)
         except QueueOpsError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from queueops.model import marks
 from queueops.model.history import LEVELS, MINUTE, RAW_KEPT_S, Level, Rows, pack, total, unpack
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import StoreClient
@@ -49,6 +50,19 @@ class HistoryCalls(StoreClient):
                 for series, row in rows.items():
                     arguments += (series, pack(row))
             self._call("keep_history", pool, level.word, level.mark, done, level.kept_s, raw, *arguments)
+
+    def keep_marks(
+        self, pool: str, conditions: Sequence[marks.Condition], starts: Sequence[marks.Mark]
+    ) -> tuple[int, int]:
+        """Report all alarms that a pool has now, and starts of workers; return how many alarms began and ended.
+
+        A start that is known already is kept once.
+        """
+        alarms = [part for each in conditions for part in (each.about, each.level, each.text[: marks.LONGEST])]
+        begun = [part for mark in starts for part in (mark.at_ms, marks.encode(mark))]
+        bounds = marks.MOST_MARKS, marks.KEPT_MS, marks.GONE_MS
+        came, gone = self._call("keep_marks", pool, *bounds, len(conditions), *alarms, *begun)
+        return int(came), int(gone)
 
 
 def _parts(steps: Mapping[int, Rows], last: int) -> Iterator[tuple[dict[int, Rows], int]]:

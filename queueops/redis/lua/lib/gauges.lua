@@ -28,7 +28,7 @@ function lib.note_gauges(figures)
   local fields, running = {}, 0
   for state, count in pairs(figures.states) do
     if LEASED[state] then running = running + count end
-    if count > 0 then note(fields, 's|' .. state, count) end
+    if count > 0 then note(fields, 's|' .. state, count, nil, figures.oldest[state]) end
   end
   note(fields, 'p', figures.states.pending, running, figures.oldest.pending)
   for _, lane in ipairs(figures.lanes) do note(fields, 'l|' .. lane.lane, lane.ready, lane.active, lane.oldest) end

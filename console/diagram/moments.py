@@ -1,0 +1,76 @@
+"""Moments of a chart: alarms, starts of workers, new versions and operators' actions, as lines with a text.
+
+Moments that fall into one place share a line, so that a chart has a bounded number of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.diagram.chart import WIDTH
+
+PLACES = 100
+"""Places of the width in which moments share a line."""
+MOST_TEXTS = 4
+ACTION = "action"
+WORDS: dict[str, Promise] = {
+    "alarm": gettext_lazy("alarm begins"),
+    "end": gettext_lazy("alarm ends"),
+    "version": gettext_lazy("new version"),
+    "start": gettext_lazy("worker starts"),
+    ACTION: gettext_lazy("operator's action"),
+}
+"""The kinds of moments, the weightiest first."""
+
+
+class Happening(msgspec.Struct, frozen=True):
+    """One moment: when, what, and the page with more about it."""
+
+    at_ms: int
+    kind: str
+    text: str
+    level: str = ""
+    url: str = ""
+
+    @property
+    def word(self) -> Promise | str:
+        """Its kind, in words."""
+        return WORDS.get(self.kind, self.kind)
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The moments of one place, with the kind of the weightiest."""
+
+    x: float
+    kind: str
+    text: str
+
+
+def lines(happenings: Iterable[Happening], begin_ms: int, end_ms: int) -> list[Line]:
+    """A line for each place in which there are moments, from left to right."""
+    places: dict[int, list[Happening]] = {}
+    for each in happenings:
+        if begin_ms <= each.at_ms:  # the newest may be later than the last closed step
+            places.setdefault(min(PLACES, (each.at_ms - begin_ms) * PLACES // (end_ms - begin_ms)), []).append(each)
+    return [_line(found, begin_ms, end_ms) for _place, found in sorted(places.items())]
+
+
+def _line(found: list[Happening], begin_ms: int, end_ms: int) -> Line:
+    order = list(WORDS)
+    found = sorted(found, key=lambda each: (order.index(each.kind) if each.kind in order else len(order), each.at_ms))
+    texts = [f"{each.word}: {each.text}" for each in found[:MOST_TEXTS]]
+    if (more := len(found) - MOST_TEXTS) > 0:
+        texts.append(_("and %(n)d more") % {"n": more})
+    x = min(1.0, (found[0].at_ms - begin_ms) / (end_ms - begin_ms)) * WIDTH
+    return Line(round(x, 1), found[0].kind, "\n".join(texts))
+
+
+def legend(happenings: Iterable[Happening]) -> list[tuple[str, Promise]]:
+    """The kinds that occur, with their words."""
+    kinds = {each.kind for each in happenings}
+    return [(kind, word) for kind, word in WORDS.items() if kind in kinds]

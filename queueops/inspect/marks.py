@@ -1,0 +1,99 @@
+"""Marks of the history: alarms that began and ended, workers that started, and new versions of them.
+
+A watchdog calls `seen` and keeps what it answers. `series` answers them with its points.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, ClassVar
+
+from queueops.inspect.answers import Answer
+from queueops.inspect.snapshot import WORKERS, alarms_of
+from queueops.inspect.store import open_reader
+from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
+from queueops.redis.query_replies import Beat, whole
+
+MOST = 100
+"""Marks of a pool and a range that one call reads, of alarms and of starts each; the newest."""
+RECENT_MS = 3_600_000
+"""Starts of workers that a watchdog reports when it begins: those of the last hour."""
+VERSION = "version"
+MINUTE_MS = 60_000
+
+
+class HistoryMark(Answer, frozen=True, kw_only=True):
+    """One moment of the history."""
+
+    TEXTS: ClassVar = ("text",)
+
+    at_ms: int
+    kind: str  # alarm (it began), end (of an alarm), start (of workers), version (the first worker of another version)
+    text: str
+    level: str = ""  # of an alarm: warning, danger
+    pool: str = ""
+
+
+def marks_of(found: Mapping[str, Sequence[Sequence[Any]]], about: str = "") -> tuple[HistoryMark, ...]:
+    """The marks of pools as the store has them, the newest first; of alarms only those that say `about`."""
+    told: dict[tuple[str, str, int], HistoryMark] = {}
+    for pool, (alarms, starts, before) in ((pool, lists) for pool, lists in found.items() if len(lists) == 3):
+        last = next((mark for _, mark in _read(before)), None)
+        for mark in (*_alarms(pool, _read(alarms)), *_starts(pool, list(_read(starts))[::-1], last)):
+            told.setdefault(
+                (mark.kind, mark.text, mark.at_ms // MINUTE_MS), mark
+            )  # an alarm of the store is of all pools
+    shown = (mark for mark in told.values() if about in mark.text or mark.kind not in (BEGUN, ENDED))
+    return tuple(sorted(shown, key=lambda mark: -mark.at_ms))
+
+
+def _read(flat: Sequence[Any]) -> Iterator[tuple[int, Mark]]:
+    """The readable ones of these members and scores."""
+    for data, score in zip(flat[::2], flat[1::2], strict=False):
+        if (mark := decode(data)) is not None:
+            yield int(float(score)), mark
+
+
+def _alarms(pool: str, found: Iterable[tuple[int, Mark]]) -> Iterator[HistoryMark]:
+    for at_ms, mark in found:
+        if mark.kind in (BEGUN, ENDED):
+            yield HistoryMark(at_ms=at_ms, kind=mark.kind, text=mark.text, level=mark.level, pool=pool)
+
+
+def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> Iterator[HistoryMark]:
+    """The starts of a minute as one mark, and a mark where the version or the code is new; oldest first."""
+    known, names = (None, set[str]()) if last is None else (last.version, {last.names})
+    for minute, of_minute in groupby(found, lambda each: each[0] // MINUTE_MS):
+        rows = list(of_minute)
+        for at_ms, mark in rows:
+            if known is not None and mark.version != known:
+                text = f"Workers of pool {pool} have the version {mark.version}; before it was {known}."
+                yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
+            elif names and mark.names not in names:
+                text = f"Workers of pool {pool} have new code: they know other tasks than before."
+                yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
+            known, names = mark.version, names | {mark.names}
+        told = f"{len(rows):,} workers of pool {pool} started." if len(rows) > 1 else rows[0][1].text
+        yield HistoryMark(at_ms=minute * MINUTE_MS, kind=START, text=told, pool=pool)
+
+
+def seen(pool: str) -> Seen:
+    """What the watchdog keeps of a pool: its alarms now, and the workers that started within an hour."""
+    reader = open_reader()
+    glance = reader.glance([pool], WORKERS)
+    alarms = alarms_of(reader, [pool], glance)
+    beats = [beat for each in glance.values() for beat in each.beats]
+    since = max((beat.beat_ms for beat in beats), default=round(time.time() * 1000)) - RECENT_MS
+    return Seen(
+        conditions=[Condition(alarm.subject, alarm.text, alarm.level) for alarm in alarms],
+        starts=[_start(pool, beat) for beat in beats if whole(beat.fields.get("started")) >= since],
+    )
+
+
+def _start(pool: str, beat: Beat) -> Mark:
+    field = beat.fields.get
+    version = field("version", "")
+    text = f"Worker {field('host', '')} process {field('pid', '')} of pool {pool} started, version {version}."
+    return Mark(START, beat.id, text, at_ms=whole(field("started")), version=version, names=field("names_hash", ""))

@@ -1,0 +1,62 @@
+"""Marks of the history: moments of a pool at which an alarm began or ended, or a worker started.
+
+The watchdog keeps them in two lists of a bounded length: alarms, and starts of workers. A list has the newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from queueops.model.history import HOUR
+
+MOST_MARKS = 500
+"""Marks in each list of a pool."""
+KEPT_MS = HOUR.kept_s * 1000
+"""How long a mark is kept: as long as the longest history."""
+GONE_MS = 30_000
+"""An alarm that was not reported for so long has ended. One that flickers is one alarm."""
+LONGEST = 300
+"""Characters of a mark's text."""
+BEGUN, ENDED, START = "alarm", "end", "start"
+"""Kinds of marks."""
+
+
+class Mark(msgspec.Struct, array_like=True, frozen=True):
+    """One moment. New fields come last: an older mark has their defaults."""
+
+    kind: str
+    about: str  # which condition, or which worker
+    text: str
+    level: str = ""  # of an alarm
+    at_ms: int = 0  # of a start; other marks have their time as score
+    version: str = ""  # of the engine, of a worker that starts
+    names: str = ""  # digest of the task names that it knows
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """An alarm that is there now."""
+
+    about: str
+    text: str
+    level: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a watchdog sees of a pool: its alarms, and its workers as marks of their starts."""
+
+    conditions: Sequence[Condition] = ()
+    starts: Sequence[Mark] = ()
+
+
+_decoder = msgspec.json.Decoder(Mark)
+encode = msgspec.json.Encoder().encode
+
+
+def decode(data: bytes) -> Mark | None:
+    """A stored mark; None if it is unreadable."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, ValueError):
+        return None
