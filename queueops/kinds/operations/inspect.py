@@ -51,6 +51,7 @@ class Operation(Answer, frozen=True, kw_only=True):
     ended_ms: int | None = None
     is_paused: bool = False
     is_stopping: bool = False
+    is_cut: bool = False  # it ended at `count`, and more tasks match
     rate: float = 0.0  # tasks per second, of the last second or more
 
     @property
@@ -122,9 +123,25 @@ def _read(reader: Any, pools: Sequence[str], id: str) -> dict[str, list[StoredOp
 
 def _stored(reply: Sequence[Any]) -> StoredOperation | None:
     """An operation; None if its arguments cannot be read."""
-    id, state, args, created, ended, reason, began, held, seen, changed, left, why, rate, looked, stopping, crashes = (
-        reply
-    )
+    (
+        id,
+        state,
+        args,
+        created,
+        ended,
+        reason,
+        began,
+        held,
+        seen,
+        changed,
+        left,
+        why,
+        rate,
+        looked,
+        stopping,
+        crashes,
+        cut,
+    ) = reply
     row = OperationRow(
         id=text(id),
         state=text(state or b""),
@@ -142,6 +159,7 @@ def _stored(reply: Sequence[Any]) -> StoredOperation | None:
         looked=whole(looked),
         stopping=text(stopping or b""),
         crashes=whole(crashes),
+        is_cut=bool(cut),
     )
     try:
         return StoredOperation(row, order_of(OPERATION, row.args))
@@ -171,5 +189,6 @@ def _shown(pool: str, found: StoredOperation) -> Operation:
         ended_ms=row.ended_ms,
         is_paused=row.held_ms is not None,
         is_stopping=bool(row.stopping),
+        is_cut=row.is_cut,
         rate=row.rate,
     )

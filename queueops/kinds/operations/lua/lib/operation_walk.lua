@@ -78,18 +78,26 @@ local function visit(walk, id, record, action, tally)
 end
 
 -- Acts on the tasks behind the walk's place, and moves the place. Returns how many tasks were looked at, seen (they
--- match), changed and left as they are, and why the first of these was left.
+-- match), changed and left as they are, and why the first of these was left. After the last task that it may change, the
+-- walk goes on until it meets another one that matches (`cut`), so that the operation says whether it left any.
 function lib.walk_on(walk, action)
   local tally, finish = { looked = 0, seen = 0, changed = 0, left = 0, cancelled = {} }, os.clock() + SLICE_S
   local index = walk.indexes[walk.at]
-  if not index or walk.part <= 0 then return tally end
+  if not index then return tally end
   local key = P .. ':' .. index
   local rank = begin_of(walk, key, index)
   local rows = call('ZREVRANGE', key, rank, rank + walk.part - 1, 'WITHSCORES')
   for i = 1, #rows, 2 do
     local id, score = rows[i], rows[i + 1]
     local record = record_of(id, action.verb)
-    if matches(walk, record) and not is_later(walk, index, id, score, record) then visit(walk, id, record, action, tally) end
+    if matches(walk, record) and not is_later(walk, index, id, score, record) then
+      if tally.seen < walk.left then
+        visit(walk, id, record, action, tally)
+      elseif record and record.ot ~= action.token then
+        tally.cut = true
+        break
+      end
+    end
     walk.score, walk.member, tally.looked = score, id, tally.looked + 1
     if os.clock() > finish then break end
   end
@@ -111,5 +119,6 @@ function lib.note_walk(key, walk, tally, seen)
   call('HINCRBY', key, 'jk', tally.changed)
   call('HINCRBY', key, 'jr', tally.left)
   call('HINCRBY', key, 'jl', tally.looked)
+  if tally.cut then call('HSET', key, 'jc', '1') end
   if tally.why then call('HSETNX', key, 'jd', string.sub(tally.why, 1, 500)) end
 end
