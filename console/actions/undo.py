@@ -49,7 +49,8 @@ def is_open(entry: AuditEntry) -> bool:
         if not has_way_back(entry):
             return False
         if entry.operations:
-            return entry.changed > 0 and not entry.undone_by.exists()
+            failed = (Outcome.FAILED, Outcome.UNKNOWN)
+            return entry.changed > 0 and not entry.undone_by.exclude(outcome__in=failed).exists()
         if entry.parts.filter(outcome__in=UNCLEAR).exists():
             return True
         return any(number == LOOKED_AT or steps(part) for number, part in enumerate(open_parts(entry)))

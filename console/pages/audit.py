@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -12,6 +14,7 @@ from console.audit import diff
 from console.models import AuditEntry, Outcome
 from console.pages.undo import goes_by_itself, permission, undoable
 from console.ui.render import Frame, page
+from queueops.errors import QueueOpsError
 
 LIMIT = 50
 MOST_PARTS = 10
@@ -23,6 +26,8 @@ def index(request: HttpRequest) -> HttpResponse:
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
     found, more = _older(request, entries, LIMIT)
+    with suppress(QueueOpsError):  # the counts of running actions are then those of the database
+        operations.refresh_all(found, operations.READING_AGE_S)
     context = {
         "entries": found,
         "more": more,
@@ -36,7 +41,8 @@ def index(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry, with the values before and after, and the undo if there is one."""
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
-    known = operations.refresh(entry) if entry.operations else []
+    is_by_workers = entry.operations or entry.place == operations.ENGINE
+    known = operations.refresh(entry, operations.READING_AGE_S) if is_by_workers else []
     parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
     context = {
         "entry": entry,

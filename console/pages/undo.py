@@ -53,12 +53,16 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _by_workers(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
-    """Undo what workers did, by workers."""
+    """Undo what workers did, by workers; a second request at the same time finds that it has begun."""
+    if entry.goes_on:
+        operations.steer(entry, "stop", request.user.get_username())
     operations.refresh(entry)
-    if not is_open(entry):
+    with alone(entry):
+        undoing = operations.entry_of_undo(request, entry) if is_open(entry) else None
+    if undoing is None:
         messages.warning(request, _("There is nothing left to undo."))
         return redirects.back(request, "audit")
-    undoing = operations.undo(request, entry)
+    operations.undo(undoing)
     return redirect(url("audit-entry", pk=undoing.pk))
 
 

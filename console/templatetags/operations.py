@@ -18,8 +18,8 @@ def operation_bars(context: Context, rows: Any) -> dict[str, Any]:
     return {"rows": rows, "request": context["request"]}
 
 
-@register.simple_tag
-def running_operations() -> dict[str, Any]:
+@register.simple_tag(takes_context=True)
+def running_operations(context: Context) -> dict[str, Any]:
     """The bulk actions that run now, and a version that changes with them."""
-    rows = running()
+    rows = running(context["request"])
     return {"rows": rows, "version": version_of_running(rows)}
