@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import REASONED, UNDO, Action, label
+from console.actions.undo import has_way_back, permission
 from console.audit.log import DETAIL_LENGTH, begin, kept
 from console.models import AuditEntry, Outcome
 from console.ui.render import version_of
@@ -50,6 +51,9 @@ class Progress(msgspec.Struct, frozen=True):
     left_s: float | None
     is_paused: bool
     is_waiting: bool  # no worker has begun yet
+    is_stopping: bool
+    can_undo: bool  # what it has changed can be taken back
+    needs: str  # the permission to steer it
 
 
 def start(
@@ -214,4 +218,7 @@ def _progress(entry: AuditEntry, known: list[Operation]) -> Progress:
         left_s=max(0, entry.count - entry.seen) / rate if rate else None,
         is_paused=any(each.is_paused for each in known),
         is_waiting=all(each.began_ms is None for each in known),
+        is_stopping=any(each.is_stopping for each in known),
+        can_undo=has_way_back(entry) and entry.changed > 0,
+        needs=permission(entry) or "",
     )

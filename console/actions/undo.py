@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from console.access.permissions import TABLE
+from console.actions.catalog import UNDO
 from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
 from queueops.model.states import TIMED, State
@@ -57,6 +59,13 @@ def is_open(entry: AuditEntry) -> bool:
     if entry.is_unknown:
         return has_way_back(entry)
     return bool(steps(entry))
+
+
+def permission(entry: AuditEntry) -> str | None:
+    """The permission that the undo needs."""
+    if entry.ids or entry.is_mass:
+        return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
+    return TABLE["lane-set"]
 
 
 def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:

@@ -16,10 +16,10 @@ from console.actions.catalog import ACTIONS
 from console.actions.confirmation import unanswered
 from console.actions.perform import perform, tell
 from console.actions.selection import MOST, Choice
+from console.actions.undo import permission
 from console.http import error_pages
 from console.models import AuditEntry
 from console.pages import undo
-from console.pages.undo import permission
 from console.ui import filters
 from console.ui.links import url
 from console.ui.render import Frame

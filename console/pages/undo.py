@@ -14,12 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
-from console.access.permissions import TABLE
 from console.actions import bulk, operations
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import UNDO
 from console.actions.perform import tell
-from console.actions.undo import has_way_back, in_a_step, is_open, open_parts, steps
+from console.actions.undo import has_way_back, in_a_step, is_open, open_parts, permission, steps
 from console.audit.log import begin, judge, recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry
@@ -69,13 +68,6 @@ def _by_workers(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
 def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
     """Whether this user can undo this entry's action now."""
     return permission(entry) in Frame(request).may and is_open(entry)
-
-
-def permission(entry: AuditEntry) -> str | None:
-    """The permission that the undo needs."""
-    if entry.ids or entry.is_mass:
-        return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
-    return TABLE["lane-set"]
 
 
 def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:

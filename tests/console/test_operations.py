@@ -164,6 +164,51 @@ def test_it_is_paused_resumed_and_stopped_and_the_audit_log_says_by_whom(
 
 
 @pytest.mark.usefixtures("worker")
+def test_the_bar_has_the_buttons_that_the_user_may_press(
+    desk: Desk, operator: Client, client_of: Callable[..., Client]
+) -> None:
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    entry, lease = the_whole(), claimed(desk)
+    page = "http://testserver/ops/lanes/?at=1#x"
+    head = operator.get("/ops/_status?v=0", headers={"HX-Current-URL": page}).content.decode()
+    assert f'action="/ops/audit/{entry.pk}/_operation"' in head
+    assert 'name="next" value="/ops/lanes/?at=1"' in head
+    assert 'value="pause"' in head
+    assert "Undo" not in head
+    assert "<form" not in bar(client_of("viewers"))
+    part(lease)
+    assert f'formaction="/ops/audit/{entry.pk}/_undo"' in bar(operator)
+    answer = operator.post(f"/ops/audit/{entry.pk}/_operation", {"what": "pause", "next": "/ops/lanes/?at=1"})
+    assert answer["Location"] == "/ops/lanes/?at=1"
+    assert 'value="resume"' in bar(operator)
+    operator.post(f"/ops/audit/{entry.pk}/_undo")
+    assert part(lease).word == "STOP"
+    assert set(AuditEntry.objects.values_list("verb", flat=True)) == {"cancel", "pause_operation", "undo cancel"}
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = operator.cookies
+    assert strict.post(f"/ops/audit/{entry.pk}/_operation", {"what": "stop"}).status_code == 403
+
+
+@pytest.mark.usefixtures("worker")
+def test_the_page_of_the_action_is_live_while_workers_perform_it(desk: Desk, operator: Client) -> None:
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    entry, lease = the_whole(), claimed(desk)
+    page, live = f"/ops/audit/{entry.pk}/", f"/ops/audit/{entry.pk}/_live"
+    shown = operator.get(page).content.decode()
+    address = shown.split(f'hx-get="{live}')[1].split('"')[0]
+    assert operator.get(f"{live}{address}").status_code == 204
+    done = part(lease)
+    fresh = operator.get(f"{live}{address}").content.decode()
+    assert f"{done.seen} of at most 130 checked" in fresh
+    assert f'name="next" value="{page}"' in fresh
+    through(lease)
+    desk.settle(lease)
+    ended = operator.get(f"{live}{address}").content.decode()
+    assert "130 of 130 changed" in ended
+    assert "data-live" not in ended
+
+
+@pytest.mark.usefixtures("worker")
 def test_while_everything_is_read_only_nothing_is_steered(desk: Desk, operator: Client, settings: object) -> None:
     operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
     settings.QUEUEOPS = settings.QUEUEOPS | {"READ_ONLY": True}  # type: ignore[attr-defined]

@@ -29,7 +29,7 @@ PAGES = (
     *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
     *(f"tasks/l/{part}" for part in OF_ONE_TASK),
     *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "chunks/"),
-    *("errors/", "errors/_rows", "errors/f1/", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
+    *("errors/", "errors/_rows", "errors/f1/", "errors/f1/_live", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
     *(f"lanes/{SICK}/default/_live", "commands/", "commands/_rows", "schedules/", "schedules/_rows"),
     *(f"schedules/hourly/?pool={SICK}", "workers/", "workers/_rows", "workers/w1/", "workers/w1/_live"),
     *("registry/", "registry/_rows", f"registry/{NAME}/", f"registry/{NAME}/_live"),
