@@ -24,7 +24,7 @@ from console.audit.log import begin
 from console.models import AuditEntry, Outcome
 from console.ui import filters
 from queueops import control, inspect
-from queueops.inspect import OperationWait, TaskQuery, TaskRow
+from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
 from queueops.inspect.selection import Extent, gather
 from queueops.model.states import State
 
@@ -39,6 +39,7 @@ class Matching(Choice, frozen=True, kw_only=True):
     query: TaskQuery
     extent: Extent
     asked_ms: int
+    verb: str = ""
 
     question: ClassVar[str] = "tasks/all.html"
     asks_reason: ClassVar[bool] = True
@@ -64,6 +65,11 @@ class Matching(Choice, frozen=True, kw_only=True):
     def names(self) -> list[tuple[str, int]]:
         """The names of the tasks, with their numbers."""
         return [(name, count) for name, count in inspect.facets(self.query).get("name", []) if count]
+
+    @cached_property
+    def preview(self) -> OperationPreview:
+        """What the action would meet, by a look at the first tasks."""
+        return inspect.operation_preview(self.verb, self.query, asked_ms=self.asked_ms)
 
     @cached_property
     def waits(self) -> list[OperationWait]:

@@ -41,7 +41,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     if not found.count or not query.params():
         messages.info(request, _("No task matches the filter."))
         return redirect(filters.address(query))
-    choice = Matching(query=query, extent=found, asked_ms=asked_ms)
+    choice = Matching(query=query, extent=found, asked_ms=asked_ms, verb=verb)
     form = action.form(request.POST if "confirmed" in request.POST else None)
     if question := unanswered(request, action, choice, form):
         return question

@@ -21,6 +21,7 @@ from queueops import control, inspect
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
 from queueops.redis.broker import get_broker
+from tests.composites.trees import group_of, plant
 from tests.console.browsing import browsing, serving
 from tests.console.test_mass import states, the_whole, told
 from tests.kernel.desk import Desk
@@ -88,6 +89,19 @@ def test_the_question_says_why_the_action_would_not_begin_at_once(desk: Desk, op
     desk.push("op", lane="operations")
     desk.claim(500)
     assert [wait.reason for wait in inspect.operation_waits(TaskQuery(state="locked"))] in (["limit"], [])
+
+
+def test_the_question_says_what_the_action_meets(desk: Desk, operator: Client) -> None:
+    desk.push(*[f"m{number}" for number in range(9)], name="shop.mail", tags=("red",))
+    asked = told(operator.post(CANCEL))
+    assert "tests.noop 130 shop.mail 9 What it meets All of them can be changed." in asked
+    plant(desk, group_of("g", "a", "b", "c", "d"))
+    asked = told(operator.post(CANCEL))
+    assert "4 are parts of 1 parent task (group)" in asked
+    (lease, *_) = desk.claim(1)
+    desk.settle(lease)
+    asked = told(operator.post("/ops/tasks/_all_cancel?name=tests.noop"))
+    assert "1 cannot be changed: cancel is not possible while it is succeeded" in asked
 
 
 @pytest.mark.usefixtures("worker")

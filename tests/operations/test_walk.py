@@ -206,3 +206,28 @@ def test_an_operation_that_was_cut_says_so(desk: Desk) -> None:
         assert through(lease) == Step("END", most, most)
         desk.settle(lease)
         assert inspect.operations()[0].is_cut is is_cut
+
+
+def test_a_preview_says_what_an_operation_would_meet_and_changes_nothing(desk: Desk) -> None:
+    desk.push(*[f"n{number}" for number in range(20)], name="f.noop", tags=("red",))
+    desk.push(*[f"m{number}" for number in range(5)], name="f.mail", tags=("red",))
+    desk.push("other", tags=("blue",))
+    for lease in desk.claim(3):
+        desk.settle(lease)
+    found = inspect.operation_preview("cancel", TaskQuery(tag="red"), asked_ms=inspect.now_ms())
+    assert (found.matched, found.whole, found.names) == (25, True, (("f.noop", 20), ("f.mail", 5)))
+    assert found.refused == (("cancel is not possible while it is succeeded", 3),)
+    assert (found.left, found.parts) == (3, ())
+    assert desk.state("m1") == "pending"
+    lease = begin(desk, "cancel", TaskQuery(tag="red"))
+    assert through(lease) == Step("END", found.matched, found.matched - found.left)
+
+
+def test_a_preview_looks_at_a_bounded_number_of_tasks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queueops.kinds.operations.preview.MOST", 10)
+    desk.push(*[f"t{number}" for number in range(30)])
+    found = inspect.operation_preview("priority", TaskQuery(state="pending"), asked_ms=inspect.now_ms())
+    assert (found.looked, found.matched, found.whole) == (10, 10, False)
+    monkeypatch.setattr("queueops.kinds.operations.preview.MOST", 30)
+    assert inspect.operation_preview("priority", TaskQuery(state="pending"), asked_ms=inspect.now_ms()).whole
+    assert inspect.operation_preview("retry", TaskQuery(state="failed"), asked_ms=inspect.now_ms()).matched == 0

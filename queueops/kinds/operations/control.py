@@ -14,6 +14,7 @@ from queueops.inspect.query import TaskQuery
 from queueops.inspect.tasks import walks, wanted_fields
 from queueops.kinds.operations.inspect import read_operation
 from queueops.kinds.operations.order import LANE, OPERATION, Order
+from queueops.kinds.operations.preview import indexes_of
 from queueops.kinds.operations.store import OperationCalls
 from queueops.model.contracts import Push, Row
 from queueops.model.ids import check_lane, new_id
@@ -66,7 +67,6 @@ def begin_operation(
     left = sum(walked.size for walked in found.values()) if most is None else most
     orders: dict[str, Order] = {}
     for pool, walked in found.items():
-        every = tuple(f"state:{state}" for state in states_allowing(verb))
         count = walked.size if (known := counted.get(pool)) is None else known
         share = min(left, count)
         left -= share
@@ -75,7 +75,7 @@ def begin_operation(
         orders[pool] = Order(
             verb=verb,
             token=token or new_id(),
-            indexes=every if walked.suffix == "*" else (walked.suffix,),
+            indexes=indexes_of(verb, walked),
             wanted=wanted_fields(query),
             most=share,
             asked_ms=asked_ms or inspect.now_ms(),

@@ -11,6 +11,7 @@ from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 from queueops.kinds.operations.handlers import order_of
 from queueops.kinds.operations.order import OPERATION, OperationRow, Order
+from queueops.kinds.operations.preview import OperationPreview, PartsOf, operation_preview
 from queueops.kinds.operations.waits import OperationWait, operation_waits, pools_without_workers
 from queueops.model.states import TERMINAL, State
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
@@ -18,8 +19,11 @@ from queueops.redis.reader import Reader
 
 __all__ = [
     "Operation",
+    "OperationPreview",
     "OperationWait",
+    "PartsOf",
     "operation",
+    "operation_preview",
     "operation_waits",
     "operations",
     "operations_of",
