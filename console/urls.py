@@ -112,6 +112,7 @@ urlpatterns = [
     _url("registry/<name:id>/_live", registry.live, "registry-task-live"),
     _url("audit/", audit.index, "audit"),
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
+    _url("audit/<int:pk>/_live", audit.live, "audit-live"),
     _url("audit/<int:pk>/_undo", undo.undo, "undo"),
     _url("audit/<int:pk>/_go_on", bulk.go_on, "audit-go-on"),
     _url("audit/<int:pk>/_operation", operations.steer, "audit-operation"),

@@ -40,7 +40,7 @@ _VIEWED = (
     "overview overview-live status tasks tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error error-live lanes lanes-rows lane lane-live commands commands-rows "
-    "workers workers-rows worker worker-live audit audit-entry "
+    "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
     "schedules schedules-rows schedule schedule-live "
     "settings settings-save help find icons missing history-live"

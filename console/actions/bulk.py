@@ -24,7 +24,7 @@ from console.audit.log import begin
 from console.models import AuditEntry, Outcome
 from console.ui import filters
 from queueops import control, inspect
-from queueops.inspect import TaskQuery, TaskRow
+from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
 from queueops.inspect.selection import Extent, gather
 from queueops.model.states import State
 
@@ -39,6 +39,7 @@ class Matching(Choice, frozen=True, kw_only=True):
     query: TaskQuery
     extent: Extent
     asked_ms: int
+    verb: str = ""
 
     question: ClassVar[str] = "tasks/all.html"
     asks_reason: ClassVar[bool] = True
@@ -66,9 +67,19 @@ class Matching(Choice, frozen=True, kw_only=True):
         return [(name, count) for name, count in inspect.facets(self.query).get("name", []) if count]
 
     @cached_property
+    def preview(self) -> OperationPreview:
+        """What the action would meet, by a look at the first tasks."""
+        return inspect.operation_preview(self.verb, self.query, asked_ms=self.asked_ms)
+
+    @cached_property
+    def waits(self) -> list[OperationWait]:
+        """What would keep workers from the action, in the pools with such tasks."""
+        return inspect.operation_waits(self.query)
+
+    @property
     def unserved(self) -> list[str]:
         """The pools with such tasks where no live worker could perform the action."""
-        return inspect.pools_without_workers(self.query)
+        return [wait.pool for wait in self.waits if wait.reason == "no worker"]
 
     @property
     def in_parts(self) -> bool:

@@ -1,12 +1,12 @@
 """Operations of workers: bulk actions that go on without a page, and their audit entries.
 
-The store has the progress. The audit entry names the operations, and gets the counts when a page reads them. While they
-run, its `place` is ENGINE.
+The store has the progress. The audit entry names the operations, and gets the counts when a page reads that they have
+ended. While they run, its `place` is ENGINE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import REASONED, UNDO, Action, label
+from console.actions.undo import has_way_back, permission
 from console.audit.log import DETAIL_LENGTH, begin, kept
 from console.models import AuditEntry, Outcome
 from console.ui.render import version_of
@@ -30,6 +31,9 @@ STEERING = ("pause", "resume", "stop")
 """What can be done to operations that have not ended."""
 BEGINS_WITHIN = timedelta(minutes=1)
 """So long a request may take to begin the operations of an entry."""
+KEPT = "running_operations"
+READING_AGE_S = 1.0
+"""So old the counts may be that a page shows: many open pages cost the store one reading a second."""
 SHOWN, SHOWN_FOR = 3, timedelta(days=2)
 """Running operations that each page shows, and the longest time since they began."""
 
@@ -47,6 +51,9 @@ class Progress(msgspec.Struct, frozen=True):
     left_s: float | None
     is_paused: bool
     is_waiting: bool  # no worker has begun yet
+    is_stopping: bool
+    can_undo: bool  # what it has changed can be taken back
+    needs: str  # the permission to steer it
 
 
 def start(
@@ -62,16 +69,19 @@ def start(
     return _begun(entry, lambda: control.begin_operation(action.verb, query, **how, **values))
 
 
-def undo(request: HttpRequest, entry: AuditEntry) -> AuditEntry:
-    """Stop the operations of an entry, and begin those that take back what they changed."""
-    steer(entry, "stop")
-    refresh(entry)
+def entry_of_undo(request: HttpRequest, entry: AuditEntry) -> AuditEntry:
+    """The audit entry of an undo, written before it begins."""
     facts = {"count": entry.changed, "filter": entry.filter, "undoes": entry, "place": ENGINE}
-    undoing = begin(request, UNDO + entry.verb, entry.target, **facts)
+    return begin(request, UNDO + entry.verb, entry.target, **facts)
+
+
+def undo(undoing: AuditEntry) -> AuditEntry:
+    """Begin the operations that take back what those of another entry changed. These are stopped."""
+    done = undoing.undoes.operations if undoing.undoes else []
     who = undoing.actor_name
 
     def begin_all() -> list[tuple[str, str]]:
-        return [each for pool, id in entry.operations for each in control.undo_operation(id, pool, who=who)]
+        return [each for pool, id in done for each in control.undo_operation(id, pool, who=who)]
 
     return _begun(undoing, begin_all)
 
@@ -87,39 +97,41 @@ def steer(entry: AuditEntry, what: str, who: str = "") -> int:
     return sum(row.word == "OK" for row in answers)
 
 
-def refresh(entry: AuditEntry) -> list[Operation]:
-    """Read the operations of an entry, and write their counts into it; at their end also the outcome."""
+def refresh(entry: AuditEntry, max_age_s: float = 0.0) -> list[Operation]:
+    """Read the operations of an entry, and set its counts. Only their end is written, with the outcome."""
     if entry.place == ENGINE and "operations" not in entry.before:
         _find(entry)
-    found = [inspect.operation(id, pool) for pool, id in entry.operations]
-    known = [each for each in found if each is not None]
-    if not entry.goes_on:
-        return known
-    facts: dict[str, Any] = {
-        "seen": sum(each.seen for each in known),
-        "changed": sum(each.changed for each in known),
-        "detail": kept(next((each.why for each in known if each.why), ""), DETAIL_LENGTH),
-    }
-    if "operations" in entry.before and all(each is None or each.has_ended for each in found):
-        facts |= {"place": None} | _outcome(found, facts)
-    AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
-    entry.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
+    return _refreshed(entry, inspect.operations_of(entry.operations, max_age_s=max_age_s))
+
+
+def refresh_all(entries: Iterable[AuditEntry], max_age_s: float = 0.0) -> dict[int, list[Operation]]:
+    """Read the operations of those entries that workers perform, in one round trip; by the number of the entry."""
+    shown = [entry for entry in entries if entry.place == ENGINE]
+    for entry in shown:
+        if "operations" not in entry.before:
+            _find(entry)
+    places = [place for entry in shown for place in entry.operations]
+    found = inspect.operations_of(places, max_age_s=max_age_s)
+    return {entry.pk: _refreshed(entry, found) for entry in shown}
+
+
+def running(request: HttpRequest) -> list[Progress]:
+    """The operations that run now, read once for a request."""
+    known: list[Progress] | None = getattr(request, KEPT, None)
+    if known is None:
+        setattr(request, KEPT, known := _running())
     return known
 
 
-def running() -> list[Progress]:
+def _running() -> list[Progress]:
     """The operations that run now, the newest first; none if the store does not answer."""
     since = timezone.now() - SHOWN_FOR
-    entries = AuditEntry.objects.filter(at__gte=since, place=ENGINE).order_by("-pk")[:SHOWN]
-    shown: list[Progress] = []
-    for entry in entries:
-        try:
-            known = refresh(entry)
-        except QueueOpsError:
-            return shown
-        if entry.goes_on:
-            shown.append(_progress(entry, known))
-    return shown
+    entries = list(AuditEntry.objects.filter(at__gte=since, place=ENGINE).order_by("-pk")[:SHOWN])
+    try:
+        known = refresh_all(entries, READING_AGE_S)
+    except QueueOpsError:
+        return []
+    return [_progress(entry, known[entry.pk]) for entry in entries if entry.goes_on]
 
 
 def version_of_running(shown: Sequence[Progress]) -> str:
@@ -127,13 +139,38 @@ def version_of_running(shown: Sequence[Progress]) -> str:
     return version_of(shown) if shown else ""
 
 
+def _refreshed(entry: AuditEntry, known: Mapping[tuple[str, str], Operation | None]) -> list[Operation]:
+    """Set what the entry shows; write it when all its operations have ended."""
+    read = [known[place] for place in entry.operations]
+    found = [each for each in read if each is not None]
+    if not entry.goes_on:
+        return found
+    facts: dict[str, Any] = {
+        "seen": sum(each.seen for each in found),
+        "changed": sum(each.changed for each in found),
+        "detail": kept(next((each.why for each in found if each.why), ""), DETAIL_LENGTH),
+    }
+    if "operations" in entry.before and all(each is None or each.has_ended for each in read):
+        facts |= {"place": None} | _outcome(read, facts)
+        AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
+        entry.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
+    else:
+        for name, value in facts.items():
+            setattr(entry, name, value)
+    return found
+
+
 def _find(entry: AuditEntry) -> None:
-    """Find the operations of an entry whose process ended before it wrote them down."""
+    """Find the operations of an entry whose process ended before it wrote them down; without any it has failed."""
     token = f"{entry.undoes.token}.undo" if entry.undoes else entry.token
     begun = [[each.pool, each.id] for each in inspect.operations() if each.token == token]
-    if begun or timezone.now() - entry.at > BEGINS_WITHIN:
-        entry.before = {"operations": begun}
-        AuditEntry.objects.filter(pk=entry.pk).update(before=entry.before)
+    facts: dict[str, Any] = {"before": {"operations": begun}}
+    if not begun:
+        if timezone.now() - entry.at <= BEGINS_WITHIN:
+            return
+        facts |= {"place": None, "outcome": Outcome.FAILED, "detail": _("it was not begun")}
+    AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
+    entry.refresh_from_db(fields=list(facts))
 
 
 def _begun(entry: AuditEntry, call: Any) -> AuditEntry:
@@ -160,9 +197,11 @@ def _outcome(found: list[Operation | None], facts: dict[str, Any]) -> dict[str, 
         if each.state == State.FAILED:
             return {"outcome": Outcome.FAILED, "detail": kept(each.reason or _("its task failed"), DETAIL_LENGTH)}
     stopped = next((each.reason for each in known if each.state == State.CANCELLED), "")
-    if not stopped and facts["seen"] == facts["changed"]:
+    cut = _("more tasks match than the number that was confirmed") if any(each.is_cut for each in known) else ""
+    if not stopped and not cut and facts["seen"] == facts["changed"]:
         return {"outcome": Outcome.DONE}
-    detail = {"detail": kept(stopped, DETAIL_LENGTH)} if stopped else {}
+    told = "; ".join(filter(None, (stopped, cut)))
+    detail = {"detail": kept(told, DETAIL_LENGTH)} if told else {}
     return {"outcome": Outcome.PARTLY if facts["changed"] else Outcome.REFUSED} | detail
 
 
@@ -179,4 +218,7 @@ def _progress(entry: AuditEntry, known: list[Operation]) -> Progress:
         left_s=max(0, entry.count - entry.seen) / rate if rate else None,
         is_paused=any(each.is_paused for each in known),
         is_waiting=all(each.began_ms is None for each in known),
+        is_stopping=any(each.is_stopping for each in known),
+        can_undo=has_way_back(entry) and entry.changed > 0,
+        needs=permission(entry) or "",
     )

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from console.access.permissions import TABLE
+from console.actions.catalog import UNDO
 from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
 from queueops.model.states import TIMED, State
@@ -49,13 +51,21 @@ def is_open(entry: AuditEntry) -> bool:
         if not has_way_back(entry):
             return False
         if entry.operations:
-            return entry.changed > 0 and not entry.undone_by.exists()
+            failed = (Outcome.FAILED, Outcome.UNKNOWN)
+            return entry.changed > 0 and not entry.undone_by.exclude(outcome__in=failed).exists()
         if entry.parts.filter(outcome__in=UNCLEAR).exists():
             return True
         return any(number == LOOKED_AT or steps(part) for number, part in enumerate(open_parts(entry)))
     if entry.is_unknown:
         return has_way_back(entry)
     return bool(steps(entry))
+
+
+def permission(entry: AuditEntry) -> str | None:
+    """The permission that the undo needs."""
+    if entry.ids or entry.is_mass:
+        return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
+    return TABLE["lane-set"]
 
 
 def open_parts(entry: AuditEntry) -> Iterator[AuditEntry]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 
 from console.actions import operations
 from console.actions.catalog import ACTIONS, OTHER_LABELS, label
+from console.actions.undo import permission
 from console.audit import diff
 from console.models import AuditEntry, Outcome
-from console.pages.undo import goes_by_itself, permission, undoable
-from console.ui.render import Frame, page
+from console.pages.undo import goes_by_itself, undoable
+from console.ui.render import Frame, fragment, live_update, page
+from queueops.errors import QueueOpsError
 
 LIMIT = 50
 MOST_PARTS = 10
@@ -23,6 +29,8 @@ def index(request: HttpRequest) -> HttpResponse:
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
     found, more = _older(request, entries, LIMIT)
+    with suppress(QueueOpsError):  # the counts of running actions are then those of the database
+        operations.refresh_all(found, operations.READING_AGE_S)
     context = {
         "entries": found,
         "more": more,
@@ -35,23 +43,38 @@ def index(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """One entry, with the values before and after, and the undo if there is one."""
+    return page(request, "audit/entry.html", _entry(request, pk))
+
+
+def live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The live update of an entry whose action workers perform."""
+    return fragment(request, "audit/layout.html", _entry(request, pk))
+
+
+def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
     entry = get_object_or_404(AuditEntry.objects.select_related("undoes"), pk=pk)
-    known = operations.refresh(entry) if entry.operations else []
+    is_by_workers = entry.operations or entry.place == operations.ENGINE
+    known = operations.refresh(entry, operations.READING_AGE_S) if is_by_workers else []
     parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
-    context = {
+    shown = {
+        "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
+        "is_paused": any(each.is_paused for each in known),
+        "undoable": undoable(entry, request),
+    }
+    data = entry.seen, entry.changed, entry.outcome, entry.detail, known, list(shown.values())
+    return shown | {
         "entry": entry,
         "parts": parts,
         "more": more,
-        "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
         "operations": known,
-        "is_paused": any(each.is_paused for each in known),
+        "is_live": entry.place == operations.ENGINE,
         "going": goes_by_itself(request, entry),
         "tasks": diff.of_tasks(entry),
         "facts": diff.of_facts(entry),
         "texts": diff.of_texts(entry),
-        "undoable": undoable(entry, request),
+        "back": reverse("console:audit-entry", kwargs={"pk": pk}),
+        **live_update(reverse("console:audit-live", kwargs={"pk": pk}), *data),
     }
-    return page(request, "audit/entry.html", context)
 
 
 def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:

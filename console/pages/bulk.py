@@ -16,10 +16,10 @@ from console.actions.catalog import ACTIONS
 from console.actions.confirmation import unanswered
 from console.actions.perform import perform, tell
 from console.actions.selection import MOST, Choice
+from console.actions.undo import permission
 from console.http import error_pages
 from console.models import AuditEntry
 from console.pages import undo
-from console.pages.undo import permission
 from console.ui import filters
 from console.ui.links import url
 from console.ui.render import Frame
@@ -41,7 +41,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     if not found.count or not query.params():
         messages.info(request, _("No task matches the filter."))
         return redirect(filters.address(query))
-    choice = Matching(query=query, extent=found, asked_ms=asked_ms)
+    choice = Matching(query=query, extent=found, asked_ms=asked_ms, verb=verb)
     form = action.form(request.POST if "confirmed" in request.POST else None)
     if question := unanswered(request, action, choice, form):
         return question

@@ -12,10 +12,11 @@ from console.ui import live_list as living
 from console.ui.links import chunk_of
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
-from queueops.inspect import ChunkDetail, ErrorRow, TaskDetail, TaskQuery
+from queueops.inspect import ChunkDetail, ErrorRow, TaskDetail, TaskList, TaskQuery
 
 LIMIT = 100
 SAMPLES = 20
+READING_AGE_S = 1.0
 SORTS = {"": "last_ms", "times": "count", "failed": "failed"}
 """The orders of the list, the greatest first."""
 
@@ -33,25 +34,44 @@ def rows(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
     """One group: its error, a sample with a traceback, and the tasks that failed with it."""
     group = _group(fingerprint)
-    found = inspect.tasks(TaskQuery(error=fingerprint), limit=SAMPLES)
-    if group is None and not found.rows:
+    found = inspect.browse(TaskQuery(error=fingerprint), "", SAMPLES)
+    if group is None and not found.page.rows:
         raise Http404
-    context = _figures(fingerprint, group) | {"found": found, "sample": _sample(group) if group else None}
-    return page(request, "errors/one.html", context | {"lines": living.first(found.rows)})
+    lines = living.first(found.page.rows)
+    context = _figures(fingerprint, group, found, lines, lines.newest_ms)
+    return page(request, "errors/one.html", context | {"sample": _sample(group) if group else None})
 
 
 def live(request: HttpRequest, fingerprint: str) -> HttpResponse:
-    """The live update of a group's figures."""
-    return fragment(request, "errors/figures.html", _figures(fingerprint, _group(fingerprint)))
+    """The live update of a group's figures and of the rows that the browser shows."""
+    places = living.read(request.GET.get("shown", ""))
+    query = TaskQuery(error=fingerprint)
+    shown = [(place.pool, place.id) for place in places if place.id]
+    found = inspect.browse(query, "", SAMPLES, shown, READING_AGE_S)
+    since = int(given) if (given := request.GET.get("since", "")).isdecimal() and len(given) < 16 else 0
+    lines = living.again(found.page.rows, places, found.shown, query, since)
+    context = _figures(fingerprint, _group(fingerprint), found, lines, since or lines.newest_ms)
+    return fragment(request, "errors/live.html", context)
 
 
 def _group(fingerprint: str) -> ErrorRow | None:
     return next((row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint), None)
 
 
-def _figures(fingerprint: str, group: ErrorRow | None) -> dict[str, Any]:
+def _figures(
+    fingerprint: str, group: ErrorRow | None, found: TaskList, lines: living.Living, since: int
+) -> dict[str, Any]:
+    """The figures and the rows; the number of failed tasks is of the reading that has the rows."""
     address = reverse("console:error-live", kwargs={"fingerprint": fingerprint})
-    return {"group": group, "fingerprint": fingerprint, **live_update(address, group)}
+    data = group, lines, found.page.total
+    return {
+        "group": group,
+        "fingerprint": fingerprint,
+        "failed": found.page.total,
+        "lines": lines,
+        "full": lines.new >= SAMPLES,
+        **live_update(address, *data, shown=lines.places, since=str(since)),
+    }
 
 
 def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from console.actions import operations
 from console.actions.perform import tell
+from console.actions.undo import permission
 from console.audit.log import recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
-from console.pages.undo import permission
 from console.ui.render import Frame
 
 

@@ -14,12 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
-from console.access.permissions import TABLE
 from console.actions import bulk, operations
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import UNDO
 from console.actions.perform import tell
-from console.actions.undo import has_way_back, in_a_step, is_open, open_parts, steps
+from console.actions.undo import has_way_back, in_a_step, is_open, open_parts, permission, steps
 from console.audit.log import begin, judge, recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry
@@ -53,25 +52,22 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _by_workers(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
-    """Undo what workers did, by workers."""
+    """Undo what workers did, by workers; a second request at the same time finds that it has begun."""
+    if entry.goes_on:
+        operations.steer(entry, "stop", request.user.get_username())
     operations.refresh(entry)
-    if not is_open(entry):
+    with alone(entry):
+        undoing = operations.entry_of_undo(request, entry) if is_open(entry) else None
+    if undoing is None:
         messages.warning(request, _("There is nothing left to undo."))
         return redirects.back(request, "audit")
-    undoing = operations.undo(request, entry)
+    operations.undo(undoing)
     return redirect(url("audit-entry", pk=undoing.pk))
 
 
 def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
     """Whether this user can undo this entry's action now."""
     return permission(entry) in Frame(request).may and is_open(entry)
-
-
-def permission(entry: AuditEntry) -> str | None:
-    """The permission that the undo needs."""
-    if entry.ids or entry.is_mass:
-        return TABLE.get(f"task-{entry.verb.removeprefix(UNDO)}")
-    return TABLE["lane-set"]
 
 
 def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:

@@ -90,8 +90,14 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.mapreduce.inspect.rows import stages as stages
     from queueops.kinds.mapreduce.inspect.strip import Strip as Strip
     from queueops.kinds.operations.inspect import Operation as Operation
+    from queueops.kinds.operations.inspect import OperationPreview as OperationPreview
+    from queueops.kinds.operations.inspect import OperationWait as OperationWait
+    from queueops.kinds.operations.inspect import PartsOf as PartsOf
     from queueops.kinds.operations.inspect import operation as operation
+    from queueops.kinds.operations.inspect import operation_preview as operation_preview
+    from queueops.kinds.operations.inspect import operation_waits as operation_waits
     from queueops.kinds.operations.inspect import operations as operations
+    from queueops.kinds.operations.inspect import operations_of as operations_of
     from queueops.kinds.operations.inspect import pools_without_workers as pools_without_workers
     from queueops.kinds.workflows.inspect import RunCall as RunCall
     from queueops.kinds.workflows.inspect import RunFacts as RunFacts
@@ -167,7 +173,10 @@ __all__ = [
     "NameRun",
     "NameView",
     "Operation",
+    "OperationPreview",
+    "OperationWait",
     "Part",
+    "PartsOf",
     "Past",
     "PastRow",
     "Point",
@@ -235,7 +244,10 @@ __all__ = [
     "next_runs",
     "now_ms",
     "operation",
+    "operation_preview",
+    "operation_waits",
     "operations",
+    "operations_of",
     "past",
     "pools_without_workers",
     "preview",

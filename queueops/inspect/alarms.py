@@ -14,7 +14,7 @@ from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.throughput import FAILING, PoolView, failures, flows, pushed_names
-from queueops.inspect.workers import fate_of, names_told
+from queueops.inspect.workers import fate_of, names_told, serves
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
@@ -94,6 +94,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     of = view.name
     yield from _of(f"lost {of}", _lost(view, sampled))
     yield from _of(f"unserved {of}", _unserved(view, alive))
+    yield from _of(f"lanes {of}", _unserved_lanes(view, sampled, alive))
     yield from _of(f"stuck {of}", _stuck(view, sampled, alive))
     yield from _of(f"failing {of}", _failing(view, sampled))
     yield from _of(f"overdue {of}", _overdue(view, sampled))
@@ -171,6 +172,21 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
         text = f"All workers of the pool {view.name} are quiet, ending or silent: {_waiting(waiting)}."
         yield warning(text, "workers", start)
+
+
+def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
+    """Lanes with waiting tasks that no live worker serves, because each was started with other lanes."""
+    taking = [beat for beat in live if beat.fields.get("state") not in NOT_TAKING]
+    waiting = {str(row["lane"]): int(row["ready"]) for row in sampled["lanes"] or () if int(row["ready"])}
+    found = [lane for lane in waiting if taking and not any(serves(beat, lane) for beat in taking)]
+    if not found:
+        return
+    more = f" and {len(found) - MOST_PLACES:,} more" if len(found) > MOST_PLACES else ""
+    named = f"{'lane' if len(found) == 1 else 'lanes'} {', '.join(lane[:100] for lane in found[:MOST_PLACES])}{more}"
+    text = f"No live worker serves the {named} of pool {view.name}: {_waiting(sum(waiting[lane] for lane in found))}."
+    lanes = [word for lane in found[:MOST_PLACES] for word in ("--lanes", lane)]
+    start = manage("runworker", "--pool", view.name, *lanes)
+    yield danger(f"{text} Each was started with other --lanes.", "lanes", start)
 
 
 def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:

@@ -11,14 +11,16 @@ The model counts what waits now. Tasks that arrive later are not part of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from queueops.inspect.answers import Answer
+from queueops.inspect.slot_groups import SlotGroups
 from queueops.inspect.store import LATE_MS, NOT_TAKING
+from queueops.inspect.workers import serves
 from queueops.model.histogram import mean
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, maybe_whole, whole
@@ -29,8 +31,8 @@ SAME_TIME = 1.02
 """Lanes that are empty within 2 % of each other count as one moment: many equal lanes cost one step."""
 
 PAUSED, NO_WORKER, NO_SLOT, SHUT, UNKNOWN = "paused", "no worker", "limit 0", "shut", "no run yet"
-"""Why there is no estimate. All but the last two mean: never, until that is mended."""
-CLOSED = (PAUSED, NO_SLOT, SHUT)
+"""Why there is no estimate. All but the last two mean: never, until that is mended. No worker: none serves the lane."""
+CLOSED = (PAUSED, NO_SLOT, SHUT, NO_WORKER)
 
 
 class Estimate(Answer, frozen=True, kw_only=True):
@@ -55,6 +57,7 @@ class Line(msgspec.Struct):
     """One lane of the model: of tasks, or of the chunks of one task."""
 
     key: str  # the lane's name, or `#` and the id of a map-reduce task
+    lane: str  # the lane by whose name workers are chosen; empty: any worker
     waiting: float
     active: float
     run_s: float | None
@@ -63,17 +66,22 @@ class Line(msgspec.Struct):
     weight: int = 1
     paused: bool = False
     shut: bool = False
+    slots: float = 0.0  # of the workers that serve it
     left: float = 0.0  # starts that are left, with a half of each active run
     end_s: float = 0.0
 
     @property
     def reason(self) -> str:
-        """Why nothing of it starts, workers aside; empty if it is open."""
+        """Why nothing of it starts, or why that is unknown; empty if it is open."""
         if self.paused:
             return PAUSED
         if self.shut:
             return SHUT
-        return NO_SLOT if self.limit == 0 else UNKNOWN if self.run_s is None else ""
+        if self.limit == 0:
+            return NO_SLOT
+        if not self.slots:
+            return NO_WORKER
+        return UNKNOWN if self.run_s is None else ""
 
     @property
     def most(self) -> float:
@@ -96,6 +104,9 @@ class Model:
         self._floor_s = PROCESS_S * self.slots / len(taking) if taking else PROCESS_S
         self._times = run_times(sampled, beats)
         self.lines = {line.key: line for line in (*self._lanes(sampled), *self._chunks(sampled))}
+        self._groups = SlotGroups(self.lines, [(slots_for(pool, beat), self._served_by(beat)) for beat in taking])
+        for line in self.lines.values():
+            line.slots = self._groups.slots_of(line.key)
 
     def pool(self) -> Estimate:
         """When all that waits in the pool has run: the sum of its lanes."""
@@ -121,7 +132,7 @@ class Model:
         line = self.lines.get(key)
         if line is None or not line.waiting:
             return Estimate(seconds=0.0)
-        if reason := (line.reason if line.reason in CLOSED or self.slots else NO_WORKER):
+        if reason := line.reason:
             return Estimate(reason=reason, held=0 if reason == UNKNOWN else round(line.waiting))
         return self._emptied[key]
 
@@ -130,7 +141,7 @@ class Model:
         line = self.lines.get(key)
         if line is None:
             return Estimate(reason=UNKNOWN)
-        if reason := (line.reason if line.reason in CLOSED or self.slots else NO_WORKER):
+        if reason := line.reason:
             return Estimate(reason=reason)
         starts = ahead + 1 if self._is_full(line) else ahead
         if not starts:
@@ -142,7 +153,7 @@ class Model:
     def _emptied(self) -> dict[str, Estimate]:
         """When each open lane has run all that waits now."""
         lines = self._open()
-        speeds = self._share(lines)
+        speeds = self._groups.share(lines)
         self._go(lines)
         return {
             line.key: Estimate(seconds=self._with_last_run(line, speeds[line.key]), per_s=speeds[line.key])
@@ -154,8 +165,13 @@ class Model:
 
     def _is_full(self, line: Line) -> bool:
         """Whether a task has to end before one of the lane can start."""
-        busy = sum(each.active for each in self.lines.values())
-        return busy >= self.slots or (line.limit is not None and line.active >= line.limit)
+        if line.limit is not None and line.active >= line.limit:
+            return True
+        return self._groups.is_full(line.key, lambda key: self.lines[key].active)
+
+    def _served_by(self, beat: Beat) -> Callable[[str], bool]:
+        """Whether a worker serves the lane of a key."""
+        return lambda key: not self.lines[key].lane or serves(beat, self.lines[key].lane)
 
     def _lanes(self, sampled: Mapping[str, Any]) -> Iterable[Line]:
         listed = 0
@@ -164,6 +180,7 @@ class Model:
             listed += ready
             yield Line(
                 key=str(row["lane"]),
+                lane=str(row["lane"]),
                 waiting=ready,
                 active=int(row["active"]),
                 run_s=self._run_s(row.get("names") or {}) if ready else None,
@@ -175,7 +192,7 @@ class Model:
             )
         states = sampled.get("states") or {}
         if (others := int(states.get(State.PENDING) or 0) - listed) > 0:
-            yield Line(key="", waiting=others, active=0, run_s=self._run_s({}))
+            yield Line(key="", lane="", waiting=others, active=0, run_s=self._run_s({}))
 
     def _chunks(self, sampled: Mapping[str, Any]) -> Iterable[Line]:
         found = sampled.get("chunks") or {}
@@ -185,6 +202,7 @@ class Model:
             listed += waiting
             yield Line(
                 key=f"#{row['task']}",
+                lane=str(row.get("lane") or ""),
                 waiting=waiting,
                 active=int(row["active"]),
                 run_s=self._run_s({str(row["name"]): 1}) if waiting else None,
@@ -194,7 +212,7 @@ class Model:
         looked = int(found.get("looked") or 0)
         total = int(found.get("pending") or 0) * int(found.get("tasks") or 0) / looked if looked else 0
         if (others := round(total) - listed) > 0:
-            yield Line(key="#", waiting=others, active=0, run_s=self._run_s({}))
+            yield Line(key="#", lane="", waiting=others, active=0, run_s=self._run_s({}))
 
     def _run_s(self, names: Mapping[str, int]) -> float | None:
         """The mean run time of a lane's next tasks; of all tasks of the pool if their names never ran."""
@@ -211,7 +229,7 @@ class Model:
             line.left = starts if line.key == stop_at and starts else line.waiting + line.active / 2
         now, left = 0.0, list(lines)
         while left:
-            speeds = self._share(left)
+            speeds = self._groups.share(left)
             step = SAME_TIME * min(line.left / speeds[line.key] for line in left)
             for line in left:
                 line.end_s = now + min(step, line.left / speeds[line.key])
@@ -224,26 +242,10 @@ class Model:
     def _with_last_run(self, line: Line, speed: float) -> float:
         """The end of the last run: with few tasks for many slots, some slots are idle while the last ones run."""
         run_s = line.run_s or 0.0
-        together = min(self.slots, speed * run_s)
+        together = min(line.slots, speed * run_s)
         if line.waiting <= together and not line.active:
             return max(line.end_s, run_s)
         return max(run_s, line.end_s + run_s * max(0.0, together - 1) / (2 * max(1.0, together)))
-
-    def _share(self, lines: Sequence[Line]) -> dict[str, float]:
-        """Starts per second: in the ratio of the weights, while the slots suffice and no lane is over its own most."""
-        speeds, slots, others = {}, self.slots, list(lines)
-        while others:
-            cost = sum(line.weight * (line.run_s or 0) for line in others)
-            turn = max(slots, 0.0) / cost
-            capped = [line for line in others if line.most <= line.weight * turn]
-            for line in capped:
-                speeds[line.key] = line.most
-                slots -= line.most * (line.run_s or 0)
-            if not capped:
-                speeds |= {line.key: line.weight * turn for line in others}
-                break
-            others = [line for line in others if line.key not in speeds]
-        return {key: max(speed, 1e-9) for key, speed in speeds.items()}
 
 
 def slots_for(pool: str, beat: Beat) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.inspect.query import TaskQuery
-from queueops.inspect.store import open_reader
+from queueops.inspect.store import open_reader, pools_of
 from queueops.model import kinds
 from queueops.model.states import State
 from queueops.redis.query_replies import text
@@ -41,6 +41,23 @@ def facets(query: TaskQuery) -> Facets:
     """
     reader = open_reader()
     return read_facets(query, reader.ask("facets", dict.fromkeys(reader.pools(), facet_arguments(query))))
+
+
+def counts_by_pool(query: TaskQuery) -> dict[str, int | None]:
+    """The number of matching tasks of each pool; None where no counter knows it."""
+    reader = open_reader()
+    replies = reader.ask("facets", dict.fromkeys(pools_of(reader, query.pool), facet_arguments(query)))
+    return {pool: count_in(query, read_facets(query, {pool: reply})) for pool, reply in replies.items()}
+
+
+def count_in(query: TaskQuery, counted: Facets) -> int | None:
+    """The number of matching tasks by the count of a facet within the others; None if no counter knows it."""
+    for facet, chosen in query.params().items():
+        counts = dict(counted.get(facet, ()))
+        none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without tasks are left out
+        if (known := counts.get(chosen, none)) is not None:
+            return known
+    return None
 
 
 def facet_arguments(query: TaskQuery) -> list[Argument]:

@@ -9,7 +9,7 @@ import msgspec
 
 from queueops import inspect
 from queueops.inspect import TaskPage, TaskQuery, TaskRow
-from queueops.inspect.facets import Facets
+from queueops.inspect.facets import Facets, count_in
 
 PAGE = 200
 
@@ -36,11 +36,8 @@ def extent_of(query: TaskQuery, page: TaskPage, counted: Facets | None = None) -
     if page.exact:
         return Extent(page.total, exact=True, sample=sample)
     counted = inspect.facets(query) if counted is None else counted
-    for facet, chosen in query.params().items():
-        counts = dict(counted.get(facet, ()))
-        none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without tasks are left out
-        if (known := counts.get(chosen, none)) is not None:
-            return Extent(known, exact=True, sample=sample)
+    if (known := count_in(query, counted)) is not None:
+        return Extent(known, exact=True, sample=sample)
     return Extent(page.total, exact=False, sample=sample)
 
 

@@ -85,11 +85,12 @@ def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
 class Walked(NamedTuple):
     """What a walk over all matching tasks of a pool reads: the suffix of an index's key, and the size of the index.
 
-    "*" stands for the indexes of all states.
+    "*" stands for the indexes of all states. `exact`: the index holds only matching tasks.
     """
 
     suffix: str
     size: int
+    exact: bool
 
 
 def walks(query: TaskQuery) -> dict[str, Walked]:
@@ -98,7 +99,10 @@ def walks(query: TaskQuery) -> dict[str, Walked]:
     reader = open_reader()
     pools = pools_of(reader, query.pool)
     asked = _arguments(query, dict.fromkeys(pools, ("", "", "")), 0)
-    found = {pool: Walked(text(reply[0]), whole(reply[1])) for pool, reply in reader.ask("page", asked).items()}
+    found = {
+        pool: Walked(index := text(reply[0]), whole(reply[1]), _tells(query, index))
+        for pool, reply in reader.ask("page", asked).items()
+    }
     reader.ensure_all()
     return {pool: walked for pool, walked in found.items() if walked.size}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -74,7 +74,11 @@ def lanes_of(beat: Beat) -> tuple[str, ...]:
 
 def serves(beat: Beat, lane: str) -> bool:
     """Whether the worker serves a lane."""
-    patterns = lanes_of(beat)
+    return matches_lane(lanes_of(beat), lane)
+
+
+def matches_lane(patterns: Sequence[str], lane: str) -> bool:
+    """Whether a worker with these patterns serves a lane; without any it serves all."""
     return not patterns or any(fnmatchcase(lane, pattern) for pattern in patterns)
 
 

@@ -6,21 +6,19 @@
   const button = document.getElementById("live");
   const pace = Number(body.dataset.pace) * 1000;
   const longest = 60_000;
-  let misses = 0, pressed = false, timer = 0, said = 0;
+  let misses = 0, pressed = false, ticking = false, timer = 0, said = 0;
   let on = pace > 0 && sessionStorage.getItem("ops-live") !== "off";
-
-  const edited = (field) => !field.matches(".tick,#tick-all,[type=hidden],[type=range]") &&
-    (field === document.activeElement || (field.matches("select")
-      ? [...field.options].some((option) => option.selected !== option.defaultSelected)
-      : field.value !== field.defaultValue));
-  const busy = () => document.hidden || pressed || !getSelection().isCollapsed ||
-    document.querySelector("dialog[open], details.menu[open]") !== null ||
-    [...document.querySelectorAll("[data-live] :is(input, select, textarea)")].some(edited);
 
   const say = (text) => { if (announcer && text) announcer.textContent = text; };
   const wait = () => Math.min(longest, pace * 2 ** misses) * (0.9 + Math.random() * 0.2);
   const schedule = () => { clearTimeout(timer); if (on) timer = setTimeout(tick, wait()); };
-  const tick = () => { if (!busy()) htmx.trigger(body, "ops:tick"); schedule(); };
+  const tick = () => {
+    ticking = true;
+    if (!document.hidden && !pressed && !held.page()) htmx.trigger(body, "ops:tick");
+    ticking = false;
+    held.tell();
+    schedule();
+  };
   const show = () => {
     if (!button) return;
     button.hidden = pace === 0 || !document.querySelector("[data-live]");
@@ -32,6 +30,7 @@
     sessionStorage.setItem("ops-live", on ? "on" : "off");
     say(on ? announcer.dataset.on : announcer.dataset.off);
     show();
+    held.tell();
     if (on) tick(); else clearTimeout(timer);
   };
   const missed = () => {
@@ -40,6 +39,9 @@
     schedule();
   };
 
+  body.addEventListener("htmx:beforeRequest", (event) => {
+    if (ticking && held.region(event.detail.elt)) event.preventDefault();
+  });
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) body.addEventListener(name, missed);
   body.addEventListener("htmx:afterRequest", (event) => {
     if (!event.detail.successful) return;
@@ -59,7 +61,7 @@
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeAttributeUpdated: (name, node) =>
       !((name === "checked" && node.matches(".tick, #tick-all")) || (name === "open" && node.matches("details, dialog")) ||
-        (name === "value" && node.matches("input") && (node.type === "range" || edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
+        (name === "value" && node.matches("input") && (node.type === "range" || held.edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
     beforeNodeMorphed: (old, fresh) => {
       if (old.id === "chunk-tip") return false; // it stays with the pointer
       const told = fresh.dataset ?? {};

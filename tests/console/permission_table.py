@@ -14,7 +14,7 @@ NEEDED = {
         login logout
     """,
     "view": """
-        aggregations aggregations-rows api-tokens audit audit-entry callbacks callbacks-rows chunks
+        aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
         commands commands-rows error error-live errors errors-rows find help history-live icons
         lane lane-live lanes lanes-rows missing overview overview-live
         registry registry-rows registry-task registry-task-live

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import inspect
-from queueops.inspect import Alarm, SearchStep, Status, TaskList, TaskQuery, status_of
+from queueops.inspect import Alarm, OperationPreview, OperationWait, SearchStep, Status, TaskList, TaskQuery, status_of
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -25,15 +25,19 @@ class StatusWorld:
         monkeypatch.setattr(inspect, "status", self.status)
         monkeypatch.setattr(inspect, "search", self.search)
         monkeypatch.setattr(inspect, "browse", self.browse)
-        monkeypatch.setattr(inspect, "pools_without_workers", self.pools_without_workers)
+        monkeypatch.setattr(inspect, "operation_waits", self.operation_waits)
+        monkeypatch.setattr(inspect, "operation_preview", self.operation_preview)
 
     def status(self, max_age_s: float = 0.0) -> Status:
         if self.world.down:
             return Status(version="down", alarms=(Alarm(level="danger", text="The store does not answer."),))
         return status_of(type(self.world).snapshot(self.world))
 
-    def pools_without_workers(self, query: TaskQuery) -> list[str]:
-        return ["default"]
+    def operation_waits(self, query: TaskQuery) -> list[OperationWait]:
+        return [OperationWait(pool="default", reason="no worker")]
+
+    def operation_preview(self, verb: str, query: TaskQuery, *, asked_ms: int) -> OperationPreview:
+        return OperationPreview(looked=3, matched=3, whole=True, names=(("shop.mail", 3),), parts=(), refused=())
 
     def search(self, query: TaskQuery, after: str, most: int = 4) -> SearchStep:
         return SearchStep(seen=8000, total=8000)

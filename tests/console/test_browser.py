@@ -326,3 +326,23 @@ def test_hostile_text_stays_text_in_the_browser(open_page: Open, world: World) -
         tick(page)
         assert page.title() != "born"
         assert page.locator("main img").count() == 0
+
+
+def test_a_changed_field_holds_its_part_of_the_page_and_the_button_says_so(open_page: Open, world: World) -> None:
+    page = open_page("lanes/")
+    page.context.add_cookies([{"name": "queueops_pace", "value": "1", "url": page.url}])
+    page.reload()
+    live, limit = page.locator("#live"), page.locator("#lanes input[name=limit]").first
+    expect(live).to_have_text("Live")
+    limit.fill("7")
+    expect(live).to_have_text("Held")
+    expect(live).to_have_attribute("title", "Live updates are held in a part of the page: a field is being edited.")
+    asked = requests(page)
+    patience(page, lambda: sum("_status" in each for each in asked) >= 2)
+    assert not any("lanes/_rows" in each for each in asked)
+    limit.fill(limit.get_attribute("value") or "")
+    limit.blur()
+    expect(live).to_have_text("Live")
+    patience(page, lambda: any("lanes/_rows" in each for each in asked))
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('#lanes tbody th'))")
+    expect(live).to_have_attribute("title", "Live updates are held: text is selected.")

@@ -66,7 +66,7 @@ def test_a_lane_without_a_limit_finds_its_running_tasks(desk: Desk) -> None:
 
 def test_it_says_why_its_tasks_wait(desk: Desk, viewer: Client) -> None:
     desk.push("a", lane="mails")
-    assert "No live worker serves the pool." in plain(viewer)
+    assert "No live worker serves the lane." in plain(viewer)
     beat(desk, slots=8)
     assert "The tasks wait for a free slot of a worker." in plain(viewer)
     control.pause_lane("default", "mails")

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from playwright.sync_api import expect
 
+from console.actions.operations import ENGINE
+from console.audit.log import new_entry
 from console.models import AuditEntry, Outcome
 from console.pages import bulk as views
 from queueops import control, inspect
+from queueops.errors import BrokerUnavailable
+from queueops.inspect import TaskQuery
 from queueops.redis.broker import get_broker
+from tests.composites.trees import group_of, plant
 from tests.console.browsing import browsing, serving
 from tests.console.test_mass import states, the_whole, told
 from tests.kernel.desk import Desk
 from tests.operations.playing import claimed, part, through
+from tests.support.monitoring import round_trips
 
 pytestmark = pytest.mark.django_db
 CANCEL = "/ops/tasks/_all_cancel?state=pending"
@@ -28,6 +38,7 @@ def desk(namespace: str, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """130 tasks wait, and more than 2 are a bulk action."""
     monkeypatch.setattr(views, "MOST", 2)
     monkeypatch.setattr("console.actions.bulk.MOST", 2)
+    monkeypatch.setattr("console.actions.operations.READING_AGE_S", 0.0)
     desk = Desk(get_broker())
     desk.push(*IDS)
     return desk
@@ -36,19 +47,69 @@ def desk(namespace: str, monkeypatch: pytest.MonkeyPatch) -> Desk:
 @pytest.fixture
 def worker(desk: Desk) -> None:
     """A worker beats."""
-    desk.broker.beat("default", "w1", {"names": "", "slots": 8, "host": "elsewhere", "pools": "default"})
+    beat(desk)
+
+
+def beat(desk: Desk, **fields: object) -> None:
+    """A heartbeat of the one worker."""
+    desk.broker.beat(
+        "default", "w1", {"names": "", "slots": 8, "host": "elsewhere", "pools": "default", "lanes": ""} | fields
+    )
 
 
 def bar(client: Client) -> str:
     """The head of a page with the status and the bulk actions."""
-    page = client.get("/ops/lanes/").content.decode()
+    return bar_of(client.get("/ops/lanes/").content.decode())
+
+
+def bar_of(page: str) -> str:
+    """The head of this page."""
     return page.split('id="status"')[1].split("</section>")[0]
 
 
 def test_the_question_says_who_performs_the_action(desk: Desk, operator: Client) -> None:
-    assert "No live worker serves pool default." in told(operator.post(CANCEL))
-    desk.broker.beat("default", "w1", {"names": "", "slots": 8, "host": "elsewhere", "pools": "default"})
-    assert "Workers perform the action in parts. You may close the page." in told(operator.post(CANCEL))
+    stays = "serves the lane operations of pool default. The action goes on only while its page stays open."
+    assert stays in told(operator.post(CANCEL))
+    beat(desk, lanes="to:*")
+    assert stays in told(operator.post(CANCEL))
+    beat(desk)
+    asked = told(operator.post(CANCEL))
+    assert "Workers perform the action in parts. You may close the page." in asked
+    assert "begins there when" not in asked
+
+
+def test_the_question_says_why_the_action_would_not_begin_at_once(desk: Desk, operator: Client) -> None:
+    beat(desk, busy=8)
+    assert "All worker slots of pool default are busy." in told(operator.post(CANCEL))
+    desk.broker.lane("default", "operations", paused=1)
+    assert "The lane operations of pool default is paused. The action begins there when it is resumed." in told(
+        operator.post(CANCEL)
+    )
+    desk.broker.lane("default", "operations", paused=None, limit=1)
+    desk.push("op", lane="operations")
+    desk.claim(500)
+    assert [wait.reason for wait in inspect.operation_waits(TaskQuery(state="locked"))] in (["limit"], [])
+
+
+def test_the_question_says_what_the_action_meets(desk: Desk, operator: Client) -> None:
+    desk.push(*[f"m{number}" for number in range(9)], name="shop.mail", tags=("red",))
+    asked = told(operator.post(CANCEL))
+    assert "tests.noop 130 shop.mail 9 What it meets All of them can be changed." in asked
+    plant(desk, group_of("g", "a", "b", "c", "d"))
+    asked = told(operator.post(CANCEL))
+    assert "4 are parts of 1 parent task (group)" in asked
+    (lease, *_) = desk.claim(1)
+    desk.settle(lease)
+    asked = told(operator.post("/ops/tasks/_all_cancel?name=tests.noop"))
+    assert "1 cannot be changed: cancel is not possible while it is succeeded" in asked
+
+
+@pytest.mark.usefixtures("worker")
+def test_an_action_that_waits_says_so_with_the_way_to_the_reason(desk: Desk, operator: Client) -> None:
+    answer = operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"}, follow=True)
+    assert "It has not begun in pool default." in told(answer)
+    ((_, id),) = the_whole().operations
+    assert f"/ops/tasks/{id}/why/" in answer.content.decode()
 
 
 @pytest.mark.usefixtures("worker")
@@ -117,6 +178,51 @@ def test_it_is_paused_resumed_and_stopped_and_the_audit_log_says_by_whom(
 
 
 @pytest.mark.usefixtures("worker")
+def test_the_bar_has_the_buttons_that_the_user_may_press(
+    desk: Desk, operator: Client, client_of: Callable[..., Client]
+) -> None:
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    entry, lease = the_whole(), claimed(desk)
+    page = "http://testserver/ops/lanes/?at=1#x"
+    head = operator.get("/ops/_status?v=0", headers={"HX-Current-URL": page}).content.decode()
+    assert f'action="/ops/audit/{entry.pk}/_operation"' in head
+    assert 'name="next" value="/ops/lanes/?at=1"' in head
+    assert 'value="pause"' in head
+    assert "Undo" not in head
+    assert "<form" not in bar(client_of("viewers"))
+    part(lease)
+    assert f'formaction="/ops/audit/{entry.pk}/_undo"' in bar(operator)
+    answer = operator.post(f"/ops/audit/{entry.pk}/_operation", {"what": "pause", "next": "/ops/lanes/?at=1"})
+    assert answer["Location"] == "/ops/lanes/?at=1"
+    assert 'value="resume"' in bar(operator)
+    operator.post(f"/ops/audit/{entry.pk}/_undo")
+    assert part(lease).word == "STOP"
+    assert set(AuditEntry.objects.values_list("verb", flat=True)) == {"cancel", "pause_operation", "undo cancel"}
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = operator.cookies
+    assert strict.post(f"/ops/audit/{entry.pk}/_operation", {"what": "stop"}).status_code == 403
+
+
+@pytest.mark.usefixtures("worker")
+def test_the_page_of_the_action_is_live_while_workers_perform_it(desk: Desk, operator: Client) -> None:
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    entry, lease = the_whole(), claimed(desk)
+    page, live = f"/ops/audit/{entry.pk}/", f"/ops/audit/{entry.pk}/_live"
+    shown = operator.get(page).content.decode()
+    address = shown.split(f'hx-get="{live}')[1].split('"')[0]
+    assert operator.get(f"{live}{address}").status_code == 204
+    done = part(lease)
+    fresh = operator.get(f"{live}{address}").content.decode()
+    assert f"{done.seen} of at most 130 checked" in fresh
+    assert f'name="next" value="{page}"' in fresh
+    through(lease)
+    desk.settle(lease)
+    ended = operator.get(f"{live}{address}").content.decode()
+    assert "130 of 130 changed" in ended
+    assert "data-live" not in ended
+
+
+@pytest.mark.usefixtures("worker")
 def test_while_everything_is_read_only_nothing_is_steered(desk: Desk, operator: Client, settings: object) -> None:
     operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
     settings.QUEUEOPS = settings.QUEUEOPS | {"READ_ONLY": True}  # type: ignore[attr-defined]
@@ -124,6 +230,39 @@ def test_while_everything_is_read_only_nothing_is_steered(desk: Desk, operator: 
     assert "130" in bar(operator)
     assert control.MOST
     assert inspect.operations()[0].is_stopping is False
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_page_writes_nothing_while_an_action_runs_and_the_outcome_at_its_end(desk: Desk, operator: Client) -> None:
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    lease = claimed(desk)
+    done = part(lease)
+    for page in ("lanes/", "_status?v=0", "audit/", f"audit/{the_whole().pk}/"):
+        with CaptureQueriesContext(connection) as asked:
+            page_text = operator.get(f"/ops/{page}").content.decode()
+        assert [query["sql"] for query in asked if query["sql"].startswith("UPDATE")] == [], page
+        assert str(done.changed) in page_text
+    assert the_whole().changed == 0
+    through(lease)
+    desk.settle(lease)
+    operator.get("/ops/audit/")
+    assert (the_whole().outcome, the_whole().changed) == (Outcome.DONE, 130)
+
+
+@pytest.mark.usefixtures("worker")
+def test_many_pages_share_one_reading_of_the_operations(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.actions.operations.READING_AGE_S", 60.0)
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    operator.get("/ops/_status?v=0")
+    asked = round_trips(desk, lambda: operator.get("/ops/audit/"))
+    assert "0 of 130" in bar(operator)
+    assert [command for command in asked.sent if "operations" in command] == []
+    monkeypatch.setattr("console.actions.operations.READING_AGE_S", 0.0)
+    asked = round_trips(desk, lambda: operator.get("/ops/audit/"))
+    assert [command for command in asked.sent if "operations" in command] != []
 
 
 @pytest.mark.browser
@@ -142,3 +281,46 @@ def test_the_bar_is_live_breaks_no_rule_of_axe_and_fits_a_phone(desk: Desk, oper
         expect(line).to_contain_text("130 of 130")
         desk.settle(lease)
         expect(line).to_have_count(0)
+
+
+@pytest.mark.usefixtures("worker")
+def test_an_undo_that_could_not_begin_is_begun_again(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = done(desk, operator)
+    undo, control_undo = f"/ops/audit/{entry.pk}/_undo", control.undo_operation
+
+    def lost(*given: object, **named: object) -> object:
+        monkeypatch.setattr(control, "undo_operation", control_undo)
+        raise BrokerUnavailable(url="redis://host/0", attempts=5, reason="refused")
+
+    monkeypatch.setattr(control, "undo_operation", lost)
+    assert operator.post(undo).status_code == 503
+    assert (the_whole().verb, the_whole().outcome) == ("undo cancel", Outcome.FAILED)
+    assert "Undo: Cancel" in told(operator.post(undo, follow=True))
+    lease = claimed(desk)
+    assert through(lease).changed == 130
+    desk.settle(lease)
+    assert "130 of 130 changed" in told(operator.get(f"/ops/audit/{the_whole().pk}/"))
+    assert "nothing left to undo" in told(operator.post(undo, follow=True))
+    assert AuditEntry.objects.count() == 3
+
+
+@pytest.mark.usefixtures("worker")
+def test_an_undo_whose_process_ended_before_it_began_is_begun_again(desk: Desk, operator: Client) -> None:
+    entry = done(desk, operator)
+    lost = new_entry("undo cancel", "x", actor_name="ada", undoes=entry, filter=entry.filter, place=ENGINE)
+    assert "nothing left to undo" in told(operator.post(f"/ops/audit/{entry.pk}/_undo", follow=True))
+    AuditEntry.objects.filter(pk=lost.pk).update(at=timezone.now() - timedelta(minutes=2))
+    assert "it was not begun" in told(operator.get(f"/ops/audit/{lost.pk}/"))
+    assert "Undo: Cancel" in told(operator.post(f"/ops/audit/{entry.pk}/_undo", follow=True))
+
+
+def done(desk: Desk, operator: Client) -> AuditEntry:
+    """The entry of an action that workers have performed."""
+    operator.post(CANCEL, {"confirmed": "130", "reason": "a mistake"})
+    lease = claimed(desk)
+    through(lease)
+    desk.settle(lease)
+    operator.get("/ops/audit/")
+    return the_whole()

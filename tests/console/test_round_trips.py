@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
-from queueops import inspect
+from console.actions.operations import ENGINE
+from console.audit.log import new_entry
+from queueops import control, inspect
+from queueops.inspect import TaskQuery
 from tests.support.monitoring import counted_trips, round_trips
 from tests.support.specimens import NAME, SICK, WELL, Specimens, specimens
 
@@ -26,7 +29,7 @@ PAGES = (
     *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
     *(f"tasks/l/{part}" for part in OF_ONE_TASK),
     *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "chunks/"),
-    *("errors/", "errors/_rows", "errors/f1/", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
+    *("errors/", "errors/_rows", "errors/f1/", "errors/f1/_live", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
     *(f"lanes/{SICK}/default/_live", "commands/", "commands/_rows", "schedules/", "schedules/_rows"),
     *(f"schedules/hourly/?pool={SICK}", "workers/", "workers/_rows", "workers/w1/", "workers/w1/_live"),
     *("registry/", "registry/_rows", f"registry/{NAME}/", f"registry/{NAME}/_live"),
@@ -42,10 +45,14 @@ def desk(namespace: str) -> Iterator[Specimens]:
         yield desk
 
 
+@pytest.mark.parametrize("runs", [False, True], ids=["", "operation"])
 def test_a_page_asks_in_few_round_trips_and_for_no_whole_key(
-    desk: Specimens, administrator: Client, monkeypatch: pytest.MonkeyPatch
+    desk: Specimens, administrator: Client, monkeypatch: pytest.MonkeyPatch, runs: bool
 ) -> None:
+    if runs:
+        begin_operation()
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    monkeypatch.setattr("console.actions.operations.READING_AGE_S", 60.0)
     inspect.status(60)  # all pages share it
     inspect.series()  # the clock of the store is asked for once a minute
     found: dict[str, tuple[int, list[str]]] = {}
@@ -57,5 +64,14 @@ def test_a_page_asks_in_few_round_trips_and_for_no_whole_key(
         with counted_trips() as trips:
             asked = round_trips(desk, lambda page=page: administrator.get(f"/ops/{page}"))
         found[page] = (trips.made, asked.whole)
+    assert ("operation-line" in administrator.get("/ops/audit/").content.decode()) is runs
     assert {page: whole for page, (_, whole) in found.items() if whole} == {}
     assert {page: made for page, (made, _) in found.items() if made > OF_SCHEDULES.get(page, MOST)} == {}
+
+
+def begin_operation() -> None:
+    """A bulk action runs in two pools: the head of every page has its bar."""
+    begun = control.begin_operation("cancel", TaskQuery(state="pending"))
+    assert len(begun) > 1
+    facts = {"filter": {"state": "pending"}, "count": 10, "before": {"operations": [list(each) for each in begun]}}
+    new_entry("cancel", "state=pending", actor_name="ada", place=ENGINE, **facts)

@@ -19,6 +19,7 @@ from console.pages import undo
 from queueops.redis.broker import get_broker
 from tests.console.test_mass import states, the_whole
 from tests.kernel.desk import Desk
+from tests.operations.playing import claimed, through
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Click = Callable[[str], None]
@@ -95,6 +96,25 @@ def test_two_clicks_on_the_undo_of_all_that_match_take_each_part_back_once(
     assert (undoing.seen, undoing.changed, undoing.outcome) == (len(TASKS), len(TASKS), Outcome.DONE)
     assert undoing.parts.count() == len(TASKS)
     assert states(*TASKS) == ["pending"] * len(TASKS)
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_two_clicks_on_the_undo_of_what_workers_did_begin_it_once(
+    round_: int, desk: Desk, one: Client, both: Click, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (bulk, views):
+        monkeypatch.setattr(module, "MOST", 1)
+    desk.push(*TASKS)
+    desk.broker.beat("default", "w1", {"names": "", "slots": 8, "host": "elsewhere", "pools": "default"})
+    one.post("/ops/tasks/_all_cancel?state=pending", {"confirmed": str(len(TASKS))})
+    entry, lease = the_whole(), claimed(desk)
+    assert through(lease).changed == len(TASKS)
+    desk.settle(lease)
+    both(f"/ops/audit/{entry.pk}/_undo")
+    assert AuditEntry.objects.get(undoes=entry).count == len(TASKS)
+    assert through(claimed(desk)).changed == len(TASKS)
+    assert states(*TASKS) == ["pending"] * len(TASKS)
+    assert desk.claim(500)[0].kind != "bulk_action"
 
 
 def test_an_undo_that_another_request_ended_in_the_meantime_undoes_nothing(

@@ -170,3 +170,26 @@ def test_every_alarm_of_a_pool_has_a_command(desk: Desk) -> None:
     found = inspect.snapshot().alarms
     assert len(found) >= 5
     assert [alarm.text for alarm in found if not alarm.command] == []
+
+
+def test_a_lane_that_no_worker_serves_is_an_alarm_with_the_command(desk: Desk) -> None:
+    desk.tick()
+    desk.push("a", "b", lane="to:mail")
+    desk.push("c", "d", lane="bulk")
+    beat(desk, lanes="to:*")
+    found = alarm("No live worker serves the lane bulk of pool default: 2 tasks wait.")
+    assert found.text.endswith("Each was started with other --lanes.")
+    assert (found.level, found.command) == ("danger", "manage.py runworker --pool default --lanes bulk")
+    beat(desk, "w2", lanes="bulk")
+    assert texts() == ""
+
+
+def test_all_that_waits_is_counted_in_one_alarm_of_unserved_lanes(desk: Desk) -> None:
+    desk.tick()
+    for number in range(5):
+        desk.push(f"t{number}", lane=f"l{number}")
+    beat(desk, lanes="to:*")
+    assert "and 2 more of pool default: 5 tasks wait." in alarm("No live worker serves the lanes").text
+    beat(desk, lanes="to:*", state="quiet")
+    assert "No live worker serves" not in texts()
+    assert "All workers of the pool default are quiet" in texts()

@@ -39,12 +39,14 @@ class Clock:
     At each end of a run the free slots claim again. So the order of the claims is the store's, and the time is exact.
     """
 
-    def __init__(self, desk: Desk, slots: int, run_s: dict[str, float]) -> None:
+    def __init__(self, desk: Desk, slots: int, run_s: dict[str, float], served: tuple[int, str] = (0, "")) -> None:
         self.desk, self.slots, self.run_s = desk, slots, run_s
+        self.own, self.served = served  # slots of a worker that serves some lanes only
         self.now = 0.0
         self.running: list[tuple[float, Lease]] = []
         self.begun: dict[str, float] = {}
         self.ended: dict[str, float] = {}
+        self.by: dict[str, set[str]] = {"own": set(), "w1": set()}
 
     def go(self) -> None:
         """Run until nothing starts any more."""
@@ -57,10 +59,14 @@ class Clock:
             self._claim()
 
     def _claim(self) -> None:
-        while len(self.running) < self.slots and (leases := self.desk.claim(1)):
-            (lease,) = leases
-            self.begun[lease.id] = self.now
-            self.running.append((self.now + self.run_s[lease.name], lease))
+        for worker, slots, lanes in (("own", self.own, (self.served,)), ("w1", self.slots, ())):
+            while sum(lease.id in self.by[worker] for _, lease in self.running) < slots:
+                leases = self.desk.exchange(worker, want=1, lanes=lanes).leases
+                if not leases:
+                    break
+                self.by[worker].add(leases[0].id)
+                self.begun[leases[0].id] = self.now
+                self.running.append((self.now + self.run_s[leases[0].name], leases[0]))
 
     def last(self, prefix: str = "") -> float:
         return max(at for task_id, at in self.ended.items() if task_id.startswith(prefix))
@@ -194,3 +200,34 @@ def worker(slots: int) -> Any:
     from queueops.redis.query_replies import Beat
 
     return Beat("w1", 0, {"slots": str(slots)})
+
+
+def test_a_lane_that_no_worker_serves_never_starts(desk: Desk) -> None:
+    push(desk, "to:mail", 40)
+    push(desk, "bulk", 30)
+    beat(desk, lanes="to:*")
+    ran(desk, **{"f.one": RUN_MS})
+    (pool,) = inspect.snapshot().pools
+    close(pool.drain_s, 10.0)
+    assert pool.held == 30
+    assert (lane("bulk").drain_s, lane("bulk").drain_reason) == (None, "no worker")
+    close(lane("to:mail").drain_s, 10.0)
+    shown = inspect.lane("default", "bulk")
+    assert shown is not None
+    assert shown.row.drain_reason == "no worker"
+    assert "it never starts: no worker" in inspect.why("bulk-0020")[-1].text
+
+
+def test_lanes_share_the_slots_of_the_workers_that_serve_them(desk: Desk) -> None:
+    """Two slots for `to:*` alone, four for all: what is estimated is what then happens."""
+    push(desk, "to:mail", 60)
+    push(desk, "bulk", 60)
+    push(desk, "side", 20)
+    beat(desk, slots=2, lanes="to:*")
+    beat(desk, "w2", slots=4)
+    ran(desk, **{"f.one": RUN_MS})
+    rows = {row.lane: row.drain_s for row in inspect.snapshot().lanes}
+    clock = Clock(desk, 4, {"f.one": 1.0}, served=(2, "to:*"))
+    clock.go()
+    for name, estimated in rows.items():
+        close(estimated, clock.last(f"{name}-"))

@@ -14,11 +14,11 @@ def claimed(desk: Desk, id: str = "") -> Lease:
     """The lease of an operation. The other lanes are paused meanwhile."""
     lanes = {lane.decode() for lane in desk.client.zrange(desk.keys.lanes, 0, -1)} - {LANE}
     for lane in lanes:
-        desk.broker.lane("default", lane, paused=1)
+        desk.broker.lane(desk.pool, lane, paused=1)
     (lease,) = desk.claim(500)
     assert id in ("", lease.id)
     for lane in lanes:
-        desk.broker.lane("default", lane, paused=None)
+        desk.broker.lane(desk.pool, lane, paused=None)
     return lease
 
 

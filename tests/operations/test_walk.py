@@ -173,3 +173,61 @@ def test_what_an_operation_is_given_is_checked(desk: Desk) -> None:
         control.begin_operation("cancel", TaskQuery(id="a"))
     assert control.begin_operation("cancel", TaskQuery(state="failed")) == []
     assert inspect.operations() == []
+
+
+def test_each_pool_has_its_share_by_its_matching_tasks(desk: Desk) -> None:
+    """The index of one pool is larger than the number of all tasks that match."""
+    side = Desk(desk.broker, "a")
+    failed(side, *[f"x{number}" for number in range(60)])
+    for each, prefix in ((side, "a"), (desk, "b")):
+        failed(each, *[f"{prefix}{number}" for number in range(30)], lane="bulk")
+    begun = control.begin_operation("retry", TaskQuery(lane="bulk", state="failed"), most=60)
+    assert sorted(pool for pool, _ in begun) == ["a", "default"]
+    for pool, id in begun:
+        assert through(claimed(side if pool == "a" else desk, id)) == Step("END", 30, 30)
+    assert not any(each.is_cut for each in inspect.operations())
+
+
+def test_a_pool_without_a_share_says_that_tasks_are_left(desk: Desk) -> None:
+    """No counter knows the tasks of a tag by state: each pool's index is an upper bound."""
+    side = Desk(desk.broker, "a")
+    for each, prefix in ((side, "a"), (desk, "b")):
+        each.push(*[f"{prefix}{number}" for number in range(20)], tags=("t1",))
+    begun = dict(control.begin_operation("cancel", TaskQuery(tag="t1", lane="default"), most=20))
+    assert through(claimed(side, begun["a"])) == Step("END", 20, 20)
+    assert through(claimed(desk, begun["default"])) == Step("END", 0, 0)
+    assert {each.pool: each.is_cut for each in inspect.operations()} == {"default": True, "a": False}
+
+
+def test_an_operation_that_was_cut_says_so(desk: Desk) -> None:
+    desk.push(*[f"t{number}" for number in range(130)])
+    for most, is_cut in ((10, True), (120, False)):
+        lease = begin(desk, "cancel", TaskQuery(state="pending"), most=most)
+        assert through(lease) == Step("END", most, most)
+        desk.settle(lease)
+        assert inspect.operations()[0].is_cut is is_cut
+
+
+def test_a_preview_says_what_an_operation_would_meet_and_changes_nothing(desk: Desk) -> None:
+    desk.push(*[f"n{number}" for number in range(20)], name="f.noop", tags=("red",))
+    desk.push(*[f"m{number}" for number in range(5)], name="f.mail", tags=("red",))
+    desk.push("other", tags=("blue",))
+    for lease in desk.claim(3):
+        desk.settle(lease)
+    found = inspect.operation_preview("cancel", TaskQuery(tag="red"), asked_ms=inspect.now_ms())
+    assert (found.matched, found.whole, found.names) == (25, True, (("f.noop", 20), ("f.mail", 5)))
+    assert found.refused == (("cancel is not possible while it is succeeded", 3),)
+    assert (found.left, found.parts) == (3, ())
+    assert desk.state("m1") == "pending"
+    lease = begin(desk, "cancel", TaskQuery(tag="red"))
+    assert through(lease) == Step("END", found.matched, found.matched - found.left)
+
+
+def test_a_preview_looks_at_a_bounded_number_of_tasks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("queueops.kinds.operations.preview.MOST", 10)
+    desk.push(*[f"t{number}" for number in range(30)])
+    found = inspect.operation_preview("priority", TaskQuery(state="pending"), asked_ms=inspect.now_ms())
+    assert (found.looked, found.matched, found.whole) == (10, 10, False)
+    monkeypatch.setattr("queueops.kinds.operations.preview.MOST", 30)
+    assert inspect.operation_preview("priority", TaskQuery(state="pending"), asked_ms=inspect.now_ms()).whole
+    assert inspect.operation_preview("retry", TaskQuery(state="failed"), asked_ms=inspect.now_ms()).matched == 0

@@ -36,7 +36,7 @@ def live(request: HttpRequest) -> HttpResponse:
 def status(request: HttpRequest) -> HttpResponse:
     """The live update of the status head, on each page; `brief` where the page itself lists the alarms."""
     frame = Frame(request)
-    context = {"version": frame.status.version + version_of_running(running()), "brief": "brief" in request.GET}
+    context = {"version": frame.status.version + version_of_running(running(request)), "brief": "brief" in request.GET}
     return fragment(request, "partials/status.html", context)
 
 

@@ -9,10 +9,12 @@ from queueops import inspect
 from queueops.control.per_pool_calls import check_pool, checked
 from queueops.control.tasks import LONGEST_S, PRIORITIES, cancel, due_ms, run_now
 from queueops.errors import BadOption, FilterError
+from queueops.inspect.facets import counts_by_pool
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.tasks import walks, wanted_fields
 from queueops.kinds.operations.inspect import read_operation
 from queueops.kinds.operations.order import LANE, OPERATION, Order
+from queueops.kinds.operations.preview import indexes_of
 from queueops.kinds.operations.store import OperationCalls
 from queueops.model.contracts import Push, Row
 from queueops.model.ids import check_lane, new_id
@@ -52,24 +54,28 @@ def begin_operation(
     """Begin an action on all tasks that match the filter now; workers perform it, one operation in each pool.
 
     The tasks are those that match, and entered their state before `asked_ms`, the time of the question: by default now.
-    At most `most` are changed. `values` are those of the verb in `queueops.control`: `reason` and `hard`, `seconds` or
-    `until_ms`, `lane`, `priority`, `everything`. Returns pool and id of each operation; none if no task matches.
+    At most `most` are changed; each pool has a share by its number of matching tasks. `values` are those of the verb in
+    `queueops.control`: `reason` and `hard`, `seconds` or `until_ms`, `lane`, `priority`, `everything`. Returns pool and
+    id of each operation; none if no task matches.
     Raises BadOption, BadId, FilterError and BrokerUnavailable.
     """
     value, hard = _value(verb, values)
     if query.id:
         raise FilterError(reason=NOT_OF_IDS)
     found = walks(query)
+    counted = {} if all(walked.exact for walked in found.values()) else counts_by_pool(query)
     left = sum(walked.size for walked in found.values()) if most is None else most
     orders: dict[str, Order] = {}
     for pool, walked in found.items():
-        every = tuple(f"state:{state}" for state in states_allowing(verb))
-        share = min(left, walked.size)
+        count = walked.size if (known := counted.get(pool)) is None else known
+        share = min(left, count)
         left -= share
+        if not count:
+            continue
         orders[pool] = Order(
             verb=verb,
             token=token or new_id(),
-            indexes=every if walked.suffix == "*" else (walked.suffix,),
+            indexes=indexes_of(verb, walked),
             wanted=wanted_fields(query),
             most=share,
             asked_ms=asked_ms or inspect.now_ms(),
@@ -78,7 +84,7 @@ def begin_operation(
             who=who,
             filter=query.params(),
         )
-    return _push({pool: order for pool, order in orders.items() if order.most > 0})
+    return _push(orders)
 
 
 def undo_operation(id: str, pool: str, *, who: str = "") -> list[tuple[str, str]]:

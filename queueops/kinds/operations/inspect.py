@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from queueops.errors import NotDecodable
 from queueops.inspect.answers import Answer
-from queueops.inspect.query import TaskQuery
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
-from queueops.inspect.tasks import walks
-from queueops.inspect.workers import workers
 from queueops.kinds.operations.handlers import order_of
 from queueops.kinds.operations.order import OPERATION, OperationRow, Order
+from queueops.kinds.operations.preview import OperationPreview, PartsOf, operation_preview
+from queueops.kinds.operations.waits import OperationWait, operation_waits, pools_without_workers
 from queueops.model.states import TERMINAL, State
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
+from queueops.redis.reader import Reader
 
-__all__ = ["Operation", "operation", "operations", "pools_without_workers"]
+__all__ = [
+    "Operation",
+    "OperationPreview",
+    "OperationWait",
+    "PartsOf",
+    "operation",
+    "operation_preview",
+    "operation_waits",
+    "operations",
+    "operations_of",
+    "pools_without_workers",
+]
 
 MOST = 20
 """Operations of a pool that are listed."""
@@ -51,6 +62,7 @@ class Operation(Answer, frozen=True, kw_only=True):
     ended_ms: int | None = None
     is_paused: bool = False
     is_stopping: bool = False
+    is_cut: bool = False  # it ended at `count`, and more tasks match
     rate: float = 0.0  # tasks per second, of the last second or more
 
     @property
@@ -79,6 +91,7 @@ class StoredOperation(NamedTuple):
 
 
 _READINGS: SharedReadings[list[Operation]] = SharedReadings()
+_KNOWN: SharedReadings[dict[tuple[str, str], Operation | None]] = SharedReadings()
 
 
 def operations(pool: str = "", *, max_age_s: float = 0.0) -> list[Operation]:
@@ -95,36 +108,65 @@ def operation(id: str, pool: str) -> Operation | None:
     return None if found is None else _shown(pool, found)
 
 
-def pools_without_workers(query: TaskQuery) -> list[str]:
-    """The pools with tasks that match, where no live worker could perform an operation now. Raises FilterError."""
-    found = walks(query)
-    served = {pool for row in workers() if row.state == "live" for pool in row.pools}
-    return sorted(set(found) - served)
+def operations_of(
+    places: Sequence[tuple[str, str]], *, max_age_s: float = 0.0
+) -> dict[tuple[str, str], Operation | None]:
+    """The operations of these pools and ids, in one round trip; None where there is none.
+
+    The answer may be one that this process read up to ``max_age_s`` seconds ago. Raises BrokerUnavailable.
+    """
+    wanted = tuple(sorted(set(places)))
+    return _KNOWN.read(wanted, max_age_s, lambda: _operations_of(wanted)) if wanted else {}
 
 
 def read_operation(pool: str, id: str) -> StoredOperation | None:
     """One operation as it is stored."""
-    found = _read(open_reader(), [pool], id).get(pool, [])
+    found = _read(open_reader(), {pool: [id]}).get(pool, [])
     return found[0] if found else None
 
 
 def _operations(pool: str) -> list[Operation]:
     reader = open_reader()
-    found = _read(reader, pools_of(reader, pool), "")
+    found = _read(reader, {name: [] for name in pools_of(reader, pool)})
     shown = [_shown(name, each) for name, rows in found.items() for each in rows]
     return sorted(shown, key=lambda each: -each.created_ms)
 
 
-def _read(reader: Any, pools: Sequence[str], id: str) -> dict[str, list[StoredOperation]]:
-    replies = reader.ask("operations", dict.fromkeys(pools, (MOST, id)))
+def _operations_of(places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Operation | None]:
+    reader = open_reader()
+    found = _read(reader, {pool: [id for its_pool, id in places if its_pool == pool] for pool, _ in places})
+    reader.ensure_all()
+    known = {(pool, each.row.id): _shown(pool, each) for pool, rows in found.items() for each in rows}
+    return {place: known.get(place) for place in places}
+
+
+def _read(reader: Reader, wanted: Mapping[str, Sequence[str]]) -> dict[str, list[StoredOperation]]:
+    """The operations of these ids in each pool; without ids the newest ones."""
+    replies = reader.ask("operations", {pool: (MOST, *ids) for pool, ids in wanted.items()})
     return {pool: [each for row in rows if (each := _stored(row))] for pool, rows in replies.items()}
 
 
 def _stored(reply: Sequence[Any]) -> StoredOperation | None:
     """An operation; None if its arguments cannot be read."""
-    id, state, args, created, ended, reason, began, held, seen, changed, left, why, rate, looked, stopping, crashes = (
-        reply
-    )
+    (
+        id,
+        state,
+        args,
+        created,
+        ended,
+        reason,
+        began,
+        held,
+        seen,
+        changed,
+        left,
+        why,
+        rate,
+        looked,
+        stopping,
+        crashes,
+        cut,
+    ) = reply
     row = OperationRow(
         id=text(id),
         state=text(state or b""),
@@ -142,6 +184,7 @@ def _stored(reply: Sequence[Any]) -> StoredOperation | None:
         looked=whole(looked),
         stopping=text(stopping or b""),
         crashes=whole(crashes),
+        is_cut=bool(cut),
     )
     try:
         return StoredOperation(row, order_of(OPERATION, row.args))
@@ -171,5 +214,6 @@ def _shown(pool: str, found: StoredOperation) -> Operation:
         ended_ms=row.ended_ms,
         is_paused=row.held_ms is not None,
         is_stopping=bool(row.stopping),
+        is_cut=row.is_cut,
         rate=row.rate,
     )

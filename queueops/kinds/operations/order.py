@@ -60,3 +60,4 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
     looked: int
     stopping: str
     crashes: int
+    is_cut: bool

@@ -17,6 +17,31 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
   };
   window.steady = { keepHeight, keepOrder };
 })();
+// What holds live updates: a changed field holds its region, selected text and an open menu hold the page. The button says so.
+(() => {
+  const button = document.getElementById("live");
+  const edited = (field) => !field.matches(".tick,#tick-all,[type=hidden],[type=range]") &&
+    (field === document.activeElement || (field.matches("select")
+      ? [...field.options].some((option) => option.selected !== option.defaultSelected)
+      : field.value !== field.defaultValue));
+  const region = (part) => [...part.querySelectorAll("input, select, textarea")].some(edited);
+  const page = () => {
+    if (!getSelection().isCollapsed) return "selection";
+    return document.querySelector("dialog[open], details.menu[open]") ? "menu" : "";
+  };
+  const reason = () => page() || ([...document.querySelectorAll("[data-live]")].some(region) ? "field" : "");
+  const tell = () => {
+    if (!button) return;
+    const found = button.getAttribute("aria-pressed") === "true" ? reason() : "";
+    if (found === (button.dataset.held ?? "")) return;
+    if (found) button.dataset.held = found; else delete button.dataset.held;
+    button.lastElementChild.textContent = found ? button.dataset.wordHeld : button.dataset.wordLive;
+    button.title = found ? button.dataset[`why${found[0].toUpperCase()}${found.slice(1)}`] : button.dataset.whyLive;
+  };
+  for (const name of ["input", "change", "focusin", "focusout"]) addEventListener(name, () => setTimeout(tell));
+  document.addEventListener("selectionchange", tell);
+  window.held = { edited, region, page, tell };
+})();
 // The one ticker: it fires `ops:tick`, for which every live region listens; and the guards that keep what the user did.
 (() => {
   const body = document.body;
@@ -25,21 +50,19 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
   const button = document.getElementById("live");
   const pace = Number(body.dataset.pace) * 1000;
   const longest = 60_000;
-  let misses = 0, pressed = false, timer = 0, said = 0;
+  let misses = 0, pressed = false, ticking = false, timer = 0, said = 0;
   let on = pace > 0 && sessionStorage.getItem("ops-live") !== "off";
-
-  const edited = (field) => !field.matches(".tick,#tick-all,[type=hidden],[type=range]") &&
-    (field === document.activeElement || (field.matches("select")
-      ? [...field.options].some((option) => option.selected !== option.defaultSelected)
-      : field.value !== field.defaultValue));
-  const busy = () => document.hidden || pressed || !getSelection().isCollapsed ||
-    document.querySelector("dialog[open], details.menu[open]") !== null ||
-    [...document.querySelectorAll("[data-live] :is(input, select, textarea)")].some(edited);
 
   const say = (text) => { if (announcer && text) announcer.textContent = text; };
   const wait = () => Math.min(longest, pace * 2 ** misses) * (0.9 + Math.random() * 0.2);
   const schedule = () => { clearTimeout(timer); if (on) timer = setTimeout(tick, wait()); };
-  const tick = () => { if (!busy()) htmx.trigger(body, "ops:tick"); schedule(); };
+  const tick = () => {
+    ticking = true;
+    if (!document.hidden && !pressed && !held.page()) htmx.trigger(body, "ops:tick");
+    ticking = false;
+    held.tell();
+    schedule();
+  };
   const show = () => {
     if (!button) return;
     button.hidden = pace === 0 || !document.querySelector("[data-live]");
@@ -51,6 +74,7 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
     sessionStorage.setItem("ops-live", on ? "on" : "off");
     say(on ? announcer.dataset.on : announcer.dataset.off);
     show();
+    held.tell();
     if (on) tick(); else clearTimeout(timer);
   };
   const missed = () => {
@@ -59,6 +83,9 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
     schedule();
   };
 
+  body.addEventListener("htmx:beforeRequest", (event) => {
+    if (ticking && held.region(event.detail.elt)) event.preventDefault();
+  });
   for (const name of ["htmx:sendError", "htmx:responseError", "htmx:timeout"]) body.addEventListener(name, missed);
   body.addEventListener("htmx:afterRequest", (event) => {
     if (!event.detail.successful) return;
@@ -78,7 +105,7 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
   Object.assign(Idiomorph.defaults.callbacks, {
     beforeAttributeUpdated: (name, node) =>
       !((name === "checked" && node.matches(".tick, #tick-all")) || (name === "open" && node.matches("details, dialog")) ||
-        (name === "value" && node.matches("input") && (node.type === "range" || edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
+        (name === "value" && node.matches("input") && (node.type === "range" || held.edited(node))) || (name === "hidden" && node.id === "tick-all") || name === "aria-expanded"),
     beforeNodeMorphed: (old, fresh) => {
       if (old.id === "chunk-tip") return false; // it stays with the pointer
       const told = fresh.dataset ?? {};

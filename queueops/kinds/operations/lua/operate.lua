@@ -21,7 +21,7 @@ if row[1] then return { 'STOP', seen, changed, '', {}, {} } end
 if row[2] then return { 'HELD', seen, changed, '', {}, {} } end
 
 local walk = { id = id, at = lib.number_of(row[3]) or 1, score = row[4] or '', member = row[5] or '', asked = tonumber(ARGV[12]),
-  part = min(tonumber(ARGV[10]), tonumber(ARGV[11]) - seen), takes_back = ARGV[13] == '1',
+  part = tonumber(ARGV[10]), left = tonumber(ARGV[11]) - seen, takes_back = ARGV[13] == '1',
   tells = ARGV[14] == '1', indexes = {}, wanted = {} }
 for i = 16, 15 + tonumber(ARGV[15]) do walk.indexes[#walk.indexes + 1] = ARGV[i] end
 for i = 16 + #walk.indexes, #ARGV do walk.wanted[#walk.wanted + 1] = ARGV[i] end
@@ -35,5 +35,5 @@ lib.note_walk(key, walk, tally, seen)
 lib.settle_up()
 local _, alone = lib.hooks.deliver(-1)
 lib.wake(ctx.brought)
-local is_over = walk.at > #walk.indexes or seen >= tonumber(ARGV[11])
+local is_over = walk.at > #walk.indexes or tally.cut or (walk.takes_back and seen >= tonumber(ARGV[11]))
 return { is_over and 'END' or 'MORE', seen, changed, alone and '1' or '', ctx.ended_wholes, tally.cancelled }

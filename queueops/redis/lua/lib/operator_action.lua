@@ -33,6 +33,13 @@ local function reason_against(record, action)
   return reason
 end
 
+-- Why an action would not change a task, whose record was read; nil if it would. It writes nothing.
+function lib.refusal_of(record, action)
+  if not (record and CLASS[record.s]) then return 'its record cannot be read' end
+  if not action.allowed[record.s] then return action.verb .. ' is not possible while it is ' .. record.s end
+  return reason_against(record, action) or nil
+end
+
 -- `action` has verb, token, value, second, who, and the states that allow the verb. A caller that has read the record
 -- gives it. Returns a word (OK REPEAT REFUSED GONE), the state now, and a detail. A REPEAT without a detail was done by an
 -- action of the same token.
@@ -41,8 +48,7 @@ function lib.act_on(id, action, given)
   if verb == 'restore' then return lib.restore(id, record, action.token) end
   if not (record and CLASS[record.s]) then return act_on_lost(id, record, action) end
   if record.ot == action.token then return 'REPEAT', record.s end
-  if not action.allowed[record.s] then return 'REFUSED', record.s, verb .. ' is not possible while it is ' .. record.s end
-  local reason = reason_against(record, action)
+  local reason = lib.refusal_of(record, action)
   if reason then return 'REFUSED', record.s, reason end
   local state, detail = lib.operator_verbs[verb](id, record, action.value, action.second)
   if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', action.token) end

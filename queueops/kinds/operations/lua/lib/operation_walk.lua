@@ -2,6 +2,7 @@
 --@needs list_page list_row operator_action store_helpers transitions
 
 local SLICE_S = 0.001 -- a call begins no further task after so much time
+local LOOK_S = 0.003 -- a preview looks at no further task after so much time
 local RUNNING = { idle = true, aggregating = true }
 local STATE = '^state:'
 
@@ -78,23 +79,83 @@ local function visit(walk, id, record, action, tally)
 end
 
 -- Acts on the tasks behind the walk's place, and moves the place. Returns how many tasks were looked at, seen (they
--- match), changed and left as they are, and why the first of these was left.
+-- match), changed and left as they are, and why the first of these was left. After the last task that it may change, the
+-- walk goes on until it meets another one that matches (`cut`), so that the operation says whether it left any.
 function lib.walk_on(walk, action)
   local tally, finish = { looked = 0, seen = 0, changed = 0, left = 0, cancelled = {} }, os.clock() + SLICE_S
   local index = walk.indexes[walk.at]
-  if not index or walk.part <= 0 then return tally end
+  if not index then return tally end
   local key = P .. ':' .. index
   local rank = begin_of(walk, key, index)
   local rows = call('ZREVRANGE', key, rank, rank + walk.part - 1, 'WITHSCORES')
   for i = 1, #rows, 2 do
     local id, score = rows[i], rows[i + 1]
     local record = record_of(id, action.verb)
-    if matches(walk, record) and not is_later(walk, index, id, score, record) then visit(walk, id, record, action, tally) end
+    if matches(walk, record) and not is_later(walk, index, id, score, record) then
+      if tally.seen < walk.left then
+        visit(walk, id, record, action, tally)
+      elseif record and record.ot ~= action.token then
+        tally.cut = true
+        break
+      end
+    end
     walk.score, walk.member, tally.looked = score, id, tally.looked + 1
     if os.clock() > finish then break end
   end
   if tally.looked * 2 == #rows and #rows < 2 * walk.part then walk.at, walk.score, walk.member = walk.at + 1, '', '' end
   return tally
+end
+
+local function add(counts, name, number) counts[name] = (counts[name] or 0) + number end
+
+local function as_pairs(counts)
+  local found = {}
+  for name, number in pairs(counts) do found[#found + 1], found[#found + 2] = name, number end
+  return found
+end
+
+-- Counts the parents of parts, by the kind of the parent.
+local function note_parent(record, parents, parts)
+  local kind = parents[record.pi]
+  if not kind then
+    local row = lib.fields_of(lib.task_key(record.pi), 's', 'k')
+    kind = row and row[1] and (row[2] or 'task') or ''
+    parents[record.pi] = kind
+    parts[kind] = parts[kind] or { 0, 0 }
+    parts[kind][2] = parts[kind][2] + 1
+  end
+  parts[kind][1] = parts[kind][1] + 1
+end
+
+-- What the action would meet, in the first tasks of the walk.
+function lib.look_on(walk, action)
+  local names, parents, parts, refused = {}, {}, {}, {}
+  local looked, matched, finish, is_whole = 0, 0, os.clock() + LOOK_S, true
+  for _, index in ipairs(walk.indexes) do
+    local key = P .. ':' .. index
+    local rank = begin_of(walk, key, index)
+    local rows = call('ZREVRANGE', key, rank, rank + walk.part - looked, 'WITHSCORES')
+    for i = 1, #rows, 2 do
+      if looked >= walk.part or os.clock() > finish then
+        is_whole = false
+        break
+      end
+      looked = looked + 1
+      local record = record_of(rows[i], action.verb)
+      if matches(walk, record) and not is_later(walk, index, rows[i], rows[i + 1], record) then
+        matched = matched + 1
+        add(names, record and record.n or '', 1)
+        if record and record.pi then note_parent(record, parents, parts) end
+        local reason = lib.refusal_of(record, action)
+        if reason then add(refused, string.sub(reason, 1, 300), 1) end
+      end
+    end
+  end
+  local triples = {}
+  for kind, found in pairs(parts) do
+    triples[#triples + 1], triples[#triples + 2], triples[#triples + 3] = kind, found[1], found[2]
+  end
+  return { looked, matched, is_whole and '1' or '', as_pairs(names), triples, as_pairs(refused) }
 end
 
 -- Writes the place and the counts into the record of the operation. The rate is that of the last second or more.
@@ -111,5 +172,6 @@ function lib.note_walk(key, walk, tally, seen)
   call('HINCRBY', key, 'jk', tally.changed)
   call('HINCRBY', key, 'jr', tally.left)
   call('HINCRBY', key, 'jl', tally.looked)
+  if tally.cut then call('HSET', key, 'jc', '1') end
   if tally.why then call('HSETNX', key, 'jd', string.sub(tally.why, 1, 500)) end
 end

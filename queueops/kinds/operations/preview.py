@@ -1,0 +1,95 @@
+"""Preview of an operation: what it would meet, by a look at the first tasks of its walk. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from queueops.inspect.answers import Answer
+from queueops.inspect.query import TaskQuery
+from queueops.inspect.store import open_reader
+from queueops.inspect.tasks import Walked, walks, wanted_fields
+from queueops.model.states import states_allowing
+from queueops.redis.query_replies import text, whole
+
+__all__ = ["OperationPreview", "PartsOf", "operation_preview"]
+
+MOST = 1000
+"""Tasks of each pool that a preview looks at. It also ends after three milliseconds of the store's time."""
+NUMERIC = ("postpone", "priority", "keep")
+"""Verbs whose value is a number. A preview does not know it yet."""
+
+
+class PartsOf(Answer, frozen=True, kw_only=True):
+    """Parts of parent tasks of one kind; the kind is empty where the parent is in another pool, or gone."""
+
+    kind: str
+    parts: int
+    parents: int
+
+
+class OperationPreview(Answer, frozen=True, kw_only=True):
+    """What an operation would meet.
+
+    With `whole` the counts are of all tasks that match; else of the `matched` ones among the first `looked`.
+    """
+
+    TEXTS: ClassVar[tuple[str, ...]] = ()
+
+    looked: int
+    matched: int
+    whole: bool
+    names: tuple[tuple[str, int], ...]  # the most frequent first
+    parts: tuple[PartsOf, ...]
+    refused: tuple[tuple[str, int], ...]  # the reason, and how many tasks it keeps as they are
+
+    @property
+    def left(self) -> int:
+        """Tasks that would be left as they are."""
+        return sum(count for _, count in self.refused)
+
+
+def operation_preview(verb: str, query: TaskQuery, *, asked_ms: int) -> OperationPreview:
+    """What an action on all tasks of a filter would meet now. Raises FilterError.
+
+    It costs one call of each pool, whose cost does not grow with the number of tasks.
+    """
+    reader = open_reader()
+    asked = {pool: _arguments(verb, query, walked, asked_ms) for pool, walked in walks(query).items()}
+    return _joined(reader.ask("preview_operation", asked) if asked else {})
+
+
+def indexes_of(verb: str, walked: Walked) -> tuple[str, ...]:
+    """The indexes that an operation of a verb walks, one after the other."""
+    return tuple(f"state:{state}" for state in states_allowing(verb)) if walked.suffix == "*" else (walked.suffix,)
+
+
+def _arguments(verb: str, query: TaskQuery, walked: Walked, asked_ms: int) -> list[str | int]:
+    indexes = indexes_of(verb, walked)
+    wanted = [part for pair in wanted_fields(query) for part in pair]
+    value = "0" if verb in NUMERIC else ""
+    return [verb, value, ",".join(states_allowing(verb)), MOST, asked_ms, len(indexes), *indexes, *wanted]
+
+
+def _joined(replies: Mapping[str, Sequence[Any]]) -> OperationPreview:
+    names, refused = Counter[str](), Counter[str]()
+    parts, parents = Counter[str](), Counter[str]()
+    for _, _, _, of_names, of_parts, of_refused in replies.values():
+        names.update(_counts(of_names))
+        refused.update(_counts(of_refused))
+        for kind, count, number in zip(of_parts[::3], of_parts[1::3], of_parts[2::3], strict=True):
+            parts[text(kind)] += whole(count)
+            parents[text(kind)] += whole(number)
+    return OperationPreview(
+        looked=sum(whole(reply[0]) for reply in replies.values()),
+        matched=sum(whole(reply[1]) for reply in replies.values()),
+        whole=all(text(reply[2]) == "1" for reply in replies.values()),
+        names=tuple(names.most_common()),
+        parts=tuple(PartsOf(kind=kind, parts=count, parents=parents[kind]) for kind, count in parts.most_common()),
+        refused=tuple(refused.most_common()),
+    )
+
+
+def _counts(flat: Sequence[Any]) -> dict[str, int]:
+    return {text(name): whole(count) for name, count in zip(flat[::2], flat[1::2], strict=True)}
