@@ -31,3 +31,12 @@ class DownloadFailed(QueueOpsError):
     code: str
     kind: str
     reason: str
+
+
+class StorageNotReady(QueueOpsError):
+    """The storage of downloads cannot be used ({storage}): {reason}. Mend it. A worker that runs no download
+    needs no storage: set QUEUEOPS['JOBS']['CHECK_STORAGE'] to False there.
+    """
+
+    storage: str
+    reason: str

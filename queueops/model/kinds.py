@@ -41,6 +41,7 @@ Role = Literal[
     "console",
     "settings",
     "checks",
+    "start",
     "command",
 ]
 
@@ -74,6 +75,7 @@ class Kind:
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
+    - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
@@ -95,6 +97,7 @@ class Kind:
     console: str = ""
     settings: str = ""
     checks: str = ""
+    start: str = ""
     command: str = ""
 
 
@@ -151,7 +154,8 @@ KINDS = (
         why="queueops.kinds.jobs.why",
         console="console.kinds.jobs.registration:PAGES",
         settings="queueops.kinds.jobs.settings:read_settings",
-        checks="queueops.kinds.jobs.checks:check_packages",
+        checks="queueops.kinds.jobs.checks:check_jobs",
+        start="queueops.kinds.jobs.start:prepare",
         command="queueops.kinds.jobs.command:Command",
     ),
     Kind(

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from django.core.files import File
-from django.core.files.storage import FileSystemStorage, Storage, default_storage
+from django.core.files.storage import FileSystemStorage, Storage, default_storage, storages
 
 from queueops.errors import BadOption
 
@@ -127,6 +127,11 @@ def publish(part: PartialFile, name: str, storage: Storage | None = None) -> str
         chosen = storage.save(name, File(part.file, name=name))
     part.discard()
     return chosen
+
+
+def new_storage() -> Storage:
+    """The default storage as an object of its own: it shares no connection with the child processes of a worker."""
+    return storages.create_storage(cast("dict[str, Any]", storages.backends["default"]))
 
 
 def delete_file(name: str, storage: Storage | None = None) -> None:
