@@ -58,6 +58,9 @@ class Kind:
     ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record: deleted with it, and moved with
     it to the trash and back. The name of a sub-key follows the record's key.
 
+    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only the rows below have
+    some: the consistency check knows them.
+
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
@@ -83,6 +86,7 @@ class Kind:
     package: str = ""
     records: tuple[str, ...] = ()
     subkeys: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
     names: tuple[str, ...] = ()
     store: str = ""
     handlers: str = ""
@@ -145,8 +149,9 @@ KINDS = (
     Kind(
         name="jobs",
         package="queueops.kinds.jobs",
-        records=("job", "callback"),
-        names=("callback", "download"),
+        records=("job", "callback", "file_deletion"),
+        keys=(("api:<token>", "string"), ("files", "zset"), ("files:notes", "hash")),
+        names=("callback", "delete_files", "download"),
         store="queueops.kinds.jobs.store:JobCalls",
         handlers="queueops.kinds.jobs.handlers",
         control="queueops.kinds.jobs.control",

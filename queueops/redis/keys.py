@@ -14,6 +14,8 @@ from itertools import count
 
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
+from queueops.model import kinds
+
 KINDS: dict[str, str] = {
     **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
     **dict.fromkeys(("blocked", "errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
@@ -36,7 +38,6 @@ KINDS: dict[str, str] = {
     "wake:<worker>": "list",
     "unable:<worker>": "set",
     "command:<id>": "hash",
-    "api:<token>": "string",
     "schedule:<id>": "hash",
     "schedule:<id>#log": "list",
     "schedule:<id>#queue": "list",
@@ -65,6 +66,7 @@ KINDS: dict[str, str] = {
     "task:<id>#<number>": "hash",
     "task:<id>#<number>~": "hash",
     "task:<id>#<number>#log": "list",
+    **{name: type for kind in kinds.KINDS for name, type in kind.keys},
 }
 """Every kind of key after the prefix of a pool, and its Redis type."""
 

@@ -14,6 +14,7 @@ from queueops.errors.jobs import AggregationInUse
 from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
 from queueops.kinds.jobs.callback_plans import CALLBACK, read_targets
+from queueops.kinds.jobs.file_control import delete_file, keep_file
 from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import check_url, public_addresses
 from queueops.kinds.jobs.settings import of_jobs
@@ -32,8 +33,10 @@ __all__ = [
     "close_circuit",
     "create_api_token",
     "delete_aggregation",
+    "delete_file",
     "discard_callbacks",
     "drain_aggregation",
+    "keep_file",
     "pause_aggregation",
     "redeliver_callbacks",
     "redirect_callbacks",

@@ -11,6 +11,7 @@ from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
 from queueops.kinds.jobs.disk_guard import AGAIN_S, is_full
 from queueops.kinds.jobs.download_options import read_download
+from queueops.kinds.jobs.file_calls import RETENTION, QueuedFile
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
@@ -37,6 +38,7 @@ def run_download(job: Job) -> dict[str, Any]:
         if failure.retry_after is not None:
             raise RetryLater(failure.retry_after, error)
         raise error
+    _delete_later(job.id, found.path)
     return {
         "path": found.path,
         "size": found.size,
@@ -49,12 +51,23 @@ def run_download(job: Job) -> dict[str, Any]:
 
 def _with_proxy(job: Job) -> dict[str, Any]:
     """The options of a job. The proxy of its aggregation wins: an operator can change it for jobs that wait."""
-    try:
-        pool = current().pool
-    except OutsideTask:  # a test that calls the handler
-        return job.options
-    proxy = get_role(JobCalls).proxy(pool, lane_of_aggregation(job.aggregation))
+    pool = _pool()
+    proxy = get_role(JobCalls).proxy(pool, lane_of_aggregation(job.aggregation)) if pool else None
     return job.options if proxy is None else job.options | {"proxy": proxy}
+
+
+def _delete_later(id: str, path: str) -> None:
+    """Put a file into the deletion queue, if the settings say how long it is kept."""
+    retention, pool = of_jobs().file_retention, _pool()
+    if retention is not None and pool:
+        get_role(JobCalls).queue_files(pool, [QueuedFile(path, id, RETENTION, round(retention * 1000))])
+
+
+def _pool() -> str:
+    try:
+        return current().pool
+    except OutsideTask:  # a test that calls the handler
+        return ""
 
 
 def download_url(path: str) -> str:

@@ -39,6 +39,13 @@ def file_name(id: str, subpath: str = "") -> str:
     return "/".join(part for part in (check_subpath(subpath), name[:3], name) if part)
 
 
+def is_file_of(path: str, id: str) -> bool:
+    """Whether a name in the storage is one of the file of a job. A storage may have added something to the name."""
+    wanted = file_name(id).split("/")
+    found = path.split("/")[-2:]
+    return bool(id) and len(found) == 2 and found[0] == wanted[0] and found[1].startswith(wanted[1])
+
+
 def check_subpath(subpath: object) -> str:
     """The same text, if it is a path below the storage. Raises BadOption."""
     if subpath == "":

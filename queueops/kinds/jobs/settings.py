@@ -31,6 +31,7 @@ class JobSettings:
     download_timeout: float = 600.0  # seconds in all; a job's own `download_timeout` wins
     max_size: int = GIB  # bytes of a file, after it is unpacked
     download_url: str = ""  # before the name of a stored file; empty = what the storage says
+    file_retention: float | None = None  # seconds after which a file is deleted; None = with the record of its job
     check_storage: bool = True  # whether a worker writes a file to the storage at its start
     partial_directory: str = ""  # of files on their way; empty = a directory of this user among the temporary ones
     request_headers: Mapping[str, str] = field(default_factory=dict)  # of each download; a job's own win
@@ -113,6 +114,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "DOWNLOAD_TIMEOUT": read.seconds(0.001, read.DAY),
     "MAX_SIZE": read.whole(1),
     "DOWNLOAD_URL": _base_url,
+    "FILE_RETENTION": read.optional(read.seconds(0)),
     "CHECK_STORAGE": read.flag,
     "PARTIAL_DIRECTORY": read.text,
     "REQUEST_HEADERS": _headers,

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from queueops.errors.jobs import AggregationDrains
+from queueops.kinds.jobs.file_calls import FileCalls
 from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
 from queueops.redis.keys import Keys, full_disks_key, maintenance_key
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text
-from queueops.redis.store_client import BATCH, StoreClient
+from queueops.redis.store_client import BATCH
 
 
 class LaneOfJobs(NamedTuple):
@@ -43,7 +44,7 @@ class StoredCallback(NamedTuple):
     result: bytes = b""
 
 
-class JobCalls(StoreClient):
+class JobCalls(FileCalls):
     """The role of jobs in the broker."""
 
     def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
