@@ -103,16 +103,6 @@ def flushed(namespace: str, pool: str) -> str:
     return f"{{{namespace}}}:flushed:{pool}"
 
 
-def maintenance_key(namespace: str) -> str:
-    """The maintenance switch of a namespace. It is outside the keys of pools, because a flush of a pool leaves it."""
-    return f"{{{namespace}}}:maintenance"
-
-
-def full_disks_key(namespace: str) -> str:
-    """The machines of a namespace whose storage has no space. It belongs to no pool."""
-    return f"{{{namespace}}}:full_disks"
-
-
 def _part(key: str, parts: int) -> int:
     """The part of the slot range that holds a key."""
     return int(key_slot(key.encode())) * parts // REDIS_CLUSTER_HASH_SLOTS

@@ -27,7 +27,7 @@ def run_download(job: Job) -> dict[str, Any]:
     """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
     from queueops.kinds.jobs.download import download  # its packages are an extra, and slow to import
 
-    if is_full():
+    if is_full(_pool() or "default"):
         current().restart(AGAIN_S)
     found = download(read_download(job.id, job.url, _with_proxy(job)))
     if failure := found.failure:
