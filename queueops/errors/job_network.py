@@ -25,12 +25,13 @@ class HeaderRefused(QueueOpsError, ValueError):
 class DownloadFailed(QueueOpsError):
     """{code}The download failed ({kind}). {reason}
 
-    The code is that of the answer, if there was one.
+    The code is that of the answer if its status was the fault; `response_code` is that of any answer, 0 without one.
     """
 
     code: str
     kind: str
     reason: str
+    response_code: int
 
 
 class StorageNotReady(QueueOpsError):

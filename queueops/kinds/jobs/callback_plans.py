@@ -49,7 +49,7 @@ def read_targets(given: Mapping[str, Any]) -> Targets:
 
 def encode_callbacks(push: Push, content: Mapping[str, Any], targets: Targets) -> str:
     """The callbacks of a job as the store reads them; empty without any. Raises PayloadTooLarge."""
-    about = {"job": push.id, "url": content["url"], "extra": content["extra"]}
+    about = {"job": push.id, "url": content["url"], "extra": content["extra"], "handler": push.name}
     plans = []
     if targets.success:
         plans.append(_plan(push, ("success",), about | {"to": targets.success, "success": True}))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
-
-from django.core.files.storage import default_storage
 
 from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
@@ -32,7 +29,9 @@ def run_download(job: Job) -> dict[str, Any]:
     found = download(read_download(job.id, job.url, _with_proxy(job)))
     if failure := found.failure:
         code = f"HTTP {failure.status}: " if failure.status else ""
-        error = DownloadFailed(code=code, kind=str(failure.kind), reason=failure.reason)
+        error = DownloadFailed(
+            code=code, kind=str(failure.kind), reason=failure.reason, response_code=found.status or 0
+        )
         if not failure.retriable:
             raise Permanent(error)
         if failure.retry_after is not None:
@@ -45,7 +44,6 @@ def run_download(job: Job) -> dict[str, Any]:
         "mime_type": found.mime_type,
         "image_size": found.image_size,
         "response_code": found.status,
-        "download_url": download_url(found.path),
     }
 
 
@@ -67,14 +65,4 @@ def _pool() -> str:
     try:
         return current().pool
     except OutsideTask:  # a test that calls the handler
-        return ""
-
-
-def download_url(path: str) -> str:
-    """Where a stored file is found: below the setting DOWNLOAD_URL, else where its storage says; empty if unknown."""
-    if base := of_jobs().download_url:
-        return f"{base.rstrip('/')}/{quote(path)}"
-    try:
-        return str(default_storage.url(path))
-    except (NotImplementedError, ValueError):  # what Django's Storage.url raises where files have no URL
         return ""
