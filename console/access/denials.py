@@ -37,6 +37,8 @@ VERBS = {
     "api-token-revoke": "revoke_token",
     "maintenance-start": "start_maintenance",
     "maintenance-stop": "stop_maintenance",
+    "file-delete": "delete_file",
+    "file-keep": "keep_file",
     "callbacks-redirect": "redirect_callbacks",
     "callbacks-test": "send_test_callback",
     "audit-go-on": "go_on",

@@ -1,8 +1,8 @@
 """Settings of the stand-alone project. Development is the default; `QUEUEOPS_ENV=production` is strict.
 
 Read from the environment: QUEUEOPS_ENV, QUEUEOPS_DEBUG, QUEUEOPS_SECRET_KEY, QUEUEOPS_HOSTS, QUEUEOPS_ORIGINS,
-QUEUEOPS_BEHIND_PROXY, QUEUEOPS_DATABASE_URL, QUEUEOPS_DATA, QUEUEOPS_API, QUEUEOPS_API_CLASSIC, and QUEUEOPS_URL (see
-`queueops.conf`).
+QUEUEOPS_BEHIND_PROXY, QUEUEOPS_DATABASE_URL, QUEUEOPS_DATA, QUEUEOPS_FILES, QUEUEOPS_FILES_URL, QUEUEOPS_API,
+QUEUEOPS_API_CLASSIC, and QUEUEOPS_URL (see `queueops.conf`).
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ _STATIC_STORAGE = (
     if PRODUCTION
     else "django.contrib.staticfiles.storage.StaticFilesStorage"
 )
+MEDIA_ROOT = os.environ.get("QUEUEOPS_FILES") or DATA / "files"  # downloads of jobs; another server gives them out
+MEDIA_URL = os.environ.get("QUEUEOPS_FILES_URL") or "files/"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": _STATIC_STORAGE},

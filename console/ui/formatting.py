@@ -90,6 +90,9 @@ def retry_policy(text: str) -> str:
     if policy.explicit() != text:
         return text
     first, most = (span(to_ms(name, getattr(policy, name))) for name in ("delay", "max_delay"))
+    if policy.growth == retry.Growth.LINEAR:
+        told = _("after %(first)s × attempt, at most %(most)s, ± %(jitter)s")
+        return told % {"first": first, "most": most, "jitter": percent(policy.jitter)}
     told = _("after %(first)s, then × %(backoff)s, at most %(most)s, ± %(jitter)s")
     return told % {
         "first": first,

@@ -38,8 +38,10 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.control import close_circuit as close_circuit
     from queueops.kinds.jobs.control import create_api_token as create_api_token
     from queueops.kinds.jobs.control import delete_aggregation as delete_aggregation
+    from queueops.kinds.jobs.control import delete_file as delete_file
     from queueops.kinds.jobs.control import discard_callbacks as discard_callbacks
     from queueops.kinds.jobs.control import drain_aggregation as drain_aggregation
+    from queueops.kinds.jobs.control import keep_file as keep_file
     from queueops.kinds.jobs.control import pause_aggregation as pause_aggregation
     from queueops.kinds.jobs.control import redeliver_callbacks as redeliver_callbacks
     from queueops.kinds.jobs.control import redirect_callbacks as redirect_callbacks
@@ -98,6 +100,7 @@ __all__ = [
     "create_api_token",
     "create_schedule",
     "delete",
+    "delete_file",
     "delete_schedule",
     "discard",
     "discard_callbacks",
@@ -109,6 +112,7 @@ __all__ = [
     "edit_chunks",
     "flush",
     "keep",
+    "keep_file",
     "move",
     "pause_aggregation",
     "pause_lane",

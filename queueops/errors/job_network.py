@@ -25,9 +25,19 @@ class HeaderRefused(QueueOpsError, ValueError):
 class DownloadFailed(QueueOpsError):
     """{code}The download failed ({kind}). {reason}
 
-    The code is that of the answer, if there was one.
+    The code is that of the answer if its status was the fault; `response_code` is that of any answer, 0 without one.
     """
 
     code: str
     kind: str
+    reason: str
+    response_code: int
+
+
+class StorageNotReady(QueueOpsError):
+    """The storage of downloads cannot be used ({storage}): {reason}. Mend it. A worker that runs no download
+    needs no storage: set QUEUEOPS['JOBS']['CHECK_STORAGE'] to False there.
+    """
+
+    storage: str
     reason: str

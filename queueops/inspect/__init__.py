@@ -56,6 +56,11 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import JobRow as JobRow
     from queueops.kinds.jobs.inspect import JobStory as JobStory
     from queueops.kinds.jobs.inspect import Maintenance as Maintenance
+    from queueops.kinds.jobs.inspect import OrphanFiles as OrphanFiles
+    from queueops.kinds.jobs.inspect import QueuedFilePage as QueuedFilePage
+    from queueops.kinds.jobs.inspect import QueuedFileRow as QueuedFileRow
+    from queueops.kinds.jobs.inspect import StoredFile as StoredFile
+    from queueops.kinds.jobs.inspect import StoredFilePage as StoredFilePage
     from queueops.kinds.jobs.inspect import aggregation as aggregation
     from queueops.kinds.jobs.inspect import aggregations as aggregations
     from queueops.kinds.jobs.inspect import api_tokens as api_tokens
@@ -64,11 +69,14 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import callbacks as callbacks
     from queueops.kinds.jobs.inspect import destination as destination
     from queueops.kinds.jobs.inspect import destinations as destinations
+    from queueops.kinds.jobs.inspect import file_deletions as file_deletions
     from queueops.kinds.jobs.inspect import full_disks as full_disks
     from queueops.kinds.jobs.inspect import job_lane as job_lane
     from queueops.kinds.jobs.inspect import job_story as job_story
     from queueops.kinds.jobs.inspect import jobs as jobs
     from queueops.kinds.jobs.inspect import maintenance as maintenance
+    from queueops.kinds.jobs.inspect import orphan_files as orphan_files
+    from queueops.kinds.jobs.inspect import stored_files as stored_files
     from queueops.kinds.jobs.inspect import uses_jobs as uses_jobs
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
@@ -175,12 +183,15 @@ __all__ = [
     "Operation",
     "OperationPreview",
     "OperationWait",
+    "OrphanFiles",
     "Part",
     "PartsOf",
     "Past",
     "PastRow",
     "Point",
     "PoolView",
+    "QueuedFilePage",
+    "QueuedFileRow",
     "RedisHealth",
     "RunCall",
     "RunFacts",
@@ -197,6 +208,8 @@ __all__ = [
     "Skew",
     "Snapshot",
     "Status",
+    "StoredFile",
+    "StoredFilePage",
     "Straggler",
     "Strip",
     "TaskDetail",
@@ -232,6 +245,7 @@ __all__ = [
     "effects",
     "errors",
     "facets",
+    "file_deletions",
     "fsck",
     "job_lane",
     "job_story",
@@ -248,6 +262,7 @@ __all__ = [
     "operation_waits",
     "operations",
     "operations_of",
+    "orphan_files",
     "past",
     "pools_without_workers",
     "preview",
@@ -266,6 +281,7 @@ __all__ = [
     "stages",
     "status",
     "status_of",
+    "stored_files",
     "tail",
     "task",
     "task_name",

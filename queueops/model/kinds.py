@@ -44,6 +44,7 @@ Role = Literal[
     "console",
     "settings",
     "checks",
+    "start",
     "command",
 ]
 
@@ -60,6 +61,9 @@ class Kind:
     ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record, each with its Redis type: deleted
     with it, and moved with it to the trash and back. The name of a sub-key follows the record's key. ``own_subkeys``
     are further ones, which stay where they are, and which the kind deletes itself; ``<number>`` stands for any number.
+
+    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only the rows below have
+    some: the consistency check knows them.
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
@@ -78,6 +82,7 @@ class Kind:
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
+    - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
@@ -86,6 +91,7 @@ class Kind:
     records: tuple[str, ...] = ()
     subkeys: Mapping[str, str] = field(default_factory=dict)
     own_subkeys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     store: str = ""
     handlers: str = ""
@@ -100,6 +106,7 @@ class Kind:
     console: str = ""
     settings: str = ""
     checks: str = ""
+    start: str = ""
     command: str = ""
 
 
@@ -149,23 +156,33 @@ KINDS = (
     Kind(
         name="jobs",
         package="queueops.kinds.jobs",
-        records=("job", "callback"),
-        names=("callback", "download"),
+        records=("job", "callback", "file_deletion"),
+        keys={"api:<token>": "string", "files": "zset", "files:notes": "hash", "full_disks": "hash"},
+        names=("callback", "delete_files", "download"),
         store="queueops.kinds.jobs.store:JobCalls",
         handlers="queueops.kinds.jobs.handlers",
         control="queueops.kinds.jobs.control",
         inspect="queueops.kinds.jobs.inspect",
         why="queueops.kinds.jobs.why",
+        alarms="queueops.kinds.jobs.alarms:alarms",
         console="console.kinds.jobs.registration:PAGES",
         settings="queueops.kinds.jobs.settings:read_settings",
-        checks="queueops.kinds.jobs.checks:check_packages",
+        checks="queueops.kinds.jobs.checks:check_jobs",
+        start="queueops.kinds.jobs.start:prepare",
         command="queueops.kinds.jobs.command:Command",
     ),
     Kind(
         name="workflows",
         package="queueops.kinds.workflows",
         records=("workflow", "activity"),
-        subkeys={"#history": "list", "#inbox": "list", "#calls": "hash", "#later": "zset", "#payloads": "hash", "#told": "zset"},
+        subkeys={
+            "#history": "list",
+            "#inbox": "list",
+            "#calls": "hash",
+            "#later": "zset",
+            "#payloads": "hash",
+            "#told": "zset",
+        },
         store="queueops.kinds.workflows.store:WorkflowCalls",
         results="queueops.kinds.workflows.results:value_of",
         control="queueops.kinds.workflows.control",

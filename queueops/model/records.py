@@ -42,6 +42,8 @@ FIELDS: dict[str, str] = {
     "fo": "ahead_of_chain",
     "ff": "child_fingerprint",
     "fr": "first_failure",
+    "fl": "file_before",
+    "fx": "file_deleted",
     "it": "of_iterator",
     "k": "kind",
     "kp": "keep",

@@ -19,6 +19,8 @@ class StoredError(msgspec.Struct, frozen=True):
     type: str = "Error"
     message: str = ""
     traceback: str = ""
+    code: int | msgspec.UnsetType = msgspec.UNSET
+    """What the attribute `response_code` of the exception says, if it has one: the status of an HTTP answer."""
 
     def encoded(self) -> bytes:
         """The JSON that goes into the record."""

@@ -43,7 +43,6 @@ KERNEL_KEYS: dict[str, str] = {
     "unable": "string",
     "unable:<worker>": "set",
     "command:<id>": "hash",
-    "api:<token>": "string",
     "schedule:<id>": "hash",
     "schedule:<id>#log": "list",
     "schedule:<id>#queue": "list",
@@ -57,7 +56,8 @@ KERNEL_KEYS: dict[str, str] = {
 """The keys after the prefix of a pool, but for the sub-keys of kinds, and the Redis type of each."""
 
 _PLACEHOLDER = re.compile(r"<(\w+)>")
-_PLAIN = {name.replace(":", "_"): name for name in KERNEL_KEYS if "<" not in name} | {"events": "events"}
+_OF_KINDS = (name for kind in kinds.KINDS for name in kind.keys)
+_PLAIN = {name.replace(":", "_"): name for name in (*KERNEL_KEYS, *_OF_KINDS) if "<" not in name} | {"events": "events"}
 """Keys without a variable part, by attribute; `events` is a channel."""
 
 
@@ -70,6 +70,7 @@ def types() -> Mapping[str, str]:
 def _types(registered: tuple[Kind, ...]) -> dict[str, str]:
     found = dict(KERNEL_KEYS)
     for kind in registered:
+        found |= kind.keys
         found |= {f"{place}:<id>{name}": type_ for place in ("task", "trash") for name, type_ in kind.subkeys.items()}
         found |= {f"task:<id>{name}": type_ for name, type_ in kind.own_subkeys.items()}
     return found
@@ -106,16 +107,6 @@ def pools(namespace: str, copies: int = 1) -> tuple[str, ...]:
 def flushed(namespace: str, pool: str) -> str:
     """The mark of a flushed pool. It is outside the pool's keys, because a flush deletes all of them."""
     return f"{{{namespace}}}:flushed:{pool}"
-
-
-def maintenance_key(namespace: str) -> str:
-    """The maintenance switch of a namespace. It is outside the keys of pools, because a flush of a pool leaves it."""
-    return f"{{{namespace}}}:maintenance"
-
-
-def full_disks_key(namespace: str) -> str:
-    """The machines of a namespace whose storage has no space. It belongs to no pool."""
-    return f"{{{namespace}}}:full_disks"
 
 
 def _part(key: str, parts: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from queueops.model.states import ChunkState, State
 from queueops.redis import keys as names_of_keys
-from queueops.redis.keys import KERNEL_KEYS, Keys
+from queueops.redis.keys import Keys, types
 
 WRONGTYPE = "WRONGTYPE"
 MOST = 200
@@ -41,7 +41,7 @@ def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iter
     Includes the keys of `lanes`, and of the tasks, workers and schedules named in `about`. Of other lanes and workers,
     the MOST most recent ones are examined.
     """
-    expected = {f"{keys.prefix}:{name}": kind for name, kind in KERNEL_KEYS.items() if "<" not in name}
+    expected = {f"{keys.prefix}:{name}": kind for name, kind in types().items() if "<" not in name}
     expected |= {keys.state(state): "zset" for state in (*State, ChunkState.ACTIVE)}
     expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
     for lane in ["default", *lanes, *_members(client, keys.lanes)]:

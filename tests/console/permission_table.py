@@ -16,6 +16,7 @@ NEEDED = {
     "view": """
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
         commands commands-rows error error-live errors errors-rows find help history-live icons
+        files files-rows
         lane lane-live lanes lanes-rows missing overview overview-live
         registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
@@ -28,7 +29,7 @@ NEEDED = {
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
     "operate": """
-        aggregation-close_circuit callbacks-redirect callbacks-test
+        aggregation-close_circuit file-keep callbacks-redirect callbacks-test
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
         task-cancel_runs task-reset_runs task-resume_runs task-signal_runs task-suspend_runs workflow-start
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
@@ -39,7 +40,7 @@ NEEDED = {
         tasks-reinstate tasks-requeue tasks-retry tasks-run_now undo
     """,
     "destroy": """
-        aggregation-remove
+        aggregation-remove file-delete
         commands-drop commands-drop-dead task-delete task-discard tasks-all-delete tasks-all-discard
         tasks-delete tasks-discard
     """,

@@ -19,6 +19,11 @@ from queueops.inspect import (
     JobLanePage,
     JobStory,
     Maintenance,
+    OrphanFiles,
+    QueuedFilePage,
+    QueuedFileRow,
+    StoredFile,
+    StoredFilePage,
     TaskDetail,
 )
 
@@ -57,6 +62,27 @@ class JobWorld:
             job=task, aggregation=self.world.text, callbacks=(self._row(3, "failed"),), bodies=(self.world.text,)
         )
 
+    def stored_files(self, pool: str = "", after: str = "", limit: int = 50) -> StoredFilePage:
+        self.world._ask()
+        facts = {"pool": "default", "job": "task-1", "aggregation": self.world.text, "size": 4096}
+        rows = [StoredFile(path=f"tas/task-{n}", stored_ms=self.world.now - 9000, **facts) for n in range(2)]
+        return StoredFilePage(rows=(structs.replace(rows[0], deleted_ms=self.world.now), rows[1]), next="more")
+
+    def file_deletions(
+        self, pool: str = "", after: str = "", limit: int = 50, *, failed: bool = False
+    ) -> QueuedFilePage:
+        self.world._ask()
+        facts = {"pool": "default", "job": "task-1", "why": "ended", "due_ms": self.world.now + 9000}
+        rows = (
+            QueuedFileRow(path=f"{self.world.text}/tas/task-1", **facts),
+            QueuedFileRow(path="tas/task-2", tries=3, error=self.world.text, **facts),
+        )
+        return QueuedFilePage(rows=rows, next="more", total=2, dropped=1)
+
+    def orphan_files(self, limit: int = 50) -> OrphanFiles:
+        self.world._ask()
+        return OrphanFiles(paths=(f"{self.world.text}/tas/task-1",), partial=True)
+
     def maintenance(self) -> Maintenance | None:
         self.world._ask()
         return Maintenance(since_ms=self.world.now - 9000, who="ann", reason=self.world.text)
@@ -75,6 +101,9 @@ class JobWorld:
         monkeypatch.setattr(inspect, "destinations", self.aggregations)
         monkeypatch.setattr(inspect, "job_lane", self.job_lane)
         monkeypatch.setattr(inspect, "callbacks", self.callbacks)
+        monkeypatch.setattr(inspect, "stored_files", self.stored_files)
+        monkeypatch.setattr(inspect, "file_deletions", self.file_deletions)
+        monkeypatch.setattr(inspect, "orphan_files", self.orphan_files)
         monkeypatch.setattr(inspect, "job_story", self.job_story)
         monkeypatch.setattr(inspect, "api_tokens", self.api_tokens)
         monkeypatch.setattr(control, "create_api_token", self.create_api_token)
@@ -87,7 +116,7 @@ class JobWorld:
             monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
         for name in ("start_maintenance", "stop_maintenance", "revoke_api_token"):
             monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
-        for name in ("send_test_callback", "close_circuit"):
+        for name in ("send_test_callback", "close_circuit", "delete_file", "keep_file"):
             monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
 
     def _lane(self, lane: str, paused: bool) -> JobLane:

@@ -59,6 +59,8 @@ FORMS: dict[str, dict[str, object]] = {
     "schedule-create": SCHEDULE | {"task": "demo.task", "id": "s"},
     "schedule-edit-save": SCHEDULE | {"task": "demo.task", "version": "7"},
     "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
+    "file-delete": {"path": "tas/task-1", "confirmed": "1", "typed": "1", "reason": "too large"},
+    "file-keep": {"path": "tas/task-1"},
     "task-chunks-postpone": {"delay": "3600"},
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},

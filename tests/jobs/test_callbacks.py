@@ -86,7 +86,9 @@ def test_a_failure_goes_to_the_target_of_errors_with_the_code_of_the_answer(
     target: LocalServer, handler: Register
 ) -> None:
     def work(job: Job) -> None:
-        raise Permanent("HTTP 404: not found")
+        error = OSError("HTTP 500: not found, HTTP 503: here")
+        error.response_code = 404  # type: ignore[attr-defined]
+        raise Permanent(error)
 
     handler(work)
     target.routes["/error"] = target.routes["/ok"]
@@ -96,7 +98,7 @@ def test_a_failure_goes_to_the_target_of_errors_with_the_code_of_the_answer(
     run_worker()
     (asked,) = target.asked
     told = json.loads(asked.body)
-    assert (asked.path, told["success"], told["error"]) == ("/error", False, "HTTP 404: not found")
+    assert (asked.path, told["success"], told["error"]) == ("/error", False, "HTTP 500: not found, HTTP 503: here")
     assert (told["response_code"], told["download_url"], told["result"]) == (404, "", None)
 
 

@@ -10,7 +10,9 @@ from django.test import Client
 
 from queueops import control, inspect, jobs
 from queueops.kinds.jobs import disk_guard
+from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
+from queueops.watchdog import Watchdog
 from tests.console.conftest import client_of, collected, viewer  # noqa: F401  fixtures
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
@@ -50,10 +52,25 @@ def test_downloads_wait_from_95_percent_until_90_percent(
     (disk,) = inspect.full_disks()
     assert disk.percent == 90
     assert "is 90 % full" in viewer.get("/ops/aggregations/").content.decode()
+    told = f"The disk of the storage on {disk.host} is 90 % full: its downloads wait."
+    assert [alarm.text for alarm in alarms("disk")] == [told]
+    assert alarms("disk")[0].level == "danger"
+    assert told in viewer.get("/ops/").content.decode()
     assert source.asked == []
     monkeypatch.setattr(disk_guard, "used_percent", lambda: 90.0)
     run_worker()
     assert (inspect.task(job.id).state, inspect.full_disks()) == ("succeeded", ())
+    assert alarms("disk") == []
+
+
+def alarms(word: str) -> list[inspect.Alarm]:
+    """The alarms with a word, after a watchdog has drawn the snapshot anew."""
+    get_broker().client.delete(get_broker().keys("default").sampler)
+    watchdog = Watchdog(get_broker(), period_s=0.001)
+    watchdog.round()
+    watchdog.stop()
+    watchdog.run()
+    return [alarm for alarm in inspect.status().alarms if word in alarm.text]
 
 
 @pytest.mark.django_db

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from queueops import TaskFailed, inspect, jobs
+from queueops import TaskFailed, control, inspect, jobs
 from queueops.errors import BadOption, UnknownOption
 from queueops.errors.job_network import AddressRefused, HeaderRefused
+from queueops.inspect.errors import Failure
 from queueops.jobs import Job
 from queueops.tasks import registry
 from queueops.testing import run_worker
@@ -52,7 +53,6 @@ def test_a_job_without_a_handler_is_a_download(files: LocalServer, tmp_path: Pat
         "mime_type": "text/plain",
         "image_size": "",
         "response_code": 200,
-        "download_url": f"https://files.example/jobs/{path}",
     }
     body = told(files)
     assert (body["success"], body["download_url"], body["response_code"]) == (
@@ -70,6 +70,42 @@ def test_a_permanent_failure_ends_the_job_and_is_told(files: LocalServer) -> Non
     body = told(files)
     assert (body["success"], body["response_code"], body["download_url"]) == (False, 404, "")
     assert [asked.path for asked in files.asked] == ["/none", "/told"]
+
+
+def test_the_url_of_a_file_is_that_of_the_time_when_its_callback_is_sent(files: LocalServer, settings: Any) -> None:
+    job = jobs.submit(aggregation="a", url=files.url("/a.txt"), callback_url=files.url("/told"))
+    files.routes["/told"] = lambda exchange: exchange.answer(503)
+    run_worker()
+    own = settings.QUEUEOPS["JOBS"] | {"DOWNLOAD_URL": "https://new.example"}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": own}
+    files.asked.clear()
+    (callback,) = inspect.job_story(inspect.task(job.id)).callbacks
+    control.run_now([callback.id])
+    run_worker()
+    path = job.result(timeout=1)["path"]
+    assert told(files)["download_url"] == f"https://new.example/{path}"
+    assert f"https://new.example/{path}" in inspect.callback_body(callback.id)
+
+
+@pytest.mark.parametrize(
+    ("options", "own", "status", "kind"),
+    [
+        ({"mime_type": "image/*"}, {}, 200, "mime"),
+        ({}, {"MAX_SIZE": 3}, 200, "size"),
+        ({"extract_image_size": True}, {}, 200, "image-size"),
+        ({}, {}, 404, "status"),
+    ],
+)
+def test_a_failure_tells_the_true_code_of_the_answer(
+    files: LocalServer, settings: Any, options: dict[str, Any], own: dict[str, Any], status: int, kind: str
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": settings.QUEUEOPS["JOBS"] | own}
+    body = b"\xff\xd8\xff\xe0 no picture" if kind == "image-size" else b"content"
+    files.routes["/x"] = lambda exchange: exchange.answer(status, body)
+    job = jobs.submit(aggregation="a", url=files.url("/x"), callback_url=files.url("/told"), options=options)
+    run_worker()
+    assert f"({kind})" in (inspect.task(job.id).error or Failure()).message
+    assert (told(files)["success"], told(files)["response_code"]) == (False, status)
 
 
 def test_the_next_attempt_waits_as_long_as_the_answer_says(files: LocalServer) -> None:

@@ -22,6 +22,14 @@ def test_jitter_spreads_by_its_share_and_never_over_the_limit():
     assert policy.delay_ms(2, lambda: 1.0) == 20_000
 
 
+def test_linear_delays_are_the_first_one_times_the_attempt():
+    policy = Retry(delay=120, growth="linear", max_delay=500, jitter=0)
+    assert [policy.delay_ms(attempt) for attempt in (1, 2, 3, 4, 5, 10_000)] == [
+        *(120_000, 240_000, 360_000, 480_000, 500_000, 500_000)
+    ]
+    assert parse(policy.text()) == policy
+
+
 def test_the_stored_text_gives_the_policy_back():
     for policy in (DEFAULT, Retry(0), Retry(timedelta(minutes=1), 1.5, 100, 0.5), Retry(0.25, 1, 0.5, 0)):
         same = parse(policy.text())
@@ -37,7 +45,16 @@ def test_a_text_that_cannot_be_read_means_the_default(text):
 
 
 @pytest.mark.parametrize(
-    "options", [{"delay": -1}, {"delay": "1"}, {"backoff": 0.5}, {"jitter": 2}, {"max_delay": None}, {"delay": True}]
+    "options",
+    [
+        {"delay": -1},
+        {"delay": "1"},
+        {"backoff": 0.5},
+        {"jitter": 2},
+        {"max_delay": None},
+        {"delay": True},
+        {"growth": "x"},
+    ],
 )
 def test_wrong_options_are_refused(options):
     with pytest.raises(BadOption, match=f"The option {next(iter(options))} is"):

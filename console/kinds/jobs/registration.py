@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.kinds.jobs import aggregation_pages, callback_actions, callback_pages, maintenance, token_pages
+from console.kinds.jobs import aggregation_pages, callback_actions, callback_pages, file_pages, maintenance, token_pages
 from console.ui.kind_pages import KindPages, Route, Tab, TabContent
 from console.ui.links import tab_url
 from queueops import inspect
@@ -85,6 +85,10 @@ PAGES = KindPages(
         ),
         _viewed("callbacks/", callback_pages.index, "callbacks"),
         _viewed("callbacks/_rows", callback_pages.rows, "callbacks-rows"),
+        _viewed("files/", file_pages.index, "files"),
+        _viewed("files/_rows", file_pages.rows, "files-rows"),
+        Route(pattern="files/_delete", view=file_pages.delete, name="file-delete", permission=Verb.DESTROY),
+        Route(pattern="files/_keep", view=file_pages.keep, name="file-keep", permission=Verb.OPERATE),
         Route(
             pattern="callbacks/_redirect",
             view=callback_actions.redirect,
@@ -110,6 +114,7 @@ PAGES = KindPages(
     navigation=(
         ("aggregations", "g", "stack-2", _("Aggregations")),
         ("callbacks", "b", "link", _("Callbacks")),
+        ("files", "x", "file-text", _("Files")),
         ("api-tokens", "i", "lock", _("API tokens")),
     ),
 )

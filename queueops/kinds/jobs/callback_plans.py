@@ -17,6 +17,7 @@ from queueops import conf
 from queueops.errors import BadOption, PayloadTooLarge
 from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.lane_names import lane_of_destination
+from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import LaneOfJobs
 from queueops.model.contracts import Conflict, Push
 from queueops.tasks.encoding import encode_arguments
@@ -48,7 +49,7 @@ def read_targets(given: Mapping[str, Any]) -> Targets:
 
 def encode_callbacks(push: Push, content: Mapping[str, Any], targets: Targets) -> str:
     """The callbacks of a job as the store reads them; empty without any. Raises PayloadTooLarge."""
-    about = {"job": push.id, "url": content["url"], "extra": content["extra"]}
+    about = {"job": push.id, "url": content["url"], "extra": content["extra"], "handler": push.name}
     plans = []
     if targets.success:
         plans.append(_plan(push, ("success",), about | {"to": targets.success, "success": True}))
@@ -65,9 +66,9 @@ def _plan(push: Push, outcomes: tuple[str, ...], arguments: Mapping[str, Any]) -
         "n": CALLBACK,
         "k": CALLBACK,
         "l": _destination(str(arguments["to"])).lane,
-        "r": str(defaults.CALLBACK_RETRIES),
-        "rp": defaults.CALLBACK_RETRY.explicit(),
-        "t": str(round(defaults.CALLBACK_TIMEOUT * 1000)),
+        "r": str(of_jobs().callback_retry.retries),
+        "rp": of_jobs().callback_retry.policy().explicit(),
+        "t": str(round(attempt_seconds() * 1000)),
         "a": encode_arguments(CALLBACK, (), arguments).decode(),
     }
     return {
@@ -79,6 +80,11 @@ def _plan(push: Push, outcomes: tuple[str, ...], arguments: Mapping[str, Any]) -
         "alone": False,
         "fields": [part for pair in fields.items() for part in pair],
     }
+
+
+def attempt_seconds() -> float:
+    """The time limit of one attempt of a callback: that of its request, and of what comes before and after it."""
+    return of_jobs().callback_timeout + defaults.BESIDE_THE_REQUEST
 
 
 def host_of(url: str) -> str:

@@ -6,7 +6,6 @@ Each attempt sends the same body: it is made of what the record holds, and the r
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ import msgspec
 
 from queueops.errors import BrokerUnavailable, NotDecodable, QueueOpsError
 from queueops.kinds.jobs.callback_plans import CALLBACK, host_of
+from queueops.kinds.jobs.download_options import DOWNLOAD
+from queueops.kinds.jobs.download_url import download_url
 from queueops.kinds.jobs.lane_names import lane_of_destination
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
@@ -25,8 +26,6 @@ from queueops.tasks.encoding import decode_arguments, decode_result
 if TYPE_CHECKING:
     from queueops.kinds.jobs.webhook import Delivered
 
-RESPONSE_CODE = re.compile(r"HTTP (\d{3})\b")
-"""How the error of a download names the code of the answer."""
 LONGEST_ANSWER = 200
 """Characters that are kept of an answer."""
 
@@ -95,7 +94,7 @@ def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[str, by
         values = [decode_result(CALLBACK, previous)]
     try:
         outcome = values[0] if values else None
-        told = _success(outcome) if named["success"] else _failure(outcome or {})
+        told = _success(outcome, named.get("handler", "")) if named["success"] else _failure(outcome or {})
         body = {
             "success": named["success"],
             "job_id": named["job"],
@@ -114,13 +113,16 @@ def _in_one_line(answer: str) -> str:
     return " ".join(answer.split())[:LONGEST_ANSWER]
 
 
-def _success(result: Any) -> dict[str, Any]:
-    """What is told of a success; a handler's own result is told as it is."""
+def _success(result: Any, handler: str) -> dict[str, Any]:
+    """What is told of a success; a handler's own result is told as it is. The URL of a download is made now."""
     known = result if isinstance(result, Mapping) else {}
+    url, path = known.get("download_url") or "", known.get("path")
+    if handler == DOWNLOAD and not url and isinstance(path, str):
+        url = download_url(path)
     return {
         "error": "",
         "image_size": known.get("image_size") or "",
-        "download_url": known.get("download_url") or "",
+        "download_url": url,
         "response_code": known.get("response_code") or 0,
         "result": result,
     }
@@ -128,14 +130,14 @@ def _success(result: Any) -> dict[str, Any]:
 
 def _failure(story: Mapping[str, Any]) -> dict[str, Any]:
     """What is told of a job without success: how the store describes its end."""
-    error = (story.get("error") or {}).get("message") or ""
+    stored = story.get("error") or {}
+    error = stored.get("message") or ""
     outcome, reason = story.get("outcome") or "failure", story.get("reason") or ""
     text = error if outcome == "failure" else f"{outcome}: {reason}" if reason else outcome
-    code = RESPONSE_CODE.search(error)
     return {
         "error": text,
         "image_size": "",
         "download_url": "",
-        "response_code": int(code[1]) if code else 0,
+        "response_code": stored.get("code") or 0,
         "result": None,
     }

@@ -1,22 +1,68 @@
-"""System checks of jobs: a project that sets `QUEUEOPS["JOBS"]` has the packages of the extra `jobs`."""
+"""System checks of jobs: the packages of the extra `jobs`, the storage of downloads and the URLs of their files."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Error
+from django.core.checks import CheckMessage, Error, Warning
+from django.core.files.storage import FileSystemStorage
+
+from queueops import conf
+from queueops.kinds.jobs.file_store import new_storage
+from queueops.kinds.jobs.settings import of_jobs
 
 PACKAGES = ("httpcore", "httpx", "ninja", "puremagic")
 """What the extra installs, by the names that are imported."""
+SAMPLE = "abc/abcd"
+"""The name of a file that is not there, to see which URL the storage gives it."""
+
+
+def check_jobs() -> list[CheckMessage]:
+    """All of them. Nothing is written; a worker tries the storage at its start."""
+    return [*check_packages(), *check_storage()]
 
 
 def check_packages() -> list[CheckMessage]:
     """An error that has the command to install what is missing."""
-    if "JOBS" not in getattr(django_settings, "QUEUEOPS", {}):
-        return []
-    missing = [name for name in PACKAGES if find_spec(name) is None]
+    missing = [name for name in PACKAGES if find_spec(name) is None] if are_set() else []
     if not missing:
         return []
     hint = "Write: pip install 'queueops[jobs]'"
     return [Error(f"Jobs need packages that are not installed: {', '.join(missing)}.", hint=hint, id="queueops.E007")]
+
+
+def check_storage() -> list[CheckMessage]:
+    """Files that would be in the working directory of a worker, and URLs of files that a receiver cannot use."""
+    if conf.problems() or not downloads():
+        return []
+    storage = new_storage()
+    if isinstance(storage, FileSystemStorage) and not storage.base_location:
+        text = "Downloads would be in the working directory of each worker: the default storage has no directory."
+        hint = "Set MEDIA_ROOT, or a location in STORAGES['default']['OPTIONS']."
+        return [Error(text, hint=hint, id="queueops.E008")]
+    if of_jobs().download_url:
+        return []
+    try:
+        url = str(storage.url(SAMPLE))
+    except (NotImplementedError, ValueError):  # what Django's Storage.url raises where files have no URL
+        url = ""
+    if url.startswith(("http://", "https://")):
+        return []
+    text = f"Callbacks tell where a file is as {url!r}, which is not a URL with a host."
+    hint = 'Set QUEUEOPS["JOBS"]["DOWNLOAD_URL"], or MEDIA_URL with a host.'
+    return [Warning(text, hint=hint, id="queueops.W005")]
+
+
+def are_set() -> bool:
+    """Whether the project has the setting `QUEUEOPS["JOBS"]`."""
+    return "JOBS" in getattr(django_settings, "QUEUEOPS", {})
+
+
+def downloads() -> bool:
+    """Whether the project has jobs whose files go to the storage: its own handler `download` need not do so."""
+    from queueops.kinds.jobs.download_options import DOWNLOAD
+    from queueops.kinds.jobs.submission import JOB
+    from queueops.tasks import registry
+
+    return are_set() and (JOB, DOWNLOAD) not in registry.handlers()

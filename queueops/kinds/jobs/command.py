@@ -1,4 +1,4 @@
-"""`manage.py jobs`: hands in URLs, exports jobs, sends dead callbacks again, and finds orphans."""
+"""`manage.py jobs`: hands in URLs, exports jobs, sends dead callbacks again, finds orphans, and lists files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from queueops import conf, control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import JobRow
 from queueops.kinds.jobs import orphans
+from queueops.kinds.jobs.file_lines import file_lines
 from queueops.kinds.jobs.file_store import delete_file
 from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.kinds.jobs.submission import new_job
@@ -34,7 +35,7 @@ COLUMNS = ("id", "pool", "aggregation", "url", "handler", "state", "attempt", "r
 class Command(OperatorCommand):
     """Act on jobs and callbacks; `--json` on each subcommand. Exit statuses as of `manage.py queue`."""
 
-    help = "Hand in jobs from a list of URLs, export jobs, send dead callbacks again, and find orphans."
+    help = "Hand in jobs from a list of URLs, export jobs, send dead callbacks again, find orphans, and see to files."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand with its options."""
@@ -48,6 +49,9 @@ class Command(OperatorCommand):
         text = "find files without a job, and downloads whose file is gone"
         lost = _add(subcommands, "orphans", find_orphans, text)
         lost.add_argument("--repair", action="store_true", help="delete these files, and run these downloads again")
+        _file_options(
+            _add(subcommands, "files", file_lines, "list files that are stored or to be deleted, delete or keep one")
+        )
 
 
 def submit(**given: Any) -> Iterator[str]:
@@ -146,6 +150,14 @@ def _export_options(parser: ArgumentParser) -> None:
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--limit", type=positive, help="at most so many (default: all)")
     parser.add_argument("--format", choices=("json", "csv"), default="json", help="default: json, one object a line")
+
+
+def _file_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--queue", action="store_true", help="those in the deletion queue (default: those stored)")
+    parser.add_argument("--failed", action="store_true", help="those whose deletion has failed")
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools; of an action: default)")
+    parser.add_argument("--delete", nargs="+", default=[], metavar="FILE", help="delete these files now")
+    parser.add_argument("--keep", nargs="+", default=[], metavar="FILE", help="take these files out of the queue")
 
 
 def _checked(number: int, url: str, given: dict[str, Any]) -> NewJob:

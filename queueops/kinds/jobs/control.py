@@ -11,9 +11,9 @@ from queueops.control.lanes import UNCHANGED, pause_lane, resume_lane, set_lane
 from queueops.control.per_pool_calls import act, checked, located
 from queueops.errors import BadOption, NotDecodable
 from queueops.errors.jobs import AggregationInUse
-from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
-from queueops.kinds.jobs.callback_plans import CALLBACK, read_targets
+from queueops.kinds.jobs.callback_plans import CALLBACK, attempt_seconds, read_targets
+from queueops.kinds.jobs.file_control import delete_file, keep_file
 from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import check_url, public_addresses
 from queueops.kinds.jobs.settings import of_jobs
@@ -32,8 +32,10 @@ __all__ = [
     "close_circuit",
     "create_api_token",
     "delete_aggregation",
+    "delete_file",
     "discard_callbacks",
     "drain_aggregation",
+    "keep_file",
     "pause_aggregation",
     "redeliver_callbacks",
     "redirect_callbacks",
@@ -152,7 +154,7 @@ def send_test_callback(url: str, pool: str = "default") -> TaskHandle[Any]:
     """
     target = _checked_target(url)
     content = {"to": url, "success": True, "job": "test", "url": "", "extra": "a test by an operator"}
-    options = Options(retries=0, retry=defaults.CALLBACK_RETRY, timeout=defaults.CALLBACK_TIMEOUT, pool=pool)
+    options = Options(retries=0, timeout=attempt_seconds(), pool=pool)
     push = Push(
         id=new_id(),
         kind=CALLBACK,

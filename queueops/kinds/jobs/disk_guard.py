@@ -22,7 +22,7 @@ AGAIN_S = 60.0
 """Seconds until a download that waits for space looks again."""
 
 
-def is_full() -> bool:
+def is_full(pool: str = "default") -> bool:
     """Whether downloads wait: the disk has passed the upper limit, and not fallen to the lower one since.
 
     A change is noted in the store, for the console; so is a full disk each time. Other storages have no disk.
@@ -31,17 +31,17 @@ def is_full() -> bool:
     if used is None or not settings.disk_pause:
         return False
     host = socket.gethostname()
-    was = host in _full
+    was = pool in _full
     full = used >= settings.disk_pause or (was and used > min(settings.disk_resume, settings.disk_pause))
     with contextlib.suppress(BrokerUnavailable):  # the note is for operators; the guard works without it
         if full:
-            get_role(JobCalls).note_full_disk(host, f"{round(time() * 1000)} {used:.0f}")
+            get_role(JobCalls).note_full_disk(pool, host, f"{round(time() * 1000)} {used:.0f}")
         elif was:
-            get_role(JobCalls).forget_full_disk(host)
+            get_role(JobCalls).forget_full_disk(pool, host)
     if full:
-        _full.add(host)
+        _full.add(pool)
     else:
-        _full.discard(host)
+        _full.discard(pool)
     return full
 
 
@@ -57,4 +57,4 @@ def used_percent() -> float | None:
 
 
 _full: set[str] = set()
-"""This machine, while its disk is full."""
+"""The pools in which this process has noted that the disk of its machine is full."""

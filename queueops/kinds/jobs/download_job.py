@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
-
-from django.core.files.storage import default_storage
 
 from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
 from queueops.kinds.jobs.disk_guard import AGAIN_S, is_full
 from queueops.kinds.jobs.download_options import read_download
+from queueops.kinds.jobs.file_calls import RETENTION, QueuedFile
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
@@ -26,42 +24,45 @@ def run_download(job: Job) -> dict[str, Any]:
     """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
     from queueops.kinds.jobs.download import download  # its packages are an extra, and slow to import
 
-    if is_full():
+    if is_full(_pool() or "default"):
         current().restart(AGAIN_S)
     found = download(read_download(job.id, job.url, _with_proxy(job)))
     if failure := found.failure:
         code = f"HTTP {failure.status}: " if failure.status else ""
-        error = DownloadFailed(code=code, kind=str(failure.kind), reason=failure.reason)
+        error = DownloadFailed(
+            code=code, kind=str(failure.kind), reason=failure.reason, response_code=found.status or 0
+        )
         if not failure.retriable:
             raise Permanent(error)
         if failure.retry_after is not None:
             raise RetryLater(failure.retry_after, error)
         raise error
+    _delete_later(job.id, found.path)
     return {
         "path": found.path,
         "size": found.size,
         "mime_type": found.mime_type,
         "image_size": found.image_size,
         "response_code": found.status,
-        "download_url": download_url(found.path),
     }
 
 
 def _with_proxy(job: Job) -> dict[str, Any]:
     """The options of a job. The proxy of its aggregation wins: an operator can change it for jobs that wait."""
-    try:
-        pool = current().pool
-    except OutsideTask:  # a test that calls the handler
-        return job.options
-    proxy = get_role(JobCalls).proxy(pool, lane_of_aggregation(job.aggregation))
+    pool = _pool()
+    proxy = get_role(JobCalls).proxy(pool, lane_of_aggregation(job.aggregation)) if pool else None
     return job.options if proxy is None else job.options | {"proxy": proxy}
 
 
-def download_url(path: str) -> str:
-    """Where a stored file is found: below the setting DOWNLOAD_URL, else where its storage says; empty if unknown."""
-    if base := of_jobs().download_url:
-        return f"{base.rstrip('/')}/{quote(path)}"
+def _delete_later(id: str, path: str) -> None:
+    """Put a file into the deletion queue, if the settings say how long it is kept."""
+    retention, pool = of_jobs().file_retention, _pool()
+    if retention is not None and pool:
+        get_role(JobCalls).queue_files(pool, [QueuedFile(path, id, RETENTION, round(retention * 1000))])
+
+
+def _pool() -> str:
     try:
-        return str(default_storage.url(path))
-    except (NotImplementedError, ValueError):  # what Django's Storage.url raises where files have no URL
+        return current().pool
+    except OutsideTask:  # a test that calls the handler
         return ""

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from django.core.files import File
-from django.core.files.storage import FileSystemStorage, Storage, default_storage
+from django.core.files.storage import FileSystemStorage, Storage, default_storage, storages
 
 from queueops.errors import BadOption
 
@@ -37,6 +37,13 @@ def file_name(id: str, subpath: str = "") -> str:
     """The name of a job's file in the storage: `<subpath>/<id[0:3]>/<id>`. An id with other characters is hashed."""
     name = id if PLAIN_ID.fullmatch(id) else f"={sha256(id.encode()).hexdigest()}"
     return "/".join(part for part in (check_subpath(subpath), name[:3], name) if part)
+
+
+def is_file_of(path: str, id: str) -> bool:
+    """Whether a name in the storage is one of the file of a job. A storage may have added something to the name."""
+    wanted = file_name(id).split("/")
+    found = path.split("/")[-2:]
+    return bool(id) and len(found) == 2 and found[0] == wanted[0] and found[1].startswith(wanted[1])
 
 
 def check_subpath(subpath: object) -> str:
@@ -127,6 +134,11 @@ def publish(part: PartialFile, name: str, storage: Storage | None = None) -> str
         chosen = storage.save(name, File(part.file, name=name))
     part.discard()
     return chosen
+
+
+def new_storage() -> Storage:
+    """The default storage as an object of its own: it shares no connection with the child processes of a worker."""
+    return storages.create_storage(cast("dict[str, Any]", storages.backends["default"]))
 
 
 def delete_file(name: str, storage: Storage | None = None) -> None:

@@ -13,6 +13,7 @@ from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callbacks import CallbackHandler
 from queueops.kinds.jobs.download_job import run_download
 from queueops.kinds.jobs.download_options import DOWNLOAD
+from queueops.kinds.jobs.file_deletion import DELETE_FILES, FILE_DELETION, FileDeletionHandler
 from queueops.kinds.jobs.submission import JOB
 from queueops.model.ids import check_lane
 from queueops.model.ports import Handler
@@ -81,6 +82,8 @@ def _known(name: str) -> Handler | None:
 
 DOWNLOADS = JobHandler(run_download, DOWNLOAD)
 CALLBACKS = CallbackHandler()
+DELETIONS = FileDeletionHandler()
 
 registry.register_resolver(JOB, _known)
 registry.register_resolver(CALLBACK, lambda name: CALLBACKS if name == CALLBACK else None)
+registry.register_resolver(FILE_DELETION, lambda name: DELETIONS if name == DELETE_FILES else None)

@@ -21,6 +21,16 @@ from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callbacks import message_of
+from queueops.kinds.jobs.file_list import (
+    OrphanFiles,
+    QueuedFilePage,
+    QueuedFileRow,
+    StoredFile,
+    StoredFilePage,
+    file_deletions,
+    orphan_files,
+    stored_files,
+)
 from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import shown_url
@@ -44,6 +54,11 @@ __all__ = [
     "JobRow",
     "JobStory",
     "Maintenance",
+    "OrphanFiles",
+    "QueuedFilePage",
+    "QueuedFileRow",
+    "StoredFile",
+    "StoredFilePage",
     "aggregation",
     "aggregations",
     "api_tokens",
@@ -52,11 +67,14 @@ __all__ = [
     "callbacks",
     "destination",
     "destinations",
+    "file_deletions",
     "full_disks",
     "job_lane",
     "job_story",
     "jobs",
     "maintenance",
+    "orphan_files",
+    "stored_files",
     "uses_jobs",
 ]
 

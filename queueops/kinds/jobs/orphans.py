@@ -7,7 +7,7 @@ looked at: another file of the project could have a name such as `abc/abcdef`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,31 +34,35 @@ class LostFile(NamedTuple):
     path: str
 
 
-def files_without_job(storage: Storage | None = None) -> Iterator[str]:
+def files_without_job(storage: Storage | None = None, *, is_over: Callable[[], bool] = lambda: False) -> Iterator[str]:
     """The names of files whose job is gone: neither a record nor one in the trash of any pool has the id.
 
-    Raises BrokerUnavailable: if one pool does not answer, no file counts as an orphan.
+    ``is_over`` is asked before each file, and ends the search. Raises BrokerUnavailable: if one pool does not answer,
+    no file counts as an orphan.
     """
     batch: list[str] = []
     for name in _files(storage or default_storage, "", DEEPEST):
-        if _id_of(name):
+        if is_over():
+            break
+        if id_of(name):
             batch.append(name)
         if len(batch) == AT_ONCE:
-            yield from _without_job(batch)
+            yield from without_job(batch)
             batch = []
-    yield from _without_job(batch)
+    yield from without_job(batch)
 
 
 def jobs_without_file(storage: Storage | None = None) -> Iterator[LostFile]:
-    """The downloads that have succeeded, and whose file is gone."""
+    """The downloads that have succeeded, and whose file is gone, but for those that the deletion queue has deleted."""
     storage, calls, after = storage or default_storage, get_role(JobCalls), ""
     while True:
         page = jobs(state=State.SUCCEEDED, after=after, limit=AT_ONCE)
         rows = [row for row in page.rows if row.handler == DOWNLOAD]
-        stored = calls.callbacks([(row.pool, row.id) for row in rows])
+        stored = calls.file_fields([(row.pool, row.id) for row in rows])
         for row in rows:
-            path = _path(stored[row.pool, row.id].result)
-            if path and not storage.exists(path):
+            result, deleted = stored[row.pool, row.id]
+            path = _path(result)
+            if path and not deleted and not storage.exists(path):
                 yield _lost(row, path)
         after = page.next
         if not after:
@@ -81,16 +85,17 @@ def _files(storage: Storage, directory: str, depth: int) -> Iterator[str]:
         yield from _files(storage, f"{prefix}{name}", depth - 1)
 
 
-def _id_of(name: str) -> str:
+def id_of(name: str) -> str:
     """The id of the job that has stored a file; empty for another file."""
     directory, _, id = name.rpartition("/")
     return id if directory.rpartition("/")[2] == id[:3] and MADE_ID.fullmatch(id) else ""
 
 
-def _without_job(names: list[str]) -> Iterator[str]:
-    calls, ids = get_role(JobCalls), [_id_of(name) for name in names]
+def without_job(names: list[str]) -> list[str]:
+    """Those of these files whose job is gone."""
+    calls, ids = get_role(JobCalls), [id_of(name) for name in names]
     kept = {id for pool in calls.pools() for id in calls.kept(pool, ids)} if names else set()
-    yield from (name for name, id in zip(names, ids, strict=True) if id not in kept)
+    return [name for name, id in zip(names, ids, strict=True) if id not in kept]
 
 
 def _path(result: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
@@ -12,11 +12,32 @@ from queueops import conf
 from queueops.conf import readers as read
 from queueops.kinds.jobs.header_rules import fault_of_header
 from queueops.model.redact import MASK
+from queueops.model.retry import Growth, Retry
 
 Network = IPv4Network | IPv6Network
 
 GIB, MIB = 1024**3, 1024**2
 PORTS = (80, 443, 3128, 8080, 8443)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRule:
+    """How often something is tried again, and after which delays."""
+
+    retries: int  # further attempts after the first one failed
+    delay: float  # seconds before the second attempt
+    growth: Growth = Growth.EXPONENTIAL  # linear: the delay times the number of the attempt
+    max_delay: float = read.DAY  # the longest delay
+    jitter: float = 0.0  # random share of a delay
+
+    def policy(self) -> Retry:
+        """The delays, as a record stores them."""
+        return Retry(self.delay, max_delay=self.max_delay, jitter=self.jitter, growth=self.growth)
+
+
+JOBS = RetryRule(retries=2, delay=60.0, max_delay=3600.0, jitter=0.1)
+CALLBACKS = RetryRule(retries=9, delay=30.0, max_delay=7200.0, jitter=0.2)
+"""Ten attempts in about four hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +52,10 @@ class JobSettings:
     download_timeout: float = 600.0  # seconds in all; a job's own `download_timeout` wins
     max_size: int = GIB  # bytes of a file, after it is unpacked
     download_url: str = ""  # before the name of a stored file; empty = what the storage says
+    retry: RetryRule = JOBS  # of jobs; a job's own `retries` and `retry` win
+    callback_retry: RetryRule = CALLBACKS
+    file_retention: float | None = None  # seconds after which a file is deleted; None = with the record of its job
+    check_storage: bool = True  # whether a worker writes a file to the storage at its start
     partial_directory: str = ""  # of files on their way; empty = a directory of this user among the temporary ones
     request_headers: Mapping[str, str] = field(default_factory=dict)  # of each download; a job's own win
     callback_timeout: float = 30.0  # seconds in all
@@ -103,6 +128,13 @@ def _secrets(value: Any) -> tuple[str, ...]:
 
 SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """A symmetric secret of Standard Webhooks."""
+RULE: dict[str, read.Reader[Any]] = {
+    "retries": read.whole(0, 1_000_000),
+    "delay": read.seconds(0),
+    "growth": read.choice(Growth),
+    "max_delay": read.seconds(0),
+    "jitter": read.number(0, 1),
+}
 READERS: dict[str, read.Reader[Any]] = {
     "PRIVATE_NETWORKS": _networks,
     "PORTS": read.optional(_ports),
@@ -112,6 +144,10 @@ READERS: dict[str, read.Reader[Any]] = {
     "DOWNLOAD_TIMEOUT": read.seconds(0.001, read.DAY),
     "MAX_SIZE": read.whole(1),
     "DOWNLOAD_URL": _base_url,
+    "RETRY": lambda value: replace(JOBS, **read.table(RULE)(value)),
+    "CALLBACK_RETRY": lambda value: replace(CALLBACKS, **read.table(RULE)(value)),
+    "FILE_RETENTION": read.optional(read.seconds(0)),
+    "CHECK_STORAGE": read.flag,
     "PARTIAL_DIRECTORY": read.text,
     "REQUEST_HEADERS": _headers,
     "CALLBACK_TIMEOUT": read.seconds(0.001, read.DAY),

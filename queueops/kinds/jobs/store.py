@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from queueops.errors.jobs import AggregationDrains
+from queueops.kinds.jobs.file_calls import FileCalls
 from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
-from queueops.redis.keys import Keys, full_disks_key, maintenance_key
+from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text
-from queueops.redis.store_client import BATCH, StoreClient
+from queueops.redis.store_client import BATCH
 
 
 class LaneOfJobs(NamedTuple):
@@ -43,7 +45,7 @@ class StoredCallback(NamedTuple):
     result: bytes = b""
 
 
-class JobCalls(StoreClient):
+class JobCalls(FileCalls):
     """The role of jobs in the broker."""
 
     def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
@@ -66,7 +68,7 @@ class JobCalls(StoreClient):
 
     def maintenance(self) -> dict[str, str]:
         """What is noted of the maintenance that is on; empty if it is off."""
-        found = self.ask_key(maintenance_key(self.settings.namespace), lambda client, key: client.hgetall(key))
+        found = self.ask_key(_maintenance_key(self.settings.namespace), lambda client, key: client.hgetall(key))
         return {text(name): text(value) for name, value in found.items()}
 
     def start_maintenance(self, who: str, reason: str) -> bool:
@@ -79,11 +81,11 @@ class JobCalls(StoreClient):
             client.hset(key, mapping={"who": who, "reason": reason})
             return True
 
-        return bool(self.ask_key(maintenance_key(self.settings.namespace), write))
+        return bool(self.ask_key(_maintenance_key(self.settings.namespace), write))
 
     def stop_maintenance(self) -> bool:
         """End the maintenance. Returns whether it was on."""
-        return bool(self.ask_key(maintenance_key(self.settings.namespace), lambda client, key: client.delete(key)))
+        return bool(self.ask_key(_maintenance_key(self.settings.namespace), lambda client, key: client.delete(key)))
 
     def take_request(self, pool: str, token: int, rate: float) -> int:
         """Count a request of an API token with a limit. Returns 0, or the ms until the next one is permitted."""
@@ -126,25 +128,28 @@ class JobCalls(StoreClient):
 
         return {id for id, there in zip(ids, self.ask_all(pool, fill), strict=True) if there != 0}
 
-    def note_full_disk(self, host: str, facts: str) -> None:
+    def note_full_disk(self, pool: str, host: str, facts: str) -> None:
         """Note that the storage of a machine has no space. Notes that no machine renews for an hour are deleted."""
-        key = full_disks_key(self.settings.namespace)
+        key = self.keys(pool).full_disks
 
-        def write(client: Any, key: str) -> None:
-            client.hset(key, host, facts)
-            client.expire(key, 3600)
+        def fill(pipe: Any) -> None:
+            pipe.hset(key, host, facts)
+            pipe.expire(key, 3600)
 
-        self.ask_key(key, write)
+        self.ask_all(pool, fill)
 
-    def forget_full_disk(self, host: str) -> None:
+    def forget_full_disk(self, pool: str, host: str) -> None:
         """Note that the storage of a machine has space again."""
-        self.ask_key(full_disks_key(self.settings.namespace), lambda client, key: client.hdel(key, host))
+        self.ask_one(pool, lambda client: client.hdel(self.keys(pool).full_disks, host))
 
     def full_disks(self) -> dict[str, str]:
-        """The machines whose storage has no space, with what was noted."""
-        key = full_disks_key(self.settings.namespace)
-        found = self.ask_key(key, lambda client, key: client.hgetall(key))
-        return {text(name): text(value) for name, value in found.items()}
+        """The machines whose storage has no space, with what was noted last in any pool."""
+        found: dict[str, str] = {}
+        for pool in self.pools():
+            rows = self.ask_one(pool, partial(_all_fields, self.keys(pool).full_disks)) or {}
+            for host, facts in rows.items():
+                found[text(host)] = max(found.get(text(host), ""), text(facts))  # the time comes first
+        return found
 
     def callbacks(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], StoredCallback]:
         """What the records of callbacks hold, by pool and id; of one that is gone: nothing."""
@@ -183,6 +188,15 @@ class JobCalls(StoreClient):
             id: (text(row[0]) or "task" if row and row[1] else "", text(row[1]) if row else "")
             for id, row in zip(ids, rows, strict=True)
         }
+
+
+def _maintenance_key(namespace: str) -> str:
+    """The maintenance switch of a namespace. It is outside the keys of pools, because a flush of a pool leaves it."""
+    return f"{{{namespace}}}:maintenance"
+
+
+def _all_fields(key: str, client: Any) -> Any:
+    return client.hgetall(key)
 
 
 def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argument]:

@@ -70,7 +70,7 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
         round(of_jobs().aggregation_idle * 1000),
         _proxy(given.get("options")),
     )
-    options = Options(retries=defaults.RETRIES, retry=defaults.RETRY)
+    options = Options(retries=of_jobs().retry.retries, retry=of_jobs().retry.policy())
     options = options.but(**{name: given[name] for name in OF_TASKS if name in given})
     handler = check_lane(given.get("handler", DOWNLOAD), "name of a handler")
     content = {

@@ -8,13 +8,15 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from queueops import conf
 from queueops.conf import pool_names
+from queueops.errors import QueueOpsError
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import lane_pattern, pool_name, positive, seconds
 from queueops.management.pools import left_out
+from queueops.model import kinds
 from queueops.worker import WorkerOptions, run_worker
 from queueops.worker.options import BATCH_ALONE, BATCH_AMONG_OTHERS, DEFAULT_THREADS
 
@@ -60,4 +62,14 @@ class Command(BaseCommand):
             pool_names.warn_about(pool, conf.current())
         for pool, task in () if options["pools"] else left_out(worker.pools):
             logger.warning(LEFT_OUT, pool, task, pool)
+        prepare(worker)
         sys.exit(run_worker(worker))
+
+
+def prepare(worker: WorkerOptions) -> None:
+    """Let the kinds look at what they need before the worker starts. Raises CommandError."""
+    try:
+        for check in kinds.roles("start"):
+            check(worker)
+    except QueueOpsError as error:
+        raise CommandError(str(error)) from error

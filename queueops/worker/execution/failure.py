@@ -15,6 +15,8 @@ from hashlib import sha1
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from queueops.conf import redactor
 from queueops.model.task_error import StoredError
 
@@ -43,7 +45,14 @@ def describe(error: BaseException) -> StoredError:
     kind = type_name(error)
     message = middle_cut(_text_of(error), MAX_MESSAGE)
     frames = list(_application_frames(error.__traceback__))[-_FRAMES:]
-    return StoredError(_fingerprint(kind, message, frames), kind, message, middle_cut(_formatted(error), MAX_TRACEBACK))
+    trace = middle_cut(_formatted(error), MAX_TRACEBACK)
+    return StoredError(_fingerprint(kind, message, frames), kind, message, trace, _code_of(error))
+
+
+def _code_of(error: BaseException) -> int | msgspec.UnsetType:
+    """The attribute `response_code` of an exception. A property is not called: it is code of the application."""
+    code = vars(error).get("response_code")
+    return code if type(code) is int and 0 <= code < 1000 else msgspec.UNSET
 
 
 def plain(kind: str, message: str) -> StoredError:
