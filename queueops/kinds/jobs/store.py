@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from queueops.errors import IdInUse
 from queueops.errors.jobs import AggregationDrains
 from queueops.model.contracts import Push, Pushed
 from queueops.redis import pushwire
 from queueops.redis.keys import Keys, full_disks_key, maintenance_key
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text
-from queueops.redis.store_client import BATCH, StoreClient
+from queueops.redis.store_client import StoreClient
+
+ALL_OR_NONE = 1000
+"""Jobs that one call creates: all of them, or none."""
 
 
 class LaneOfJobs(NamedTuple):
@@ -47,19 +51,22 @@ class JobCalls(StoreClient):
     """The role of jobs in the broker."""
 
     def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
-        """Create jobs of one pool, in batches. A call without a reply is repeated, and creates nothing twice.
+        """Create jobs of one pool: all or none of a thousand. More of them are created in batches of so many.
 
-        Raises AggregationDrains, BrokerUnavailable and StoreFull.
+        A call without a reply is repeated, and creates nothing twice.
+        Raises AggregationDrains, IdInUse, BrokerUnavailable and StoreFull.
         """
         found: list[Pushed] = []
         self.announce(pool)
-        for start in range(0, len(jobs), BATCH):
-            batch = jobs[start : start + BATCH]
+        for start in range(0, len(jobs), ALL_OR_NONE):
+            batch = jobs[start : start + ALL_OR_NONE]
             lanes = {lane.lane: lane for job in batch for lane in reversed(job.lanes)}
             self.lane_patterns.prepare(pool, lanes)
             reply = self._call("submit_jobs", pool, *_arguments(batch, list(lanes.values())))
             if reply[0] == b"DRAINING":
                 raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
+            if reply[0] == b"UNREADABLE":
+                raise IdInUse(id=text(reply[1]), state="unreadable")
             words = zip(reply[::2], reply[1::2], batch, strict=True)
             found += [Pushed(job.push.id, int(uid), word.decode()) for word, uid, job in words]
         return found

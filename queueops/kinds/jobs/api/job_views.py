@@ -50,15 +50,22 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     return Status(200 if handle.word == "EXISTS" else 201, Created(id=handle.id))
 
 
-@router.post("/jobs/bulk", auth=Bearer(Scope.SUBMIT), response={201: CreatedMany})
+@router.post("/jobs/bulk", auth=Bearer(Scope.SUBMIT), response={201: CreatedMany, 200: CreatedMany})
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
-    """Hand in many jobs. If one is wrong, none is made, and the answer says which."""
+    """Hand in many jobs. If one is wrong, none is made, and the answer says which.
+
+    With a header `Idempotency-Key`, a repeated request makes no second jobs (200).
+    """
     wanted = [_options(job, "jobs", str(number)) for number, job in enumerate(given.jobs)]
+    if key := request.headers.get("Idempotency-Key", ""):
+        for number, options in enumerate(wanted):
+            options["id"] = _id_of_key(request, key, str(number))
     try:
         handles = jobs.submit_many(wanted)
     except QueueOpsError as error:
         raise problem_of(error, _place_of_wrong(error)) from error
-    return Status(201, CreatedMany(ids=[handle.id for handle in handles]))
+    is_new = any(handle.word != "EXISTS" for handle in handles)
+    return Status(201 if is_new else 200, CreatedMany(ids=[handle.id for handle in handles]))
 
 
 @router.get("/jobs", auth=Bearer(Scope.READ), response=JobsPage)
@@ -165,11 +172,11 @@ def _content(arguments: str) -> dict[str, Any]:
         return {}
 
 
-def _id_of_key(request: HttpRequest, key: str) -> str:
-    """The id of the job of an idempotency key. Two clients may use the same key."""
+def _id_of_key(request: HttpRequest, key: str, *number: str) -> str:
+    """The id of the job of an idempotency key, or of one of its jobs. Two clients may use the same key."""
     if len(key) > LONGEST_KEY:
         raise Problem(422, "The header Idempotency-Key is too long.", [("Idempotency-Key", f"at most {LONGEST_KEY}")])
-    digest = sha256("\n".join((client_of_request(request).name, key)).encode())
+    digest = sha256("\n".join((client_of_request(request).name, key, *number)).encode())
     return f"key-{digest.hexdigest()[:40]}"
 
 
