@@ -38,6 +38,8 @@ VERBS = {
     "maintenance-start": "start_maintenance",
     "maintenance-stop": "stop_maintenance",
     "callbacks-redirect": "redirect_callbacks",
+    "callbacks-redirect-all": "redirect_callbacks",
+    "callbacks-redeliver-all": "retry",
     "callbacks-test": "send_test_callback",
     "audit-go-on": "go_on",
     "audit-operation": "steer_operation",

@@ -64,6 +64,7 @@ MOST = 200
 FULL_DISK_MS = 300_000
 """A note of a full disk that is older counts no more: each download that waits renews it."""
 CALLBACK_STATES: dict[str, State] = {
+    "scheduled": State.POSTPONED,
     "pending": State.PENDING,
     "in_flight": State.LOCKED,
     "backing_off": State.RESTART,

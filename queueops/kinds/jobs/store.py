@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from queueops.errors import IdInUse
 from queueops.errors.jobs import AggregationDrains
-from queueops.model.contracts import Push, Pushed
+from queueops.model.contracts import Push, Pushed, Row
+from queueops.model.ids import new_id
+from queueops.model.states import states_allowing
 from queueops.redis import pushwire
 from queueops.redis.keys import Keys, full_disks_key, maintenance_key
 from queueops.redis.pushwire import Argument
@@ -45,6 +47,14 @@ class StoredCallback(NamedTuple):
     args: bytes = b""
     previous: bytes = b""
     result: bytes = b""
+
+
+class SentAgain(NamedTuple):
+    """A callback that is sent again: its new arguments (empty: the same), and when, in ms from now."""
+
+    id: str
+    arguments: bytes = b""
+    wait_ms: int = 0
 
 
 class JobCalls(StoreClient):
@@ -97,8 +107,22 @@ class JobCalls(StoreClient):
         self.announce(pool)
         return int(self._call("api_rate", pool, token, rate))
 
+    def send_again(
+        self, pool: str, sent: Sequence[SentAgain], lane: str = "", *, who: str = "", token: str = ""
+    ) -> list[Row]:
+        """Send callbacks of a pool again, in another lane if one is given; an answer for each, in their order.
+
+        A callback in back-off and one that is scheduled start then, too. What is not a callback is refused.
+        """
+        allowed = ",".join(states_allowing("retry"))
+        flat = [part for each in sent for part in each]
+        reply = self._call("send_again", pool, token or new_id(), who[:100], lane, allowed, self.rules, *flat)
+        texts = iter(text(part) for part in reply)
+        return [Row(each.id, *row) for each, row in zip(sent, zip(texts, texts, texts, strict=True), strict=True)]
+
     def declare(self, pool: str, lane: LaneOfJobs) -> None:
         """Give a lane its limits, as the first push to it does."""
+        self.lane_patterns.prepare(pool, [lane.lane])
         self._call("submit_jobs", pool, *_arguments((), [lane]))
 
     def aggregation(self, pool: str, lane: str, verb: str, value: str = "") -> tuple[str, int]:

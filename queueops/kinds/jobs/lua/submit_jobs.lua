@@ -9,7 +9,7 @@
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
 --        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read.
 -- Transitions: push, postpone.
---@needs conflicts lanes store_helpers transitions wakeup
+--@needs conflicts lanes transitions wakeup
 
 local position = 1
 
