@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import monotonic
 from typing import Any, NamedTuple
 
 from queueops.errors import IdInUse
@@ -18,6 +19,8 @@ from queueops.redis.store_client import StoreClient
 
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
+PROXY_S, MOST_PROXIES = 1.0, 10_000
+"""So long a process uses the proxy of an aggregation that it has read, and of how many aggregations."""
 
 
 class LaneOfJobs(NamedTuple):
@@ -131,13 +134,24 @@ class JobCalls(StoreClient):
         Returns the word (OK, NONE: there is no such aggregation, JOBS: it has jobs) and the number of its jobs.
         """
         word, count = self._call("aggregation", pool, lane, verb, value)
+        _proxies.clear()
         return text(word), int(count)
 
     def proxy(self, pool: str, lane: str) -> str | None:
-        """The proxy of an aggregation: an empty text means none; None means that the jobs' own proxies are used."""
+        """The proxy of an aggregation: an empty text means none, also for the jobs that bring one.
+
+        None means that there is no such aggregation: its jobs use their own. The answer may be a second old.
+        """
+        known = _proxies.get((self.keys(pool).prefix, lane))
+        if known is not None and monotonic() < known[0]:
+            return known[1]
         key = self.keys(pool).lane_conf(lane)
-        found = self.ask_one(pool, lambda client: client.hget(key, "proxy"))
-        return None if found is None else text(found)
+        found = self.ask_one(pool, lambda client: client.hmget(key, "id", "proxy")) or (None, None)
+        proxy = None if found[0] is None else text(found[1] or b"")
+        if len(_proxies) >= MOST_PROXIES:
+            _proxies.clear()
+        _proxies[self.keys(pool).prefix, lane] = monotonic() + PROXY_S, proxy
+        return proxy
 
     def host_failed(self, pool: str, lane: str, failures: int, wait_ms: int, longest_ms: int) -> None:
         """Note that the host of a lane has failed. After `failures` in a row its lane is shut for `wait_ms`."""
@@ -226,3 +240,7 @@ def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argu
         fields = pushwire.record_fields(push)
         arguments += (push.id, push.token, pushwire.due_argument(push), len(fields), *fields)
     return arguments
+
+
+_proxies: dict[tuple[str, str], tuple[float, str | None]] = {}
+"""Proxies of aggregations that this process has read, and until when they are used."""
