@@ -10,6 +10,7 @@ from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.control.per_pool_calls import GONE, SILENT, checked, located
 from queueops.errors import BadOption, NotDecodable
 from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.store import JobCalls, LaneOfJobs, SentAgain
 from queueops.model.contracts import Row
 from queueops.model.ids import new_id
@@ -89,7 +90,7 @@ def _redirected(pool: str, ids: Sequence[str], url: str) -> tuple[dict[str, byte
             continue
         try:
             values, named = decode_arguments(CALLBACK, stored[pool, id])
-            found[id] = encode_arguments(CALLBACK, values, named | {"to": url})
+            found[id] = encode_arguments(CALLBACK, values, {**named, "by": HTTP, "to": url})
         except NotDecodable as error:
             refused[id] = Row(id=id, word="REFUSED", state=state, detail=str(error))
     return found, refused

@@ -20,6 +20,7 @@ from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
 from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.callbacks import message_of
 from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
@@ -350,7 +351,7 @@ def _callback(row: TaskFacts, stored: StoredCallback, error: str) -> CallbackRow
         pool=row.pool,
         state=row.state,
         lane=row.lane,
-        url=str(told.get("to") or ""),
+        url=f"{told['by']}:{told.get('to')}" if told.get("by", HTTP) != HTTP else str(told.get("to") or ""),
         job=str(told.get("job") or ""),
         success=bool(told.get("success")),
         attempt=row.attempt,
@@ -375,4 +376,5 @@ def _answer(result: bytes) -> str:
         found = msgspec.json.decode(result, type=dict[str, Any]) if result else {}
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return ""
-    return f"HTTP {found['status']}: {found.get('answer', '')}".rstrip(": ") if "status" in found else ""
+    answer = str(found.get("answer") or "")
+    return f"HTTP {found['status']}: {answer}".rstrip(": ") if "status" in found else answer

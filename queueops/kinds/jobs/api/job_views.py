@@ -12,7 +12,7 @@ from ninja import Query, Router
 from ninja.responses import Status
 
 from queueops import control, inspect, jobs
-from queueops.errors import QueueOpsError
+from queueops.errors import BadOption, QueueOpsError
 from queueops.errors.job_network import AddressRefused
 from queueops.inspect import TaskDetail
 from queueops.kinds.jobs.api.audit import recorded
@@ -29,6 +29,8 @@ from queueops.kinds.jobs.api.schemas import (
     ShownJob,
 )
 from queueops.kinds.jobs.api_tokens import Scope
+from queueops.kinds.jobs.callback_plans import read_targets
+from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.submission import JOB
@@ -150,12 +152,19 @@ def _changed(row: Row) -> dict[str, str]:
 
 def check_callbacks(options: Mapping[str, Any], place: Sequence[str] = ()) -> None:
     """Raise Problem for a callback that would be refused later: a client of the API is told of it at once."""
-    for name in ("callback_url", "callback_error_url"):
-        if url := options.get(name):
-            try:
-                check_url(url, name, of_jobs())
-            except AddressRefused as error:
-                raise problem_of(error, place) from error
+    try:
+        targets = read_targets(options)
+        for name, target in (("callback", targets.success), ("callback_error", targets.error)):
+            if target is not None and target.kind == HTTP:
+                check_url(target.destination, _field_of_target(options, name), of_jobs())
+    except (AddressRefused, BadOption) as error:
+        raise problem_of(error, place) from error
+
+
+def _field_of_target(options: Mapping[str, Any], name: str) -> str:
+    """The field that has the URL. The target of an error is by default that of a success."""
+    ends = ("url", "dst")
+    return next((f"{each}_{end}" for each in (name, "callback") for end in ends if options.get(f"{each}_{end}")), name)
 
 
 def _options(job: NewJob, *place: str) -> dict[str, Any]:
