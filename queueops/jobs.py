@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
-from queueops.errors import BadOption, IdInUse
+from queueops.errors import BadOption
 from queueops.kinds.jobs.handlers import Job, JobHandler, job_handler
 from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.kinds.jobs.submission import JobOptions, new_job
-from queueops.redis.broker import get_broker, get_role
+from queueops.redis.broker import get_role
 from queueops.results.handle import TaskHandle
 from queueops.tasks import transactions
 
@@ -26,10 +26,11 @@ def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any
     """Hand in one job. The first job of an aggregation decides its `limit` (jobs at once) and `rate` (starts a second).
 
     `handler` names what runs it. `url`, the text `extra` and the dict `options` are for the handler. With an `id` of
-    your own, a job is created once for ever: the word of a second handle is EXISTS. The others are options of every
-    task.
+    your own, a job is created once while its record is kept: the word of a second handle is EXISTS. The others are
+    options of every task.
 
-    Raises BadOption, BadId, UnknownOption, NotEncodable, PayloadTooLarge, BrokerUnavailable and StoreFull.
+    Raises BadOption, BadId, UnknownOption, NotEncodable, PayloadTooLarge, AggregationDrains, BrokerUnavailable and
+    StoreFull.
     """
     (handle,) = submit_many([{"aggregation": aggregation, **options}])
     return handle
@@ -38,7 +39,8 @@ def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any
 def submit_many(jobs: Iterable[Mapping[str, Any]]) -> list[TaskHandle[Any]]:
     """Hand in many jobs: each has the arguments of `submit` as a dict. If one is invalid, none is created.
 
-    They are created in batches of 500. If the store stops answering, the batches before have been created.
+    Up to 1,000 jobs of one pool are created all or none. More of them are created in batches of 1,000: if one is
+    refused or the store stops answering, the batches before have been created.
     """
     made = [_made(number, job) for number, job in enumerate(jobs, 1)]
     if made and (databases := transactions.to_wait_for(made[0].push.name)):
@@ -64,8 +66,5 @@ def _send(jobs: list[NewJob]) -> list[TaskHandle[Any]]:
     for pool in dict.fromkeys(job.push.pool for job in jobs):
         of_pool = [job for job in jobs if job.push.pool == pool]
         for answer in broker.submit_jobs(pool, of_pool):
-            if answer.word == "REJECTED":
-                record = get_broker().record(pool, answer.id)
-                raise IdInUse(id=answer.id, state=record.state if record else "gone")
             handles[pool, answer.id] = TaskHandle[Any](answer.id, pool, answer.word, answer.uid)
     return [handles[job.push.pool, job.push.id] for job in jobs]

@@ -40,6 +40,8 @@ VERBS = {
     "file-delete": "delete_file",
     "file-keep": "keep_file",
     "callbacks-redirect": "redirect_callbacks",
+    "callbacks-redirect-all": "redirect_callbacks",
+    "callbacks-redeliver-all": "retry",
     "callbacks-test": "send_test_callback",
     "audit-go-on": "go_on",
     "audit-operation": "steer_operation",

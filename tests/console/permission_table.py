@@ -29,7 +29,8 @@ NEEDED = {
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
     "operate": """
-        aggregation-close_circuit file-keep callbacks-redirect callbacks-test
+        aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
+        callbacks-test
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
         task-cancel_runs task-reset_runs task-resume_runs task-signal_runs task-suspend_runs workflow-start
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
@@ -58,6 +59,7 @@ VERB_OF = {name: verb for verb, names in NEEDED.items() for name in names.split(
 TAKING_ARGUMENTS = {
     "aggregation-proxy",
     "callbacks-redirect",
+    "callbacks-redirect-all",
     "callbacks-test",
     "schedule-create",
     "schedule-edit-save",

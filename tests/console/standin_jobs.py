@@ -112,6 +112,7 @@ class JobWorld:
         monkeypatch.setattr(inspect, "uses_jobs", lambda: True)
         monkeypatch.setattr(inspect, "destination", self.destination)
         monkeypatch.setattr(control, "redirect_callbacks", self.world._verb(self.world.act, "redirect_callbacks"))
+        monkeypatch.setattr(control, "redeliver_callbacks", self.world._verb(self.world.act, "redeliver_callbacks"))
         for name in ("drain_aggregation", "accept_jobs", "set_proxy", "delete_aggregation"):
             monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))
         for name in ("start_maintenance", "stop_maintenance", "revoke_api_token"):

@@ -39,6 +39,8 @@ DENIED_VERBS = {
     "aggregation-remove": "delete_aggregation",
     "aggregation-close_circuit": "close_circuit",
     "callbacks-redirect": "redirect_callbacks",
+    "callbacks-redirect-all": "redirect_callbacks",
+    "callbacks-redeliver-all": "retry",
     "callbacks-test": "send_test_callback",
     "maintenance-start": "start_maintenance",
     "schedule-create": "create_schedule",

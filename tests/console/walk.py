@@ -12,7 +12,12 @@ from console.urls import urlpatterns
 
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
 WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
-QUERIES = {"task-live": "?tab=summary", "find": "?q=task", **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE}}
+QUERIES = {
+    "task-live": "?tab=summary",
+    "find": "?q=task",
+    **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE},
+    **{f"callbacks-{verb}-all": "?show=dead" for verb in ("redeliver", "redirect")},
+}
 GOING_ON, BY_WORKERS = 2, 3
 """The entry that has not come to its end."""
 CHUNKED = ("task-chunk", "task-mapreduce")
@@ -48,6 +53,8 @@ FORMS: dict[str, dict[str, object]] = {
     "aggregation-proxy": {"confirmed": "1", "proxy": "https://proxy.example"},
     "aggregation-remove": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "callbacks-redirect": {"url": "https://shop.example/new", "confirmed": "1"},
+    "callbacks-redirect-all": {"url": "https://shop.example/new", "confirmed": "1"},
+    "callbacks-redeliver-all": {"rate": "20", "confirmed": "1"},
     "callbacks-test": {"url": "https://shop.example/new"},
     "maintenance-start": {"confirmed": "1", "reason": "new disks"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},

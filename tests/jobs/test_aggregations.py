@@ -155,6 +155,18 @@ def test_an_aggregation_is_deleted_only_when_it_is_empty(desk: Desk) -> None:
     desk.check()
 
 
+def test_the_first_job_decides_also_that_there_is_no_proxy(namespace: str) -> None:
+    lane = "aggr:a"
+    given = {"aggregation": "a", "url": "http://93.184.215.14/"}
+    assert get_role(JobCalls).proxy("default", "aggr:none") is None
+    jobs.submit(**given)
+    jobs.submit(**given, options={"proxy": "http://93.184.215.15:3128"})
+    assert get_role(JobCalls).proxy("default", lane) == ""
+    assert inspect.aggregation("a").proxy == ""
+    control.set_proxy("a", "http://93.184.215.16:3128")
+    assert get_role(JobCalls).proxy("default", lane) == "http://93.184.215.16:3128"
+
+
 def test_the_proxy_of_the_first_job_is_that_of_the_aggregation_until_it_is_changed(namespace: str) -> None:
     given = {"aggregation": "a", "url": "https://93.184.215.14/a"}
     jobs.submit(**given, options={"proxy": "http://ann:secret@93.184.215.14:3128"})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, post, sent_by
 from tests.jobs.conftest import LOCAL
@@ -89,6 +89,29 @@ def test_many_jobs_are_handed_in_together(api: Client) -> None:
     assert status == 201
     assert [api.get(f"/api/v1/jobs/{id}").json()["aggr_id"] for id in made["ids"]] == ["shop", "b"]
     assert post(api, {"jobs": []}, "jobs/bulk")[0] == 422
+
+
+def test_many_jobs_with_an_idempotency_key_are_made_once(api: Client) -> None:
+    many = {"jobs": [GOOD, GOOD | {"aggr_id": "b"}]}
+    first, again = (post(api, many, "jobs/bulk", Idempotency_Key="order 7") for _ in range(2))
+    assert (first[0], again[0]) == (201, 200)
+    assert first[1] == again[1]
+    assert len(set(first[1]["ids"])) == 2
+    assert post(api, many, "jobs/bulk", Idempotency_Key="order 8")[0] == 201
+    assert post(sent_by(api, "other"), many, "jobs/bulk", Idempotency_Key="order 7")[0] == 201
+    assert post(api, GOOD, Idempotency_Key="order 7")[0] == 201
+    assert post(api, many, "jobs/bulk", Idempotency_Key="x" * 201)[0] == 422
+
+
+def test_of_a_thousand_jobs_none_is_made_if_the_last_aggregation_is_drained(api: Client, settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {}}
+    post(api, GOOD | {"aggr_id": "full"})
+    control.drain_aggregation("full")
+    brief = {"url": GOOD["url"]}
+    many = [brief | {"aggr_id": "shop"} for _ in range(999)]
+    status, problem = post(api, {"jobs": [*many, brief | {"aggr_id": "full"}]}, "jobs/bulk")
+    assert (status, inspect.aggregation("shop")) == (409, None), problem
+    assert len(post(api, {"jobs": many}, "jobs/bulk")[1]["ids"]) == 999
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null"])

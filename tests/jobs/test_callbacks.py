@@ -15,6 +15,7 @@ from queueops.jobs import Job
 from queueops.kinds.jobs.callback_plans import Targets, encode_callbacks
 from queueops.model.contracts import Outcome, Push
 from queueops.redis.broker import get_broker
+from queueops.redis.store_client import StoreClient
 from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import Exchange, LocalServer, serving
@@ -244,6 +245,72 @@ def test_a_callback_is_redirected_with_the_same_body_and_id(target: LocalServer,
         assert {row.lane for row in inspect.callbacks("delivered").rows} == {f"to:127.0.0.1:{other.port}"}
         limits = {row.id: row.limit for row in inspect.destinations().rows}
         assert limits[f"127.0.0.1:{other.port}"] == 8
+
+
+def dead_callbacks(target: LocalServer, handler: Register, count: int) -> list[str]:
+    """Callbacks that have failed for good, the oldest first."""
+    handler(lambda job: None)
+    made = jobs.submit_many([{"aggregation": "a", "handler": "work", "callback_url": target.url("/gone")}] * count)
+    run_worker()
+    return [callback_of(job).id for job in made]
+
+
+def due_times(ids: list[str]) -> list[float]:
+    """Seconds from now at which callbacks start, in their order; 0 for those that are ready."""
+    found = [inspect.task(id) for id in ids]
+    assert all(row is not None for row in found)
+    return [round((row.due_ms - inspect.now_ms()) / 1000) if row.state == "postponed" else 0 for row in found]
+
+
+def test_callbacks_are_sent_again_at_a_rate(target: LocalServer, handler: Register) -> None:
+    ids = dead_callbacks(target, handler, 5)
+    rows = control.redeliver_callbacks(ids, rate=0.1)
+    assert [row.word for row in rows] == ["OK"] * 5
+    assert [row.state for row in rows] == ["pending"] + ["postponed"] * 4
+    assert due_times(ids) == [0, 10, 20, 30, 40]
+    assert {row.id for row in inspect.callbacks("scheduled").rows} == set(ids[1:])
+    before = len(target.asked)
+    run_worker()
+    assert len(target.asked) == before + 1
+    assert control.redeliver_callbacks(ids[:3], rate=0.01, delay=100)[1].state == "postponed"
+    assert due_times(ids) == [100, 200, 300, 30, 40]
+    assert [row.state for row in control.redeliver_callbacks(ids[3:])] == ["pending"] * 2
+    Desk(get_broker()).check()
+
+
+def test_a_repeated_action_of_one_token_changes_nothing_more(target: LocalServer, handler: Register) -> None:
+    ids = dead_callbacks(target, handler, 2)
+    for _ in range(2):
+        rows = control.redeliver_callbacks(ids, rate=0.1, token="one")
+        assert [(row.word, row.state) for row in rows] == [("OK", "pending"), ("OK", "postponed")]
+    assert control.redirect_callbacks(ids[:1], target.url("/ok"), token="other")[0].word == "OK"
+    run_worker()
+    assert inspect.task(ids[0]).state == "succeeded"
+
+
+@pytest.mark.parametrize(("rate", "delay"), [(0, 0), (-1, 0), ("2", 0), (float("nan"), 0), (1, -1), (1, float("inf"))])
+def test_a_wrong_rate_is_refused(target: LocalServer, handler: Register, rate: Any, delay: Any) -> None:
+    ids = dead_callbacks(target, handler, 1)
+    with pytest.raises(BadOption):
+        control.redeliver_callbacks(ids, rate=rate, delay=delay)
+    assert inspect.task(ids[0]).state == "failed"
+
+
+def test_many_callbacks_are_redirected_in_few_calls(
+    target: LocalServer, handler: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = dead_callbacks(target, handler, 40)
+    control.redeliver_callbacks(ids[:1])
+    calls: list[str] = []
+    call = StoreClient._call
+    monkeypatch.setattr(StoreClient, "_call", lambda self, name, *rest: calls.append(name) or call(self, name, *rest))
+    rows = control.redirect_callbacks(ids, target.url("/ok"), rate=0.1)
+    assert [row.word for row in rows] == ["OK"] * 40
+    assert len(calls) <= 3
+    assert due_times(ids)[-1] == 390
+    run_worker()
+    assert inspect.task(ids[0]).state == "succeeded"
+    Desk(get_broker()).check()
 
 
 def test_a_test_callback_is_sent_once(target: LocalServer) -> None:

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 
 from console.models import AuditEntry
 from queueops import control, inspect, jobs
+from queueops.kinds.jobs import command
 from queueops.model.ids import new_id
 from queueops.tasks import registry
 from queueops.testing import run_worker
@@ -87,6 +88,24 @@ def test_dead_callbacks_are_counted_first_and_then_sent_again(
     assert len(inspect.callbacks("delivered").rows) == 3
     entry = AuditEntry.objects.get()
     assert (entry.verb, entry.changed) == ("retry", 3)
+
+
+def test_dead_callbacks_are_sent_again_at_a_rate(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handler(lambda job: None)
+    monkeypatch.setattr(command, "BATCH", 2)
+    jobs.submit_many([{"aggregation": "a", "handler": "work", "callback_url": target.url("/gone")}] * 5)
+    run_worker()
+    text = "5 of 5 dead callbacks are sent again, within 40 seconds.\n"
+    assert told("reschedule-callbacks", "--rate", "0.1") == text
+    due = sorted(row.due_ms or 0 for row in inspect.callbacks("scheduled").rows)
+    assert [round((each - due[0]) / 1000) for each in due] == [0, 10, 20, 30]
+    for wrong in ("0", "-1", "x", "nan"):
+        with pytest.raises(CommandError):
+            told("reschedule-callbacks", "--rate", wrong)
 
 
 @pytest.fixture

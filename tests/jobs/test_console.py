@@ -234,6 +234,42 @@ def test_ticked_callbacks_are_redirected_after_a_question_and_a_test_is_sent(
     ]
 
 
+def test_all_that_match_are_sent_again_at_a_rate_or_to_another_address(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    operator: Client,  # noqa: F811
+) -> None:
+    handler(lambda job: None)
+    made = [submitted(target) for _ in range(3)]
+    shown = f"show=dead&to=127.0.0.1:{target.port}"
+    page = operator.get(f"/ops/callbacks/?{shown}").content.decode()
+    for verb in ("redeliver", "redirect"):
+        assert f'formaction="/ops/callbacks/_{verb}_all?show=dead' in page
+    url = f"/ops/callbacks/_redeliver_all?{shown}"
+    asked = operator.post(url, {"url": "", "confirmed": ""}).content.decode()
+    assert "Callbacks a second" in asked
+    assert "all tasks that match, 3 at most" in asked
+    operator.post(url, {"rate": "0.1", "confirmed": "3"})
+    states = sorted(callback_of(job).state for job in made)
+    assert states == ["pending", "postponed", "postponed"]
+    run_worker()
+    url = f"/ops/callbacks/_redirect_all?show=scheduled&to=127.0.0.1:{target.port}"
+    for form in ({"confirmed": "2"}, {"confirmed": "2", "url": "http://10.0.0.1/"}):
+        operator.post(url, form)
+        assert "postponed" in {callback_of(job).state for job in made}
+    operator.post(url, {"confirmed": "2", "url": target.url("/ok"), "rate": ""})
+    run_worker()
+    assert sorted(callback_of(job).state for job in made) == ["failed", "succeeded", "succeeded"]
+    entries = [(entry.verb, entry.outcome, entry.changed) for entry in AuditEntry.objects.order_by("pk")]
+    assert entries[0] == ("retry", "done", 3)
+    assert entries[-1] == ("redirect_callbacks", "done", 2)
+
+
+def test_a_viewer_sends_nothing_again(viewer: Client) -> None:  # noqa: F811
+    for verb in ("redeliver", "redirect"):
+        assert viewer.post(f"/ops/callbacks/_{verb}_all?show=dead").status_code == 403
+
+
 def test_an_open_circuit_is_shown_and_closed_by_an_operator(
     target: LocalServer,  # noqa: F811
     handler: Register,

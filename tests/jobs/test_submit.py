@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from queueops import Permanent, Retry, RetryLater, TaskFailed, control, inspect, jobs
-from queueops.errors import BadId, BadOption, UnknownOption
+from queueops.errors import BadId, BadOption, IdInUse, UnknownOption
+from queueops.errors.jobs import AggregationDrains
 from queueops.jobs import Job, JobOptions
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
@@ -87,13 +88,48 @@ def test_a_first_limit_counts_what_runs_in_the_lane_already(desk: Desk) -> None:
     desk.check()
 
 
-def test_a_job_with_an_id_is_created_once_for_ever(handler: Register) -> None:
+def test_a_job_with_an_id_is_created_once_while_its_record_is_kept(handler: Register) -> None:
     handler(lambda job: "done")
     assert jobs.submit(aggregation="a", handler="work", id="order-7").word == "OK"
     assert jobs.submit(aggregation="a", handler="work", id="order-7").word == "EXISTS"
     assert run_worker() == 1
     again = jobs.submit(aggregation="a", handler="work", id="order-7")
     assert (again.word, run_worker(), again.result(timeout=1)) == ("EXISTS", 0, "done")
+    control.delete(["order-7"])
+    assert jobs.submit(aggregation="a", handler="work", id="order-7").word == "OK"
+
+
+def work_of(aggregation: str, count: int) -> list[dict[str, Any]]:
+    return [{"aggregation": aggregation, "handler": "work"} for _ in range(count)]
+
+
+def test_a_thousand_jobs_are_created_all_or_none(desk: Desk) -> None:
+    jobs.submit(aggregation="full", handler="work")
+    control.drain_aggregation("full")
+    with pytest.raises(AggregationDrains):
+        jobs.submit_many(work_of("shop", 999) + work_of("full", 1))
+    assert inspect.aggregation("shop") is None
+    assert len({made.id for made in jobs.submit_many(work_of("shop", 1000))}) == 1000
+
+
+def test_an_id_whose_record_cannot_be_read_refuses_all_jobs(desk: Desk) -> None:
+    desk.client.hset(desk.keys.task("mine"), "other", "1")
+    with pytest.raises(IdInUse):
+        jobs.submit_many([*work_of("shop", 3), {"aggregation": "shop", "handler": "work", "id": "mine"}])
+    assert inspect.aggregation("shop") is None
+
+
+def test_a_key_of_a_wrong_type_refuses_all_jobs(desk: Desk) -> None:
+    desk.client.set(desk.keys.task("mine"), "other")
+    with pytest.raises(IdInUse):
+        jobs.submit_many([*work_of("shop", 3), {"aggregation": "shop", "handler": "work", "id": "mine"}])
+    assert inspect.aggregation("shop") is None
+
+
+def test_an_id_that_is_given_twice_is_one_job(desk: Desk) -> None:
+    made = jobs.submit_many([{"aggregation": "a", "handler": "work", "id": "mine"}] * 2)
+    assert [each.id for each in made] == ["mine", "mine"]
+    assert len(desk.claim(9)) == 1
 
 
 def test_a_push_whose_answer_was_lost_creates_nothing_twice(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

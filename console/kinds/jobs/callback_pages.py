@@ -9,12 +9,14 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import ACTIONS, Action
+from console.kinds.jobs.callback_sending import AGAIN, AT_A_RATE, REDIRECT_ALL
 from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import CALLBACK_STATES, CallbackPage, FilterError, TaskQuery
 
 LABELS = {
+    "scheduled": _("Scheduled"),
     "pending": _("Pending"),
     "in_flight": _("In flight"),
     "backing_off": _("Backing off"),
@@ -31,6 +33,7 @@ CANCEL = ACTIONS["cancel"]._replace(
 )
 DELETE = ACTIONS["delete"]._replace(label=_("Discard"))
 OFFERED: dict[str, tuple[Action, ...]] = {
+    "scheduled": (ACTIONS["run_now"], CANCEL),
     "pending": (CANCEL,),
     "in_flight": (CANCEL,),
     "backing_off": (REDELIVER, CANCEL),
@@ -113,4 +116,9 @@ def _whole(request: HttpRequest, show: str, to: str) -> list[tuple[Action, str]]
     if show not in OFFERED:
         return []
     query = inspect.callback_query(show, to).params()
-    return [(action, url(f"tasks-all-{action.verb}", query)) for action in _offered(request, show)]
+    found = [(action, url(f"tasks-all-{action.verb}", query)) for action in _offered(request, show)]
+    frame = Frame(request)
+    if show not in AGAIN or AT_A_RATE.permission not in frame.may:
+        return found
+    again = (AT_A_RATE, REDIRECT_ALL) if frame.sees_arguments else (AT_A_RATE,)
+    return found + [(action, url(action.url, {"show": show, "to": to})) for action in again]

@@ -8,7 +8,15 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.kinds.jobs import aggregation_pages, callback_actions, callback_pages, file_pages, maintenance, token_pages
+from console.kinds.jobs import (
+    aggregation_pages,
+    callback_actions,
+    callback_pages,
+    callback_sending,
+    file_pages,
+    maintenance,
+    token_pages,
+)
 from console.ui.kind_pages import KindPages, Route, Tab, TabContent
 from console.ui.links import tab_url
 from queueops import inspect
@@ -93,6 +101,19 @@ PAGES = KindPages(
             pattern="callbacks/_redirect",
             view=callback_actions.redirect,
             name="callbacks-redirect",
+            permission=Verb.OPERATE,
+            takes_arguments=True,
+        ),
+        Route(
+            pattern="callbacks/_redeliver_all",
+            view=callback_sending.redeliver_all,
+            name="callbacks-redeliver-all",
+            permission=Verb.OPERATE,
+        ),
+        Route(
+            pattern="callbacks/_redirect_all",
+            view=callback_sending.redirect_all,
+            name="callbacks-redirect-all",
             permission=Verb.OPERATE,
             takes_arguments=True,
         ),

@@ -1,7 +1,7 @@
 """Callbacks of a job, as the store keeps them with the job: the end of the job creates one of them in the same call.
 
-A callback is a record of its own, in the lane of the host to which it goes. It has the URL, the job's id, url and
-extra. The store adds the job's result, or how the job ended.
+A callback is a record of its own, in the lane of the host or topic to which it goes. It has its target, and the job's
+id, url and extra. The store adds the job's result, or how the job ended.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
 from queueops import conf
 from queueops.errors import BadOption, PayloadTooLarge
 from queueops.kinds.jobs import defaults
+from queueops.kinds.jobs.callback_senders import HTTP, check_destination, check_type, sender_of
 from queueops.kinds.jobs.lane_names import lane_of_destination
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import LaneOfJobs
@@ -26,50 +26,94 @@ CALLBACK = "callback"
 """The kind of the record, and its name."""
 UNSUCCESSFUL = ("failure", "cancelled", "crashed")
 """Outcomes of a job without success that its callback tells of. A discarded or a deleted job has no callback."""
-LONGEST_URL = 8_000
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where a callback goes: how it is sent, and the destination for that sender."""
+
+    kind: str
+    destination: str
+
+    @property
+    def place(self) -> str:
+        """What receives it: callbacks to the same place share a lane."""
+        return sender_of(self.kind).place(self.destination)
+
+    @property
+    def lane(self) -> LaneOfJobs:
+        """The lane of its callbacks."""
+        return _lane(self.place)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Its part of the arguments of a callback. HTTP is not named."""
+        return {"to": self.destination} | ({} if self.kind == HTTP else {"by": self.kind})
 
 
 class Targets(msgspec.Struct, frozen=True):
-    """Where the outcome of a job goes; empty texts: nowhere."""
+    """Where the outcome of a job goes; None: nowhere."""
 
-    success: str = ""
-    error: str = ""
+    success: Target | None = None
+    error: Target | None = None
 
     @property
     def lanes(self) -> tuple[LaneOfJobs, ...]:
         """The lanes that the callbacks need."""
-        return tuple(dict.fromkeys(_destination(url) for url in (self.success, self.error) if url))
+        return tuple(dict.fromkeys(each.lane for each in (self.success, self.error) if each is not None))
 
 
 def read_targets(given: Mapping[str, Any]) -> Targets:
-    """The targets of `callback_url` and `callback_error_url`, by default the same. Raises BadOption."""
-    success = _url("callback_url", given.get("callback_url") or "")
-    return Targets(success, _url("callback_error_url", given.get("callback_error_url") or "") or success)
+    """The targets of a job. That of an error is by default that of a success. Raises BadOption."""
+    success = _target(given, "callback", HTTP)
+    error = _target(given, "callback_error", success.kind if success is not None else HTTP)
+    return Targets(success, error or success)
+
+
+def target_of(named: Mapping[str, Any]) -> Target:
+    """The target in the arguments of a callback. Raises KeyError."""
+    return Target(str(named.get("by") or HTTP), str(named["to"]))
+
+
+def _target(given: Mapping[str, Any], prefix: str, usual: str) -> Target | None:
+    """The target of the options `<prefix>_url`, or `<prefix>_type` and `<prefix>_dst`."""
+    url, kind, destination = (given.get(f"{prefix}_{end}") or "" for end in ("url", "type", "dst"))
+    if url:
+        if kind or destination:
+            raise BadOption(name=f"{prefix}_dst", value=destination, expected=f"nothing beside {prefix}_url")
+        return Target(HTTP, check_destination(HTTP, url, f"{prefix}_url"))
+    if not kind and not destination:
+        return None
+    if not isinstance(kind, str):
+        raise BadOption(name=f"{prefix}_type", value=kind, expected="a text")
+    if not kind and prefix == "callback":
+        raise BadOption(name=f"{prefix}_type", value=kind, expected=f"a type, such as {HTTP}, with {prefix}_dst")
+    kind = check_type(kind or usual, f"{prefix}_type")
+    return Target(kind, check_destination(kind, destination, f"{prefix}_dst"))
 
 
 def encode_callbacks(push: Push, content: Mapping[str, Any], targets: Targets) -> str:
     """The callbacks of a job as the store reads them; empty without any. Raises PayloadTooLarge."""
     about = {"job": push.id, "url": content["url"], "extra": content["extra"], "handler": push.name}
     plans = []
-    if targets.success:
-        plans.append(_plan(push, ("success",), about | {"to": targets.success, "success": True}))
-    if targets.error:
-        plans.append(_plan(push, UNSUCCESSFUL, about | {"to": targets.error, "success": False}))
+    if targets.success is not None:
+        plans.append(_plan(push, ("success",), targets.success, about | {"success": True}))
+    if targets.error is not None:
+        plans.append(_plan(push, UNSUCCESSFUL, targets.error, about | {"success": False}))
     data, limit = msgspec.json.encode(plans), conf.current().payload_limit
     if len(data) > limit:
         raise PayloadTooLarge(what="callbacks", name=push.name, size=len(data), limit=limit)
     return data.decode() if plans else ""
 
 
-def _plan(push: Push, outcomes: tuple[str, ...], arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _plan(push: Push, outcomes: tuple[str, ...], target: Target, about: Mapping[str, Any]) -> dict[str, Any]:
     fields = {
         "n": CALLBACK,
         "k": CALLBACK,
-        "l": _destination(str(arguments["to"])).lane,
+        "l": target.lane.lane,
         "r": str(of_jobs().callback_retry.retries),
         "rp": of_jobs().callback_retry.policy().explicit(),
         "t": str(round(attempt_seconds() * 1000)),
-        "a": encode_arguments(CALLBACK, (), arguments).decode(),
+        "a": encode_arguments(CALLBACK, (), {**target.named, **about}).decode(),
     }
     return {
         "on": outcomes,
@@ -87,30 +131,7 @@ def attempt_seconds() -> float:
     return of_jobs().callback_timeout + defaults.BESIDE_THE_REQUEST
 
 
-def host_of(url: str) -> str:
-    """The host of a target, with its port if the URL names one: callbacks to it share a lane."""
-    return urlsplit(url).netloc.rpartition("@")[2].lower()
-
-
 @lru_cache(maxsize=1024)
-def _destination(url: str) -> LaneOfJobs:
-    """The lane of the callbacks to the host of a URL."""
-    host = host_of(url)
-    return LaneOfJobs(lane_of_destination(host), host, defaults.DESTINATION_LIMIT)
-
-
-def _url(name: str, value: Any) -> str:
-    """A URL of HTTP, or an empty text. Its host is checked before each connection."""
-    if value == "":
-        return ""
-    if not isinstance(value, str) or len(value) > LONGEST_URL or not value.isprintable() or not _has_host(value):
-        raise BadOption(name=name, value=value, expected="a URL such as https://example.com/done")
-    return value
-
-
-def _has_host(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and " " not in url
-    except ValueError:
-        return False
+def _lane(place: str) -> LaneOfJobs:
+    """The lane of the callbacks to a place."""
+    return LaneOfJobs(lane_of_destination(place), place, defaults.DESTINATION_LIMIT)

@@ -1,4 +1,4 @@
-"""Callbacks: sends the outcome of a job to its target by HTTP, and reads from the answer whether it was delivered.
+"""Callbacks: sends the outcome of a job to its target, and reads from the answer whether it was delivered.
 
 Each attempt sends the same body: it is made of what the record holds, and the record of a callback never changes.
 """
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from queueops.errors import BrokerUnavailable, NotDecodable, QueueOpsError
-from queueops.kinds.jobs.callback_plans import CALLBACK, host_of
+from queueops.kinds.jobs.callback_plans import CALLBACK, Target, target_of
+from queueops.kinds.jobs.callback_senders import sender_of
 from queueops.kinds.jobs.download_options import DOWNLOAD
 from queueops.kinds.jobs.download_url import download_url
-from queueops.kinds.jobs.lane_names import lane_of_destination
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
@@ -50,13 +50,14 @@ class CallbackHandler:
 
     def run(self, context: Context) -> dict[str, Any]:
         """Send the callback once. What it raises decides about the next attempt."""
-        to, body = message_of(context.lease.args)
-        from queueops.kinds.jobs.webhook import Delivery, send  # its packages are an extra, and slow to import
+        target, body = message_of(context.lease.args)
+        from queueops.kinds.jobs.webhook import Delivery  # its packages are an extra, and slow to import
 
-        sent = send(Delivery(id=context.id, url=to, body=body))
-        _note(context.pool, to, sent)
+        sent = sender_of(target.kind).send(Delivery(id=context.id, url=target.destination, body=body))
+        _note(context.pool, target, sent)
         if (failure := sent.failure) is None:
-            return {"status": sent.status, "answer": _in_one_line(sent.answer)}
+            answer = {"answer": _in_one_line(sent.answer)}
+            return answer if sent.status is None else {"status": sent.status, **answer}
         code = f"HTTP {sent.status}: " if sent.status else ""
         error = NotDelivered(code=code, reason=failure.reason, answer=_in_one_line(sent.answer))
         if not failure.retriable:
@@ -66,7 +67,7 @@ class CallbackHandler:
         raise error
 
 
-def _note(pool: str, to: str, sent: Delivered) -> None:
+def _note(pool: str, target: Target, sent: Delivered) -> None:
     """Tell the circuit breaker of the host. The store itself notes a delivery, in the call that settles it.
 
     A refused callback is an answer of the host, unless the network guard refused it before it was sent.
@@ -74,8 +75,7 @@ def _note(pool: str, to: str, sent: Delivered) -> None:
     settings, failure = of_jobs(), sent.failure
     if failure is None or not settings.circuit_failures or not (failure.retriable or sent.status):
         return
-    lane = lane_of_destination(host_of(to))
-    calls = get_role(JobCalls)
+    lane, calls = target.lane.lane, get_role(JobCalls)
     with contextlib.suppress(BrokerUnavailable):  # the outcome of the attempt is known, whether this is noted or not
         if failure.retriable:
             waits = (round(settings.circuit_wait * 1000), round(settings.circuit_longest_wait * 1000))
@@ -84,8 +84,8 @@ def _note(pool: str, to: str, sent: Delivered) -> None:
             calls.host_answered(pool, lane)
 
 
-def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[str, bytes]:
-    """The URL and the body of a callback, from its arguments as a worker gets them. Raises NotDecodable.
+def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[Target, bytes]:
+    """The target and the body of a callback, from its arguments as a worker gets them. Raises NotDecodable.
 
     ``previous`` is the end of its job, which a record holds beside the arguments, and a worker as the first of them.
     """
@@ -104,7 +104,7 @@ def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[str, by
             "delivered": True,
             "delivery_error": "",
         }
-        return str(named["to"]), msgspec.json.encode(body)
+        return target_of(named), msgspec.json.encode(body)
     except (KeyError, TypeError, AttributeError) as error:
         raise NotDecodable(what="arguments", name=CALLBACK, reason=f"{type(error).__name__}: {error}") from error
 

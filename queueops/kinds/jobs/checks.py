@@ -14,6 +14,7 @@ from queueops.kinds.jobs.settings import of_jobs
 
 PACKAGES = ("httpcore", "httpx", "ninja", "puremagic")
 """What the extra installs, by the names that are imported."""
+KAFKA_PACKAGE = "confluent_kafka"
 SAMPLE = "abc/abcd"
 """The name of a file that is not there, to see which URL the storage gives it."""
 
@@ -25,11 +26,17 @@ def check_jobs() -> list[CheckMessage]:
 
 def check_packages() -> list[CheckMessage]:
     """An error that has the command to install what is missing."""
-    missing = [name for name in PACKAGES if find_spec(name) is None] if are_set() else []
-    if not missing:
+    if not are_set():
         return []
-    hint = "Write: pip install 'queueops[jobs]'"
-    return [Error(f"Jobs need packages that are not installed: {', '.join(missing)}.", hint=hint, id="queueops.E007")]
+    given = getattr(django_settings, "QUEUEOPS", {})["JOBS"]
+    found: list[CheckMessage] = []
+    if missing := [name for name in PACKAGES if find_spec(name) is None]:
+        told, hint = f"Jobs need packages that are not installed: {', '.join(missing)}.", "queueops[jobs]"
+        found.append(Error(told, hint=f"Write: pip install '{hint}'", id="queueops.E007"))
+    if isinstance(given, dict) and given.get("KAFKA") and find_spec(KAFKA_PACKAGE) is None:
+        told, hint = f"Callbacks to Kafka need a package that is not installed: {KAFKA_PACKAGE}.", "queueops[kafka]"
+        found.append(Error(told, hint=f"Write: pip install '{hint}'", id="queueops.E007"))
+    return found
 
 
 def check_storage() -> list[CheckMessage]:

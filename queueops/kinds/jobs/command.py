@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from django.core.management.base import CommandError, CommandParser
 
 from queueops import conf, control, inspect
+from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.errors import QueueOpsError
 from queueops.inspect import JobRow
 from queueops.kinds.jobs import orphans
@@ -45,6 +46,7 @@ class Command(OperatorCommand):
         again = _add(subcommands, "reschedule-callbacks", reschedule, "send dead callbacks again, with the same body")
         again.add_argument("--host", default="", help="only callbacks to this host, with its port if the URL has one")
         again.add_argument("--pool", default="", help="only this pool (default: all pools)")
+        again.add_argument("--rate", type=_rate, help="so many start a second (default: all at once)")
         again.add_argument("--dry-run", action="store_true", help="only count them")
         text = "find files without a job, and downloads whose file is gone"
         lost = _add(subcommands, "orphans", find_orphans, text)
@@ -78,21 +80,26 @@ def export(**given: Any) -> Iterator[str]:
     yield from (_csv([_harmless(getattr(row, name)) for name in COLUMNS]) for row in rows)
 
 
-def reschedule(*, host: str, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[str]:
+def reschedule(*, host: str, pool: str, rate: float | None, dry_run: bool, as_json: bool, **_: Any) -> Iterator[str]:
     """Send all callbacks again that are dead now. One that fails again meanwhile is not taken twice."""
     found = [(row.pool, row.id) for row in _dead(host, pool)]
-    changed = 0
+    changed, taken = 0, 0
     for place in () if dry_run else dict.fromkeys(place for place, _ in found):
         for batch in _batches([id for its_place, id in found if its_place == place]):
+            delay = taken / rate if rate else 0.0
             with audit.recorded(verb="retry", pool=place, ids=batch) as act:
-                act.rows = control.redeliver_callbacks(batch, place, who=act.who, token=act.token)
+                act.rows = control.redeliver_callbacks(
+                    batch, place, rate=rate, delay=delay, who=act.who, token=act.token
+                )
             changed += sum(row.word in ("OK", "REPEAT") for row in act.rows)
+            taken += len(batch)
     if as_json:
         yield to_json({"found": len(found), "changed": changed, "dry_run": dry_run})
     elif dry_run:
         yield f"{len(found):,} dead callbacks would be sent again."
     else:
-        yield f"{changed:,} of {len(found):,} dead callbacks are sent again."
+        within = f", within {max(0, taken - 1) / rate:,.0f} seconds" if rate else ""
+        yield f"{changed:,} of {len(found):,} dead callbacks are sent again{within}."
     if not dry_run and changed < len(found):
         raise CommandError(f"{len(found) - changed:,} callbacks were not changed.")
 
@@ -158,6 +165,17 @@ def _file_options(parser: ArgumentParser) -> None:
     parser.add_argument("--pool", default="", help="only this pool (default: all pools; of an action: default)")
     parser.add_argument("--delete", nargs="+", default=[], metavar="FILE", help="delete these files now")
     parser.add_argument("--keep", nargs="+", default=[], metavar="FILE", help="take these files out of the queue")
+
+
+def _rate(text: str) -> float:
+    """A number of starts a second."""
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not is_allowed("rate", rate):
+        raise ArgumentTypeError(f"{text!r} is not {ALLOWED['rate']}")
+    return rate
 
 
 def _checked(number: int, url: str, given: dict[str, Any]) -> NewJob:

@@ -9,10 +9,11 @@ from typing import Any
 from queueops import conf
 from queueops.control.lanes import UNCHANGED, pause_lane, resume_lane, set_lane
 from queueops.control.per_pool_calls import act, checked, located
-from queueops.errors import BadOption, NotDecodable
+from queueops.errors import BadOption
 from queueops.errors.jobs import AggregationInUse
 from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
 from queueops.kinds.jobs.callback_plans import CALLBACK, attempt_seconds, read_targets
+from queueops.kinds.jobs.callback_sending import NO_CALLBACK, Pace, send_again
 from queueops.kinds.jobs.file_control import delete_file, keep_file
 from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import check_url, public_addresses
@@ -23,7 +24,7 @@ from queueops.model.ids import new_id
 from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_role
 from queueops.results.handle import TaskHandle
-from queueops.tasks.encoding import decode_arguments, encode_arguments
+from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.options import Options
 
 __all__ = [
@@ -48,9 +49,7 @@ __all__ = [
     "stop_maintenance",
 ]
 
-NO_CALLBACK = "it is not a callback"
 DISCARDED = "discarded by an operator"
-LONGEST_TOKEN = 100
 LONGEST_REASON = 500
 """Characters that are kept of a reason."""
 
@@ -109,9 +108,21 @@ def resume_aggregation(id: str, pool: str = "default") -> dict[str, str]:
     return resume_lane(pool, lane_of_aggregation(id))
 
 
-def redeliver_callbacks(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Send callbacks that are dead, discarded or delivered again, with the same body; those in back-off start now."""
-    return _of_callbacks("retry", ids, pool, who=who, token=token)
+def redeliver_callbacks(
+    ids: Sequence[str],
+    pool: str = "",
+    *,
+    rate: float | None = None,
+    delay: float = 0.0,
+    who: str = "",
+    token: str = "",
+) -> list[Row]:
+    """Send callbacks that are dead, discarded or delivered again, with the same body; those in back-off start now.
+
+    With a `rate` so many start a second, in the order of `ids`, the first of them after `delay` seconds. Raises
+    BadOption.
+    """
+    return send_again(ids, pool, pace=Pace.of(rate, delay), who=who, token=token)
 
 
 def close_circuit(host: str, pool: str = "default") -> bool:
@@ -119,32 +130,23 @@ def close_circuit(host: str, pool: str = "default") -> bool:
     return get_role(JobCalls).host_answered(pool, lane_of_destination(host))
 
 
-def redirect_callbacks(ids: Sequence[str], url: str, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
+def redirect_callbacks(
+    ids: Sequence[str],
+    url: str,
+    pool: str = "",
+    *,
+    rate: float | None = None,
+    delay: float = 0.0,
+    who: str = "",
+    token: str = "",
+) -> list[Row]:
     """Send callbacks to another address, with the same body and id. Ended ones, and those in back-off, start now.
 
-    The network guard checks the address now, and again when it is sent. Raises BadOption and AddressRefused.
+    `rate` and `delay` are as of `redeliver_callbacks`. The network guard checks the address now, and again when it is
+    sent. Raises BadOption and AddressRefused.
     """
-    target, token = _checked_target(url), token or new_id()
-    calls, found = get_role(JobCalls), located(checked(ids), pool)[0]
-    held = calls.callbacks([(place, id) for place, there in found.items() for id in there])
-    rows: dict[str, Row] = {}
-    for (place, id), stored in held.items():
-        ((kind, state),) = calls.kinds_and_states(place, [id]).values()
-        if kind != CALLBACK:
-            continue
-        try:
-            values, named = decode_arguments(CALLBACK, stored.args)
-        except NotDecodable as error:
-            rows[id] = Row(id=id, word="REFUSED", state=state, detail=str(error))
-            continue
-        calls.declare(place, target)
-        data = encode_arguments(CALLBACK, values, named | {"to": url})
-        verb = "retry" if state in TERMINAL or state == State.RESTART else "edit"
-        (rows[id],) = act(verb, [id], place, value=data, who=who, token=token)
-        if rows[id].word in ("OK", "REPEAT"):  # one that a worker has claimed meanwhile is sent there from the old lane
-            act("move", [id], place, value=target.lane, who=who, token=f"{token[:LONGEST_TOKEN]}-lane")
-    others = {row.id: row for row in _of_callbacks("retry", [id for id in checked(ids) if id not in rows], pool)}
-    return [rows.get(id) or others[id] for id in checked(ids)]
+    pace = Pace.of(rate, delay)
+    return send_again(ids, pool, pace=pace, to=(url, _checked_target(url)), who=who, token=token)
 
 
 def send_test_callback(url: str, pool: str = "default") -> TaskHandle[Any]:

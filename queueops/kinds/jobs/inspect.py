@@ -20,6 +20,7 @@ from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
 from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.callbacks import message_of
 from queueops.kinds.jobs.file_list import (
     OrphanFiles,
@@ -82,6 +83,7 @@ MOST = 200
 FULL_DISK_MS = 300_000
 """A note of a full disk that is older counts no more: each download that waits renews it."""
 CALLBACK_STATES: dict[str, State] = {
+    "scheduled": State.POSTPONED,
     "pending": State.PENDING,
     "in_flight": State.LOCKED,
     "backing_off": State.RESTART,
@@ -367,7 +369,7 @@ def _callback(row: TaskFacts, stored: StoredCallback, error: str) -> CallbackRow
         pool=row.pool,
         state=row.state,
         lane=row.lane,
-        url=str(told.get("to") or ""),
+        url=f"{told['by']}:{told.get('to')}" if told.get("by", HTTP) != HTTP else str(told.get("to") or ""),
         job=str(told.get("job") or ""),
         success=bool(told.get("success")),
         attempt=row.attempt,
@@ -392,4 +394,5 @@ def _answer(result: bytes) -> str:
         found = msgspec.json.decode(result, type=dict[str, Any]) if result else {}
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return ""
-    return f"HTTP {found['status']}: {found.get('answer', '')}".rstrip(": ") if "status" in found else ""
+    answer = str(found.get("answer") or "")
+    return f"HTTP {found['status']}: {answer}".rstrip(": ") if "status" in found else answer

@@ -13,6 +13,8 @@ from queueops.model.ids import NAME, NAME_LENGTH
 
 AGGREGATION, DESTINATION = "aggr:", "to:"
 """Beginnings of the names of both sorts of lane."""
+TOPIC = "kafka:"
+"""Beginning of a destination that is a topic. Digits alone behind it are a port of a host of that name."""
 LONGEST = 200
 """Characters of an aggregation's id."""
 
@@ -24,9 +26,10 @@ def lane_of_aggregation(id: object) -> str:
     return _lane(AGGREGATION, id)
 
 
-def lane_of_destination(host: str) -> str:
-    """The lane of the callbacks to a host."""
-    return _lane(DESTINATION, host.lower())
+def lane_of_destination(place: str) -> str:
+    """The lane of the callbacks to a host, or to a topic of Kafka. Capital letters of a host mean nothing."""
+    is_topic = place.startswith(TOPIC) and not place.removeprefix(TOPIC).isdigit()
+    return _lane(DESTINATION, place if is_topic else place.lower())
 
 
 def _lane(prefix: str, text: str) -> str:

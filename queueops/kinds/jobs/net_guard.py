@@ -81,6 +81,8 @@ class Target:
 def check_url(url: object, what: str, settings: JobSettings) -> Target:
     """Check the text of a URL: scheme, user, host and port. Raises AddressRefused, with `what` in its message."""
     try:
+        if isinstance(url, str):
+            return _checked(url, settings.ports, settings.private_networks)
         return _target(url, settings)
     except _Fault as fault:
         raise AddressRefused(what=what, url=shown_url(str(url)), reason=str(fault)) from None
@@ -155,6 +157,12 @@ def is_secret_parameter(name: str) -> bool:
 
 class _Fault(ValueError):
     """What is wrong with a URL."""
+
+
+@lru_cache(maxsize=1024)
+def _checked(url: str, ports: tuple[int, ...] | None, private: tuple[Network, ...]) -> Target:
+    """The parts of a URL that was checked. An attempt asks several times, and so do the jobs of one callback."""
+    return _target(url, JobSettings(ports=ports, private_networks=private))
 
 
 def _target(url: object, settings: JobSettings) -> Target:

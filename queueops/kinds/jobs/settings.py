@@ -61,6 +61,7 @@ class JobSettings:
     callback_timeout: float = 30.0  # seconds in all
     callback_answer: int = 4096  # bytes that are read of the answer to a callback
     callback_secrets: tuple[str, ...] = ()  # the first is the newest; each signs, so that keys can be changed
+    kafka: Mapping[str, Any] = field(default_factory=dict)  # options of its producer; empty = no callbacks to it
     classic_open: bool = False  # whether the classic routes need no token
     api_body_limit: int = 2 * MIB  # bytes; a token's own wins
     aggregation_idle: float = 2 * read.DAY  # seconds without use until an aggregation without a job vanishes
@@ -126,6 +127,17 @@ def _secrets(value: Any) -> tuple[str, ...]:
     return found
 
 
+def _kafka(value: Any) -> dict[str, Any]:
+    """Options of librdkafka. The error of a wrong one does not show it."""
+    found = read.each(read.given, read.text)(value)
+    for name, item in found.items():
+        if not isinstance(item, str | int | float | bool):
+            raise read.Unfit("a text, a number or True or False", (name,), MASK)
+    if found and not found.get("bootstrap.servers") and "test.mock.num.brokers" not in found:
+        raise read.Unfit('options with "bootstrap.servers"', (), MASK)
+    return found
+
+
 SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """A symmetric secret of Standard Webhooks."""
 RULE: dict[str, read.Reader[Any]] = {
@@ -159,6 +171,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "CIRCUIT_FAILURES": read.whole(0, 1_000_000),
     "CIRCUIT_WAIT": read.seconds(0.001, read.DAY),
     "CIRCUIT_LONGEST_WAIT": read.seconds(0.001, read.DAY),
+    "KAFKA": _kafka,
     "CLASSIC_OPEN": read.flag,
     "API_BODY_LIMIT": read.whole(1, 100 * MIB),
 }

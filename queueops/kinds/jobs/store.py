@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple
 
+from queueops.errors import IdInUse
 from queueops.errors.jobs import AggregationDrains
 from queueops.kinds.jobs.file_calls import FileCalls
-from queueops.model.contracts import Push, Pushed
+from queueops.model.contracts import Push, Pushed, Row
+from queueops.model.ids import new_id
+from queueops.model.states import states_allowing
 from queueops.redis import pushwire
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text
-from queueops.redis.store_client import BATCH
+
+ALL_OR_NONE = 1000
+"""Jobs that one call creates: all of them, or none."""
+PROXY_S, MOST_PROXIES = 1.0, 10_000
+"""So long a process uses the proxy of an aggregation that it has read, and of how many aggregations."""
 
 
 class LaneOfJobs(NamedTuple):
@@ -45,23 +53,34 @@ class StoredCallback(NamedTuple):
     result: bytes = b""
 
 
+class SentAgain(NamedTuple):
+    """A callback that is sent again: its new arguments (empty: the same), and when, in ms from now."""
+
+    id: str
+    arguments: bytes = b""
+    wait_ms: int = 0
+
+
 class JobCalls(FileCalls):
     """The role of jobs in the broker."""
 
     def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
-        """Create jobs of one pool, in batches. A call without a reply is repeated, and creates nothing twice.
+        """Create jobs of one pool: all or none of a thousand. More of them are created in batches of so many.
 
-        Raises AggregationDrains, BrokerUnavailable and StoreFull.
+        A call without a reply is repeated, and creates nothing twice.
+        Raises AggregationDrains, IdInUse, BrokerUnavailable and StoreFull.
         """
         found: list[Pushed] = []
         self.announce(pool)
-        for start in range(0, len(jobs), BATCH):
-            batch = jobs[start : start + BATCH]
+        for start in range(0, len(jobs), ALL_OR_NONE):
+            batch = jobs[start : start + ALL_OR_NONE]
             lanes = {lane.lane: lane for job in batch for lane in reversed(job.lanes)}
             self.lane_patterns.prepare(pool, lanes)
             reply = self._call("submit_jobs", pool, *_arguments(batch, list(lanes.values())))
             if reply[0] == b"DRAINING":
                 raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
+            if reply[0] == b"UNREADABLE":
+                raise IdInUse(id=text(reply[1]), state="unreadable")
             words = zip(reply[::2], reply[1::2], batch, strict=True)
             found += [Pushed(job.push.id, int(uid), word.decode()) for word, uid, job in words]
         return found
@@ -92,8 +111,22 @@ class JobCalls(FileCalls):
         self.announce(pool)
         return int(self._call("api_rate", pool, token, rate))
 
+    def send_again(
+        self, pool: str, sent: Sequence[SentAgain], lane: str = "", *, who: str = "", token: str = ""
+    ) -> list[Row]:
+        """Send callbacks of a pool again, in another lane if one is given; an answer for each, in their order.
+
+        A callback in back-off and one that is scheduled start then, too. What is not a callback is refused.
+        """
+        allowed = ",".join(states_allowing("retry"))
+        flat = [part for each in sent for part in each]
+        reply = self._call("send_again", pool, token or new_id(), who[:100], lane, allowed, self.rules, *flat)
+        texts = iter(text(part) for part in reply)
+        return [Row(each.id, *row) for each, row in zip(sent, zip(texts, texts, texts, strict=True), strict=True)]
+
     def declare(self, pool: str, lane: LaneOfJobs) -> None:
         """Give a lane its limits, as the first push to it does."""
+        self.lane_patterns.prepare(pool, [lane.lane])
         self._call("submit_jobs", pool, *_arguments((), [lane]))
 
     def aggregation(self, pool: str, lane: str, verb: str, value: str = "") -> tuple[str, int]:
@@ -102,13 +135,24 @@ class JobCalls(FileCalls):
         Returns the word (OK, NONE: there is no such aggregation, JOBS: it has jobs) and the number of its jobs.
         """
         word, count = self._call("aggregation", pool, lane, verb, value)
+        _proxies.clear()
         return text(word), int(count)
 
     def proxy(self, pool: str, lane: str) -> str | None:
-        """The proxy of an aggregation: an empty text means none; None means that the jobs' own proxies are used."""
+        """The proxy of an aggregation: an empty text means none, also for the jobs that bring one.
+
+        None means that there is no such aggregation: its jobs use their own. The answer may be a second old.
+        """
+        known = _proxies.get((self.keys(pool).prefix, lane))
+        if known is not None and monotonic() < known[0]:
+            return known[1]
         key = self.keys(pool).lane_conf(lane)
-        found = self.ask_one(pool, lambda client: client.hget(key, "proxy"))
-        return None if found is None else text(found)
+        found = self.ask_one(pool, lambda client: client.hmget(key, "id", "proxy")) or (None, None)
+        proxy = None if found[0] is None else text(found[1] or b"")
+        if len(_proxies) >= MOST_PROXIES:
+            _proxies.clear()
+        _proxies[self.keys(pool).prefix, lane] = monotonic() + PROXY_S, proxy
+        return proxy
 
     def host_failed(self, pool: str, lane: str, failures: int, wait_ms: int, longest_ms: int) -> None:
         """Note that the host of a lane has failed. After `failures` in a row its lane is shut for `wait_ms`."""
@@ -209,3 +253,7 @@ def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argu
         fields = pushwire.record_fields(push)
         arguments += (push.id, push.token, pushwire.due_argument(push), len(fields), *fields)
     return arguments
+
+
+_proxies: dict[tuple[str, str], tuple[float, str | None]] = {}
+"""Proxies of aggregations that this process has read, and until when they are used."""

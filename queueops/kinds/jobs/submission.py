@@ -34,6 +34,10 @@ class JobOptions(TypedDict, total=False):
     url: str
     callback_url: str
     callback_error_url: str
+    callback_type: str
+    callback_dst: str
+    callback_error_type: str
+    callback_error_dst: str
     limit: int | None
     rate: float | None
     handler: str

@@ -19,7 +19,6 @@ FIELDS = (
     "max_retries", "extract_image_size", "download_timeout", "request_headers",
 )  # fmt: skip
 STORED_ELSEWHERE = ("s3_bucket", "s3_region")
-HTTP = "http"
 
 
 def read_body(data: bytes) -> dict[str, Any]:
@@ -66,18 +65,11 @@ def _targets(given: Mapping[str, Any]) -> dict[str, str]:
         if not url:
             raise BadOption(name="callback_url", value=url, expected="a URL")
         return {"callback_url": url}
-    kind = _text(given, "callback_type", needed=True)
-    found = {"callback_url": _destination(given, "callback_dst", "callback_type", kind)}
+    found = {name: _text(given, name, needed=True) for name in ("callback_type", "callback_dst")}
     if "callback_error_dst" in given:
-        kind = _text(given, "callback_error_type") or kind
-        found["callback_error_url"] = _destination(given, "callback_error_dst", "callback_error_type", kind)
+        found["callback_error_type"] = _text(given, "callback_error_type") or found["callback_type"]
+        found["callback_error_dst"] = _text(given, "callback_error_dst", needed=True)
     return found
-
-
-def _destination(given: Mapping[str, Any], name: str, of_kind: str, kind: str) -> str:
-    if kind != HTTP:
-        raise BadOption(name=of_kind, value=kind, expected=f"{HTTP!r}: this version has no other backend of callbacks")
-    return _text(given, name, needed=True)
 
 
 def _text(given: Mapping[str, Any], name: str, *, needed: bool = False) -> str:

@@ -12,7 +12,7 @@ from ninja import Query, Router
 from ninja.responses import Status
 
 from queueops import control, inspect, jobs
-from queueops.errors import QueueOpsError
+from queueops.errors import BadOption, QueueOpsError
 from queueops.errors.job_network import AddressRefused
 from queueops.inspect import TaskDetail
 from queueops.kinds.jobs.api.audit import recorded
@@ -29,6 +29,8 @@ from queueops.kinds.jobs.api.schemas import (
     ShownJob,
 )
 from queueops.kinds.jobs.api_tokens import Scope
+from queueops.kinds.jobs.callback_plans import read_targets
+from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.submission import JOB
@@ -50,15 +52,22 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     return Status(200 if handle.word == "EXISTS" else 201, Created(id=handle.id))
 
 
-@router.post("/jobs/bulk", auth=Bearer(Scope.SUBMIT), response={201: CreatedMany})
+@router.post("/jobs/bulk", auth=Bearer(Scope.SUBMIT), response={201: CreatedMany, 200: CreatedMany})
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
-    """Hand in many jobs. If one is wrong, none is made, and the answer says which."""
+    """Hand in many jobs. If one is wrong, none is made, and the answer says which.
+
+    With a header `Idempotency-Key`, a repeated request makes no second jobs (200).
+    """
     wanted = [_options(job, "jobs", str(number)) for number, job in enumerate(given.jobs)]
+    if key := request.headers.get("Idempotency-Key", ""):
+        for number, options in enumerate(wanted):
+            options["id"] = _id_of_key(request, key, str(number))
     try:
         handles = jobs.submit_many(wanted)
     except QueueOpsError as error:
         raise problem_of(error, _place_of_wrong(error)) from error
-    return Status(201, CreatedMany(ids=[handle.id for handle in handles]))
+    is_new = any(handle.word != "EXISTS" for handle in handles)
+    return Status(201 if is_new else 200, CreatedMany(ids=[handle.id for handle in handles]))
 
 
 @router.get("/jobs", auth=Bearer(Scope.READ), response=JobsPage)
@@ -143,12 +152,19 @@ def _changed(row: Row) -> dict[str, str]:
 
 def check_callbacks(options: Mapping[str, Any], place: Sequence[str] = ()) -> None:
     """Raise Problem for a callback that would be refused later: a client of the API is told of it at once."""
-    for name in ("callback_url", "callback_error_url"):
-        if url := options.get(name):
-            try:
-                check_url(url, name, of_jobs())
-            except AddressRefused as error:
-                raise problem_of(error, place) from error
+    try:
+        targets = read_targets(options)
+        for name, target in (("callback", targets.success), ("callback_error", targets.error)):
+            if target is not None and target.kind == HTTP:
+                check_url(target.destination, _field_of_target(options, name), of_jobs())
+    except (AddressRefused, BadOption) as error:
+        raise problem_of(error, place) from error
+
+
+def _field_of_target(options: Mapping[str, Any], name: str) -> str:
+    """The field that has the URL. The target of an error is by default that of a success."""
+    ends = ("url", "dst")
+    return next((f"{each}_{end}" for each in (name, "callback") for end in ends if options.get(f"{each}_{end}")), name)
 
 
 def _options(job: NewJob, *place: str) -> dict[str, Any]:
@@ -165,11 +181,11 @@ def _content(arguments: str) -> dict[str, Any]:
         return {}
 
 
-def _id_of_key(request: HttpRequest, key: str) -> str:
-    """The id of the job of an idempotency key. Two clients may use the same key."""
+def _id_of_key(request: HttpRequest, key: str, *number: str) -> str:
+    """The id of the job of an idempotency key, or of one of its jobs. Two clients may use the same key."""
     if len(key) > LONGEST_KEY:
         raise Problem(422, "The header Idempotency-Key is too long.", [("Idempotency-Key", f"at most {LONGEST_KEY}")])
-    digest = sha256("\n".join((client_of_request(request).name, key)).encode())
+    digest = sha256("\n".join((client_of_request(request).name, key, *number)).encode())
     return f"key-{digest.hexdigest()[:40]}"
 
 

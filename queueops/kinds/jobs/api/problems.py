@@ -12,6 +12,7 @@ from queueops.errors import (
     BadId,
     BadOption,
     BrokerUnavailable,
+    IdInUse,
     PayloadTooLarge,
     QueueOpsError,
     StoreFull,
@@ -71,7 +72,7 @@ def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
     """The problem that an error of the engine is for the client. `place` is where the job is in the body."""
     if isinstance(error, BrokerUnavailable | StoreFull):
         return Problem(503, "The store takes no jobs now.")
-    if isinstance(error, AggregationDrains | AggregationInUse):
+    if isinstance(error, AggregationDrains | AggregationInUse | IdInUse):
         return Problem(409, str(error))
     if isinstance(error, UnknownLane):
         return Problem(404, "There is no such aggregation.")

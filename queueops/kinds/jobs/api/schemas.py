@@ -32,6 +32,10 @@ class NewJob(Strict):
     aggr_proxy: StrictStr = ""
     callback_url: StrictStr = ""
     callback_error_url: StrictStr = ""
+    callback_type: StrictStr = ""
+    callback_dst: StrictStr = ""
+    callback_error_type: StrictStr = ""
+    callback_error_dst: StrictStr = ""
     extra: StrictStr = ""
     subpath: StrictStr = ""
     mime_type: StrictStr = ""
@@ -47,8 +51,7 @@ class NewJob(Strict):
             "aggregation": self.aggr_id,
             "url": self.url,
             "limit": self.aggr_limit,
-            "callback_url": self.callback_url,
-            "callback_error_url": self.callback_error_url,
+            **{name: value for name in OF_CALLBACKS if (value := getattr(self, name))},
             "extra": self.extra,
             "options": {name: value for name, value in named.items() if value is not None and value != ""},
         }
@@ -189,3 +192,4 @@ class Health(Schema):
 
 
 OF_DOWNLOADS = ("subpath", "mime_type", "extract_image_size", "download_timeout", "request_headers")
+OF_CALLBACKS = tuple(f"callback{error}_{end}" for error in ("", "_error") for end in ("url", "type", "dst"))

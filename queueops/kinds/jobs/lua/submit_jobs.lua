@@ -7,9 +7,9 @@
 --       for each: id, token ('' = the id was made for this job), due ('' now, '+ms', or epoch ms), number of field values,
 --       the fields of the record (name, value, ...).
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
---        Or DRAINING and the lane, if one of the lanes takes no jobs: then nothing was created.
+--        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read.
 -- Transitions: push, postpone.
---@needs conflicts lanes store_helpers transitions wakeup
+--@needs conflicts lanes transitions wakeup
 
 local position = 1
 
@@ -43,11 +43,9 @@ local function declare(lane, text, limit, rate, idle, proxy)
   ctx.lane_confs[lane] = nil
 end
 
--- An id that a caller chose means one job for ever: an ended one does not run again.
-local function known(spec)
-  if spec.token == '' then return nil end
-  local row = call('HMGET', lib.task_key(spec.id), 'u', 'tk')
-  return row[1] and { row[2] == spec.token and 'REPEAT' or 'EXISTS', tonumber(row[1]) }
+-- An id that a caller chose means one job while its record is kept: an ended one does not run again.
+local function known(record, token)
+  return record and { record.tk == token and 'REPEAT' or 'EXISTS', tonumber(record.u) }
 end
 
 local lanes, jobs, reply = {}, {}, {}
@@ -57,12 +55,20 @@ for i = 1, tonumber(take(1)[1]) do
   if call('HGET', lib.lane_key(lanes[i][1]) .. '#conf', 'drain') == '1' then return { 'DRAINING', lanes[i][1] } end
   call('ZCARD', lib.lane_key(lanes[i][1]))
 end
-for i = 1, tonumber(take(1)[1]) do jobs[i] = read_job() end
+for i = 1, tonumber(take(1)[1]) do
+  local spec = read_job()
+  if spec.token ~= '' then
+    local record = lib.read_record(spec.id)
+    if record == false then return { 'UNREADABLE', spec.id } end
+    spec.known = known(record, spec.token)
+  end
+  jobs[i] = spec
+end
 lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
 
 for _, lane in ipairs(lanes) do declare(unpack(lane)) end
 for _, spec in ipairs(jobs) do
-  local word, uid = unpack(known(spec) or { lib.place(spec) })
+  local word, uid = unpack(spec.known or { lib.place(spec) })
   reply[#reply + 1] = word; reply[#reply + 1] = uid
 end
 lib.flush()

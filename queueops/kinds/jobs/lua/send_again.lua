@@ -1,0 +1,55 @@
+#!lua flags=allow-oom
+-- send_again: an operator sends callbacks again, now or each at its time, and to another address if they get arguments.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 token of this action, 2 who, 3 lane of the other address ('' = the same), 4 the states that allow a retry
+--       (separated by commas), 5 rules; for each callback: id, new arguments ('' = the same), ms from now at which it starts.
+-- Reply: for each: word (OK REPEAT REFUSED GONE), its state now, a detail, as of the script control.
+-- Transitions: retry, run_now, postpone.
+--@needs lanes operator_action operator_verbs phases transitions wakeup
+
+local lane, reply, later = ARGV[3], {}, {}
+local RETRY = { verb = 'retry', allowed = lib.states_in(ARGV[4]) }
+local RUN = { verb = 'run_now', allowed = { postponed = true } }
+local EDIT = { verb = 'edit', allowed = { pending = true } }
+for _, action in ipairs({ RETRY, RUN, EDIT }) do action.token, action.who = ARGV[1], ARGV[2] end
+
+-- One that is ready goes to the other address in its turn. What cannot be sent again is refused by the verb.
+local function action_of(record, arguments)
+  if record.s == 'postponed' then return RUN end
+  return record.s == 'pending' and arguments ~= '' and EDIT or RETRY
+end
+
+local function send(id, arguments, wait)
+  local record = lib.read_record(id)
+  if record and record.k ~= 'callback' then return 'REFUSED', record.s, 'it is not a callback' end
+  if not (record and CLASS[record.s]) then return lib.act_on(id, RETRY, record) end
+  local action = action_of(record, arguments)
+  if action.allowed[record.s] and record.ot ~= action.token then
+    if lane ~= '' and lane ~= record.l then
+      lib.operator_verbs.move(id, record, lane)
+      record.l = lane
+    end
+    if action == RUN and arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
+    if action ~= EDIT and wait > 0 then later[#later + 1] = { id, record, wait } end
+  end
+  action.value = action == RUN and '' or arguments
+  local word, state, detail = lib.act_on(id, action, record)
+  return word, state, detail
+end
+
+lib.need_agenda()
+for i = 6, #ARGV, 3 do
+  local word, state, detail = send(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]))
+  reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
+  if later[#later] and later[#later][1] == ARGV[i] then later[#later][4] = #reply - 1 end
+end
+-- A second move of a task needs the first one to be written.
+lib.flush_all()
+for _, each in ipairs(later) do
+  local id, record, wait, place = unpack(each)
+  record.s = 'pending'
+  reply[place] = lib.operator_verbs.postpone(id, record, '+' .. lib.text(wait))
+end
+lib.settle_up()
+lib.wake(ctx.brought)
+return reply
