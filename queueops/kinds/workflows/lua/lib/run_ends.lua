@@ -95,6 +95,8 @@ function lib.hooks.refuse_verb.workflow(record, verb, value)
     return 'it is suspended: resume it'
   elseif verb == 'reinstate' then
     return 'what it waited for was cancelled with it: retry it from the beginning, or start another run'
+  elseif verb == 'retry' and record.vx then
+    return 'it has a next run: retry that one'
   elseif verb == 'retry' and TERMINAL[record.s] and record.vi then
     local other = lib.runs.read(lib.runs.newest_of(record.vi))
     if other and not TERMINAL[other.s] then return 'its instance ' .. record.vi .. ' has a newer run that has not ended' end
