@@ -45,6 +45,8 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     yield from _tasks(detail, "activity", [what[1:] for what in calls if what[:1] == "a"])
     yield from _tasks(detail, "child workflow", [what[1:] for what in calls if what[:1] == "c"])
     yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"])
+    if row and (more := row.open - len(calls)) > 0:
+        yield bad(f"The run waits for {more:,} more commands, which are not read here.", target=detail.id)
     if not signals and not calls:
         yield bad("The run waits for an event.", since, target=detail.id)
     for line in places:
