@@ -196,7 +196,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     if step.status is not None:
         value["status"] = step.status.decode()
     if step.over:
-        value |= _end(step)
+        value |= _end(step) | {"unread": len(step.unread)}
     return value
 
 
@@ -226,7 +226,7 @@ def _end(step: Step) -> Value:
         title = failure.title_of(known)
         return {"over": "failed", "value": known.encoded().decode(), "fingerprint": known.fingerprint, "title": title}
     if step.again is not None:
-        again = {"id": step.next_id, "a": step.again.decode(), "carry": [_text(entry) for entry in step.carry]}
+        again = {"id": step.next_id, "a": step.again.decode(), "carry": [_text(entry) for entry in step.unread]}
         return {"over": "continued", "again": again}
     return {"over": step.state, "result": step.result.decode()}
 

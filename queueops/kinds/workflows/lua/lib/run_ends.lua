@@ -28,9 +28,16 @@ function lib.begin_next_run(id, record, again)
   if record.vr then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
 end
 
+-- Signals that no code has read, and events that no step has taken.
+local function note_unread(id, step)
+  local count = (step.unread or 0) + lib.safe_call('LLEN', lib.runs.inbox_of(id))
+  if count > 0 then lib.runs.note_late(id, true, count) end
+end
+
 function lib.end_run(id, record, step)
   lib.flush(); lib.flush_lanes()
   record.over = true
+  if step.over ~= 'continued' then note_unread(id, step) end
   if step.over == 'succeeded' then
     lib.finish(id, record, 'succeeded', 're', step.result)
   elseif step.over == 'cancelled' then

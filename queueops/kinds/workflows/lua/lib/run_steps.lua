@@ -30,6 +30,7 @@ local function spec_of(id, record, plan)
 end
 
 local function start_call(id, record, plan)
+  local before
   if plan.instance then
     local newest = lib.runs.newest_of(plan.instance)
     local other = newest ~= plan.id and lib.runs.read(newest)
@@ -39,10 +40,16 @@ local function start_call(id, record, plan)
         .. ',"s":"failed","y":' .. cjson.encode(why) .. '}')
       return
     end
+    before = other and newest
     lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
   end
   lib.safe_call('HSET', lib.runs.calls_of(id), plan.number, (plan.child and 'c' or 'a') .. plan.id)
-  lib.place(spec_of(id, record, plan))
+  local spec = spec_of(id, record, plan)
+  if before then
+    spec.values.vp = before
+    spec.fields[#spec.fields + 1] = 'vp'; spec.fields[#spec.fields + 1] = before
+  end
+  lib.place(spec)
 end
 
 local function drop_call(id, number)
