@@ -10,7 +10,9 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
+from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.workflows.test_runs import approval, parent, raises, sums
 
@@ -166,6 +168,45 @@ def test_a_run_is_reset_to_a_step_after_a_question(run: Handle, operator: Client
     assert "Runs of this instance" in shown
     assert "Reset to entry" not in shown
     assert approval.handle("order/7").id in shown
+
+
+def test_a_run_is_terminated_after_a_question(run: Handle, operator: Client) -> None:
+    assert f"/ops/workflows/{run.id}/_terminate" in page(operator, run)
+    asked = operator.post(f"/ops/workflows/{run.id}/_terminate", {"pool": "default"})
+    assert asked.status_code == 200
+    assert "Its code is not asked." in asked.content.decode()
+    assert run.state == State.IDLE
+    assert act(operator, run, "terminate", reason="wrong order", confirmed="1") == 302
+    assert run.state == State.CANCELLED
+    entry = AuditEntry.objects.get(verb="cancel")
+    assert (entry.outcome, entry.reason) == ("done", "wrong order")
+
+
+def test_the_failed_step_is_retried_after_a_question(namespace: str, operator: Client) -> None:
+    failed = raises.start()
+    run_worker()
+    assert f"/ops/workflows/{failed.id}/_retry" in page(operator, failed)
+    asked = operator.post(f"/ops/workflows/{failed.id}/_retry", {"pool": "default"})
+    assert "Makes the last step again." in asked.content.decode()
+    assert failed.state == State.FAILED
+    assert act(operator, failed, "retry", confirmed="1") == 302
+    assert failed.state == State.PENDING
+    assert AuditEntry.objects.get(verb="retry").outcome == "done"
+    run_worker()
+    assert failed.state == State.FAILED
+
+
+def test_why_names_the_reason_of_a_blocked_run_and_its_remedy(run: Handle, operator: Client) -> None:
+    run.signal("approve", 1)
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    blocked = Settlement(lease.id, lease.fence, Outcome.SUCCESS, b'{"blocked": "the code has changed"}')
+    get_broker().exchange("default", "w1", RoundTrip(settle=[blocked]))
+    why = html.unescape(operator.get(f"/ops/tasks/{run.id}/why/").content.decode())
+    assert "The run is blocked since" in why
+    assert "the code has changed" in why
+    assert "reset it to an earlier step" in why
+    act(operator, run, "suspend")
+    assert "The run is suspended." in operator.get(f"/ops/tasks/{run.id}/why/").content.decode()
 
 
 def test_a_run_is_started_from_the_form_of_another(run: Handle, operator: Client) -> None:

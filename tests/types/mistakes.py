@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from queueops import Batch, Iterator, Permanent, RetryLater, State, current
-from tests.types.sample import add, handle
+from queueops import Batch, Iterator, Permanent, RetryLater, State, current, wf
+from tests.types.sample import add, bare, charge, handle, order_flow
 
 add.push("x")  # mistake
 add.push(1, c=2)  # mistake
@@ -23,3 +23,13 @@ class Wrong(Iterator):
 Batch(state=1, task=[])  # mistake
 RetryLater("60")  # mistake
 Permanent(ValueError)  # mistake
+order_flow.start(7)  # mistake
+order_flow.start("7", price=1)  # mistake
+bare.start().result().upper()  # mistake
+
+
+async def wrong_flow() -> None:
+    """Its calls have wrong arguments."""
+    await wf.call(charge, "7")  # mistake
+    await wf.child(order_flow, 7)  # mistake
+    (await wf.call(charge, "7", 1)).append(1)  # mistake

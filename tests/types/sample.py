@@ -26,12 +26,16 @@ from queueops import (
     TaskFailed,
     TaskHandle,
     TaskStatus,
+    activity,
     chain,
     current,
     group,
     task,
     task_failed,
+    wf,
+    workflow,
 )
+from queueops.kinds.workflows.handle import WorkflowHandle
 
 
 @task
@@ -147,3 +151,47 @@ def on_failure(sender: object, context: Context, error: BaseException, **kwargs:
 
 
 task_failed.connect(on_failure)
+
+
+@activity(name="types.charge", retries=5)
+def charge(order: str, amount: int) -> str:
+    return f"{order}: {amount}"
+
+
+@activity
+async def ship(order: str) -> list[str]:
+    return [order]
+
+
+@workflow(name="types.order", unique="order:{order}")
+async def order_flow(order: str, amount: int = 1) -> list[str]:
+    receipt = await wf.call(charge, order, amount)
+    assert_type(receipt, str)
+    assert_type(await wf.call(ship, order), list[str])
+    assert_type(await wf.call(charge.using(lane="cards"), order, amount=2), str)
+    assert_type(await wf.child(order_flow, order), list[str])
+    assert_type(wf.patched("fee"), bool)
+    return [receipt]
+
+
+@workflow
+async def bare() -> int:
+    return 1
+
+
+def starts() -> None:
+    run = order_flow.start("7", amount=3)
+    assert_type(run, WorkflowHandle[list[str]])
+    assert_type(run.result(timeout=5), list[str])
+    assert_type(order_flow.using(id="order-7").start("7").signal("approve", True), None)
+    assert_type(order_flow.handle("order-7"), WorkflowHandle[list[str]])
+    assert_type(bare.start_on_commit().retry(), bool)
+    assert_type(run.reset(3), WorkflowHandle[list[str]])
+
+
+async def starts_later() -> None:
+    run = await order_flow.astart("7")
+    assert_type(await run.aresult(), list[str])
+    assert_type(await order_flow.ahandle("order-7"), WorkflowHandle[list[str]])
+    assert_type(await bare.astart_on_commit(), WorkflowHandle[int])
+    assert_type(await run.aterminate("wrong order"), bool)

@@ -84,7 +84,7 @@ END_TO_END: Mapping[str, Tests] = {
     "Activity/Panic": ("test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",),
     "Activity/CustomError": ("test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",),
     "Activity/ReceiveAttempt": ("test_end_to_end.test_an_activity_knows_its_attempt",),
-    "Activity/ExtendTask": ("test_known_faults.test_a_lease_that_was_taken_is_not_extended_by_its_former_worker",),
+    "Activity/ExtendTask": ("test_known_faults.test_an_activity_that_runs_longer_than_its_lease_keeps_it",),
     "Timer/CancelWorkflowInstance": ("test_end_to_end.test_a_cancelled_run_leaves_no_timer",),
     "Timer/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
     "Timer/CancelTwice": ("test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",),
@@ -108,7 +108,7 @@ END_TO_END: Mapping[str, Tests] = {
         "test_end_to_end.test_the_parent_of_a_run_that_continues_as_new_sees_its_last_result",
     ),
     "ContinueAsNew/OldInstancesAreRemoved": (
-        "test_end_to_end.test_runs_that_continued_as_new_stay_until_they_are_deleted",
+        "test_end_to_end.test_runs_that_continued_as_new_stay_until_their_time_is_over",
     ),
     "Tracing/WorkflowsHaveSpans": _TRACING,
     "Tracing/TimersHaveSpans": _TRACING,
@@ -161,3 +161,75 @@ FAULTS: Mapping[str, Tests] = {
         "test_known_faults.test_what_a_run_leaves_open_ends_with_it_and_its_result_is_kept",
     ),
 }
+
+ENGINE: Mapping[str, Tests] = {
+    "executor: a step gives commands, a replay gives the same ones": (
+        "test_replay.test_a_replay_gives_the_same_commands_as_the_step",
+        "test_backend.test_a_history_has_the_events_and_commands_in_order",
+    ),
+    "executor: an unhandled error ends the run": ("test_runs.test_what_the_code_raises_fails_the_run",),
+    "executor: a timer that is cancelled several times": (
+        "test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",
+    ),
+    "executor: a signal that comes with the start": ("test_runs.test_a_signal_before_the_first_step_is_kept",),
+    "executor: pending futures at the end": (
+        "test_known_faults.test_what_a_run_leaves_open_ends_with_it_and_its_result_is_kept",
+    ),
+    "executor: a child is scheduled and cancelled": (
+        "test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",
+        "test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",
+    ),
+    "history info: the same length in a replay": ("test_end_to_end.test_a_history_has_a_greatest_length",),
+    "commands: begun, dropped before and after the commit, ended": (
+        "test_replay.test_what_begins_and_ends_in_one_step_is_no_command",
+        "test_replay.test_a_timer_that_is_not_needed_any_more_is_dropped",
+        "test_end_to_end.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",
+    ),
+    "commands: a side effect is recorded": (
+        "test_end_to_end.test_side_effects_run_once_though_their_code_is_replayed",
+    ),
+    "commands: continue as new, also from a task group": (
+        "test_runs.test_a_run_continues_as_new_with_its_signals",
+        "test_endings.test_a_run_continues_as_new_from_a_task_group",
+    ),
+    "sync: coroutines run in creation order until all wait": (
+        "test_replay.test_a_thousand_calls_are_replayed_in_creation_order",
+    ),
+    "sync: a coroutine that never yields": ("test_blocked.test_code_that_cannot_be_replayed_blocks_with_advice",),
+    "sync: futures, selectors, channels, wait groups": (
+        "test_replay.test_events_and_queues_of_asyncio_work",
+        "test_twins.test_a_primitive_of_asyncio_works_and_repeats_itself",
+    ),
+    "sync: error groups": (
+        "test_environment.test_a_task_group_cancels_the_others_when_one_fails",
+        "test_endings.test_errors_of_the_code_in_a_group_fail_the_run",
+    ),
+    "workflow: wrong arguments and results": (
+        "test_end_to_end.test_wrong_arguments_of_an_activity_are_an_exception_of_the_code",
+        "test_bad_input.test_what_cannot_be_encoded_is_an_exception_in_the_code",
+    ),
+    "errors: class, message and cause survive": (
+        "test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",
+        "test_known_faults.test_an_error_that_a_retry_does_not_help_is_not_retried_for_its_cause",
+    ),
+    "activity executor: unknown activity": (
+        "test_end_to_end.test_a_name_that_no_worker_knows_waits_for_one_that_does",
+    ),
+    "worker: polls, extends, completes, stops": (
+        "test_backend.test_without_a_run_there_is_no_step",
+        "test_known_faults.test_an_activity_that_runs_longer_than_its_lease_keeps_it",
+        "test_suspend.test_a_run_whose_worker_gives_it_back_rests",
+    ),
+    "client: wrong arguments, results, time limits, signals": (
+        "test_end_to_end.test_wrong_arguments_of_a_workflow_are_refused_at_its_start",
+        "test_runs.test_a_suspended_run_makes_no_step_until_it_is_resumed",
+        "test_backend.test_an_instance_that_is_not_there_takes_nothing",
+    ),
+    "tester: mocks, time, signals, children": (
+        "test_environment.test_an_activity_is_mocked_and_retried_as_its_options_say",
+        "test_environment.test_a_workflow_waits_for_a_person_and_goes_on",
+        "test_environment.test_a_child_is_replaced_by_a_function",
+    ),
+    "tester: a run that waits for nothing": ("test_environment.test_a_run_that_waits_for_nothing_is_stuck",),
+}
+"""The groups of the suite of the engine, each by what it holds in substance."""

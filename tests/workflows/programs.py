@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -14,10 +15,12 @@ from queueops import activity, wf, workflow
 FAR_S = 360_000.0
 """A time that does not come in a test."""
 Node = list[Any]
+attempts: Counter[int] = Counter()
+"""How often each activity that breaks has run in this example."""
 
 _leaves = st.sampled_from(
-    [["call"], ["fails"], ["sleep"], ["signal"], ["effect"], ["tell"], ["drop", "sleep"], ["drop", "call"],
-     ["drop", "signal"], ["drop", "child"]]
+    [["call"], ["fails"], ["breaks"], ["breaks"], ["breaks"], ["sleep"], ["signal"], ["effect"], ["tell"],
+     ["drop", "sleep"], ["drop", "call"], ["drop", "signal"], ["drop", "child"]]
 )  # fmt: skip
 
 
@@ -92,6 +95,15 @@ def fails(number: int) -> str:
     raise ValueError(f"failed {number}")
 
 
+@activity(name="model.breaks", retries=0)
+def breaks(number: int) -> str:
+    """Fails at first. Nothing catches that, so the run fails, and an operator retries it."""
+    attempts[number] += 1
+    if attempts[number] == 1:
+        raise ValueError(f"broken {number}")
+    return f"breaks {number}"
+
+
 @workflow(name="model.waits")
 async def waits() -> None:
     """Waits for what does not come."""
@@ -109,14 +121,14 @@ async def run(program: list[Node], done: list[Any]) -> list[Any]:
 
 @workflow(name="model.cancelled")
 async def cancelled(program: list[Node]) -> list[Any]:
-    """Runs a part, then waits for a cancel, and cleans up."""
-    done = [await _part(program[0])]
-    wf.set_status("ready")
+    """Runs a part, and waits for a cancel, which may come at any time. Then it cleans up."""
     try:
+        await _part(program[0])
+        wf.set_status("ready")
         await wf.sleep(FAR_S)
     except asyncio.CancelledError:
-        return [*done, await wf.call(call, 0)]
-    return done
+        return ["cleaned", await wf.call(call, 0)]
+    return []
 
 
 async def _part(node: Node) -> Any:
@@ -142,6 +154,8 @@ async def _part(node: Node) -> Any:
                 return await wf.call(fails, what)
             except Exception as error:
                 return str(error).rpartition(": ")[2]
+        case "breaks":
+            return await wf.call(breaks, what)
         case "sleep":
             await wf.sleep(60)
         case "signal":
@@ -170,5 +184,8 @@ async def _dropped(number: int, kind: str) -> str:
     try:
         await task
     except asyncio.CancelledError:
+        own = asyncio.current_task()
+        if own is not None and own.cancelling():
+            raise  # it was not meant for the task alone
         return f"dropped {number}"
     return "?"

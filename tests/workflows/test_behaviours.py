@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.workflows.behaviours import BACKEND, END_TO_END, FAULTS, Missing
+from tests.workflows.behaviours import BACKEND, END_TO_END, ENGINE, FAULTS, Missing
 
 MISSING = {
     "CompleteActivityTask_DeliversResultBackToWorkflowQueue",
@@ -19,7 +19,7 @@ MISSING = {
     "Tracing/InnerWorkflowSpansHaveCorrectParent",
 }
 """A behaviour that comes leaves this list; none may be added."""
-BY_REPLAY = {"test_blocked"}
+BY_REPLAY = {"test_blocked", "test_environment", "test_replay"}
 """Modules whose tests make a replay themselves."""
 
 
@@ -32,13 +32,13 @@ def runs_twice(module: Any) -> bool:
 
 def test_the_table_has_each_behaviour() -> None:
     assert (len(BACKEND), len(END_TO_END), len(FAULTS)) == (19, 45, 17)
-    whole = BACKEND | END_TO_END | FAULTS
+    whole = BACKEND | END_TO_END | FAULTS | ENGINE
     assert {name for name, tests in whole.items() if isinstance(tests, Missing)} == MISSING
 
 
-@pytest.mark.parametrize("behaviour", sorted((BACKEND | END_TO_END | FAULTS).keys() - MISSING))
+@pytest.mark.parametrize("behaviour", sorted((BACKEND | END_TO_END | FAULTS | ENGINE).keys() - MISSING))
 def test_each_behaviour_has_its_tests(behaviour: str) -> None:
-    tests = (BACKEND | END_TO_END | FAULTS)[behaviour]
+    tests = (BACKEND | END_TO_END | FAULTS | ENGINE)[behaviour]
     assert not isinstance(tests, Missing)
     assert tests
     for name in tests:

@@ -8,7 +8,9 @@ import pytest
 
 from queueops.errors import TaskFailed
 from queueops.kinds.workflows.steps import kept_runs
-from queueops.redis.broker import get_broker
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.contracts import Outcome, RoundTrip, Settlement
+from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.workflows.test_runs import approval, sums
 
@@ -48,6 +50,96 @@ def test_a_run_whose_activity_was_lost_is_told_so() -> None:
     run_worker()
     with pytest.raises(TaskFailed, match="its end was lost"):
         run.result(timeout=0)
+
+
+def test_a_lost_activity_is_found_among_many() -> None:
+    run = sums.start(1_200)
+    run_worker(until_idle=False)
+    broker = get_broker()
+    assert found() == []
+    broker.client.delete(broker.keys("default").task(f"{run.id}.1111"))
+    assert f"it waits for {run.id}.1111, which is gone" in found()
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "says"),
+    [
+        (0, b'{"e":"call","c":9,"n":"x"}', "entry 1 of its history does not begin a step"),
+        (-1, b"not JSON", "entry 2 of its history cannot be read"),
+        (-1, b'{"e":"end","s":"succeeded"}', "entry 2 of its history is an end, and the run goes on"),
+        (-1, b'{"e":"call","c":9,"n":"x"}', "it waits for its command 9, which nothing will end"),
+    ],
+)
+def test_a_history_that_no_step_can_have_written_is_found(place: int, text: bytes, says: str) -> None:
+    run = approval.start(60.0)
+    run_worker()
+    broker = get_broker()
+    broker.client.lset(f"{broker.keys('default').task(run.id)}#history", place, text)
+    assert says in found()
+
+
+def test_a_command_that_nothing_will_end_is_repaired() -> None:
+    run = sums.start(1)
+    run_worker(until_idle=False)
+    broker = get_broker()
+    broker.client.delete(f"{broker.keys('default').task(run.id)}#calls")
+    assert found(repair=True) == ["it waits for its command 1, which nothing will end"]
+    run_worker()
+    with pytest.raises(TaskFailed, match="its end was lost"):
+        run.result(timeout=0)
+
+
+def test_an_event_that_cannot_be_read_goes_to_the_log() -> None:
+    run = approval.start(60.0)
+    run_worker()
+    broker = get_broker()
+    run.suspend()
+    broker.client.rpush(f"{broker.keys('default').task(run.id)}#inbox", b"not JSON", b'{"e":"later","c":1}')
+    assert found(repair=True) == ["an event of its inbox cannot be read"]
+    assert found() == []
+    assert get_role(WorkflowCalls).inbox("default", run.id) == [b'{"e":"later","c":1}']
+    assert any(b"not JSON" in line for line in broker.log("default", run.id))
+
+
+def test_a_timer_that_no_run_waits_for_is_removed() -> None:
+    run = approval.start(60.0)
+    run_worker()
+    broker = get_broker()
+    agenda = broker.keys("default").agenda
+    broker.client.zadd(agenda, {f"~timer:7:{run.id}": 2e12, "~timer:1:gone": 2e12, "~nobody:knows": 2e12})
+    assert found(repair=True) == ["no run waits for this timer"] * 2
+    assert found() == []
+    assert broker.client.zscore(agenda, f"~timer:1:{run.id}")
+    assert broker.client.zscore(agenda, "~nobody:knows")
+
+
+def test_the_indexes_of_instances_and_of_blocked_runs_are_mended() -> None:
+    run = approval.using(id="order/7").start(60.0)
+    broker = get_broker()
+    prefix = broker.keys("default").prefix
+    broker.client.hset(f"{prefix}:instances", mapping={f"lost-{number}": "gone" for number in range(600)})
+    broker.client.hdel(f"{prefix}:instances", "order/7")
+    broker.client.zadd(f"{prefix}:blocked", {run.id: 1, "gone": 1})
+    texts = found(repair=True)
+    assert texts.count("its newest run gone is gone") == 600
+    assert texts.count("it is not blocked, and in that index") == 2
+    assert texts.count("its instance does not name it") == 1
+    assert found() == []
+    assert approval.handle("order/7").id == run.id
+    assert broker.client.zcard(f"{prefix}:blocked") == 0
+
+
+def test_a_blocked_run_comes_back_into_its_index() -> None:
+    run = approval.start(60.0)
+    broker = get_broker()
+    (lease,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+    blocked = Settlement(lease.id, lease.fence, Outcome.SUCCESS, b'{"blocked": "a reason"}')
+    broker.exchange("default", "w1", RoundTrip(settle=[blocked]))
+    prefix = broker.keys("default").prefix
+    assert found() == []
+    broker.client.delete(f"{prefix}:blocked")
+    assert found(repair=True) == ["it is blocked, and not in that index"]
+    assert broker.client.zscore(f"{prefix}:blocked", run.id)
 
 
 def test_a_lost_timer_comes_back() -> None:

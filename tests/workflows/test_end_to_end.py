@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops import activity, current, wf, workflow
+from queueops import activity, control, current, wf, workflow
 from queueops.errors import BadArguments, TaskCancelled, TaskFailed
 from queueops.errors.workflows import HistoryTooLong, RunEnded
 from queueops.kinds.workflows.handle import WorkflowHandle
@@ -345,7 +345,7 @@ def test_the_parent_of_a_run_that_continues_as_new_sees_its_last_result() -> Non
     assert run.result(timeout=0) == 6
 
 
-def test_runs_that_continued_as_new_stay_until_they_are_deleted() -> None:
+def test_runs_that_continued_as_new_stay_until_their_time_is_over() -> None:
     first = counter.using(id="count").start(0)
     for number in (1, 2, 3):
         first.signal("add", number)
@@ -353,3 +353,8 @@ def test_runs_that_continued_as_new_stay_until_they_are_deleted() -> None:
     last = counter.handle("count")
     assert (first.state, last.result(timeout=0)) == (State.SUCCEEDED, 6)
     assert get_role(WorkflowCalls).next_run("default", first.id) not in (None, last.id)
+    assert control.keep([first.id], 0)[0].word == "OK"
+    get_broker().tick("default")
+    assert list(get_broker().client.keys(f"{get_broker().keys('default').task(first.id)}*")) == []
+    assert counter.handle("count").result(timeout=0) == 6
+    assert list(get_broker().check("default", "").faults) == []

@@ -8,10 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import SimpleTestCase
 
 from queueops import activity, wf, workflow
 from queueops.errors import TaskCancelled, TaskFailed
-from queueops.errors.workflows import InstanceInUse, WorkflowStuck
+from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
 from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment
 
@@ -245,3 +246,90 @@ def test_a_run_that_waits_for_nothing_is_stuck(env: WorkflowEnvironment) -> None
 
     with pytest.raises(WorkflowStuck, match=r"test_environment\.py"):
         env.run(stuck)
+
+
+@workflow(name="env.parcel")
+async def parcel(number: int) -> str:
+    """Waits for a signal."""
+    return str(await wf.signal("sent"))
+
+
+@workflow(name="env.parcels")
+async def parcels(count: int) -> list[str]:
+    """A child for each parcel; one that fails is told."""
+    found = await asyncio.gather(*(wf.child(parcel, number) for number in range(count)), return_exceptions=True)
+    return [each.type if isinstance(each, ChildFailed) else str(each) for each in found]
+
+
+def test_a_child_is_replaced_by_a_function() -> None:
+    def sent(number: int) -> str:
+        if number == 2:
+            raise LookupError("no parcel")
+        return f"sent {number}"
+
+    env = WorkflowEnvironment()
+    env.mock(parcel, sent, takes=30)
+    before = env.now
+    assert env.run(parcels, 3) == ["sent 0", "sent 1", "LookupError"]
+    assert env.now - before == timedelta(seconds=30)
+    assert env.calls == []
+
+
+def test_a_terminated_run_ends_with_its_children_and_tells_its_parent() -> None:
+    env = WorkflowEnvironment()
+    run = env.start(parcels.using(id="all"), 2)
+    env.advance(1)
+    run.terminate("wrong order")
+    run.terminate("again")
+    with pytest.raises(TaskCancelled, match="wrong order"):
+        run.result()
+    env.advance(1)
+    states = {each.instance: each.state for each in env._runs.values()}
+    assert set(states.values()) == {"cancelled"}
+    alone = env.start(parcel.using(id="one"), 1)
+    outer = env.start(calls_one)
+    env.advance(1)
+    env.terminate("inner")
+    assert outer.result() == "cancelled"
+    assert alone.state == "running"
+
+
+@workflow(name="env.calls_one")
+async def calls_one() -> str:
+    """Has one child with a name."""
+    try:
+        return await wf.child(parcel.using(id="inner"), 1)
+    except ChildFailed:
+        return "cancelled"
+
+
+def test_a_suspended_run_makes_no_step_until_it_is_resumed() -> None:
+    env = WorkflowEnvironment()
+    run = env.start(parcel, 1)
+    env.advance(1)
+    run.suspend()
+    run.signal("sent", "yes")
+    env.advance(1)
+    assert (run.state, len(run.history)) == ("running", 1)
+    run.resume()
+    assert run.result() == "yes"
+
+
+class OrderTests(SimpleTestCase):
+    """A test of a workflow below Django's TestCase."""
+
+    def test_an_order_is_charged_once(self) -> None:
+        """The activity is replaced, and its calls are counted."""
+        env = WorkflowEnvironment()
+        env.mock(charge, lambda order: f"paid {order}", takes=5)
+        run = env.start(in_a_test_case, "7")
+        env.at(60, lambda: run.signal("approve", True))
+        assert run.result() == "paid 7: True"
+        assert [name for name, _ in env.calls] == ["wf.charge"]
+
+
+@workflow(name="env.in_a_test_case")
+async def in_a_test_case(order: str) -> str:
+    """Charges, and waits for an approval."""
+    receipt = await wf.call(charge, order)
+    return f"{receipt}: {await wf.signal('approve')}"

@@ -18,6 +18,7 @@ from queueops.model.contracts import Extend, Lease, Outcome, RoundTrip, Settleme
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
+from tests.support.waiting import wait_until
 from tests.workflows.test_backend import claim, in_mail, settle
 from tests.workflows.test_end_to_end import agenda, empty, kinds
 from tests.workflows.test_runs import add, approval, parent, raises, sums
@@ -113,6 +114,25 @@ def test_a_lease_that_was_taken_is_not_extended_by_its_former_worker() -> None:
     (newer,) = claim()
     reply = broker.exchange("default", "w1", RoundTrip(extend=[Extend(lease.id, lease.fence, 60_000)]))
     assert (reply.lost, newer.fence > lease.fence) == ([run.id], True)
+
+
+def test_an_activity_that_runs_longer_than_its_lease_keeps_it() -> None:
+    run = sums.start(1)
+    run_worker(until_idle=False)
+    (lease,) = claim()
+    broker = get_broker()
+    agenda = broker.keys("default").agenda
+    first_end = broker.exchange("default", "w1", RoundTrip()).now_ms + 1_000
+    broker.client.zadd(agenda, {lease.id: first_end})
+    reply = broker.exchange("default", "w1", RoundTrip(extend=[Extend(lease.id, lease.fence, 60_000)]))
+    assert list(reply.lost) == []
+    assert broker.client.zscore(agenda, lease.id) > first_end + 10_000
+    wait_until(lambda: broker.exchange("default", "w2", RoundTrip()).now_ms > first_end)
+    assert broker.exchange("default", "w2", RoundTrip(want=1)).leases == []
+    ended = Settlement(lease.id, lease.fence, Outcome.SUCCESS, b"2")
+    assert broker.exchange("default", "w1", RoundTrip(settle=[ended])).settled == ["OK"]
+    run_worker()
+    assert run.result(timeout=0) == 3
 
 
 def test_the_end_of_an_activity_counts_only_under_its_lease() -> None:

@@ -1,6 +1,7 @@
 """Random workflows beside a plain interpreter, with crashes between any two writes of the store.
 
 A write is one call. A worker may die before it settles, settle twice, or settle too late; another one then replays.
+Meanwhile an operator cancels, suspends, resumes and resets the run, and retries it when it has failed.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ class World:
         self.broker = get_broker()
         self.store = get_role(WorkflowCalls)
         self.late: list[Settlement] = []
+        self.resets = 2
+        self.resting: dict[str, int] = {}
+        programs.attempts.clear()
         self.told: set[tuple[str, str]] = set()
         kept_runs.clear()
         kept_runs.most = kept
@@ -57,16 +61,66 @@ class World:
     def live(self, handle: WorkflowHandle[Any], *, cancels: bool) -> None:
         """Let everything happen until a workflow has ended."""
         for _ in range(MOST_TURNS):
-            if self.broker.record("default", handle._newest()).state in TERMINAL:  # type: ignore[union-attr]
+            state = self.broker.record("default", handle._newest()).state  # type: ignore[union-attr]
+            if state in (State.SUCCEEDED, State.CANCELLED):
                 return
+            if state == State.FAILED:
+                assert self.reset(handle) or handle.retry()
+            elif self.happens(12):
+                self.operate(handle, cancels=cancels)
+            self.check_rest(handle)
             if self.work() or self.fire() or self.tell():
                 continue
-            if cancels and handle.custom_status() == "ready":
-                handle.cancel()
-                cancels = False
+            if self.ends_a_wait(handle, cancels=cancels):
                 continue
             raise AssertionError(f"nothing happens any more: {self.rows()}")
         raise AssertionError(f"it does not end: {self.rows()}")
+
+    def check_rest(self, handle: WorkflowHandle[Any]) -> None:
+        """A suspended run makes no step."""
+        run = handle._newest()
+        row = self.store.run_row("default", run)
+        assert row is not None
+        before = self.resting.get(run, row.history)
+        if "vs" in row.fields:
+            assert row.history == before, row
+            self.resting[run] = row.history
+        else:
+            self.resting.pop(run, None)
+
+    def operate(self, handle: WorkflowHandle[Any], *, cancels: bool) -> None:
+        """An operator acts on the run that has not ended."""
+        match self.chance.randrange(4):
+            case 0:
+                handle.suspend()
+            case 1:
+                handle.resume()
+            case 2:
+                self.reset(handle)
+            case 3 if cancels:
+                self.cancel(handle)
+
+    def ends_a_wait(self, handle: WorkflowHandle[Any], *, cancels: bool) -> bool:
+        """What only an operator can end; whether there was something."""
+        row = self.store.run_row("default", handle._newest())
+        assert row is not None
+        if "vs" in row.fields:
+            return handle.resume()
+        return cancels and self.cancel(handle)
+
+    def cancel(self, handle: WorkflowHandle[Any]) -> bool:
+        """Cancel the run once; whether it was not cancelled before."""
+        told = [*handle.history(), *map(events.decode, self.store.inbox("default", handle._newest()))]
+        return all(entry.kind != "cancel" for entry in told) and handle.cancel()
+
+    def reset(self, handle: WorkflowHandle[Any]) -> bool:
+        """Reset the run to any entry of its history, but not each time; whether that was done."""
+        length = len(handle.history())
+        if not (length and self.resets and self.happens(2)):
+            return False
+        self.resets -= 1
+        handle.reset(self.chance.randint(1, length))
+        return True
 
     def work(self) -> bool:
         """A worker takes one task, and may die at any moment; whether there was one."""
@@ -190,7 +244,7 @@ def test_random_workflows_give_what_a_plain_interpreter_gives(namespace: str, ke
         world = World(seed, kept)
         if cancels:
             run = programs.cancelled.start(program)
-            result = [expected(program[0]), "call 0"]
+            result = ["cleaned", "call 0"]
         else:
             run = programs.run.start(program, [])
             result = [expected(node) for node in program]

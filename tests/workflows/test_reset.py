@@ -276,6 +276,21 @@ def test_a_part_of_a_chain_and_a_run_with_a_next_one_are_refused() -> None:
     assert control.reset_run(run.id, 1).detail == "it has a next run: reset that one"
 
 
+def test_a_retry_means_the_newest_run_and_not_one_that_was_reset() -> None:
+    behaviour["send"] = ValueError("no stock")
+    run = order.start("7")
+    run.signal("approve", 1)
+    run_worker()
+    again = run.reset(position(run, "failed"))
+    run_worker()
+    assert (run.state, again.state) == (State.FAILED, State.FAILED)
+    assert control.retry([run.id])[0].detail == "it has a next run: retry that one"
+    behaviour.clear()
+    assert run.retry()
+    run_worker()
+    assert run.result(timeout=0)[1:] == ["paid 7", 1, "sent 7"]
+
+
 def test_one_token_is_one_reset() -> None:
     run = order.start("7")
     run_worker()

@@ -9,7 +9,7 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.workflows.test_end_to_end import empty
-from tests.workflows.test_runs import approval
+from tests.workflows.test_runs import approval, parent
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -49,6 +49,19 @@ def test_runs_are_listed_in_pages() -> None:
         after, pages = page.next, pages + 1
     assert set(found) == started
     assert (len(found), pages) == (50, 6)  # the last one is empty
+
+
+def test_later_runs_of_an_instance_are_in_one_chain() -> None:
+    ids = []
+    for count in range(3):
+        run = approval.using(id="order/7").start(60.0)
+        run.signal("approve", count)
+        run_worker()
+        ids.append(run.id)
+    outer = parent.start("order/7")
+    run_worker()
+    chain = [each.id for each in inspect.runs_of_instance("order/7", "default")]
+    assert chain == [f"{outer.id}.1", *reversed(ids)]
 
 
 def test_ended_runs_expire_with_all_that_was_theirs() -> None:

@@ -1,4 +1,4 @@
-"""Actions on runs: signal, cancel as an event, suspend, resume, reset. The console's own "Cancel" terminates a run."""
+"""Actions on runs: signal, cancel as an event, terminate, retry of the failed step, suspend, resume, reset."""
 
 from __future__ import annotations
 
@@ -59,6 +59,27 @@ ACTIONS: dict[str, Action] = {
         gettext_lazy("Ask to cancel"),
         "x",
         note=gettext_lazy("The code gets a cancel, and may clean up. Cancel ends the run at once."),
+    ),
+    "terminate": Action(
+        "cancel",
+        lambda ids, reason="", **how: control.cancel(ids, reason=reason, **how),
+        gettext_lazy("Terminate"),
+        "ban",
+        asks_first=True,
+        note=gettext_lazy("Ends the run at once, with its activities, children and timers. Its code is not asked."),
+        url="task-terminate-run",
+    ),
+    "retry": Action(
+        "retry",
+        lambda ids, **how: control.retry(ids, **how),
+        gettext_lazy("Retry the failed step"),
+        "refresh",
+        asks_first=True,
+        note=gettext_lazy(
+            "Makes the last step again. Activities and children that failed in it run again, and what it had given up"
+            " begins again."
+        ),
+        url="task-retry-step",
     ),
     "suspend": Action(
         "suspend_runs",

@@ -16,7 +16,7 @@ from console.ui.kind_pages import KindPages, Route, Tab, TabContent
 from console.ui.links import task_url
 from queueops import inspect
 from queueops.inspect import FilterError, RunFacts, RunView, TaskDetail
-from queueops.model.states import TERMINAL
+from queueops.model.states import TERMINAL, State
 
 RUN = "run"
 DIGITS = 6
@@ -34,7 +34,9 @@ def read(request: HttpRequest, task: TaskDetail) -> TabContent:
 
     over = task.state in TERMINAL
     suspended = run is not None and run.suspended_ms is not None
-    offered = [] if over else ["cancel", "resume" if suspended else "suspend"]
+    offered = ["cancel", "resume" if suspended else "suspend", "terminate"]
+    if over:
+        offered = ["retry"] if task.state == State.FAILED and not (run and run.after) else []
     args, kwargs = json_text.split(task.args_json)
     new_run = StartForm(initial={"name": task.name, "args": args, "kwargs": kwargs})
     context = {
@@ -77,7 +79,7 @@ PAGES = KindPages(
             Route(
                 pattern=f"workflows/<name:id>/_{verb}",
                 view=act,
-                name=f"task-{action.verb}",
+                name=action.url_name,
                 permission=Verb.OPERATE,
                 given={"verb": verb},
                 takes_arguments=verb == "signal",

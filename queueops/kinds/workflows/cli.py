@@ -142,6 +142,7 @@ def _shown(run: str, pool: str, first: int, *, as_json: bool) -> Iterator[str]:
             ("run before", view.before),
             ("next run", view.after),
             ("parent", view.parent),
+            ("late events", f"{view.late:,}" if view.late else ""),
             ("inbox", f"{view.waiting_events:,} events" if view.waiting_events else ""),
             *(("waits at", place) for place in view.where),
         )

@@ -6,10 +6,7 @@ was replayed from its history, so that each test is a test of the replay, too.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
-import inspect
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,6 +18,7 @@ import msgspec
 from queueops.errors import QueueOpsError, TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.awaited import awaited
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
@@ -33,6 +31,7 @@ from queueops.tasks.encoding import encode_result
 from queueops.worker.execution import failure
 
 MOST_STEPS = 100_000
+TASK = "task"
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -58,6 +57,13 @@ class _Run:
     error: BaseException | None = None
     status: bytes = b""
     next: str = ""
+    reason: str = "its code ended by a cancel"
+    suspended: bool = False
+
+    @property
+    def makes_step(self) -> bool:
+        """Whether its next step can be made now."""
+        return self.ready and self.state == "running" and not self.suspended
 
 
 class EnvironmentRun:
@@ -94,6 +100,18 @@ class EnvironmentRun:
         """Ask the code to end."""
         self._environment.post(self.instance, Entry("cancel", reason=reason))
 
+    def terminate(self, reason: str = "") -> None:
+        """End the run now, with all that it has open; its code is not asked."""
+        self._environment.terminate(self.instance, reason)
+
+    def suspend(self) -> None:
+        """Make no further step until `resume`; events wait in the inbox."""
+        self._run.suspended = True
+
+    def resume(self) -> None:
+        """Go on after `suspend`."""
+        self._run.suspended = False
+
     def result(self) -> Any:
         """Let everything run to the end of this workflow, and return its result.
 
@@ -111,7 +129,7 @@ class WorkflowEnvironment:
 
     def __init__(self, *, start: datetime = _START) -> None:
         self.now_ms = round(start.timestamp() * 1000)
-        self._mocks: dict[str, _Mock] = {}
+        self._mocks: dict[tuple[str, str], _Mock] = {}
         self._runs: dict[str, _Run] = {}
         self._instances: dict[str, str] = {}
         self._agenda: list[tuple[int, int, Callable[[], object]]] = []
@@ -125,8 +143,9 @@ class WorkflowEnvironment:
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
     def mock(self, activity: Any, function: Callable[..., Any], *, takes: float = 0) -> None:
-        """Run this function in the place of an activity; each attempt takes so many seconds."""
-        self._mocks[activity.name] = _Mock(function, to_ms("takes", takes) if takes else 0)
+        """Run this function in the place of an activity or of a child workflow; each attempt takes so many seconds."""
+        kind = WorkflowHandler.kind if isinstance(activity, Workflow) else TASK
+        self._mocks[kind, activity.name] = _Mock(function, to_ms("takes", takes) if takes else 0)
 
     def at(self, delay: float | timedelta, action: Callable[[], object]) -> None:
         """Do something after so many seconds of the environment's time."""
@@ -162,6 +181,13 @@ class WorkflowEnvironment:
         self._deliver(self._runs[known], entry)
         return True
 
+    def terminate(self, instance: str, reason: str = "") -> None:
+        """End the newest run of an instance; nothing happens if it has ended."""
+        run = self.newest(instance)
+        if run.state == "running":
+            run.reason = reason or run.reason
+            self._close(run, "cancelled")
+
     def result_of(self, instance: str) -> Any:
         """Let everything run until this instance has ended; see `EnvironmentRun.result`."""
         self._settle()
@@ -177,7 +203,7 @@ class WorkflowEnvironment:
         if run.state == "succeeded":
             return _handler(run.push.name).result_type.decode(run.result)
         if run.state == "cancelled":
-            raise TaskCancelled(id=run.id, reason="its code ended by a cancel")
+            raise TaskCancelled(id=run.id, reason=run.reason)
         known = failure.describe(run.error or QueueOpsError("?"))
         found = TaskFailed(id=run.id, type=known.type, message=known.message, traceback=known.traceback)
         raise found from run.error
@@ -196,7 +222,7 @@ class WorkflowEnvironment:
     def _settle(self) -> None:
         """Make the steps of all runs that are ready."""
         for _ in range(MOST_STEPS):
-            run = next((run for run in self._runs.values() if run.ready and run.state == "running"), None)
+            run = next((run for run in self._runs.values() if run.makes_step), None)
             if run is None:
                 return
             self._make_step(run)
@@ -256,10 +282,23 @@ class WorkflowEnvironment:
         return push.due if push.due is not None else self.now_ms + (push.delay_ms or 0)
 
     def _start_child(self, run: _Run, entry: Entry, push: Push) -> None:
+        if known := self._mocks.get((WorkflowHandler.kind, push.name)):
+            self._schedule(self.now_ms + known.takes_ms, lambda: self._pretend(run, entry.command, push, known))
+            return
         try:
             self._begin(push, entry.instance, (run.id, entry.command))
         except InstanceInUse as error:
             self._finish(run, _failed(entry.command, error))
+
+    def _pretend(self, run: _Run, number: int, push: Push, known: _Mock) -> None:
+        """End a child with what its replacement returns or raises."""
+        args, kwargs = _handler(push.name).plan.decode(push.args)
+        try:
+            data = encode_result(push.name, awaited(known.function(*args, **kwargs)))
+        except Exception as error:  # the code of a test runs here
+            self._finish(run, _failed(number, error))
+            return
+        self._finish(run, Entry("done", command=number, payload=events.raw(data)))
 
     def _drop(self, run: _Run, number: int) -> None:
         run.open.discard(number)
@@ -269,14 +308,18 @@ class WorkflowEnvironment:
                 self._deliver(other, Entry("cancel", reason="its parent does not need it any more"))
 
     def _end(self, run: _Run, step: Step) -> None:
-        run.state, run.result, run.error = step.state, step.result, step.error
+        run.result, run.error = step.result, step.error
+        self._close(run, step.state, step)
+
+    def _close(self, run: _Run, state: str, step: Step | None = None) -> None:
+        run.state = state
         for number in tuple(run.open):
             self._drop(run, number)
-        if step.again is not None:
+        if step is not None and step.again is not None:
             push = msgspec.structs.replace(run.push, args=step.again)
             following = self._begin(push, run.instance, run.parent)
             run.next = following.id
-            following.inbox = [*step.carry, *(entry for entry in run.inbox if entry.kind == "signal")]
+            following.inbox = [*step.unread, *(entry for entry in run.inbox if entry.kind == "signal")]
         elif run.parent is not None and (parent := self._runs[run.parent[0]]).state == "running":
             ended = Entry("done", command=run.parent[1], payload=events.raw(run.result))
             if run.state != "succeeded":
@@ -289,7 +332,8 @@ class WorkflowEnvironment:
     def _attempt(self, run: _Run, number: int, push: Push, attempt: int) -> None:
         if number not in run.open:
             return
-        takes = self._mocks[push.name].takes_ms if push.name in self._mocks else 0
+        known = self._mocks.get((TASK, push.name))
+        takes = known.takes_ms if known else 0
         self._schedule(self.now_ms + takes, lambda: self._call(run, number, push, attempt))
 
     def _call(self, run: _Run, number: int, push: Push, attempt: int) -> None:
@@ -299,8 +343,9 @@ class WorkflowEnvironment:
         handler: Any = registry.get("task", push.name)
         try:
             args, kwargs = handler.plan.decode(push.args)
-            function = self._mocks[push.name].function if push.name in self._mocks else handler.call
-            data = encode_result(push.name, _awaited(function(*args, **kwargs)))
+            known = self._mocks.get((TASK, push.name))
+            function = known.function if known else handler.call
+            data = encode_result(push.name, awaited(function(*args, **kwargs)))
         except Exception as error:  # the code of an activity runs here
             if attempt <= push.retries and isinstance(error, tuple(handler.retry_on)):
                 delay = retry.parse(push.retry).delay_ms(attempt)
@@ -334,25 +379,3 @@ def _handler(name: str) -> WorkflowHandler:
     if not isinstance(found, WorkflowHandler):
         raise TypeError(f"{name} is not a workflow")
     return found
-
-
-def _awaited(value: Any) -> Any:
-    """The value of a coroutine or a generator."""
-    if inspect.isgenerator(value):
-        return list(value)
-    if not inspect.iscoroutine(value):
-        return value
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.extend((True, asyncio.run(value)))
-        except Exception as error:  # the code of an activity runs here
-            outcome.extend((False, error))
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if outcome[0]:
-        return outcome[1]
-    raise outcome[1]

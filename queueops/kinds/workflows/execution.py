@@ -181,7 +181,6 @@ class Execution:
             error = judged(raised)
             if isinstance(error, ContinueAsNew):
                 step.state, step.again, step.next_id = "continued", error.arguments, new_id()
-                step.carry = self._unread()
             else:
                 step.state, step.error = "failed", error
         else:
@@ -190,6 +189,7 @@ class Execution:
             except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
                 step.state, step.error = "failed", unfit
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
+        step.unread = self._unread()
         if left:
             step.notes.append(f"it ended before {left} tasks of its code, which are dropped")
         step.commands.append(Entry("end", state=step.state))

@@ -103,6 +103,17 @@ class WorkflowHandle(TaskHandle[Result]):
         """The same for async code."""
         return await waiting.in_thread(partial(self.terminate, reason))
 
+    def retry(self, everything: bool = False) -> bool:
+        """Make the failed step of the newest run again; see "How a run ends" in docs/workflows.md.
+
+        With `everything` it begins from nothing. False if its state does not permit it.
+        """
+        return TaskHandle(self._newest(), self.pool).retry(everything)
+
+    def run_now(self) -> bool:
+        """Make the next step of a delayed or blocked run now. False if its state does not permit it."""
+        return TaskHandle(self._newest(), self.pool).run_now()
+
     def suspend(self, reason: str = "") -> bool:
         """Make no further step until `resume`; events wait in the inbox. False if it had already ended."""
         return self._told("suspend", reason.encode())

@@ -120,7 +120,7 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView |
         late=maybe_whole(fields.get("vl")) or 0,
         where=places_of(fields),
         calls=tuple(_call(store, pool, number, what) for number, what in calls[:MOST_CALLS]),
-        more_calls=max(0, len(calls) - MOST_CALLS),
+        more_calls=max(0, row.open - MOST_CALLS),
         inbox=_lines(store.inbox(pool, id, MOST_CALLS), 0),
         waiting_events=row.inbox,
         length=row.history,

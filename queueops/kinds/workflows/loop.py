@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from itertools import count
+from types import FrameType
 from typing import Any, NoReturn, Protocol
 
 from queueops.errors import Interrupt
@@ -169,6 +171,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         **options: Any,
     ) -> asyncio.Task[Any]:
         """A task of this run."""
+        _refuse_unordered()
         number = next(self._numbers)
         task = WorkflowTask(number, self._guarded(coro), loop=self, name=name or f"task {number}", context=context)
         self.tasks[number] = task
@@ -207,6 +210,16 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     async def shutdown_asyncgens(self) -> None:
         """Nothing is kept of async generators."""
+
+
+def _refuse_unordered() -> None:
+    """Refuse asyncio.as_completed() with coroutines: it makes a set of them, whose order differs in each replay."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename == asyncio.tasks.__file__:
+        if frame.f_code.co_name in ("as_completed", "__init__"):  # from Python 3.13 on it is a class
+            what = "asyncio.as_completed() with coroutines"
+            raise RefusedInWorkflow(what=what, advice="Give it tasks: asyncio.ensure_future(...) for each.")
+        frame = frame.f_back
 
 
 def _refusal(name: str, what: str, advice: str) -> Callable[..., NoReturn]:

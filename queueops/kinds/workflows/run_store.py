@@ -11,6 +11,8 @@ from queueops.redis import broker as brokers
 
 HISTORY_PAGE = 1_000
 """Entries of a history in one reply."""
+CALLS_PAGE = 500
+"""About the most open commands of a run in one reply."""
 
 
 class StepInput(NamedTuple):
@@ -39,12 +41,16 @@ class ResetAnswer(NamedTuple):
 
 
 class RunRow(NamedTuple):
-    """A run as it is stored: its fields by short name, the lengths of history and inbox, and its open commands."""
+    """A run as it is stored: its fields by short name, the lengths of history and inbox, and its open commands.
+
+    ``calls`` has about CALLS_PAGE of them at most; ``open`` is their number.
+    """
 
     fields: dict[str, str]
     history: int
     inbox: int
     calls: dict[str, str]
+    open: int = 0
 
 
 class RunFields(NamedTuple):

@@ -60,7 +60,8 @@ class Step:
     error: BaseException | None = None
     again: bytes | None = None
     next_id: str = ""
-    carry: list[Entry] = field(default_factory=list)
+    unread: list[Entry] = field(default_factory=list)
+    """At the end: the signals that no code has read. They go to the next run, if there is one."""
 
 
 class ContinueAsNew(BaseException):

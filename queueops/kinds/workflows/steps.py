@@ -220,7 +220,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     if step.status is not None:
         value["status"] = step.status.decode()
     if step.over:
-        value |= _end(step)
+        value |= _end(step) | {"unread": len(step.unread)}
     return value
 
 
@@ -254,7 +254,7 @@ def _end(step: Step) -> Value:
         return {"over": "failed", "value": known.encoded().decode(), "fingerprint": known.fingerprint, "title": title}
     if step.again is not None:
         keeps: dict[str, str] = {}
-        carry = [_kept(entry, f"c:{number}", keeps) for number, entry in enumerate(step.carry)]
+        carry = [_kept(entry, f"c:{number}", keeps) for number, entry in enumerate(step.unread)]
         again = {"id": step.next_id, "a": step.again.decode(), "carry": carry, "keeps": keeps}
         return {"over": "continued", "again": again}
     return {"over": step.state, "result": step.result.decode()}

@@ -10,7 +10,7 @@ from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.payloads import INLINE, apart
-from queueops.kinds.workflows.run_store import HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
+from queueops.kinds.workflows.run_store import CALLS_PAGE, HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ids import new_id
 from queueops.redis.broker.push import PushCalls
@@ -147,22 +147,22 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return list(found)
 
     def run_row(self, pool: str, run: str) -> RunRow | None:
-        """A run as it is stored; None if there is none."""
+        """A run as it is stored, with at most CALLS_PAGE of its open commands; None if there is none."""
         key = self.keys(pool).task(run)
 
         def fill(pipe: Any) -> None:
             pipe.hmget(key, FIELDS)
             pipe.llen(f"{key}#history")
             pipe.llen(f"{key}#inbox")
-            pipe.hgetall(f"{key}#calls")
+            pipe.hlen(f"{key}#calls")
+            pipe.hscan(f"{key}#calls", 0, count=CALLS_PAGE)
 
-        values, history, inbox, calls = self.ask_all(pool, fill)
+        values, history, inbox, open_calls, page = self.ask_all(pool, fill)
         fields = _named(values)
         if fields.get("k") != "workflow":
             return None
-        return RunRow(
-            fields, history or 0, inbox or 0, {_text(name): _text(what) for name, what in (calls or {}).items()}
-        )
+        calls = {_text(name): _text(what) for name, what in (page[1] if page else {}).items()}
+        return RunRow(fields, history or 0, inbox or 0, calls, open_calls or 0)
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
         """The records of runs, by pool and id; one call for each pool."""

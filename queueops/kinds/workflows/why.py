@@ -24,6 +24,24 @@ def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[
     return None
 
 
+def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
+    """Why a ready or timed run makes no step: it is suspended, or its last step could not be made."""
+    if record.get("k") != RUN:
+        return
+    if "vs" in record:
+        since = _since(detail, maybe_whole(record["vs"]))
+        yield bad("The run is suspended. Resume it, and it keeps its due time.", since, target=detail.id)
+    if "vb" in record:
+        times = maybe_whole(record.get("vc", "")) or 1
+        since = _since(detail, maybe_whole(record["vb"]))
+        attempts = f"{times:,} attempts have" if times > 1 else "1 attempt has"
+        text = (
+            f"The run is blocked {since}: its step cannot be made, and {attempts} failed. Remove the reason, such as by"
+            " a deploy of code that fits its history. Then run it now, or reset it to an earlier step."
+        )
+        yield bad(text, value=record.get("y", ""), verb="run_now", target=detail.id)
+
+
 def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     """Nothing more than of any task."""
     return iter(())
@@ -45,6 +63,8 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     yield from _tasks(detail, "activity", [what[1:] for what in calls if what[:1] == "a"])
     yield from _tasks(detail, "child workflow", [what[1:] for what in calls if what[:1] == "c"])
     yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"])
+    if row and (more := row.open - len(calls)) > 0:
+        yield bad(f"The run waits for {more:,} more commands, which are not read here.", target=detail.id)
     if not signals and not calls:
         yield bad("The run waits for an event.", since, target=detail.id)
     for line in places:

@@ -21,7 +21,7 @@ from queueops.redis.store_client import StoreClient
 STEP = 100
 """About how many tasks one call examines."""
 MOST_LANES = 10_000
-RECORDS, HELD = "records", "held"
+RECORDS, HELD, OWN = "records", "held", "own"
 NAMES, RUNNING = "names", "running"
 """What is counted again at the end, when everything else is in its place."""
 MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
@@ -80,8 +80,21 @@ class FsckCalls(StoreClient):
             raise self.explained(pool, error) from error
         lane = place.partition(":")[2] if place.startswith(("lane:", "slots:", "round:")) else ""
         if ids or place.startswith("round:"):
-            faults += _faults(pool, self._call("fsck", pool, int(repair), lane, _WHOLE, "", self.rules, *ids))
+            faults += self._checked(pool, repair, lane, ids)
         return FsckPage(faults=places.new(faults), looked=len(ids), next=places.next(place, cursor))
+
+    def _checked(self, pool: str, repair: bool, lane: str, ids: list[str]) -> list[Fault]:
+        """The faults that the script finds. What it leaves for later has calls of its own."""
+        found: list[Fault] = []
+        waiting = [ids]
+        while waiting:
+            reply = self._call("fsck", pool, int(repair), lane, _WHOLE, "", self.rules, *waiting.pop())
+            for fault in _faults(pool, reply):
+                if fault.text:
+                    found.append(fault)
+                else:
+                    waiting.append([fault.id])
+        return found
 
     def _places_of(self, pool: str, after: str, *, counters: bool) -> Places:
         """The places of a walk; a walk of another process, or a forgotten one, is read again."""
@@ -96,13 +109,15 @@ class FsckCalls(StoreClient):
         known = self.ask_one(pool, lambda client: client.zrevrange(key, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known or ())})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
-        return sorted(["agenda", HELD, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
+        return sorted(["agenda", HELD, OWN, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
 
     def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         keys = self.keys(pool)
         kind, _, name = place.partition(":")
         if kind == "round":
             return [], "0", []
+        if kind == OWN:
+            return ["~pool:"], "0", []
         if kind == RECORDS:
             return self._records(pool, cursor)
         if kind == NAMES:
@@ -124,7 +139,8 @@ class FsckCalls(StoreClient):
         page = self.ask_one(pool, scan)
         following, found = page or (0, ())  # None for a key of a wrong type: the scan of all keys names it
         members = (text(row) if kind == "slots" else text(row[0]) for row in found)
-        return list(dict.fromkeys(_tasks(members))), str(following), []
+        wanted = dict.fromkeys(members if kind == "agenda" else _tasks(members))
+        return list(wanted), str(following), []
 
     def _records(self, pool: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         """Records and commands, whether an index names them or not; and keys of a wrong type.

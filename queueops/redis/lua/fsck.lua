@@ -2,9 +2,10 @@
 -- fsck: compares tasks and chunks with the indexes. Each is checked and repaired in one step.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 '1' to repair, 2 a lane that names the tasks ('' none; without ids the lane itself is looked at), 3 fields that are
---       whole numbers, each with its long name (p:priority ...), 4 not used, 5 rules, 6.. ids of tasks, chunks and (behind
---       '~command:') commands
--- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it.
+--       whole numbers, each with its long name (p:priority ...), 4 not used, 5 rules, 6.. ids of tasks and chunks, entries
+--       of the agenda, commands (behind '~command:'), '~pool:' for what kinds keep of the pool
+-- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it. Nothing is wrong if that is empty: the entry
+--        is to be given to another call.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
 --@needs attempts fieldcheck lanes numbers phases rate_limit records rules store_helpers transitions
 --@needs wakeup
@@ -113,6 +114,9 @@ for i = 6, #ARGV do
   local record = not (check_entry or lib.is_foreign(id)) and lib.read_record(id)
   if check_entry then
     check_entry(rest)
+  elseif word == 'pool' then
+    for _, check in pairs(lib.hooks.check_pool) do check() end
+  elseif string.sub(id, 1, 1) == '~' then -- an entry of the agenda that no kind checks
   elseif lib.is_foreign(id) then
     lib.hooks.check_foreign(id)
   elseif record and CLASS[record.s] then

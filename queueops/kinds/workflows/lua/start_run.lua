@@ -15,6 +15,7 @@ if row[1] and row[2] == token then return { 'REPEAT', newest } end
 if row[1] and not TERMINAL[row[1]] then return { 'EXISTS', newest } end
 
 local spec = { id = id, policy = 'new', token = token, fields = { 'vi', instance, 'tk', token }, values = { vi = instance, tk = token } }
+if row[1] then spec.values.vp, spec.fields[5], spec.fields[6] = newest, 'vp', newest end
 for i = 7, #ARGV, 2 do
   spec.values[ARGV[i]] = ARGV[i + 1]
   spec.fields[#spec.fields + 1] = ARGV[i]; spec.fields[#spec.fields + 1] = ARGV[i + 1]

@@ -13,7 +13,10 @@ local what, token, key = ARGV[3], ARGV[5], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end
 if call('ZSCORE', key .. '#told', token) then return { 'REPEAT', id, row.s } end
-if TERMINAL[row.s] then return { 'ENDED', id, row.s } end
+if TERMINAL[row.s] then
+  if what == 'signal' then lib.runs.note_late(id, row, 1) end
+  return { 'ENDED', id, row.s }
+end
 
 lib.need_agenda()
 call('ZADD', key .. '#told', NOW, token)

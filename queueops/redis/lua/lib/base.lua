@@ -64,6 +64,7 @@ lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
 lib.hooks.figures = {} -- by kind: adds its figures to those of the pool
 lib.hooks.details = {} -- by kind: adds to the details of a task by `put(name, value)`
 lib.hooks.check_entry = {} -- by word: the consistency check of `~<word>:<rest>`, given the rest
+lib.hooks.check_pool = {} -- by kind: its consistency check of what it keeps of a pool
 
 -- Messages to other pools. The last step of a function that may have written some: hands them to its caller, with at most
 -- `most` others (-1: none at all), or wakes a worker for them. Returns them, whether only the caller can deliver them, and

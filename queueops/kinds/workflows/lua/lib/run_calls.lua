@@ -25,6 +25,7 @@ end
 
 -- Begins a call. Returns the end of one that cannot begin.
 local function start_call(id, record, plan)
+  local before
   if plan.instance then
     local newest = lib.runs.newest_of(plan.instance)
     local other = newest ~= plan.id and lib.runs.read(newest)
@@ -32,10 +33,16 @@ local function start_call(id, record, plan)
       local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
       return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(why) .. '}'
     end
+    before = other and newest
     lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
   end
   lib.safe_call('HSET', lib.runs.calls_of(id), plan.number, (plan.child and 'c' or 'a') .. plan.id)
-  lib.place(spec_of(id, record, plan))
+  local spec = spec_of(id, record, plan)
+  if before then
+    spec.values.vp = before
+    spec.fields[#spec.fields + 1] = 'vp'; spec.fields[#spec.fields + 1] = before
+  end
+  lib.place(spec)
 end
 
 -- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices.

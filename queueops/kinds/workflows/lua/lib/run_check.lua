@@ -1,5 +1,8 @@
--- Consistency check of runs: each open command has what ends it, and a run with events is ready.
---@needs fieldcheck runs store_helpers transitions
+-- Consistency check of runs: each open command has what ends it, a run with events is ready, and its lists can be read. What is
+-- long is checked in parts, each in a call of its own: `~run:<part>:<position>:<id>`.
+--@needs fieldcheck run_history runs store_helpers transitions
+
+local AT_ONCE = 500
 
 local function failed(number, reason)
   return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"failed","y":"' .. reason .. '"}'
@@ -21,14 +24,140 @@ local function check_call(id, number, what)
   end
 end
 
+local parts = {}
+
+-- Goes on with a part in another call.
+local function go_on(part, position, id) lib.check_later('~run:' .. part .. ':' .. position .. ':' .. id) end
+
+-- The pages of a hash or a sorted set. Returns what was found, as pairs.
+local function scan(command, key, part, cursor, id)
+  local page = lib.safe_call(command, key, cursor, 'COUNT', AT_ONCE)
+  if type(page) ~= 'table' then return {} end -- a key of a wrong type has a fault of its own
+  if page[1] ~= '0' then go_on(part, page[1], id) end
+  return page[2]
+end
+
+function parts.calls(cursor, id)
+  local found = scan('HSCAN', lib.runs.calls_of(id), 'calls', cursor, id)
+  for i = 1, #found, 2 do
+    if string.find(found[i], '^%d+$') then check_call(id, found[i], found[i + 1]) end
+  end
+end
+
+-- An entry that is not JSON cannot be repaired: it blocks the run, and an operator resets it to an earlier step.
+function parts.history(first, id, record)
+  local texts = lib.safe_call('LRANGE', lib.runs.history_of(id), first, first + AT_ONCE - 1)
+  local length = lib.safe_call('LLEN', lib.runs.history_of(id))
+  for i, text in ipairs(texts) do
+    local place, is_last = lib.text(first + i), first + i == length
+    local kind = lib.runs.head_of(text)
+    local wrong = not pcall(cjson.decode, text) and 'cannot be read'
+      or first + i == 1 and kind ~= 'step' and 'does not begin a step'
+      or kind == 'end' and (not is_last or not TERMINAL[record.s]) and 'is an end, and the run goes on'
+    if wrong and not ctx.repair then lib.wrong(id, 'entry ' .. place .. ' of its history ' .. wrong) end
+  end
+  if #texts == AT_ONCE then go_on('history', lib.text(first + AT_ONCE), id) end
+end
+
+-- An event that is not JSON says nothing to any version: it goes to the log of the run.
+function parts.inbox(first, id, record)
+  local texts = lib.safe_call('LRANGE', lib.runs.inbox_of(id), first, first + AT_ONCE - 1)
+  for _, text in ipairs(texts) do
+    if not pcall(cjson.decode, text) and lib.wrong(id, 'an event of its inbox cannot be read') and not LEASED[record.s] then
+      lib.safe_call('LREM', lib.runs.inbox_of(id), 1, text)
+      lib.log_line(id, { k = 'log', text = 'an event that cannot be read was removed: ' .. lib.shortened(text, 1000) })
+    end
+  end
+  if #texts == AT_ONCE then go_on('inbox', lib.text(first + AT_ONCE), id) end
+end
+
+local function is_short(key, command) return (tonumber(lib.safe_call(command, key)) or 0) < AT_ONCE end
+
+local function check_part(part, id, record, key, command)
+  if is_short(key, command) then parts[part](0, id, record) else go_on(part, 0, id) end
+end
+
+-- Commands of the history that have no end, and that nothing will end.
+local function check_open(id)
+  if not is_short(lib.runs.history_of(id), 'LLEN') then return end
+  local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
+  local open = lib.runs.open_before(history, #history + 1)
+  for number, entry in pairs(open) do
+    if lib.safe_call('HEXISTS', lib.runs.calls_of(id), number) == 1 then open[number] = nil end
+  end
+  if not next(open) then return end
+  for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
+    local kind, number = lib.runs.head_of(text)
+    if number and lib.runs.ENDS[kind] then open[number] = nil end
+  end
+  for number in pairs(open) do
+    if lib.wrong(id, 'it waits for its command ' .. number .. ', which nothing will end') then
+      lib.runs.deliver(id, failed(number, 'its end was lost'))
+    end
+  end
+end
+
+local function check_indexes(id, record)
+  if record.vb and not lib.safe_call('ZSCORE', P .. ':blocked', id) and lib.wrong(id, 'it is blocked, and not in that index') then
+    lib.safe_call('ZADD', P .. ':blocked', 'NX', lib.number_of(record.vb) or now, id)
+  end
+  if record.vi and not lib.safe_call('HGET', P .. ':instances', record.vi) and lib.wrong(id, 'its instance does not name it') then
+    lib.safe_call('HSET', P .. ':instances', record.vi, id)
+  end
+end
+
 function lib.hooks.check_record.workflow(id, record)
+  check_part('history', id, record, lib.runs.history_of(id), 'LLEN')
   if TERMINAL[record.s] then return end
-  local calls = lib.safe_call('HGETALL', lib.runs.calls_of(id))
-  for i = 1, #calls, 2 do
-    if string.find(calls[i], '^%d+$') then check_call(id, calls[i], calls[i + 1]) end
-  end
-  if record.s == 'idle' and not record.vs and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 1
+  check_part('calls', id, record, lib.runs.calls_of(id), 'HLEN')
+  check_part('inbox', id, record, lib.runs.inbox_of(id), 'LLEN')
+  check_open(id)
+  check_indexes(id, record)
+  local row = lib.runs.read(id) -- a repair may have moved it
+  if row and row.s == 'idle' and not row.vs and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 1
     and lib.wrong(id, 'it is idle, and its inbox has events') then
-    lib.runs.wake(id, record)
+    lib.runs.wake(id, row)
   end
+end
+
+-- Instances whose newest run is gone.
+function parts.instances(cursor, _)
+  local found = scan('HSCAN', P .. ':instances', 'instances', cursor, '')
+  for i = 1, #found, 2 do
+    local entry = '~run:instances:0:' .. found[i]
+    if not lib.runs.read(found[i + 1]) and lib.wrong(entry, 'its newest run ' .. found[i + 1] .. ' is gone') then
+      lib.safe_call('HDEL', P .. ':instances', found[i])
+    end
+  end
+end
+
+-- Runs in the index of blocked ones that are not blocked.
+function parts.blocked(cursor, _)
+  local found = scan('ZSCAN', P .. ':blocked', 'blocked', cursor, '')
+  for i = 1, #found, 2 do
+    local row = lib.fields_of(lib.task_key(found[i]), 's', 'vb') or {}
+    if not (row[1] and row[2] and not TERMINAL[row[1]]) and lib.wrong(found[i], 'it is not blocked, and in that index') then
+      lib.safe_call('ZREM', P .. ':blocked', found[i])
+    end
+  end
+end
+
+function lib.hooks.check_entry.run(rest)
+  local part, position, id = string.match(rest, '^(%a+):(%d+):(.*)$')
+  if not parts[part] then return end
+  local record = id ~= '' and lib.read_record(id)
+  if id == '' then parts[part](position, id)
+  elseif record and record.k == 'workflow' then parts[part](part == 'calls' and position or tonumber(position), id, record) end
+end
+
+function lib.hooks.check_pool.workflow()
+  go_on('instances', 0, '')
+  go_on('blocked', 0, '')
+end
+
+function lib.hooks.check_entry.timer(rest)
+  local number, id = string.match(rest, '^(%d+):(.*)$')
+  local row = number and lib.runs.read(id)
+  local waits = row and not TERMINAL[row.s] and lib.safe_call('HEXISTS', lib.runs.calls_of(id), number) == 1
+  if not waits and lib.wrong('~timer:' .. rest, 'no run waits for this timer') then lib.unschedule('~timer:' .. rest) end
 end

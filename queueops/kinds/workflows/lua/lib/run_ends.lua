@@ -46,10 +46,17 @@ function lib.begin_next_run(id, record, again)
   if record.vr then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
 end
 
+-- Signals that no code has read, and events that no step has taken.
+local function note_unread(id, step)
+  local count = (step.unread or 0) + lib.safe_call('LLEN', lib.runs.inbox_of(id))
+  if count > 0 then lib.runs.note_late(id, true, count) end
+end
+
 function lib.end_run(id, record, step)
   lib.flush(); lib.flush_lanes()
   record.over = true
   if step.over ~= 'failed' and step.over ~= 'cancelled' then lib.safe_call('DEL', lib.task_key(id) .. '#later') end
+  if step.over ~= 'continued' then note_unread(id, step) end
   if step.over == 'succeeded' then
     lib.finish(id, record, 'succeeded', 're', step.result)
   elseif step.over == 'cancelled' then
@@ -115,6 +122,8 @@ function lib.hooks.refuse_verb.workflow(record, verb, value)
     return 'it is suspended: resume it'
   elseif verb == 'reinstate' then
     return 'what it waited for was cancelled with it: retry it from the beginning, or start another run'
+  elseif verb == 'retry' and record.vx then
+    return 'it has a next run: retry that one'
   elseif verb == 'retry' and TERMINAL[record.s] and record.vi then
     local other = lib.runs.read(lib.runs.newest_of(record.vi))
     if other and not TERMINAL[other.s] then return 'its instance ' .. record.vi .. ' has a newer run that has not ended' end

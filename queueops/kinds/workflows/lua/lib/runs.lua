@@ -20,10 +20,10 @@ function lib.runs.newest_of(instance)
   return lib.safe_call('HGET', P .. ':instances', instance) or instance
 end
 
--- Notes an event for a run that does not wait for it.
-local function note_late(id, exists)
-  lib.count_minute('wf|late', 1)
-  if exists then lib.safe_call('HINCRBY', lib.task_key(id), 'vl', 1) end
+-- Counts events for a run that does not wait for them.
+function lib.runs.note_late(id, exists, count)
+  lib.count_minute('wf|late', count)
+  if exists then lib.safe_call('HINCRBY', lib.task_key(id), 'vl', count) end
 end
 
 -- Makes a waiting run ready for its next step.
@@ -45,7 +45,7 @@ end
 function lib.runs.deliver(id, text)
   local row = lib.runs.read(id)
   if not row or TERMINAL[row.s] then
-    note_late(id, row)
+    lib.runs.note_late(id, row, 1)
     return false
   end
   lib.safe_call('RPUSH', lib.runs.inbox_of(id), text)
@@ -60,7 +60,7 @@ local function quoted(text) return cjson.encode(tostring(text or '')) end
 function lib.runs.finish_call(run, number, text, payload)
   local row = lib.runs.read(run)
   if not row or TERMINAL[row.s] or lib.safe_call('HDEL', lib.runs.calls_of(run), number) == 0 then
-    return note_late(run, row)
+    return lib.runs.note_late(run, row, 1)
   end
   if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
   lib.runs.deliver(run, text)
