@@ -10,8 +10,6 @@ import pytest
 from tests.workflows.behaviours import BACKEND, END_TO_END, FAULTS, Missing
 
 MISSING = {
-    "CompleteActivityTask_DeliversResultBackToWorkflowQueue",
-    "SubWorkflow/DifferentQueue",
     "Tracing/WorkflowsHaveSpans",
     "Tracing/TimersHaveSpans",
     "Tracing/TimersWithinCustomSpans",

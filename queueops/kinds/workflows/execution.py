@@ -224,16 +224,17 @@ class Execution:
         """Run an activity, and wait for its result. Raises ActivityFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        entry = Entry("call", command=number, name=push.name, arguments_digest=events.digest(push.args))
+        digest, pool = events.digest(push.args), self._other(push.pool)
+        entry = Entry("call", command=number, name=push.name, arguments_digest=digest, pool=pool)
         return decode(await self._outcome(entry, push, ActivityFailed))
 
     async def child(self, push: Push, instance: str, decode: Callable[[bytes], T]) -> T:
         """Run a child workflow, and wait for its result. Raises ChildFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        digest = events.digest(push.args)
+        digest, pool = events.digest(push.args), self._other(push.pool)
         named = instance or self._recorded_instance(number) or push.id
-        entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named)
+        entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named, pool=pool)
         return decode(await self._outcome(entry, push, ChildFailed))
 
     def _recorded_instance(self, number: int) -> str:
@@ -241,9 +242,14 @@ class Execution:
         found = self._recorded.get(number) if self.replaying else None
         return found.instance if found is not None and found.kind == "child" else ""
 
-    async def tell(self, instance: str, name: str, data: bytes) -> bool:
+    def _other(self, pool: str) -> str:
+        """The name of a pool that is not that of the run; else empty."""
+        return pool if pool != self.info.pool else ""
+
+    async def tell(self, instance: str, name: str, data: bytes, pool: str = "") -> bool:
         """Send a signal to another instance. Returns whether it had a run that took it."""
-        entry = Entry("tell", command=self._next(), instance=instance, name=name, payload=events.raw(data))
+        to = self._other(pool) if pool else ""
+        entry = Entry("tell", command=self._next(), instance=instance, name=name, payload=events.raw(data), pool=to)
         return (await self._wait(entry)).kind == "done"
 
     async def signal(self, name: str) -> Any:
@@ -363,7 +369,7 @@ def _error(end: Entry) -> StoredError:
 def _shape(entry: Entry) -> tuple[Any, ...]:
     """What a replay must repeat of a command."""
     place = entry.state if entry.kind == "end" else ""
-    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, place
+    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, place, entry.pool
 
 
 def _difference(done: Entry, was: Entry | None) -> str:

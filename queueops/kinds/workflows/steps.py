@@ -207,6 +207,8 @@ def _call(entry: Entry, push: Push) -> Value:
         "due": str(due_argument(push)),
         "fields": [_plain(part) for part in record_fields(push, token=False)],
     }
+    if entry.pool:
+        plan["pool"] = entry.pool
     if is_child:
         plan |= {"child": True, "instance": entry.instance}
     return plan
@@ -217,6 +219,8 @@ def _tell(run: str, entry: Entry) -> Value:
     kept = f"{run}.{entry.command}"
     text = _kept(Entry("signal", name=entry.name, payload=entry.payload), kept, keeps)
     tell: Value = {"number": str(entry.command), "instance": entry.instance, "text": text}
+    if entry.pool:
+        tell["pool"] = entry.pool
     return tell | {"kept": kept, "payload": keeps[kept]} if keeps else tell
 
 

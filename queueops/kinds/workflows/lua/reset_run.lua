@@ -13,9 +13,17 @@ local record = lib.read_record(id)
 if not record or record.k ~= 'workflow' then return { 'GONE', '', '', '' } end
 if record.ot == token then return { 'REPEAT', record.vx or '', record.s, '' } end
 
+for _, part in ipairs({ '#calls', '#stopped' }) do
+  for _, number in ipairs(call('HKEYS', lib.task_key(id) .. part)) do
+    if string.sub(number, 1, 1) == 'f' then
+      return { 'REFUSED', '', record.s, 'it has open calls of other pools: reset it when they have ended' }
+    end
+  end
+end
+
 lib.need_agenda()
 lib.need_lane(record.l or 'default')
-lib.runs.start_all(id, record)
+lib.run_calls.start_all(id, record)
 local word, why = lib.reset_run(id, record, entry, ARGV[3], ARGV[7])
 if word == 'OK' then
   call('HSET', lib.task_key(id), 'ot', token)

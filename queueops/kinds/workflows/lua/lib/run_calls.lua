@@ -1,10 +1,12 @@
 -- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
 -- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
---@needs conflicts numbers phases records runs store_helpers transitions
+--@needs conflicts lanes run_messages runs store_helpers transitions
 
 local SLICE = 250
 
-function lib.runs.later_of(id) return lib.task_key(id) .. '#later' end
+lib.run_calls = {}
+
+local function later_of(id) return lib.task_key(id) .. '#later' end
 
 -- The push of a call: fields of the new record, with those that it has of its run.
 local function spec_of(id, record, plan)
@@ -25,6 +27,7 @@ end
 
 -- Begins a call. Returns the end of one that cannot begin.
 local function start_call(id, record, plan)
+  if plan.pool then return lib.far_calls.start(id, record, plan) end
   if plan.instance then
     local newest = lib.runs.newest_of(plan.instance)
     local other = newest ~= plan.id and lib.runs.read(newest)
@@ -39,7 +42,7 @@ local function start_call(id, record, plan)
 end
 
 -- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices.
-function lib.runs.start_calls(id, record, plans, later)
+function lib.run_calls.start(id, record, plans, later)
   for _, plan in ipairs(plans) do
     local lost = start_call(id, record, plan)
     if lost then lib.safe_call('RPUSH', lib.runs.inbox_of(id), lost) end
@@ -47,13 +50,13 @@ function lib.runs.start_calls(id, record, plans, later)
   if not later[1] then return end
   local scored = {}
   for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = each[1], each[2] end
-  lib.call_sliced('ZADD', lib.runs.later_of(id), scored)
+  lib.call_sliced('ZADD', later_of(id), scored)
   lib.schedule('~calls:' .. id, now)
 end
 
 -- Begins the first calls of those that wait, as many as asked for. Returns the numbers of those that have begun.
 local function start_later(id, record, most)
-  local begun, key = {}, lib.runs.later_of(id)
+  local begun, key = {}, later_of(id)
   for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, most - 1)) do
     local is_json, plan = pcall(cjson.decode, text)
     if is_json and type(plan) == 'table' and type(plan.fields) == 'table' then
@@ -67,8 +70,8 @@ local function start_later(id, record, most)
 end
 
 -- Begins all calls that wait, for a run that is reset. Those of an ended run count as stopped by its end.
-function lib.runs.start_all(id, record)
-  if call('EXISTS', lib.runs.later_of(id)) == 0 then return end
+function lib.run_calls.start_all(id, record)
+  if call('EXISTS', later_of(id)) == 0 then return end
   lib.unschedule('~calls:' .. id)
   local begun = start_later(id, record, 1e6)
   if not TERMINAL[record.s] then return end
@@ -79,8 +82,8 @@ function lib.runs.start_all(id, record)
 end
 
 -- Withdraws a call that has not begun.
-function lib.runs.drop_later(id, number)
-  lib.safe_call('ZREMRANGEBYSCORE', lib.runs.later_of(id), number, number)
+function lib.run_calls.drop(id, number)
+  lib.safe_call('ZREMRANGEBYSCORE', later_of(id), number, number)
 end
 
 -- A run that has ended keeps what waits, for a retry or a reset.
@@ -88,5 +91,5 @@ function lib.hooks.due_entry.calls(id)
   local record = lib.read_record(id)
   if not record or record.k ~= 'workflow' or TERMINAL[record.s] then return end
   start_later(id, record, SLICE)
-  if lib.safe_call('EXISTS', lib.runs.later_of(id)) == 1 then lib.schedule('~calls:' .. id, now) end
+  if lib.safe_call('EXISTS', later_of(id)) == 1 then lib.schedule('~calls:' .. id, now) end
 end

@@ -1,5 +1,5 @@
 -- Ends of runs, of activities and of children.
---@needs end_effects lanes numbers operator_verbs outcomes phases records runs store_helpers transitions
+--@needs end_effects lanes numbers operator_verbs outcomes phases records run_messages runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
@@ -43,7 +43,7 @@ function lib.begin_next_run(id, record, again)
   end
   lib.create(again.id, fields, values)
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
-  if record.vr then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
+  if record.vr and not record.vt then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
 end
 
 function lib.end_run(id, record, step)
@@ -66,15 +66,6 @@ function lib.end_run(id, record, step)
   end
 end
 
-function lib.hooks.note_end.workflow(id, record, state)
-  if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end
-end
-
-function lib.hooks.note_end.activity(id, record, state)
-  local row = lib.fields_of(lib.task_key(id), 'vr', 'vn', 'vd') or {}
-  if row[1] and not row[3] then lib.runs.report(id, { vr = row[1], vn = row[2], crashed = record.crashed }, state) end
-end
-
 local function stop_all(id)
   lib.flush(); lib.flush_lanes()
   lib.safe_call('ZREM', P .. ':blocked', id)
@@ -82,21 +73,6 @@ local function stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
 lib.hooks.cancel_parts.workflow = stop_all
-
--- An operator has deleted an activity that had not ended.
-function lib.hooks.abandon.activity(id, record)
-  if not record or TERMINAL[record.s] or not record.vr or record.vd then return end
-  lib.runs.finish_call(record.vr, record.vn, '{"e":"failed","c":' .. record.vn .. ',"at":' .. NOW
-    .. ',"s":"failed","y":"it was deleted before its end"}')
-end
-
-function lib.hooks.abandon.workflow(id, record)
-  lib.safe_call('ZREM', P .. ':blocked', id)
-  local instance = record and record.vi
-  if instance and lib.safe_call('HGET', P .. ':instances', instance) == id then
-    lib.safe_call('HDEL', P .. ':instances', instance)
-  end
-end
 
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id), lib.runs.stopped_of(id),
@@ -128,8 +104,11 @@ function lib.hooks.resume.workflow(id, record, everything)
     local is_json, entry = pcall(cjson.decode, history[i])
     local number = is_json and string.format('%d', entry.c or 0)
     local call_id = id .. '.' .. (number or '')
-    local activity = is_json and entry.e == 'failed' and lib.read_record(call_id)
-    if activity and activity.k == 'activity' and TERMINAL[activity.s] then
+    local activity = is_json and entry.e == 'failed' and not entry.p and lib.read_record(call_id)
+    if is_json and entry.e == 'failed' and entry.p and entry.h == 'a' then
+      lib.far_calls.again(id, number, 'a' .. call_id .. '#' .. entry.p .. '#')
+      again = again + 1
+    elseif activity and activity.k == 'activity' and TERMINAL[activity.s] then
       lib.safe_call('HSET', lib.runs.calls_of(id), number, 'a' .. call_id)
       lib.operator_verbs.retry(call_id, activity, '')
       again = again + 1
@@ -143,7 +122,8 @@ function lib.hooks.resume.workflow(id, record, everything)
   for i = 1, #stopped, 2 do
     local number, what = stopped[i], stopped[i + 1]
     local activity = string.sub(what, 1, 1) == 'a' and lib.read_record(string.sub(what, 2))
-    lib.safe_call('HSET', lib.runs.calls_of(id), number, what)
+    if string.sub(number, 1, 1) == 'f' then lib.far_calls.again(id, string.sub(number, 2), what)
+    else lib.safe_call('HSET', lib.runs.calls_of(id), number, what) end
     if activity and TERMINAL[activity.s] then
       lib.safe_call('HDEL', lib.task_key(string.sub(what, 2)), 'vd')
       lib.operator_verbs.retry(string.sub(what, 2), activity, '')
