@@ -19,8 +19,6 @@ class Missing:
 
 Tests = tuple[str, ...] | Missing
 
-_TRACING = Missing("spans are not made; the metadata of a run reaches its activities, and can carry a trace")
-
 BACKEND: Mapping[str, Tests] = {
     "CreateWorkflowInstance_DoesNotError": ("test_end_to_end.test_a_run_without_commands_has_two_entries",),
     "CreateWorkflowInstance_SameInstanceIDErrors": (
@@ -113,11 +111,17 @@ END_TO_END: Mapping[str, Tests] = {
     "ContinueAsNew/OldInstancesAreRemoved": (
         "test_end_to_end.test_runs_that_continued_as_new_stay_until_they_are_deleted",
     ),
-    "Tracing/WorkflowsHaveSpans": _TRACING,
-    "Tracing/TimersHaveSpans": _TRACING,
-    "Tracing/TimersWithinCustomSpans": _TRACING,
-    "Tracing/SubWorkflowsHaveSpansWithCorrectParent": _TRACING,
-    "Tracing/InnerWorkflowSpansHaveCorrectParent": _TRACING,
+    "Tracing/WorkflowsHaveSpans": ("test_tracing.test_a_run_and_its_activities_have_spans",),
+    "Tracing/TimersHaveSpans": ("test_tracing.test_a_timer_has_a_span_of_its_time",),
+    "Tracing/TimersWithinCustomSpans": (
+        "test_tracing.test_timers_and_calls_within_a_span_of_the_code_are_its_children",
+    ),
+    "Tracing/SubWorkflowsHaveSpansWithCorrectParent": (
+        "test_tracing.test_the_span_of_a_child_is_below_that_of_its_parent",
+    ),
+    "Tracing/InnerWorkflowSpansHaveCorrectParent": (
+        "test_tracing.test_timers_and_calls_within_a_span_of_the_code_are_its_children",
+    ),
 }
 
 FAULTS: Mapping[str, Tests] = {

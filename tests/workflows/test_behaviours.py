@@ -9,13 +9,7 @@ import pytest
 
 from tests.workflows.behaviours import BACKEND, END_TO_END, FAULTS, Missing
 
-MISSING = {
-    "Tracing/WorkflowsHaveSpans",
-    "Tracing/TimersHaveSpans",
-    "Tracing/TimersWithinCustomSpans",
-    "Tracing/SubWorkflowsHaveSpansWithCorrectParent",
-    "Tracing/InnerWorkflowSpansHaveCorrectParent",
-}
+MISSING: set[str] = set()
 """A behaviour that comes leaves this list; none may be added."""
 BY_REPLAY = {"test_blocked"}
 """Modules whose tests make a replay themselves."""

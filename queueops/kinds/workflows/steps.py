@@ -17,10 +17,11 @@ from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
 from queueops.errors.workflows import HistoryTooLong
-from queueops.kinds.workflows import events, payloads
+from queueops.kinds.workflows import events, payloads, tracing
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.run_store import StepInput, get_run_store
+from queueops.kinds.workflows.run_trace import run_span
 from queueops.kinds.workflows.settings import of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Lease, Push
@@ -92,6 +93,8 @@ def make_step(context: Context, code: Any) -> Value:
         inbox = _filled(lease, payloads.first_of(found.inbox))
         step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
         value = _value(execution, step, lease)
+        if execution.info.trace:
+            _export(execution, step)
         keeps = not step.over
     except BrokerUnavailable:
         raise
@@ -114,6 +117,13 @@ def make_step(context: Context, code: Any) -> Value:
 def encoded(value: Value) -> bytes:
     """A step as the store reads it."""
     return msgspec.json.encode(value)
+
+
+def _export(execution: Execution, step: Step) -> None:
+    """Export the spans that a step has ended. A step that is made again exports them again, with the same ids."""
+    if step.over:
+        step.spans.append(run_span(execution.info, step, execution.begun_ms))
+    tracing.export(execution.info, step.spans)
 
 
 def _filled(lease: Lease, texts: Iterable[bytes]) -> Iterator[bytes]:
@@ -150,6 +160,7 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
         parent=found.parent,
         length=length,
         origin=found.origin or lease.id,
+        trace=lease.trace,
     )
     if kept is not None:
         kept.info = info

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random as _random
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
@@ -37,6 +38,7 @@ __all__ = [
     "signal",
     "signals",
     "sleep",
+    "span",
     "uuid4",
 ]
 
@@ -112,6 +114,14 @@ async def send_signal(instance: str, name: str, value: Any = None, *, pool: str 
     execution = current("wf.send_signal()")
     to = check_id(pool, "name of a pool") if pool else ""
     return await execution.tell(instance, check_name(name, "name"), encode_result(name, value, "signal"), to)
+
+
+def span(name: str) -> AbstractContextManager[None]:
+    """A span of OpenTelemetry around a part of the code, whose calls and timers are its children.
+
+    It is made if the package is installed and the run was started with a tracer; a replay makes it once.
+    """
+    return current("wf.span()").trace.span(check_name(name, "name"))
 
 
 def now() -> datetime:
