@@ -22,14 +22,14 @@ from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.run_store import StepInput, get_run_store
 from queueops.kinds.workflows.run_trace import run_span
-from queueops.kinds.workflows.settings import of_workflows
+from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Lease, Push
 from queueops.redis.pushwire import due_argument, record_fields
 from queueops.tasks.context import Context
 from queueops.worker.execution import failure
 
-KEPT_RUNS = 128
+KEPT_RUNS = DEFAULTS.kept_runs
 MOST_COMMANDS = 10_000
 """Commands of one step: the store takes them in one call."""
 AT_ONCE = 250
@@ -41,7 +41,8 @@ Value = dict[str, Any]
 class KeptRuns:
     """Runs in memory, by pool and id: those of the last steps. A run is taken out while a step of it is made."""
 
-    def __init__(self, most: int = KEPT_RUNS) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """``most``: by default, as the settings say."""
         self.most = most
         self._kept: OrderedDict[tuple[str, str], tuple[int, Execution]] = OrderedDict()
         self._lock = threading.Lock()
@@ -53,13 +54,14 @@ class KeptRuns:
 
     def put(self, lease: Lease, execution: Execution) -> None:
         """Keep a run after a step."""
-        if not self.most:
+        most = of_workflows().kept_runs if self.most is None else self.most
+        if not most:
             execution.dispose()
             return
         evicted = []
         with self._lock:
             self._kept[lease.pool, lease.id] = (lease.fence, execution)
-            while len(self._kept) > self.most:
+            while len(self._kept) > most:
                 evicted.append(self._kept.popitem(last=False)[1][1])
         for each in evicted:
             each.dispose()
