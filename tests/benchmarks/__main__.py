@@ -16,7 +16,7 @@ from tests.benchmarks import install, server
 from tests.benchmarks.benchmark import Benchmark, Figures
 from tests.benchmarks.measures import BENCHMARKS
 from tests.benchmarks.stage import RunFailed, Stage
-from tests.benchmarks.systems import EVERY, System
+from tests.benchmarks.systems import DBOS, EVERY, System
 from tests.benchmarks.table import medians, table
 
 
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", type=_name, help="what to measure")
     parser.add_argument("--json", metavar="FILE", help="write medians and rounds to FILE")
     parser.add_argument(
-        "--only", action="append", choices=[system.name for system in EVERY], help="a system; can be repeated"
+        "--only", action="append", choices=[system.name for system in (*EVERY, DBOS)], help="a system; can be repeated"
     )
     parser.add_argument("--count", type=int, default=20_000, help="tasks at most (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds at most (%(default)s)")
@@ -113,7 +113,7 @@ def _memory_folder() -> str | None:
 
 def _about(running: server.Server, options: argparse.Namespace) -> dict[str, Any]:
     told = running.info("server")
-    wanted = {system.needs for system in EVERY if system.needs}
+    wanted = {system.needs for system in (*EVERY, DBOS) if system.needs}
     versions = {name: version for name, version in install.versions().items() if name in wanted}
     return {
         "server": f"{options.server} {told.get('valkey_version') or told['redis_version']}",

@@ -99,4 +99,6 @@ PEERS = (
     python_peer("rq", _rq, threads=1, bulk=True),
     BULLMQ,
 )
+DBOS = System(name="dbos", needs="dbos", produce=(), work=lambda processes, threads: [])
+"""Workflows alone: its program measures itself."""
 EVERY = (OURS, *PEERS, BARE)

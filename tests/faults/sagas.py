@@ -48,6 +48,20 @@ async def wide_waves(waves: int, count: int) -> int:
     return sum([sum(await asyncio.gather(*(wf.call(reserve, 1) for _ in range(count)))) for _ in range(waves)])
 
 
+@workflow(name="faults.far_child")
+async def far_child(number: int) -> int:
+    """A child that calls an activity of its own pool."""
+    return await wf.call(reserve.using(pool=wf.info().pool), number)
+
+
+@workflow(name="faults.across")
+async def across(pools: list[str]) -> int:
+    """Activities and children in several pools at once."""
+    calls = [wf.call(reserve.using(pool=pool), 1) for pool in pools]
+    children = [wf.child(far_child.using(pool=pool), 10) for pool in pools]
+    return sum(await asyncio.gather(*calls, *children))
+
+
 @workflow(name="faults.spins", timeout=0.5)
 async def spins() -> int:
     """A step that does not yield, the first time."""

@@ -15,7 +15,7 @@ from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.redis import embedded
 from queueops.redis.broker import forget_brokers
 from tests.faults import sagas
-from tests.faults.conftest import Bench
+from tests.faults.conftest import Bench, pools_apart
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -98,6 +98,15 @@ def test_ten_thousand_activities_of_one_step_end_each_once(bench: Bench) -> None
     run = sagas.wide.start(10_000)
     assert run.result(timeout=120) == 10_000
     assert Counter(bench.ledger.starts().values()) == {1: 10_000}
+
+
+@pytest.mark.usefixtures("nodes")
+def test_runs_call_tasks_in_pools_of_other_servers(bench: Bench) -> None:
+    pools = pools_apart(bench)
+    runs = [sagas.across.start(pools) for _ in range(20)]
+    bench.worker(*(part for pool in pools for part in ("--pool", pool)), LEASE=30)
+    assert [run.result(timeout=60) for run in runs] == [33] * 20
+    assert Counter(bench.ledger.starts().values()) == {1: 120}
 
 
 def test_a_step_that_never_yields_is_interrupted_and_tried_again(bench: Bench) -> None:

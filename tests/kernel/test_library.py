@@ -134,7 +134,9 @@ def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
     assert current().text.count("'TIME'") == 1
     assert "error_reply" not in current().text
     decoding = [path.stem for path in FILES if "cjson.decode" in path.read_text()]
-    assert decoding == ["follow_ups", "run_ends", "run_steps"], "it changes numbers; what they read has texts alone"
+    assert decoding == ["follow_ups", "run_calls", "run_ends", "run_far", "run_steps"], (
+        "it changes numbers; what they read has texts alone"
+    )
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -161,7 +163,17 @@ def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
     texts = [code(MODULE_PATHS[module]) for module in library.modules_of(name)] + [code(PATHS[name])]
-    for table in ("family", "outcomes", "effects", "heard", "redone", "chunk_outcomes", "operator_verbs", "runs"):
+    for table in (
+        "family",
+        "outcomes",
+        "effects",
+        "heard",
+        "redone",
+        "chunk_outcomes",
+        "operator_verbs",
+        "runs",
+        "far_calls",
+    ):
         called = {each for text in texts for each in re.findall(rf"(?<!function )\blib\.{table}\.(\w+)\(", text)}
         defined = {
             each for text in texts for each in re.findall(rf"^function lib\.{table}\.(\w+)\(", text, re.MULTILINE)

@@ -17,7 +17,7 @@ from queueops import Chain, task, task_failed
 from queueops.management.queue.options import ALL
 from queueops.model import states
 from queueops.tasks import registry
-from queueops.testing import eager
+from queueops.testing import WorkflowEnvironment, eager
 from tests.repository import reference
 
 pytest_plugins = ["queueops.pytest_plugin"]
@@ -106,6 +106,12 @@ def test_the_examples_of_chains_groups_and_iterators_run():
 def test_the_examples_of_workflows_run():
     names = executed("workflows.md")
     names["test_an_order_is_approved"]()
+    names["test_a_customer_who_forgets_is_reminded"]()
+    env = WorkflowEnvironment()
+    run = env.start(names["weighed_parcel"], "7")
+    run.signal("address", "Main Street 1")
+    assert run.result() == "label of 7, 700 g to Main Street 1"
+    assert env.run(names["parcel"], "7") == "label of 7"
     assert [entry.kind for entry in names["handle"].history()] == []
 
 

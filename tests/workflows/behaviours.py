@@ -19,9 +19,6 @@ class Missing:
 
 Tests = tuple[str, ...] | Missing
 
-_TRACING = Missing("spans are not made; the metadata of a run reaches its activities, and can carry a trace")
-_OTHER_POOL = Missing("activities and children run in the pool of their workflow; wf.call and wf.child say so")
-
 BACKEND: Mapping[str, Tests] = {
     "CreateWorkflowInstance_DoesNotError": ("test_end_to_end.test_a_run_without_commands_has_two_entries",),
     "CreateWorkflowInstance_SameInstanceIDErrors": (
@@ -56,7 +53,9 @@ BACKEND: Mapping[str, Tests] = {
     "GetActivityTask_ReturnsTaskFromQueues": (
         "test_backend.test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool",
     ),
-    "CompleteActivityTask_DeliversResultBackToWorkflowQueue": _OTHER_POOL,
+    "CompleteActivityTask_DeliversResultBackToWorkflowQueue": (
+        "test_other_pools.test_the_result_of_an_activity_comes_from_another_pool",
+    ),
 }
 
 END_TO_END: Mapping[str, Tests] = {
@@ -75,7 +74,9 @@ END_TO_END: Mapping[str, Tests] = {
     "SubWorkflow/PropagateCancellation": ("test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",),
     "SubWorkflow/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
     "SubWorkflow/Signal": ("test_runs.test_a_child_reports_to_its_parent",),
-    "SubWorkflow/DifferentQueue": _OTHER_POOL,
+    "SubWorkflow/DifferentQueue": (
+        "test_other_pools.test_a_child_in_another_pool_continues_as_new_and_reports_to_its_parent",
+    ),
     "SubWorkflow/Signal_BeforeStarting": ("test_end_to_end.test_a_signal_to_an_instance_that_comes_later_is_not_kept",),
     "NonDeterminism": ("test_blocked.test_changed_code_blocks_the_run_and_the_earlier_code_frees_it",),
     "RemoveWorkflowInstance": ("test_backend.test_a_deleted_run_is_gone_with_its_history",),
@@ -110,11 +111,17 @@ END_TO_END: Mapping[str, Tests] = {
     "ContinueAsNew/OldInstancesAreRemoved": (
         "test_end_to_end.test_runs_that_continued_as_new_stay_until_their_time_is_over",
     ),
-    "Tracing/WorkflowsHaveSpans": _TRACING,
-    "Tracing/TimersHaveSpans": _TRACING,
-    "Tracing/TimersWithinCustomSpans": _TRACING,
-    "Tracing/SubWorkflowsHaveSpansWithCorrectParent": _TRACING,
-    "Tracing/InnerWorkflowSpansHaveCorrectParent": _TRACING,
+    "Tracing/WorkflowsHaveSpans": ("test_tracing.test_a_run_and_its_activities_have_spans",),
+    "Tracing/TimersHaveSpans": ("test_tracing.test_a_timer_has_a_span_of_its_time",),
+    "Tracing/TimersWithinCustomSpans": (
+        "test_tracing.test_timers_and_calls_within_a_span_of_the_code_are_its_children",
+    ),
+    "Tracing/SubWorkflowsHaveSpansWithCorrectParent": (
+        "test_tracing.test_the_span_of_a_child_is_below_that_of_its_parent",
+    ),
+    "Tracing/InnerWorkflowSpansHaveCorrectParent": (
+        "test_tracing.test_timers_and_calls_within_a_span_of_the_code_are_its_children",
+    ),
 }
 
 FAULTS: Mapping[str, Tests] = {

@@ -9,15 +9,7 @@ import pytest
 
 from tests.workflows.behaviours import BACKEND, END_TO_END, ENGINE, FAULTS, Missing
 
-MISSING = {
-    "CompleteActivityTask_DeliversResultBackToWorkflowQueue",
-    "SubWorkflow/DifferentQueue",
-    "Tracing/WorkflowsHaveSpans",
-    "Tracing/TimersHaveSpans",
-    "Tracing/TimersWithinCustomSpans",
-    "Tracing/SubWorkflowsHaveSpansWithCorrectParent",
-    "Tracing/InnerWorkflowSpansHaveCorrectParent",
-}
+MISSING: set[str] = set()
 """A behaviour that comes leaves this list; none may be added."""
 BY_REPLAY = {"test_blocked", "test_environment", "test_replay"}
 """Modules whose tests make a replay themselves."""

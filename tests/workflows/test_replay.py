@@ -14,6 +14,7 @@ from queueops.errors.workflows import NotDeterministic, OutsideWorkflow, Refused
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.loop import WorkflowTask
 from queueops.kinds.workflows.step import RunInfo, Step
 from tests.workflows.test_environment import charge, double
 
@@ -47,6 +48,20 @@ def first_step(code: Code) -> list[bytes]:
 
 async def charges() -> None:
     await wf.call(charge, "7")
+
+
+def test_the_tasks_of_many_runs_in_memory_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+
+    def equals(one: object, other: object) -> bool:
+        compared.append(1)
+        return one is other
+
+    monkeypatch.setattr(WorkflowTask, "__eq__", equals)
+    kept = [execution(charges) for _ in range(300)]
+    for each in kept:
+        each.advance(1_000, [])
+    assert len(compared) <= 2 * len(kept)
 
 
 def test_a_replay_gives_the_same_commands_as_the_step() -> None:

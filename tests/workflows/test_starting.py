@@ -91,7 +91,7 @@ class Whole(MapReduce):
 async def calls_another_kind() -> str:
     """Calls what is not a plain task."""
     found = []
-    for wrong in (doubles, Whole, add_task.using(id="x"), add_task.using(pool="mail"), len):
+    for wrong in (doubles, Whole, add_task.using(id="x"), len):
         try:
             await wf.call(wrong, 1)  # type: ignore[arg-type]
         except BadOption as error:
@@ -215,12 +215,12 @@ def test_any_plain_task_is_an_activity() -> None:
     assert run.result(timeout=0) == [3, 7, [0, 1, 2]]
 
 
-def test_what_is_not_a_plain_task_of_the_pool_is_refused_with_advice() -> None:
+def test_what_is_not_a_plain_task_is_refused_with_advice() -> None:
     run = calls_another_kind.start()
     run_worker()
     told = run.result(timeout=0).split("\n")
-    assert len(told) == 5
-    for line, words in zip(told, ("wf.child()", "@task", "without id=", "the pool 'default'", "@task"), strict=True):
+    assert len(told) == 4
+    for line, words in zip(told, ("wf.child()", "@task", "without id=", "@task"), strict=True):
         assert words in line
 
 

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import BadWorkflow, InstanceGone
-from queueops.kinds.workflows import events
+from queueops.kinds.workflows import events, tracing
 from queueops.kinds.workflows import wf as wf
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.handle import WorkflowHandle
@@ -125,17 +125,17 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
         Raises InstanceInUse, or gives the handle of that run with on_conflict="ignore". Raises what a push raises.
         """
-        push, instance = self.as_child(args, kwargs)
+        push, instance = self._traced(args, kwargs)
         return self._start(push, instance)
 
     async def astart(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
         """The same for async code."""
-        push, instance = self.as_child(args, kwargs)
+        push, instance = self._traced(args, kwargs)
         return await transactions.in_thread(partial(self._start, push, instance))
 
     def start_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
         """Begin a run once the current database transaction is committed; outside of one, at once."""
-        push, instance = self.as_child(args, kwargs)
+        push, instance = self._traced(args, kwargs)
         handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance)
         transaction.on_commit(partial(self._begin_for, handle, push, instance))
         return handle
@@ -188,6 +188,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     def decode(self, data: bytes) -> R:
         """A stored result, converted by the return annotation. Raises BadResult."""
         return cast(R, self.handler.result_type.decode(data))
+
+    def _traced(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Push, str]:
+        """The push of a run that begins here, with the trace context of its caller."""
+        push, instance = self.as_child(args, kwargs)
+        push.trace = tracing.started(self.name, instance or push.id)
+        return push, instance
 
     def as_child(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Push, str]:
         """The push of a run, and its instance id ('' without one)."""

@@ -32,6 +32,7 @@ STORED = {
     "reason": "y",
     "payload": "r",
     "error": "er",
+    "pool": "p",
     "kept": "k",
     "size": "z",
 }
@@ -62,6 +63,8 @@ class Entry(msgspec.Struct, omit_defaults=True, frozen=True, rename=STORED):
     """The value of a signal, the result of a call, or a recorded value, as JSON."""
     error: msgspec.Raw = NOTHING
     """The error of a failed call, as JSON."""
+    pool: str = ""
+    """The pool of a call, a child or a signal, and of its end, if it is not that of the run."""
     kept: str = ""
     """The field of `#payloads` that has a large payload, which is not in the entry then."""
     size: int = 0

@@ -26,9 +26,11 @@ from queueops.errors.workflows import (
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.comparison import difference, place_of, shape
 from queueops.kinds.workflows.ending import judged
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
+from queueops.kinds.workflows.run_trace import RunTrace
 from queueops.kinds.workflows.step import Code, ContinueAsNew, RunInfo, Step
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
@@ -67,7 +69,9 @@ class Execution:
         self._patches: dict[str, bool] = {}
         self._recorded: dict[int, Entry] = {}
         self._recorded_patches: set[str] = set()
-        self._step = Step(0)
+        self.step = Step(0)
+        self.begun_ms = 0
+        self.trace = RunTrace(self)
         self.replaying = False
 
     # A step
@@ -109,7 +113,7 @@ class Execution:
 
         A `finally` runs then, and gets OutsideWorkflow from the functions of `wf`.
         """
-        self._open, self._step = {}, Step(0)
+        self._open, self.step = {}, Step(0)
         for task in list(self.loop.tasks.values()):
             with contextlib.suppress(BaseException):  # whatever a finally of the code raises, such as an await in it
                 task.get_coro().close()
@@ -119,14 +123,15 @@ class Execution:
         """File and line of the code that waits, of the first tasks."""
         found = []
         for task in islice(self.loop.tasks.values(), SHOWN):
-            if place := _place(task.get_coro()):
+            if place := place_of(task.get_coro()):
                 found.append(place)
         return [*dict.fromkeys(f"signal {name}" for name in self._listening.values()), *found][:SHOWN]
 
     def _run(self, at: int, taken: Sequence[Entry]) -> Step:
         self.steps += 1
         self.loop.now_ms = max(self.loop.now_ms, at)
-        self._step = Step(self.loop.now_ms, len(taken))
+        self.begun_ms = self.begun_ms or at
+        self.step = Step(self.loop.now_ms, len(taken))
         if self._main is None:
             self._main = self.loop.create_task(self.code.begin(), name="workflow")
             self.loop.run_until_quiet()
@@ -135,11 +140,12 @@ class Execution:
                 continue  # nothing waits for it; signals go to the next run, if there is one
             self._apply(entry)
             self.loop.run_until_quiet()
-        return self._step
+        return self.step
 
     def _apply(self, entry: Entry) -> None:
         match entry.kind:
             case "signal":
+                self.trace.signal(entry.name)
                 self.signals(entry.name).put_nowait(events.payload(entry))
             case "cancel" if self._main is not None:
                 self._main.cancel(entry.reason or None)
@@ -152,28 +158,29 @@ class Execution:
             return  # the code gave it up before this event came
         if found.handle is not None:
             self.loop.now_ms = max(self.loop.now_ms, found.entry.at_ms)
+            self.trace.timer_fired(entry.command)
             self.loop.fire(found.handle)
         elif found.future is not None and not found.future.done():
             found.future.set_result(entry)
 
     def _compare(self, block: Block) -> None:
-        made, recorded = self._step.commands, list(block.commands)
+        made, recorded = self.step.commands, list(block.commands)
         if self._main is not None and self._is_over:
             self._close(self._main)
         for number in range(max(len(made), len(recorded))):
             done = made[number] if number < len(made) else None
             was = recorded[number] if number < len(recorded) else None
-            if done is None or was is None or _shape(done) != _shape(was):
+            if done is None or was is None or shape(done) != shape(was):
                 raise NotDeterministic(
                     name=self.info.name,
                     step=self.steps,
                     recorded=was.told() if was else "nothing more",
-                    done=_difference(done, was) if done else "nothing more",
+                    done=difference(done, was) if done else "nothing more",
                 )
 
     def _close(self, main: asyncio.Task[Any]) -> None:
         """The code has ended: judge how."""
-        step = self._step
+        step = self.step
         step.over = True
         if self.loop.exit is None and main.cancelled():
             step.state = "cancelled"
@@ -212,6 +219,7 @@ class Execution:
         """A timer of the code is a command of the run."""
         number = self._next()
         handle.number = number
+        self.trace.timer_set(number)
         entry = Entry("timer", command=number, at_ms=at_ms)
         self._command(entry, _Open(entry, handle=handle))
 
@@ -225,16 +233,17 @@ class Execution:
         """Run an activity, and wait for its result. Raises ActivityFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        entry = Entry("call", command=number, name=push.name, arguments_digest=events.digest(push.args))
+        digest, pool = events.digest(push.args), self._other(push.pool)
+        entry = Entry("call", command=number, name=push.name, arguments_digest=digest, pool=pool)
         return decode(await self._outcome(entry, push, ActivityFailed))
 
     async def child(self, push: Push, instance: str, decode: Callable[[bytes], T]) -> T:
         """Run a child workflow, and wait for its result. Raises ChildFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        digest = events.digest(push.args)
+        digest, pool = events.digest(push.args), self._other(push.pool)
         named = instance or self._recorded_instance(number) or push.id
-        entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named)
+        entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named, pool=pool)
         return decode(await self._outcome(entry, push, ChildFailed))
 
     def _recorded_instance(self, number: int) -> str:
@@ -242,9 +251,14 @@ class Execution:
         found = self._recorded.get(number) if self.replaying else None
         return found.instance if found is not None and found.kind == "child" else ""
 
-    async def tell(self, instance: str, name: str, data: bytes) -> bool:
+    def _other(self, pool: str) -> str:
+        """The name of a pool that is not that of the run; else empty."""
+        return pool if pool != self.info.pool else ""
+
+    async def tell(self, instance: str, name: str, data: bytes, pool: str = "") -> bool:
         """Send a signal to another instance. Returns whether it had a run that took it."""
-        entry = Entry("tell", command=self._next(), instance=instance, name=name, payload=events.raw(data))
+        to = self._other(pool) if pool else ""
+        entry = Entry("tell", command=self._next(), instance=instance, name=name, payload=events.raw(data), pool=to)
         return (await self._wait(entry)).kind == "done"
 
     async def signal(self, name: str) -> Any:
@@ -275,7 +289,7 @@ class Execution:
             data = events.payload(found)
         else:
             data = encode_result(self.info.name, call(), "value of a side effect")
-        self._step.commands.append(Entry("side", command=number, payload=events.raw(data)))
+        self.step.commands.append(Entry("side", command=number, payload=events.raw(data)))
         return decode_result(self.info.name, data)
 
     def patched(self, patch: str) -> bool:
@@ -283,12 +297,12 @@ class Execution:
         if patch not in self._patches:
             self._patches[patch] = not self.replaying or patch in self._recorded_patches
             if self._patches[patch]:
-                self._step.commands.append(Entry("patch", name=patch))
+                self.step.commands.append(Entry("patch", name=patch))
         return self._patches[patch]
 
     def set_status(self, value: Any) -> None:
         """Show a value as the state of the run. It is not part of its history."""
-        self._step.status = encode_result(self.info.name, value, "status") or b"null"
+        self.step.status = encode_result(self.info.name, value, "status") or b"null"
 
     def uuid4(self) -> UUID:
         """A random UUID, in each replay the same."""
@@ -300,10 +314,11 @@ class Execution:
 
     def _command(self, entry: Entry, opened: _Open) -> None:
         self._open[entry.command] = opened
-        self._step.commands.append(entry)
+        self.step.commands.append(entry)
 
     async def _outcome(self, entry: Entry, push: Push, failure: type[ActivityFailed | ChildFailed]) -> bytes:
-        self._step.pushes[entry.command] = push
+        push.trace = self.trace.context()
+        self.step.pushes[entry.command] = push
         end = await self._wait(entry)
         if end.kind == "done":
             return events.payload(end)
@@ -326,11 +341,11 @@ class Execution:
         found = self._open.pop(number, None)
         if found is None:
             return
-        commands = self._step.commands
+        commands = self.step.commands
         for place in range(len(commands) - 1, -1, -1):
             if commands[place].command == number:
                 del commands[place]
-                self._step.pushes.pop(number, None)
+                self.step.pushes.pop(number, None)
                 return
         commands.append(Entry("drop", command=number))
 
@@ -359,29 +374,3 @@ def _error(end: Entry) -> StoredError:
             return StoredError(message=bytes(end.error)[:200].decode("utf-8", "replace"))
     kind = "Cancelled" if end.state == "cancelled" else "WorkerLost" if end.state == "crashed" else "Failed"
     return StoredError(type=kind, message=end.reason)
-
-
-def _shape(entry: Entry) -> tuple[Any, ...]:
-    """What a replay must repeat of a command."""
-    place = entry.state if entry.kind == "end" else ""
-    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, place
-
-
-def _difference(done: Entry, was: Entry | None) -> str:
-    is_same = was is not None and (done.kind, done.command, done.name) == (was.kind, was.command, was.name)
-    if is_same and was is not None and done.arguments_digest != was.arguments_digest:
-        return f"{done.told()} with other arguments"
-    return done.told()
-
-
-def _place(coro: Any) -> str:
-    """File and line of the innermost frame of a coroutine that belongs to the project's code."""
-    place = ""
-    while coro is not None:
-        frame = getattr(coro, "cr_frame", None)
-        if frame is not None:
-            name = frame.f_code.co_filename
-            if "/queueops/kinds/workflows/" not in name and "/asyncio/" not in name:
-                place = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
-        coro = getattr(coro, "cr_await", None)
-    return place

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from queueops.errors import TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
-from queueops.kinds.workflows import events
+from queueops.kinds.workflows import events, tracing
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
@@ -80,7 +80,8 @@ class WorkflowHandle(TaskHandle[Result]):
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""
         entry = Entry("signal", name=name, payload=events.raw(encode_result(name, value, "signal")))
-        self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)
+        with tracing.sending(name, self.instance):
+            self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)
 
     async def asignal(self, name: str, value: Any = None) -> None:
         """The same for async code."""

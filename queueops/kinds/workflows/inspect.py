@@ -21,6 +21,7 @@ from queueops.kinds.workflows.run_list import (
     workflow_runs,
 )
 from queueops.kinds.workflows.run_spans import RunLine, RunSpan, spans_of
+from queueops.kinds.workflows.run_store import task_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.records import Record
 from queueops.model.states import TIMED
@@ -53,6 +54,7 @@ class RunCall(Answer, frozen=True, kw_only=True):
     number: int
     kind: str
     task: str = ""
+    pool: str = ""  # of the task, if it is not that of the run
     name: str = ""
     state: str = ""
     attempt: int = 0  # attempts that failed
@@ -105,7 +107,9 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView |
     fields = row.fields
     first = max(0, min(first, row.history))
     lines = _lines(store.history(pool, id, first, PAGE), first)
-    open_tasks = {int(number): what[1:] for number, what in row.calls.items() if number.isdigit() and what[:1] != "t"}
+    open_tasks = {
+        int(number): task_of(what)[0] for number, what in row.calls.items() if number.isdigit() and what[:1] != "t"
+    }
     calls = sorted(row.calls.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0)
     return RunView(
         instance=fields.get("vi", id),
@@ -131,18 +135,21 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView |
 
 
 def _call(store: WorkflowCalls, pool: str, number: str, what: str) -> RunCall:
-    kind = {"a": "activity", "c": "child", "t": "timer"}.get(what[:1], "?")
+    kind = {"a": "activity", "c": "child", "t": "timer", "s": "signal"}.get(what[:1], "?")
     at = int(number) if number.isdigit() else 0
+    if kind == "signal":
+        return RunCall(number=at, kind=kind, state="on its way")
     if kind == "timer":
         return RunCall(number=at, kind=kind, due_ms=maybe_whole(what[1:]))
-    record: Record | None = store.record(pool, what[1:])
+    id, elsewhere = task_of(what)
+    record: Record | None = store.record(elsewhere or pool, id)
     if record is None:
-        return RunCall(number=at, kind=kind, task=what[1:], state="gone")
+        return RunCall(number=at, kind=kind, task=id, pool=elsewhere, state="on its way" if elsewhere else "gone")
     return RunCall(
-        number=at, kind=kind, task=record.id, name=record.name, state=record.state, attempt=record.attempt,
-        retries=record.retries, due_ms=record.due if record.state in TIMED else None, begun_ms=record.begun,
-        worker=record.worker, progress=record.progress, total=record.total, detail=record.last_line,
-        reason=record.reason,
+        number=at, kind=kind, task=record.id, pool=elsewhere, name=record.name, state=record.state,
+        attempt=record.attempt, retries=record.retries, due_ms=record.due if record.state in TIMED else None,
+        begun_ms=record.begun, worker=record.worker, progress=record.progress, total=record.total,
+        detail=record.last_line, reason=record.reason,
     )  # fmt: skip
 
 

@@ -76,6 +76,7 @@ class WorkflowTask(asyncio.Task[Any]):
         self.number = number
         super().__init__(coro, **options)
         self._log_destroy_pending = False  # a run may be dropped while its code waits, and replayed elsewhere
+        asyncio._unregister_task(self)  # tasks of all kept runs have the same few hashes: a set of them is slow
 
     def __hash__(self) -> int:
         return self.number

@@ -53,6 +53,12 @@ class RunRow(NamedTuple):
     open: int = 0
 
 
+def task_of(what: str) -> tuple[str, str]:
+    """The id of an open activity or child, and its pool if that is another one."""
+    id, _, far = what[1:].partition("#")
+    return id, far.partition("#")[0]
+
+
 class RunFields(NamedTuple):
     """The fields of a run's record by short name, none if it is gone; the lengths of its history and its inbox."""
 

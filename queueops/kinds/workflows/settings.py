@@ -14,6 +14,7 @@ class WorkflowSettings:
     """Every setting of workflows, with its default. The key in QUEUEOPS["WORKFLOWS"] is the name in capitals."""
 
     max_history: int = 50_000  # entries; a run that would have more is blocked, and at half of it its log gives advice
+    kept_runs: int = 128  # runs that a worker process keeps in memory after a step; 0: each step begins with a replay
 
 
 DEFAULTS = WorkflowSettings()
@@ -33,4 +34,5 @@ def read_settings(value: Any) -> WorkflowSettings:
 
 READERS: dict[str, read.Reader[Any]] = {
     "MAX_HISTORY": read.whole(1, 1_000_000),
+    "KEPT_RUNS": read.whole(0, 1_000_000),
 }

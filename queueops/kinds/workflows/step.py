@@ -37,6 +37,22 @@ class RunInfo:
     """Entries of the history, before this step."""
     origin: str = ""
     """The run that began the history. A reset gives a new `id`, and keeps this."""
+    trace: str = ""
+    """The trace context of its start, if OpenTelemetry is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeSpan:
+    """A span that has ended in a step. ``key`` names it in its run, ``parent`` the span around it."""
+
+    key: str
+    name: str
+    begun_ms: int
+    ended_ms: int
+    parent: str = "run"
+    error: str = ""
+    links: tuple[str, ...] = ()
+    attributes: dict[str, str | int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -62,6 +78,7 @@ class Step:
     next_id: str = ""
     unread: list[Entry] = field(default_factory=list)
     """At the end: the signals that no code has read. They go to the next run, if there is one."""
+    spans: list[MadeSpan] = field(default_factory=list)
 
 
 class ContinueAsNew(BaseException):

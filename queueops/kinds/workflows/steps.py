@@ -18,11 +18,12 @@ from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
 from queueops.errors.workflows import HistoryTooLong
-from queueops.kinds.workflows import events, payloads
+from queueops.kinds.workflows import events, payloads, tracing
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.run_store import StepInput, get_run_store
-from queueops.kinds.workflows.settings import of_workflows
+from queueops.kinds.workflows.run_trace import run_span
+from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Lease, Push
 from queueops.redis.pushwire import due_argument, record_fields
@@ -30,7 +31,7 @@ from queueops.tasks.context import Context
 from queueops.worker.execution import failure
 
 logger = logging.getLogger("queueops.worker")
-KEPT_RUNS = 128
+KEPT_RUNS = DEFAULTS.kept_runs
 MOST_COMMANDS = 10_000
 """Commands of one step: the store takes them in one call."""
 AT_ONCE = 250
@@ -42,7 +43,8 @@ Value = dict[str, Any]
 class KeptRuns:
     """Runs in memory, by pool and id: those of the last steps. A run is taken out while a step of it is made."""
 
-    def __init__(self, most: int = KEPT_RUNS) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """``most``: by default, as the settings say."""
         self.most = most
         self._kept: OrderedDict[tuple[str, str], tuple[int, Execution]] = OrderedDict()
         self._lock = threading.Lock()
@@ -54,13 +56,14 @@ class KeptRuns:
 
     def put(self, lease: Lease, execution: Execution) -> None:
         """Keep a run after a step."""
-        if not self.most:
+        most = of_workflows().kept_runs if self.most is None else self.most
+        if not most:
             execution.dispose()
             return
         evicted = []
         with self._lock:
             self._kept[lease.pool, lease.id] = (lease.fence, execution)
-            while len(self._kept) > self.most:
+            while len(self._kept) > most:
                 evicted.append(self._kept.popitem(last=False)[1][1])
         for each in evicted:
             each.dispose()
@@ -100,6 +103,8 @@ def _made_step(context: Context, code: Any) -> Value:
         inbox = _filled(lease, payloads.first_of(found.inbox))
         step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
         value = _value(execution, step, lease)
+        if execution.info.trace:
+            _export(execution, step)
         keeps = not step.over
     except BrokerUnavailable:
         raise
@@ -143,6 +148,13 @@ def encoded(value: Value) -> bytes:
     return msgspec.json.encode(value)
 
 
+def _export(execution: Execution, step: Step) -> None:
+    """Export the spans that a step has ended. A step that is made again exports them again, with the same ids."""
+    if step.over:
+        step.spans.append(run_span(execution.info, step, execution.begun_ms))
+    tracing.export(execution.info, step.spans)
+
+
 def _filled(lease: Lease, texts: Iterable[bytes]) -> Iterator[bytes]:
     """Entries with their payloads."""
     return payloads.filled(texts, partial(get_run_store().payloads, lease.pool, lease.id))
@@ -177,6 +189,7 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
         parent=found.parent,
         length=length,
         origin=found.origin or lease.id,
+        trace=lease.trace,
     )
     if kept is not None:
         kept.info = info
@@ -234,6 +247,8 @@ def _call(entry: Entry, push: Push) -> Value:
         "due": str(due_argument(push)),
         "fields": [_plain(part) for part in record_fields(push, token=False)],
     }
+    if entry.pool:
+        plan["pool"] = entry.pool
     if is_child:
         plan |= {"child": True, "instance": entry.instance}
     return plan
@@ -244,6 +259,8 @@ def _tell(run: str, entry: Entry) -> Value:
     kept = f"{run}.{entry.command}"
     text = _kept(Entry("signal", name=entry.name, payload=entry.payload), kept, keeps)
     tell: Value = {"number": str(entry.command), "instance": entry.instance, "text": text}
+    if entry.pool:
+        tell["pool"] = entry.pool
     return tell | {"kept": kept, "payload": keeps[kept]} if keeps else tell
 
 

@@ -113,7 +113,10 @@ class WorkflowCalls(PushCalls, StorageCalls):
 
     def prepare_calls(self, pool: str, pushes: Sequence[Push]) -> None:
         """Apply the settings of lanes to the lanes of these calls."""
-        self.lane_patterns.prepare_for(pool, pushes)
+        for each in dict.fromkeys((pool, *(push.pool for push in pushes))):
+            if each != pool:
+                self.announce(each)
+            self.lane_patterns.prepare_for(each, [push for push in pushes if push.pool == each])
 
     def newest_run(self, pool: str, instance: str) -> str | None:
         """The id of the newest run of an instance; None if there is none, or it was deleted."""
@@ -161,7 +164,7 @@ class WorkflowCalls(PushCalls, StorageCalls):
         fields = _named(values)
         if fields.get("k") != "workflow":
             return None
-        calls = {_text(name): _text(what) for name, what in (page[1] if page else {}).items()}
+        calls = {_text(name).removeprefix("f"): _text(what) for name, what in (page[1] if page else {}).items()}
         return RunRow(fields, history or 0, inbox or 0, calls, open_calls or 0)
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random as _random
 from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
@@ -19,6 +20,7 @@ from queueops.kinds.workflows.execution import check_name, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
+from queueops.model.ids import check_id
 from queueops.tasks.encoding import encode_result
 from queueops.tasks.task import Task
 
@@ -36,6 +38,7 @@ __all__ = [
     "signal",
     "signals",
     "sleep",
+    "span",
     "uuid4",
 ]
 
@@ -64,9 +67,6 @@ async def call(activity: Task[P, Any, V], /, *args: P.args, **kwargs: P.kwargs) 
         raise BadOption(name="activity", value=activity, expected="a function below @activity or @task")
     if activity.options.id is not None or activity.unique is not None:
         raise BadOption(name="activity", value=activity, expected="a task without id= and unique=: the run names it")
-    if activity.options.pool != execution.info.pool:
-        expected = f"a task of the pool {execution.info.pool!r}, in which the workflow runs: use .using(pool=...)"
-        raise BadOption(name="activity", value=activity, expected=expected)
     push = activity.as_part(args, kwargs, after=False)
     if push.kind != "task":
         expected = "a plain task; a workflow is run by wf.child(), and a task may push another kind"
@@ -85,9 +85,6 @@ async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> 
     """
     execution = current("wf.child()")
     push, instance = workflow.as_child(args, kwargs)
-    if push.pool != execution.info.pool:
-        expected = f"a workflow of the pool {execution.info.pool!r}"
-        raise BadOption(name="workflow", value=workflow, expected=expected)
     return await execution.child(push, instance, workflow.decode)
 
 
@@ -109,10 +106,22 @@ async def signals(name: str) -> AsyncIterator[Any]:
         yield await execution.signal(check_name(name, "name"))
 
 
-async def send_signal(instance: str, name: str, value: Any = None) -> bool:
-    """Send a signal to another workflow instance of this pool. Returns whether it had a run that took it."""
+async def send_signal(instance: str, name: str, value: Any = None, *, pool: str = "") -> bool:
+    """Send a signal to another workflow instance. Returns whether it had a run that took it.
+
+    `pool` is that of the instance, if it is not the pool of this run.
+    """
     execution = current("wf.send_signal()")
-    return await execution.tell(instance, check_name(name, "name"), encode_result(name, value, "signal"))
+    to = check_id(pool, "name of a pool") if pool else ""
+    return await execution.tell(instance, check_name(name, "name"), encode_result(name, value, "signal"), to)
+
+
+def span(name: str) -> AbstractContextManager[None]:
+    """A span of OpenTelemetry around a part of the code, whose calls and timers are its children.
+
+    It is made if the package is installed and the run was started with a tracer; a replay makes it once.
+    """
+    return current("wf.span()").trace.span(check_name(name, "name"))
 
 
 def now() -> datetime:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
+from queueops.kinds.workflows.run_store import task_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role
@@ -60,8 +61,8 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     signals = [line.removeprefix(SIGNAL) for line in places if line.startswith(SIGNAL)]
     for name in signals:
         yield bad(f"The run waits for the signal {name}.", since, target=detail.id)
-    yield from _tasks(detail, "activity", [what[1:] for what in calls if what[:1] == "a"])
-    yield from _tasks(detail, "child workflow", [what[1:] for what in calls if what[:1] == "c"])
+    yield from _tasks(detail, "activity", [what for what in calls if what[:1] == "a"])
+    yield from _tasks(detail, "child workflow", [what for what in calls if what[:1] == "c"])
     yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"])
     if row and (more := row.open - len(calls)) > 0:
         yield bad(f"The run waits for {more:,} more commands, which are not read here.", target=detail.id)
@@ -76,15 +77,17 @@ def _since(detail: Detail, at: int | None) -> str:
     return f"since {clock(at)}, for {span(detail.now - at)}" if at else ""
 
 
-def _tasks(detail: Detail, what: str, ids: Sequence[str]) -> Iterator[Finding]:
+def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
     """The open activities or children, the first ones by name."""
     store = get_role(WorkflowCalls)
-    for id in ids[:MOST_NAMED]:
-        record = store.record(detail.pool, id)
-        told = f"{record.name}, which is {record.state}" if record else "which is gone: run `manage.py queue fsck`"
-        yield bad(f"The run waits for the {what} {told}.", value=id, target=id)
+    for what in ids[:MOST_NAMED]:
+        id, elsewhere = task_of(what)
+        record = store.record(elsewhere or detail.pool, id)
+        lost = f"on its way to the pool {elsewhere}" if elsewhere else "which is gone: run `manage.py queue fsck`"
+        told = f"{record.name}, which is {record.state}" if record else lost
+        yield bad(f"The run waits for the {kind} {told}.", value=id, target=id)
     if (more := len(ids) - MOST_NAMED) > 0:
-        yield bad(f"The run waits for {more:,} more of the kind {what}.", target=detail.id)
+        yield bad(f"The run waits for {more:,} more of the kind {kind}.", target=detail.id)
 
 
 def _timers(detail: Detail, times: Sequence[str]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@
 --       alarms; of each: what it is about, its level, its text; then of each start: its time and its mark.
 -- Reply: how many alarms began, how many ended.
 -- Transitions: none.
---@needs attempts store_helpers
+--@needs store_helpers
 
 local MOST_OPEN = 200
 local most, kept, gone, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

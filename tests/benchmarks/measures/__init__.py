@@ -20,6 +20,7 @@ from tests.benchmarks.measures import (
     push,
     redis_cpu,
     sleep,
+    workflows,
 )
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         chains.CHAINS,
         iterator_large.ITERATOR_LARGE,
         commands.COMMANDS,
+        workflows.WORKFLOWS,
         imports.IMPORTS,
         profile.PROFILE,
     )

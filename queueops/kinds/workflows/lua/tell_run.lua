@@ -6,7 +6,7 @@
 --       8 the payload of a large signal, whose event names the field s:<token>
 -- Reply: word (OK, REPEAT: this very message came before, ENDED, GONE), the id of the run, its state.
 -- Transitions: activate, suspend.
---@needs attempts phases run_suspend runs store_helpers transitions wakeup
+--@needs attempts lanes phases run_suspend runs store_helpers transitions wakeup
 
 local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
 local what, token, key = ARGV[3], ARGV[5], lib.task_key(id)
@@ -23,9 +23,9 @@ call('ZADD', key .. '#told', NOW, token)
 lib.try('ZREMRANGEBYSCORE', key .. '#told', '-inf', now - 600000)
 lib.log_line(id, { k = 'operator', verb = what, who = ARGV[6], value = ARGV[7] })
 if what == 'suspend' then
-  lib.runs.suspend(id, row)
+  lib.run_suspend.suspend(id, row)
 elseif what == 'resume' then
-  lib.runs.resume(id, row)
+  lib.run_suspend.resume(id, row)
 else
   if ARGV[8] ~= '' then call('HSET', lib.runs.payloads_of(id), 's:' .. token, ARGV[8]) end
   lib.runs.deliver(id, ARGV[4])

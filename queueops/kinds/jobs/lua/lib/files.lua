@@ -2,7 +2,7 @@
 -- Keys: `files` (name -> time), `files:notes` (name -> JSON of id, why, tries, error). The note of '' counts what did not fit.
 -- `why`: `ended` (the record of the job is gone), `retention` (FILE_RETENTION), `operator`. A record has `fl`, the file of a run
 -- before the last one, and `fx`, the time at which its file was deleted.
---@needs conflicts fieldcheck store_helpers transitions
+--@needs attempts conflicts fieldcheck store_helpers transitions
 
 lib.files = {}
 

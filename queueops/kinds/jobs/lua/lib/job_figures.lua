@@ -1,6 +1,6 @@
 -- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their downloads wait.
 -- Key `full_disks`: machine -> time of the note and percent. A note that is older than FRESH counts no more.
---@needs store_helpers transitions
+--@needs transitions
 
 local FRESH, MOST = 300000, 10
 

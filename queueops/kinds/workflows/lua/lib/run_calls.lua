@@ -1,10 +1,12 @@
 -- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
 -- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
---@needs conflicts numbers phases records runs store_helpers transitions
+--@needs conflicts lanes run_messages runs store_helpers transitions
 
 local SLICE = 250
 
-function lib.runs.later_of(id) return lib.task_key(id) .. '#later' end
+lib.run_calls = {}
+
+local function later_of(id) return lib.task_key(id) .. '#later' end
 
 -- The push of a call: fields of the new record, with those that it has of its run.
 local function spec_of(id, record, plan)
@@ -25,6 +27,7 @@ end
 
 -- Begins a call. Returns the end of one that cannot begin.
 local function start_call(id, record, plan)
+  if plan.pool then return lib.far_calls.start(id, record, plan) end
   local before
   if plan.instance then
     local newest = lib.runs.newest_of(plan.instance)
@@ -46,7 +49,7 @@ local function start_call(id, record, plan)
 end
 
 -- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices.
-function lib.runs.start_calls(id, record, plans, later)
+function lib.run_calls.start(id, record, plans, later)
   for _, plan in ipairs(plans) do
     local lost = start_call(id, record, plan)
     if lost then lib.safe_call('RPUSH', lib.runs.inbox_of(id), lost) end
@@ -54,13 +57,13 @@ function lib.runs.start_calls(id, record, plans, later)
   if not later[1] then return end
   local scored = {}
   for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = each[1], each[2] end
-  lib.call_sliced('ZADD', lib.runs.later_of(id), scored)
+  lib.call_sliced('ZADD', later_of(id), scored)
   lib.schedule('~calls:' .. id, now)
 end
 
 -- Begins the first calls of those that wait, as many as asked for; with `wanted` only those whose numbers it has.
 local function start_later(id, record, most, wanted)
-  local key = lib.runs.later_of(id)
+  local key = later_of(id)
   for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, most - 1)) do
     local is_json, plan = pcall(cjson.decode, text)
     local is_plan = is_json and type(plan) == 'table' and type(plan.fields) == 'table'
@@ -72,15 +75,15 @@ local function start_later(id, record, most, wanted)
 end
 
 -- Begins the calls that wait and are open in the history that a reset keeps. The others are not needed any more.
-function lib.runs.start_open(id, record, open)
-  if call('EXISTS', lib.runs.later_of(id)) == 0 then return end
+function lib.run_calls.start_open(id, record, open)
+  if call('EXISTS', later_of(id)) == 0 then return end
   lib.unschedule('~calls:' .. id)
   start_later(id, record, 1e6, open)
 end
 
 -- Numbers of the calls that wait, which begin by the agenda; nil if there are none.
-function lib.runs.resume_later(id)
-  local rows = lib.safe_call('ZRANGE', lib.runs.later_of(id), 0, -1, 'WITHSCORES')
+function lib.run_calls.resume_later(id)
+  local rows = lib.safe_call('ZRANGE', later_of(id), 0, -1, 'WITHSCORES')
   if not rows[1] then return nil end
   local numbers = {}
   for i = 2, #rows, 2 do numbers[lib.text(tonumber(rows[i]) or 0)] = true end
@@ -88,9 +91,12 @@ function lib.runs.resume_later(id)
   return numbers
 end
 
+-- Whether a call waits to begin.
+function lib.run_calls.waits(id, number) return lib.safe_call('ZCOUNT', later_of(id), number, number) > 0 end
+
 -- Withdraws a call that has not begun.
-function lib.runs.drop_later(id, number)
-  lib.safe_call('ZREMRANGEBYSCORE', lib.runs.later_of(id), number, number)
+function lib.run_calls.drop(id, number)
+  lib.safe_call('ZREMRANGEBYSCORE', later_of(id), number, number)
 end
 
 -- A run that has ended keeps what waits, for a retry or a reset.
@@ -98,5 +104,5 @@ function lib.hooks.due_entry.calls(id)
   local record = lib.read_record(id)
   if not record or record.k ~= 'workflow' or TERMINAL[record.s] then return end
   start_later(id, record, SLICE)
-  if lib.safe_call('EXISTS', lib.runs.later_of(id)) == 1 then lib.schedule('~calls:' .. id, now) end
+  if lib.safe_call('EXISTS', later_of(id)) == 1 then lib.schedule('~calls:' .. id, now) end
 end

@@ -1,6 +1,6 @@
 -- Consistency check of runs: each open command has what ends it, a run with events is ready, and its lists can be read. What is
 -- long is checked in parts, each in a call of its own: `~run:<part>:<position>:<id>`.
---@needs fieldcheck run_history runs store_helpers transitions
+--@needs fieldcheck run_calls run_history runs store_helpers transitions
 
 local AT_ONCE = 500
 
@@ -50,7 +50,7 @@ function parts.history(first, id, record)
   local length = lib.safe_call('LLEN', lib.runs.history_of(id))
   for i, text in ipairs(texts) do
     local place, is_last = lib.text(first + i), first + i == length
-    local kind = lib.runs.head_of(text)
+    local kind = lib.run_history.head_of(text)
     local wrong = not pcall(cjson.decode, text) and 'cannot be read'
       or first + i == 1 and kind ~= 'step' and 'does not begin a step'
       or kind == 'end' and (not is_last or not TERMINAL[record.s]) and 'is an end, and the run goes on'
@@ -77,18 +77,24 @@ local function check_part(part, id, record, key, command)
   if is_short(key, command) then parts[part](0, id, record) else go_on(part, 0, id) end
 end
 
+-- Whether `#calls` has a command, of this pool or of another one.
+local function is_begun(id, number)
+  local key = lib.runs.calls_of(id)
+  return lib.safe_call('HEXISTS', key, number) == 1 or lib.safe_call('HEXISTS', key, 'f' .. number) == 1
+end
+
 -- Commands of the history that have no end, and that nothing will end.
 local function check_open(id)
   if not is_short(lib.runs.history_of(id), 'LLEN') then return end
   local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
-  local open = lib.runs.open_before(history, #history + 1)
+  local open = lib.run_history.open_before(history, #history + 1)
   for number, entry in pairs(open) do
-    if lib.safe_call('HEXISTS', lib.runs.calls_of(id), number) == 1 then open[number] = nil end
+    if is_begun(id, number) or lib.run_calls.waits(id, number) then open[number] = nil end
   end
   if not next(open) then return end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    local kind, number = lib.runs.head_of(text)
-    if number and lib.runs.ENDS[kind] then open[number] = nil end
+    local kind, number = lib.run_history.head_of(text)
+    if number and lib.run_history.ENDS[kind] then open[number] = nil end
   end
   for number in pairs(open) do
     if lib.wrong(id, 'it waits for its command ' .. number .. ', which nothing will end') then

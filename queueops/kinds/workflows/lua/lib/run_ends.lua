@@ -1,5 +1,5 @@
 -- Ends of runs, of activities and of children.
---@needs end_effects lanes outcomes phases records run_history runs store_helpers transitions
+--@needs end_effects lanes outcomes records run_history runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
@@ -36,14 +36,14 @@ function lib.begin_next_run(id, record, again)
   take_payloads(id, again)
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    if lib.runs.head_of(text) == 'signal' then
+    if lib.run_history.head_of(text) == 'signal' then
       take_payload(id, again.id, text)
       lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text)
     end
   end
   lib.create(again.id, fields, values)
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
-  if record.vr then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
+  if record.vr and not record.vt then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
 end
 
 -- Signals that no code has read, and events that no step has taken.
@@ -73,15 +73,6 @@ function lib.end_run(id, record, step)
   end
 end
 
-function lib.hooks.note_end.workflow(id, record, state)
-  if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end
-end
-
-function lib.hooks.note_end.activity(id, record, state)
-  local row = lib.fields_of(lib.task_key(id), 'vr', 'vn', 'vd') or {}
-  if row[1] and not row[3] then lib.runs.report(id, { vr = row[1], vn = row[2], crashed = record.crashed }, state) end
-end
-
 local function stop_all(id)
   lib.flush(); lib.flush_lanes()
   lib.safe_call('ZREM', P .. ':blocked', id)
@@ -89,21 +80,6 @@ local function stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
 lib.hooks.cancel_parts.workflow = stop_all
-
--- An operator has deleted an activity that had not ended.
-function lib.hooks.abandon.activity(id, record)
-  if not record or TERMINAL[record.s] or not record.vr or record.vd then return end
-  lib.runs.finish_call(record.vr, record.vn, '{"e":"failed","c":' .. record.vn .. ',"at":' .. NOW
-    .. ',"s":"failed","y":"it was deleted before its end"}')
-end
-
-function lib.hooks.abandon.workflow(id, record)
-  lib.safe_call('ZREM', P .. ':blocked', id)
-  local instance = record and record.vi
-  if instance and lib.safe_call('HGET', P .. ':instances', instance) == id then
-    lib.safe_call('HDEL', P .. ':instances', instance)
-  end
-end
 
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),

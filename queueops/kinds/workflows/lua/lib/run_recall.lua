@@ -1,5 +1,7 @@
 -- Commands that a run has given up, or whose ends it has taken: found again by their numbers, and begun again.
---@needs lanes numbers operator_verbs phases run_history runs store_helpers transitions
+--@needs lanes operator_verbs run_history run_messages runs store_helpers transitions
+
+lib.run_recall = {}
 
 local MOST_RUNS = 50
 
@@ -26,15 +28,18 @@ local function task_of(id, number)
   end
 end
 
--- What a command has begun, as in `#calls`, by its entry; nil if that is gone.
-function lib.runs.recall(id, number, entry)
-  local kind = lib.runs.head_of(entry)
+-- What a command has begun, as in `#calls`, by its entry; nil if that is gone. An activity of another pool is `f` and what
+-- `#calls` has of it; a child there cannot begin again.
+function lib.run_recall.recall(id, number, entry)
+  local kind = lib.run_history.head_of(entry)
+  local pool = lib.run_history.pool_of(entry)
+  if pool then return kind == 'call' and 'fa' .. id .. '.' .. number .. '#' .. pool .. '#' or nil end
   if kind == 'timer' then return 't' .. (string.match(entry, '"at":(%d+)') or NOW) end
   local task = (kind == 'call' or kind == 'child') and task_of(id, number)
   return task and (kind == 'child' and 'c' or 'a') .. task
 end
 
-function lib.runs.lost_end(number, why)
+function lib.run_recall.lost_end(number, why)
   return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"cancelled","y":' .. cjson.encode(why) .. '}'
 end
 
@@ -65,17 +70,21 @@ local function begin_child(id, record)
 end
 
 -- Begins again, for a run, what a command has begun. Returns an event if it has ended, or cannot begin.
-function lib.runs.restore(run, number, what)
+function lib.run_recall.restore(run, number, what)
   local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
   if kind == 't' then
     lib.safe_call('HSET', lib.runs.calls_of(run), number, what)
     return lib.schedule('~timer:' .. number .. ':' .. run, lib.number_of(rest) or now)
   end
+  if kind == 'f' then
+    lib.far_calls.again(run, number, rest)
+    return nil
+  end
   lib.flush(); lib.flush_lanes() -- it may have moved in this very call
   local record = lib.read_record(rest)
-  if not record then return lib.runs.lost_end(number, 'it is gone') end
+  if not record then return lib.run_recall.lost_end(number, 'it is gone') end
   if record.s == 'succeeded' then
-    local text, payload = lib.runs.end_of(rest, number, record.s)
+    local text, payload = lib.runs.end_event(number, record.s, lib.safe_call('HGET', lib.task_key(rest), 're'))
     if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
     return text
   end
@@ -84,6 +93,6 @@ function lib.runs.restore(run, number, what)
   lib.safe_call('HDEL', lib.task_key(rest), 'vd')
   record.vr, record.vn, record.vd = run, number, nil
   if kind == 'c' then why = begin_child(rest, record) else begin_activity(rest, record, given_up) end
-  if why then return lib.runs.lost_end(number, why) end
+  if why then return lib.run_recall.lost_end(number, why) end
   lib.safe_call('HSET', lib.runs.calls_of(run), number, what)
 end

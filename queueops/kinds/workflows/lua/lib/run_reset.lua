@@ -5,8 +5,8 @@
 -- The events behind the prefix that the new run gets: signals, and ends of its open commands.
 local function events_for(texts, first, open, found)
   for i = first, #texts do
-    local kind, number = lib.runs.head_of(texts[i])
-    if kind == 'signal' or (lib.runs.ENDS[kind] and open[number]) then
+    local kind, number = lib.run_history.head_of(texts[i])
+    if kind == 'signal' or (lib.run_history.ENDS[kind] and open[number]) then
       found[#found + 1] = texts[i]
       if number then open[number] = nil end
     end
@@ -20,10 +20,10 @@ local function hand_over(id, new_id, number, entry)
     lib.safe_call('HDEL', lib.runs.calls_of(id), number)
     if string.sub(what, 1, 1) == 't' then lib.unschedule('~timer:' .. number .. ':' .. id) end
   else
-    what = lib.runs.recall(id, number, entry) -- it ended with the run, or the run has given it up behind the prefix
+    what = lib.run_recall.recall(id, number, entry) -- it ended with the run, or the run has given it up behind the prefix
   end
-  if not what then return lib.runs.lost_end(number, 'it is gone') end
-  return lib.runs.restore(new_id, number, what)
+  if not what then return lib.run_recall.lost_end(number, 'it is gone') end
+  return lib.run_recall.restore(new_id, number, what)
 end
 
 local function hand_over_all(id, new_id, open, found)
@@ -54,16 +54,19 @@ function lib.reset_run(id, record, entry, new_id, reason)
   local why = refusal(id, record)
   if why then return 'REFUSED', why end
   local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
-  local mark = lib.runs.mark_of(history, entry)
+  local mark = lib.run_history.mark_of(history, entry)
   if mark == 0 then return 'REFUSED', 'its history has no entry ' .. lib.text(entry) end
   local had_ended = TERMINAL[record.s]
   forget_parent(id, record)
-  local open, found, prefix = lib.runs.open_before(history, mark), {}, {}
+  local open, found, prefix = lib.run_history.open_before(history, mark), {}, {}
   for i = 1, mark - 1 do prefix[i] = history[i] end
   events_for(history, mark, open, found)
   events_for(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1), 1, open, found)
+  for _, text in pairs(open) do
+    if lib.run_history.pool_of(text) then return 'REFUSED', 'it has open calls of other pools: reset it when they have ended' end
+  end
   call('DEL', lib.runs.inbox_of(id))
-  lib.runs.start_open(id, record, open)
+  lib.run_calls.start_open(id, record, open)
   hand_over_all(id, new_id, open, found)
   if prefix[1] then lib.call_sliced('RPUSH', lib.runs.history_of(new_id), prefix) end
   lib.flush(); lib.flush_lanes()

@@ -1,12 +1,12 @@
 -- Retry of the failed step of a run: it goes on from the step before.
---@needs lanes numbers outcomes phases records run_calls run_history run_recall runs store_helpers transitions
+--@needs lanes numbers phases records run_calls run_history run_recall runs store_helpers transitions
 
 -- Numbers of the commands whose ends wait in the inbox of a run.
 local function ended_in_inbox(id)
   local ended = {}
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    local kind, number = lib.runs.head_of(text)
-    if number and lib.runs.ENDS[kind] then ended[number] = true end
+    local kind, number = lib.run_history.head_of(text)
+    if number and lib.run_history.ENDS[kind] then ended[number] = true end
   end
   return ended
 end
@@ -18,11 +18,11 @@ local function read_step(id, history, mark, open, wanted)
     if open[number] and not ended[number] then again[#again + 1] = { number, open[number] }; ended[number] = true end
   end
   for i = mark + 1, #history do
-    local kind, number = lib.runs.head_of(history[i])
-    local failed = kind == 'failed' and open[number] and lib.runs.recall(id, number, open[number])
+    local kind, number = lib.run_history.head_of(history[i])
+    local failed = kind == 'failed' and open[number] and lib.run_recall.recall(id, number, open[number])
     if failed or kind == 'drop' then
       begin(number)
-    elseif kind == 'signal' or lib.runs.ENDS[kind] or kind == 'cancel' and not (wanted and lib.runs.is_given_up(history[i])) then
+    elseif kind == 'signal' or lib.run_history.ENDS[kind] or kind == 'cancel' and not (wanted and lib.runs.is_given_up(history[i])) then
       events[#events + 1] = history[i]
       if number then ended[number] = true end
     end
@@ -43,7 +43,7 @@ local function stop_new_ones(id, open)
   lib.unschedule('~stop:' .. id)
   local calls = lib.safe_call('HGETALL', lib.runs.calls_of(id))
   for i = 1, #calls, 2 do
-    if not open[calls[i]] then
+    if not open[string.match(calls[i], '%d+$')] then -- `f` is before the number of a call of another pool
       lib.safe_call('HDEL', lib.runs.calls_of(id), calls[i])
       lib.runs.stop(id, calls[i], calls[i + 1])
     end
@@ -54,19 +54,19 @@ end
 -- come again. `wanted`: a cancel by its parent does not. Returns the state and a detail; nil if there is no such step.
 function lib.runs.go_on(id, record, wanted)
   local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
-  local mark = lib.runs.mark_of(history, #history)
+  local mark = lib.run_history.mark_of(history, #history)
   if mark == 0 or record.s == 'cancelled' and not has_cancel_of_parent(history, mark) then return nil end
-  local open = lib.runs.open_before(history, mark)
+  local open = lib.run_history.open_before(history, mark)
   local events, again = read_step(id, history, mark, open, wanted)
   if mark == 1 then lib.safe_call('DEL', lib.runs.history_of(id)) else lib.safe_call('LTRIM', lib.runs.history_of(id), 0, mark - 2) end
   stop_new_ones(id, open)
-  local later = lib.runs.resume_later(id)
+  local later = lib.run_calls.resume_later(id)
   for _, each in ipairs(again) do
-    local what = not (later and later[each[1]]) and lib.runs.recall(id, each[1], each[2])
-    if what then events[#events + 1] = lib.runs.restore(id, each[1], what)
-    elseif not (later and later[each[1]]) then events[#events + 1] = lib.runs.lost_end(each[1], 'it is gone') end
+    local what = not (later and later[each[1]]) and lib.run_recall.recall(id, each[1], each[2])
+    if what then events[#events + 1] = lib.run_recall.restore(id, each[1], what)
+    elseif not (later and later[each[1]]) then events[#events + 1] = lib.run_recall.lost_end(each[1], 'it is gone') end
   end
-  lib.runs.put_back(id, events)
+  lib.run_history.put_back(id, events)
   lib.forget_error(id, record)
   call('HDEL', lib.task_key(id), 'er', 'ef', 'y', 'e', 'x', 'xh', 'cr', 'vf', 'vb', 'vc', 'vs')
   local waits = again[1] and mark > 1 and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 0

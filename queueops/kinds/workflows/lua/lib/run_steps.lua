@@ -1,6 +1,7 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
--- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`, `tells`, and how it goes on.
---@needs lanes numbers outcomes phases records run_calls run_ends runs store_helpers transitions
+-- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
+-- `tells`, `keeps` (payloads), and how it goes on.
+--@needs lanes numbers outcomes phases records run_calls run_ends run_messages runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -14,12 +15,17 @@ end
 
 local function drop_call(id, number)
   local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
-  if not what then return lib.runs.drop_later(id, number) end -- it has not begun, or its end is in the inbox
+  if not what then
+    what, number = lib.safe_call('HGET', lib.runs.calls_of(id), 'f' .. number), 'f' .. number
+    if not what then number = string.sub(number, 2) end
+  end
+  if not what then return lib.run_calls.drop(id, number) end -- it has not begun, or its end is in the inbox
   lib.safe_call('HDEL', lib.runs.calls_of(id), number)
   lib.runs.stop(id, number, what)
 end
 
-local function tell_other(id, tell)
+local function tell_other(id, record, tell)
+  if tell.pool then return lib.far_calls.tell(id, record, tell) end
   local other = lib.runs.newest_of(tell.instance)
   local took = false
   if other == id then
@@ -37,14 +43,14 @@ local function tell_other(id, tell)
 end
 
 local function obey(id, record, step)
-  lib.runs.start_calls(id, record, step.calls, step.over and {} or step.later or {})
+  lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {})
   for _, timer in ipairs(step.timers) do
     lib.safe_call('HSET', lib.runs.calls_of(id), timer[1], 't' .. timer[2])
     lib.schedule('~timer:' .. timer[1] .. ':' .. id, tonumber(timer[2]))
   end
   lib.flush(); lib.flush_lanes()
   for _, number in ipairs(step.drops) do drop_call(id, number) end
-  for _, tell in ipairs(step.tells) do tell_other(id, tell) end
+  for _, tell in ipairs(step.tells) do tell_other(id, record, tell) end
 end
 
 -- Puts a run aside for a while: its step could not be made. It never fails of that.

@@ -1,7 +1,9 @@
 -- Suspended runs: one makes no step, whatever would make it ready, until it is resumed.
---@needs attempts lanes numbers outcomes phases runs store_helpers transitions
+--@needs lanes outcomes phases runs store_helpers transitions
 
-function lib.runs.suspend(id, row)
+lib.run_suspend = {}
+
+function lib.run_suspend.suspend(id, row)
   lib.safe_call('HSET', lib.task_key(id), 'vs', NOW)
   if row.s ~= 'pending' then return end -- a worker's step goes on to its end; a due time is kept
   lib.shift(id, row, 'idle')
@@ -10,7 +12,7 @@ function lib.runs.suspend(id, row)
 end
 
 -- It makes a step even without events: what made it ready may have come before it was suspended.
-function lib.runs.resume(id, row)
+function lib.run_suspend.resume(id, row)
   if not row.vs then return end
   lib.safe_call('HDEL', lib.task_key(id), 'vs')
   row.vs = nil

@@ -1,10 +1,11 @@
 -- Runs of workflows: their inbox, and the commands whose ends they wait for. Beside the record of a run: `#history` and
 -- `#inbox` are lists of JSON texts; `#calls` has by the number of a command: `a` and the id of an activity, `c` and the id
--- of a child, or `t` and the time of a timer. `#payloads` has large payloads. `#told` has the tokens of messages. Fields: `vi`
--- instance, `vp` and `vx` the run before and after, `vo` the run that began the history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vd` that run has given it up, `vs`
--- suspended since, `vb` blocked since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places,
--- `vl` late events.
---@needs attempts lanes numbers operator_verbs phases store_helpers transitions
+-- of a child, or `t` and the time of a timer. `#payloads` has large payloads.
+-- `#told` has the tokens of messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the
+-- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
+-- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
+-- since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
+--@needs attempts lanes run_messages numbers operator_verbs phases store_helpers transitions
 
 lib.runs = {}
 
@@ -57,34 +58,37 @@ local function quoted(text) return cjson.encode(tostring(text or '')) end
 
 -- Tells a run the end of a command; a command that it has given up tells nothing. A large payload is kept apart, in the field
 -- with the number of the command.
-function lib.runs.finish_call(run, number, text, payload)
+function lib.runs.finish_call(run, number, text, payload, field)
   local row = lib.runs.read(run)
   if not row or TERMINAL[row.s] or lib.safe_call('HDEL', lib.runs.calls_of(run), number) == 0 then
     return lib.runs.note_late(run, row, 1)
   end
-  if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
+  if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), field, payload) end
   lib.runs.deliver(run, text)
 end
 
--- The event of the end of an activity or a child, and its payload if that is large. Payloads are JSON, and go on as they are.
-function lib.runs.end_of(id, number, state, how)
-  local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}
+-- The event of the end of an activity or a child, and its payload if that is kept apart. The payloads are JSON, and go on as
+-- they are. `pool`: that of the task, if it is another one; `kind`: `a` or `c`.
+function lib.runs.end_event(number, state, result, error, reason, crashed, pool, kind)
   local head = ',"c":' .. lib.text(tonumber(number) or 0) .. ',"at":' .. NOW
-  if state == 'succeeded' then
-    local result = ended[1] or ''
-    if #result > INLINE then
-      return '{"e":"done"' .. head .. ',"k":"' .. number .. '","z":' .. #result .. '}', result
-    end
-    return '{"e":"done"' .. head .. (result ~= '' and ',"r":' .. result or '') .. '}'
+  if pool then head = head .. ',"h":"' .. kind .. '","p":' .. quoted(pool) end
+  if state ~= 'succeeded' then
+    local why = state == 'failed' and error and error ~= '' and ',"er":' .. error or ''
+    local how = crashed and 'crashed' or state
+    return '{"e":"failed"' .. head .. ',"s":"' .. how .. '","y":' .. quoted(reason) .. why .. '}'
   end
-  local error = state == 'failed' and ended[2] and ended[2] ~= '' and ',"er":' .. ended[2] or ''
-  return '{"e":"failed"' .. head .. ',"s":"' .. (how or state) .. '","y":' .. quoted(ended[3]) .. error .. '}'
+  if result and #result > INLINE then
+    return '{"e":"done"' .. head .. ',"k":"' .. number .. '","z":' .. #result .. '}', result
+  end
+  return '{"e":"done"' .. head .. (result and result ~= '' and ',"r":' .. result or '') .. '}'
 end
 
 -- Tells a run that an activity or a child has ended.
 function lib.runs.report(id, record, state)
-  local text, payload = lib.runs.end_of(id, record.vn, state, record.crashed and 'crashed')
-  lib.runs.finish_call(record.vr, record.vn, text, payload)
+  local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}
+  if record.vt then return lib.far_calls.report(id, record, state, ended) end
+  local text, payload = lib.runs.end_event(record.vn, state, ended[1], ended[2], ended[3], record.crashed)
+  lib.runs.finish_call(record.vr, record.vn, text, payload, record.vn)
 end
 
 local GIVEN_UP = 'its parent does not need it any more'
@@ -99,6 +103,7 @@ end
 -- Ends what a command of a run has begun.
 function lib.runs.stop(run, number, what)
   local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
+  if string.sub(number, 1, 1) == 'f' then return lib.far_calls.stop(run, what) end
   if kind == 't' then return lib.unschedule('~timer:' .. number .. ':' .. run) end
   if kind == 'c' then
     lib.safe_call('HSET', lib.task_key(rest), 'vd', 1)

@@ -1,0 +1,30 @@
+-- Reports of activities and children: the run that waits for one is told its end, also if it is deleted before that.
+--@needs run_messages runs store_helpers transitions
+
+function lib.hooks.note_end.workflow(id, record, state)
+  if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end
+end
+
+function lib.hooks.note_end.activity(id, record, state)
+  local row = lib.fields_of(lib.task_key(id), 'vr', 'vn', 'vd', 'vt', 'vk', 'u') or {}
+  if row[1] and not row[3] then
+    local call_of = { vr = row[1], vn = row[2], vt = row[4] or nil, vk = row[5] or nil, u = row[6], crashed = record.crashed }
+    lib.runs.report(id, call_of, state)
+  end
+end
+
+-- An operator has deleted an activity that had not ended.
+function lib.hooks.abandon.activity(id, record)
+  if not record or TERMINAL[record.s] or not record.vr or record.vd then return end
+  if record.vt then return lib.far_calls.report(id, record, 'failed', { '', '', 'it was deleted before its end' }) end
+  lib.runs.finish_call(record.vr, record.vn, '{"e":"failed","c":' .. record.vn .. ',"at":' .. NOW
+    .. ',"s":"failed","y":"it was deleted before its end"}')
+end
+
+function lib.hooks.abandon.workflow(id, record)
+  lib.safe_call('ZREM', P .. ':blocked', id)
+  local instance = record and record.vi
+  if instance and lib.safe_call('HGET', P .. ':instances', instance) == id then
+    lib.safe_call('HDEL', P .. ':instances', instance)
+  end
+end
