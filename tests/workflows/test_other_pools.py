@@ -65,6 +65,15 @@ async def calls(count: int) -> int:
     return sum(await asyncio.gather(*(wf.call(add, number, 1) for number in range(count))))
 
 
+@workflow(name="far.meanwhile")
+async def meanwhile() -> int:
+    """Waits for signals while an activity of another pool is open."""
+    sum_of = asyncio.ensure_future(wf.call(add, 1, 1))
+    await wf.signal("go")
+    await wf.signal("on")
+    return await sum_of
+
+
 @workflow(name="far.size")
 async def size() -> int:
     """A large result from another pool."""
@@ -144,8 +153,28 @@ def test_an_open_call_of_another_pool_is_shown_with_its_pool() -> None:
     view = inspect.workflow_run(run.id)
     assert view is not None
     assert [(call.pool, call.name, call.state) for call in view.calls] == [(FAR, "far.add", "pending")]
+
+
+def test_a_reset_that_keeps_an_open_call_of_another_pool_is_refused() -> None:
+    run = meanwhile.start()
+    run_worker(pools=["default"])
+    run.signal("go")
+    run_worker(pools=["default"])
     with pytest.raises(ResetRefused, match="other pools"):
-        run.reset(1)
+        run.reset(len(run.history()))
+    assert run.state == State.IDLE
+
+
+def test_a_reset_before_a_call_of_another_pool_makes_the_call_again() -> None:
+    run = meanwhile.start()
+    run_worker(pools=["default"])
+    run.reset(1)
+    run.signal("go")
+    run.signal("on")
+    work()
+    assert run.result(timeout=0) == 2
+    assert far_state(f"{run.id}.1") == State.CANCELLED
+    assert waiting_commands("default") == 0
 
 
 @pytest.mark.usefixtures("repeated")
