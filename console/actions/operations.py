@@ -6,7 +6,8 @@ ended. While they run, its `place` is ENGINE.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -173,18 +174,24 @@ def _find(entry: AuditEntry) -> None:
     entry.refresh_from_db(fields=list(facts))
 
 
-def _begun(entry: AuditEntry, call: Any) -> AuditEntry:
+def _begun(entry: AuditEntry, call: Callable[[], list[tuple[str, str]]]) -> AuditEntry:
     """Begin the operations; an error ends the entry, and is raised again."""
+    with recorded_begin(entry):
+        entry.before = {"operations": [list(each) for each in call()]}
+    refresh(entry)
+    return entry
+
+
+@contextmanager
+def recorded_begin(entry: AuditEntry) -> Iterator[None]:
+    """Write which operations have begun, as the body sets it in `before`; an error ends the entry."""
     rows = AuditEntry.objects.filter(pk=entry.pk)
     try:
-        begun = call()
+        yield
     except QueueOpsError as error:
         rows.update(place=None, outcome=Outcome.FAILED, detail=kept(str(error), DETAIL_LENGTH))
         raise
-    entry.before = {"operations": [list(each) for each in begun]}
     rows.update(before=entry.before)
-    refresh(entry)
-    return entry
 
 
 def _outcome(found: list[Operation | None], facts: dict[str, Any]) -> dict[str, Any]:

@@ -51,9 +51,9 @@ def register_cancel_listener(kind: str, listener: CancelListener) -> None:
     _cancel_listeners[kind] = listener
 
 
-def has_listeners() -> bool:
-    """Whether a listener wants to know which tasks an operator's action has ended."""
-    return bool(_cancel_listeners)
+def kinds_told() -> tuple[str, ...]:
+    """The kinds whose listeners want to know which tasks an operator's action has ended."""
+    return tuple(_cancel_listeners)
 
 
 def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:

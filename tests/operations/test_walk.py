@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from queueops import control, inspect
+from queueops.contrib import django_task_kind  # noqa: F401  its listener
 from queueops.errors import BadOption, FilterError
 from queueops.inspect import TaskQuery
-from queueops.kinds.operations.order import Step
+from queueops.kinds.operations.handlers import order_of
+from queueops.kinds.operations.order import OPERATION, Step
+from queueops.kinds.operations.store import OperationCalls
 from queueops.model.contracts import Lease
+from queueops.redis.broker import get_role
+from queueops.tasks import registry
 from tests.kernel.desk import Desk
 from tests.operations.playing import claimed, part, through
 
@@ -231,3 +236,13 @@ def test_a_preview_looks_at_a_bounded_number_of_tasks(desk: Desk, monkeypatch: p
     monkeypatch.setattr("queueops.kinds.operations.preview.MOST", 30)
     assert inspect.operation_preview("priority", TaskQuery(state="pending"), asked_ms=inspect.now_ms()).whole
     assert inspect.operation_preview("retry", TaskQuery(state="failed"), asked_ms=inspect.now_ms()).matched == 0
+
+
+def test_a_step_names_the_cancelled_tasks_of_the_kinds_with_a_listener(desk: Desk) -> None:
+    """Plain tasks have none: to name them would cost the worker a read for each."""
+    desk.push("plain", "other")
+    desk.push("told", kind="django_task")
+    lease = begin(desk, "cancel", TaskQuery(state="pending"))
+    order, store = order_of(OPERATION, lease.args), get_role(OperationCalls)
+    step = store.operate(lease.pool, lease.id, lease.fence, order, tells=registry.kinds_told())
+    assert (step.changed, step.cancelled) == (3, ("told",))

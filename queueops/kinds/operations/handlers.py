@@ -5,6 +5,7 @@ The store writes place and counts with the changes of each part. If the worker d
 
 from __future__ import annotations
 
+from time import sleep
 from typing import Any
 
 import msgspec
@@ -20,6 +21,8 @@ from queueops.tasks.context import Context
 from queueops.tasks.encoding import decode_arguments
 from queueops.tasks.store_call import write
 
+REST_S = 0.001
+"""So long the operation rests after each part, which takes the store as long: other work comes in between."""
 PAUSED_S = 5.0
 """So long a paused operation gives its slot back before it looks again. A resume starts it at once."""
 
@@ -36,9 +39,7 @@ class OperationHandler:
         """Perform the operation from its place on; the result has the counts."""
         order, lease, store = order_of(context.lease.name, context.lease.args), context.lease, get_role(OperationCalls)
         while True:
-            step = write(
-                context, store.operate, lease.pool, lease.id, lease.fence, order, tells=registry.has_listeners()
-            )
+            step = write(context, store.operate, lease.pool, lease.id, lease.fence, order, tells=registry.kinds_told())
             registry.tell_cancelled(lease.pool, order.verb, _rows(step))
             match step.word:
                 case "STALE":
@@ -53,6 +54,7 @@ class OperationHandler:
             context.progress(step.seen, max(order.most, step.seen))
             if context.cancelled:
                 context.cancel()
+            sleep(REST_S)
 
 
 def _rows(step: Step) -> list[Row]:

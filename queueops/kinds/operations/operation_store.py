@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -11,10 +12,10 @@ if TYPE_CHECKING:
 class OperationStore(Protocol):
     """Component that performs the parts of operations, and pauses them."""
 
-    def operate(self, pool: str, id: str, fence: int, order: Order, *, tells: bool = False) -> Step:
+    def operate(self, pool: str, id: str, fence: int, order: Order, *, tells: Sequence[str] = ()) -> Step:
         """Perform the next part under the lease of the operation's task.
 
-        With ``tells`` the step names the tasks that it cancelled.
+        The step names the tasks of the kinds in ``tells`` that it cancelled.
         """
 
     def hold_operation(self, pool: str, id: str, *, holds: bool, who: str = "") -> tuple[str, str]:

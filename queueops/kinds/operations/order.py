@@ -32,7 +32,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 class Step(msgspec.Struct, frozen=True):
     """How far an operation has come: a word (MORE, END, HELD, STOP, STALE), and the tasks that were seen and changed.
 
-    ``cancelled`` are those that this step cancelled, if the call asked for them.
+    ``cancelled`` are those that this step cancelled, of the kinds that the call asked for.
     """
 
     word: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from queueops.errors import BadReply
 from queueops.kinds.operations.order import Order, Step
 from queueops.model import endings, states
@@ -15,11 +17,11 @@ PART = 100
 class OperationCalls(StoreClient):
     """The role of operations in the broker."""
 
-    def operate(self, pool: str, id: str, fence: int, order: Order, *, tells: bool = False) -> Step:
+    def operate(self, pool: str, id: str, fence: int, order: Order, *, tells: Sequence[str] = ()) -> Step:
         """Perform the next part under the lease of the operation's task.
 
         Place and counts are written with the changes. So a repeated call goes on, and counts nothing twice.
-        With ``tells`` the step names the tasks that it cancelled.
+        The step names the tasks of the kinds in ``tells`` that it cancelled.
         """
         if order.verb == "move":
             self.lane_patterns.prepare(pool, [order.value])
@@ -39,7 +41,7 @@ class OperationCalls(StoreClient):
             order.most,
             order.asked_ms,
             "1" if order.takes_back else "",
-            "1" if tells else "",
+            ",".join(tells),
             len(order.indexes),
             *order.indexes,
             *(part for pair in order.wanted for part in pair),

@@ -12,7 +12,8 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.control.per_pool_calls import located
-from queueops.management.queue import audit
+from queueops.management.queue import audit, by_workers
+from queueops.management.queue.by_workers import Planned
 from queueops.management.queue.formatting import printable
 from queueops.management.queue.queries import query_of
 from queueops.management.queue.report import report, streamed, summed
@@ -48,9 +49,11 @@ CALLS: Mapping[str, Callable[[Given], Verb]] = {
 
 
 def act(**given: Any) -> Iterator[str]:
-    """Act on each task once, 500 a call, each call recorded; yields the rows."""
+    """Act on each task once, 500 a call, each call recorded; yields the rows. Workers perform what is more."""
     verb = given["subcommand"].replace("-", "_")
     call = CALLS[verb](given)
+    if not given["ids"] and not given["here"] and (planned := by_workers.planned(verb, query_of(given))):
+        return _by_workers(verb, planned, given)
     if verb == "cancel" and given["hard"]:
         verb = "interrupt"
     found = _chosen(given)
@@ -75,6 +78,17 @@ def confirm(question: str) -> None:
         raise CommandError("No terminal can answer the question; add --yes.", returncode=2) from None
     if answer.strip().lower() not in ("y", "yes"):
         raise CommandError("Nothing was done.")
+
+
+def _by_workers(verb: str, planned: Planned, given: Given) -> Iterator[str]:
+    """Ask as for any number, with how workers would begin; then they perform it."""
+    if not given["yes"]:
+        rule = inspect.REACHING.get("interrupt" if given.get("hard") else verb)
+        number = f"{'' if planned.exact else 'at most '}{planned.count:,} tasks"
+        name = "interrupt" if given.get("hard") else verb.replace("_", " ")
+        question = f"{name.capitalize()} {number}, by workers?"
+        confirm("\n".join(filter(None, (rule, question))))
+    return by_workers.perform(verb, planned, given)
 
 
 def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:

@@ -19,7 +19,7 @@ from queueops.model.contracts import Row
 
 @dataclass(kw_only=True, slots=True)
 class Act:
-    """One action: at most 500 tasks of one pool, or something else that `target` names."""
+    """One action: at most 500 tasks of one pool, operations of workers, or something else that `target` names."""
 
     verb: str
     target: str = ""
@@ -32,6 +32,10 @@ class Act:
     """The network address of the client, if it has one."""
     token: str = ""
     """The idempotency token of the action; a keeper may set it."""
+    most: int = 0
+    """Of an action by workers: the most tasks that it changes."""
+    operations: Sequence[tuple[str, str]] = ()
+    """Pool and id of the operations that perform it, once they have begun."""
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     rows: Sequence[Row] = ()

@@ -271,3 +271,4 @@ def _verb_options(parser: ArgumentParser) -> None:
     parser.add_argument("ids", nargs="*", metavar="ID", help="the tasks; or name them by filters")
     _filters(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask, however many tasks match")
+    parser.add_argument("--here", action="store_true", help="perform it in this process, whatever workers there are")

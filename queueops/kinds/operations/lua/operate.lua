@@ -5,7 +5,7 @@
 -- ARGV: 1 operation, 2 fence, 3 verb, 4 token, 5 rules, 6 first value, 7 second value (of cancel: hard), 8 who,
 --       9 the states that allow the verb (separated by commas), 10 tasks at most in this call, 11 tasks at most in all,
 --       12 the time of the question (tasks that entered their state later are left out), 13 '1': takes back what the action
---       of a token did, 14 '1': the reply names the tasks that are cancelled now, 15 number of indexes, their key
+--       of a token did, 14 the kinds of which the reply names the cancelled tasks, 15 number of indexes, their key
 --       suffixes, then pairs: field, its wanted value.
 -- Reply: word (MORE, END, HELD: an operator paused it, STOP: it was cancelled, STALE), tasks seen so far, tasks changed so
 --        far; '1' if commands were written and no live worker can deliver them; composites that ended (id, kind, name,
@@ -22,7 +22,7 @@ if row[2] then return { 'HELD', seen, changed, '', {}, {} } end
 
 local walk = { id = id, at = lib.number_of(row[3]) or 1, score = row[4] or '', member = row[5] or '', asked = tonumber(ARGV[12]),
   part = tonumber(ARGV[10]), left = tonumber(ARGV[11]) - seen, takes_back = ARGV[13] == '1',
-  tells = ARGV[14] == '1', indexes = {}, wanted = {} }
+  tells = lib.states_in(ARGV[14]), indexes = {}, wanted = {} }
 for i = 16, 15 + tonumber(ARGV[15]) do walk.indexes[#walk.indexes + 1] = ARGV[i] end
 for i = 16 + #walk.indexes, #ARGV do walk.wanted[#walk.wanted + 1] = ARGV[i] end
 local action = { verb = ARGV[3], token = ARGV[4], value = ARGV[6], second = ARGV[7], who = ARGV[8],

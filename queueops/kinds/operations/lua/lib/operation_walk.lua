@@ -70,7 +70,7 @@ local function visit(walk, id, record, action, tally)
   tally.seen = tally.seen + 1
   if word == 'OK' then
     tally.changed = tally.changed + 1
-    if walk.tells and state == 'cancelled' then tally.cancelled[#tally.cancelled + 1] = id end
+    if state == 'cancelled' and record and walk.tells[record.k or 'task'] then tally.cancelled[#tally.cancelled + 1] = id end
     if record and not walk.takes_back then mark(id, record, action) end
   else
     tally.left = tally.left + 1
