@@ -13,10 +13,12 @@ import time
 from queueops import Batch, Iterator, MapReduce, Retry, current, task
 from queueops.errors import SoftTimeout
 from queueops.errors.leases import LeaseLost
-from tests.faults import counts, django_tasks, hogs, later, sagas, scoped, two_versions
+from tests.faults import counts, django_tasks, hogs, job_crashes, later, sagas, scoped, two_versions
 from tests.faults.ledger import is_closed, note, pass_gate
 
 __all__ = ["counts", "django_tasks", "hogs", "later", "sagas", "scoped", "two_versions"]
+
+job_crashes.install()
 
 
 @task()

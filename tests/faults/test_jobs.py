@@ -15,6 +15,7 @@ import pytest
 
 from queueops import inspect, jobs
 from queueops.results.handle import TaskHandle
+from tests.faults import job_crashes
 from tests.faults.conftest import Bench
 from tests.jobs.conftest import LOCAL
 from tests.jobs.world import World, count_callbacks, end_back_off
@@ -87,6 +88,22 @@ def test_a_callback_whose_worker_dies_in_the_delivery_is_sent_again_as_it_was(be
     wait_until(lambda: len(next(iter(world.attempts().values()))) == 2, say=bench.say)
     world.gate.set()
     until_delivered(bench, world, [job])
+
+
+@pytest.mark.parametrize("place", job_crashes.PLACES)
+def test_a_crash_at_each_transition_loses_no_job_and_no_callback(
+    bench: Bench, world: World, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv(job_crashes.PLACE, place)
+    bench.worker()
+    handles = jobs.submit_many([world.job("shop", path=f"/file?{number}", limit=2) for number in range(6)])
+    until_delivered(bench, world, handles)
+    assert Path(f"{bench.ledger.path}.crashed").exists()
+    assert {handle.state for handle in handles} == {"succeeded"}
+    files = Counter(asked.path for asked in world.server.asked if asked.method == "GET")
+    assert len(files) == 6
+    assert files.total() <= 6 + 2  # the process that ended had two of them
+    assert all(len(each) <= 2 for each in world.attempts().values())
 
 
 def test_a_backlog_longer_than_the_lease_starts_each_job_once(bench: Bench, world: World) -> None:

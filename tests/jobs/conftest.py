@@ -12,6 +12,7 @@ from django.test import Client
 from queueops.control import create_api_token
 from queueops.jobs import Job, job_handler
 from queueops.kinds.jobs import api_tokens
+from queueops.kinds.jobs.api import wrong_tokens
 from queueops.kinds.jobs.settings import JobSettings, read_settings
 from queueops.tasks import registry
 
@@ -64,6 +65,7 @@ def handler(namespace: str) -> Iterator[Register]:
 def api(namespace: str, db: None, settings: Any) -> Iterator[Client]:
     """A client of the API with a token that has every scope. There are tokens for two other clients, too."""
     api_tokens.forget()
+    wrong_tokens.forget()
     secrets = {
         name: create_api_token(name, scopes.split()).secret
         for name, scopes in (("shop", "submit read manage"), ("other", "submit"), ("viewer", "read"))

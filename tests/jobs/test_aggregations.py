@@ -36,6 +36,24 @@ def test_an_aggregation_shows_its_limits_and_its_jobs_by_state(desk: Desk) -> No
     assert row.oldest_ms <= inspect.now_ms()
 
 
+def test_aggregations_behind_many_other_lanes_are_listed(desk: Desk) -> None:
+    jobs.submit_many({"aggregation": f"a{number}", "handler": "work"} for number in range(3))
+    now = inspect.now_ms()
+    for start in range(1, 25_000, 5_000):
+        desk.client.zadd(desk.keys.lanes, {f"x{number}": now + number for number in range(start, start + 5_000)})
+    jobs.submit(aggregation="a3", handler="work")
+    desk.client.zadd(desk.keys.lanes, {"aggr:a3": now + 30_000})
+    first = inspect.aggregations(limit=2)
+    assert [row.id for row in first.rows] == ["a3"]
+    rest = inspect.aggregations(after=first.next, limit=2)
+    last = inspect.aggregations(after=rest.next, limit=2)
+    assert sorted(row.id for row in (*rest.rows, *last.rows)) == ["a0", "a1", "a2"]
+    assert last.next == ""
+    desk.client.zadd(desk.keys.lanes, {f"x{number}": now + 9 for number in range(1, 25_001)})  # all at one time
+    assert sorted(row.id for row in inspect.aggregations().rows + inspect.aggregations(
+        after=inspect.aggregations().next).rows) == ["a0", "a1", "a2", "a3"]  # fmt: skip
+
+
 def test_other_lanes_are_no_aggregations(desk: Desk) -> None:
     desk.push("x", lane="other")
     assert inspect.aggregations().rows == ()

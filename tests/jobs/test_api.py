@@ -156,6 +156,76 @@ def test_what_is_no_job_is_not_shown(api: Client) -> None:
     assert api.get("/api/v1/jobs/%2e%2e").status_code == 404
 
 
+@pytest.mark.parametrize(("method", "path"), [("get", "none"), ("post", "none/x/"), ("get", ""), ("put", "a/b")])
+def test_an_unknown_path_is_a_problem(api: Client, method: str, path: str) -> None:
+    response = getattr(api, method)(f"/api/v1/{path}")
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
+    assert response.json()["detail"] == "There is no such path."
+
+
+@pytest.mark.parametrize(("method", "path"), [("delete", "jobs"), ("post", "jobs/x"), ("get", "jobs/x/cancel")])
+def test_a_method_that_a_path_does_not_have_is_a_problem(api: Client, method: str, path: str) -> None:
+    response = getattr(api, method)(f"/api/v1/{path}")
+    assert (response.status_code, response["Content-Type"]) == (405, "application/problem+json")
+    assert response["Allow"]
+
+
+def test_an_unexpected_error_is_a_problem_that_tells_no_more(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any) -> None:
+        raise RuntimeError("the secret of the house")
+
+    monkeypatch.setattr(inspect, "task", fail)
+    with pytest.raises(RuntimeError):  # Django's signal tells the test, and a collector of errors
+        api.get("/api/v1/jobs/x")
+    api.raise_request_exception = False
+    response = api.get("/api/v1/jobs/x")
+    assert (response.status_code, response["Content-Type"]) == (500, "application/problem+json")
+    assert "secret" not in response.content.decode()
+
+
+def test_a_job_of_another_handler_has_its_options(api: Client) -> None:
+    given = {"aggr_id": "a", "handler": "resize", "options": {"width": 300}, "rate": 2.5, "delay": 3600, "priority": 7}
+    status, made = post(api, given)
+    assert status == 201
+    found = inspect.task(made["id"])
+    assert (found.name, found.state, found.priority) == ("resize", "postponed", 7)
+    assert '"width":300' in found.args_json.replace(" ", "")
+    assert inspect.aggregation("a").rate == 2.5
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"handler": "x", "mime_type": "image/*"}, "mime_type"), ({"handler": "x", "aggr_proxy": ""}, "aggr_proxy"),
+        ({"options": {}, "url": GOOD["url"]}, "options"), ({"handler": "a b"}, "handler"), ({"handler": ""}, "handler"),
+        ({"handler": "resize", "options": []}, "options"), ({"handler": "resize", "rate": 0}, "rate"),
+        ({"handler": "resize", "delay": -1}, "delay"), ({"handler": "resize", "priority": 101}, "priority"),
+        ({"handler": "resize", "priority": 1.5}, "priority"), ({"handler": "resize", "delay": True}, "delay"),
+    ],
+)  # fmt: skip
+def test_a_wrong_field_of_another_handler_is_named(api: Client, given: dict[str, Any], field: str) -> None:
+    for path, body, place in (
+        ("jobs", {"aggr_id": "a"} | given, ""),
+        ("jobs/bulk", {"jobs": [GOOD, {"aggr_id": "a"} | given]}, "jobs.1."),
+    ):
+        status, problem = post(api, body, path)
+        assert status == 422, problem
+        assert all(f"{each['field']}.".startswith(f"{place}{field}.") for each in problem["errors"]), problem
+    assert nothing_is_stored()
+
+
+def test_ids_with_a_slash_and_with_a_line_break_are_in_paths(api: Client) -> None:
+    from queueops import jobs
+
+    jobs.submit(aggregation="a\nb/c", handler="work", id="orders/7")
+    assert api.get("/api/v1/aggregations/a%0Ab%2Fc").json()["aggr_id"] == "a\nb/c"
+    for id in ("orders/7", "orders%2F7"):
+        assert api.get(f"/api/v1/jobs/{id}").json()["id"] == "orders/7"
+        assert api.post(f"/api/v1/jobs/{id}/callback/retry").status_code == 409
+    assert api.post("/api/v1/jobs/orders/7/cancel").json()["state"] == "cancelled"
+    assert api.post("/api/v1/jobs/orders/7/retry").json()["state"] == "pending"
+
+
 def test_the_api_describes_itself(api: Client) -> None:
     described = api.get("/api/v1/openapi.json").json()
     assert set(described["paths"]) == {

@@ -16,6 +16,7 @@ from queueops import control, inspect
 from queueops.errors import BadOption
 from queueops.errors.job_api import ApiAppMissing, UnknownApiToken
 from queueops.kinds.jobs import api_tokens
+from queueops.kinds.jobs.api import wrong_tokens
 from queueops.kinds.jobs.api.models import ApiToken
 from tests.jobs.api_client import GOOD, post, sent_by
 
@@ -65,6 +66,25 @@ def test_another_process_refuses_a_revoked_token_once_it_asks_again(
     assert post(api, GOOD)[0] == 201
     monkeypatch.setattr(api_tokens, "KEPT_S", -1)
     assert post(api, GOOD)[0] == 401
+
+
+def test_wrong_tokens_of_an_address_do_not_ask_the_database_for_ever(
+    api: Client, django_assert_max_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wrong_tokens, "MOST", 5)
+    assert post(api, GOOD)[0] == 201
+    with django_assert_max_num_queries(5):
+        found = [post(client_with(f"wrong-{number}"), GOOD)[0] for number in range(9)]
+    assert found == [401] * 5 + [429] * 4
+    response = client_with("wrong").post("/api/v1/jobs", b"{}", content_type="application/json")
+    assert 1 <= int(response["Retry-After"]) <= wrong_tokens.WITHIN_S
+    assert post(api, GOOD)[0] == 201
+    monkeypatch.setattr(api_tokens, "KEPT_S", -1)
+    assert post(api, GOOD)[0] == 201  # a token that was known is looked up as before
+    other = Client(REMOTE_ADDR="198.51.100.7", headers={"authorization": "Bearer wrong"})
+    assert post(other, GOOD)[0] == 401
+    monkeypatch.setattr(wrong_tokens, "WITHIN_S", 0)
+    assert post(client_with("wrong"), GOOD)[0] == 401
 
 
 def test_the_last_use_is_known(api: Client) -> None:

@@ -256,10 +256,10 @@ def dead_callbacks(target: LocalServer, handler: Register, count: int) -> list[s
 
 
 def due_times(ids: list[str]) -> list[float]:
-    """Seconds from now at which callbacks start, in their order; 0 for those that are ready."""
+    """Seconds from the action until callbacks start, in their order; 0 for those that are ready."""
     found = [inspect.task(id) for id in ids]
     assert all(row is not None for row in found)
-    return [round((row.due_ms - inspect.now_ms()) / 1000) if row.state == "postponed" else 0 for row in found]
+    return [round((row.due_ms - row.entered_ms) / 1000) if row.state == "postponed" else 0 for row in found]
 
 
 def test_callbacks_are_sent_again_at_a_rate(target: LocalServer, handler: Register) -> None:

@@ -27,7 +27,7 @@ from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.test_callbacks import callback_of
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-TO_TOPIC = {"callback_type": "kafka", "callback_dst": "Done"}
+TO_TOPIC = {"callback_type": "kafka", "callback_dst": "done"}
 Read = Callable[[str, int], list[Any]]
 
 
@@ -70,7 +70,8 @@ def headers_of(message: Any) -> dict[str, str]:
 
 def test_a_callback_is_a_message_that_is_the_same_at_each_attempt(kafka: str, handler: Register, read: Read) -> None:
     handler(lambda job: {"n": 1})
-    job = jobs.submit(aggregation="a", handler="work", **TO_TOPIC, extra="order 7")
+    given: dict[str, Any] = {"callback_type": "kafka", "callback_dst": "Done"}
+    job = jobs.submit(aggregation="a", handler="work", **given, extra="order 7")
     run_worker()
     row = callback_of(job)
     assert (row.state, row.lane, row.url) == ("succeeded", "to:kafka:Done", "kafka:Done")

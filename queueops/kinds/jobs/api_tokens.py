@@ -134,6 +134,11 @@ def token_of(secret: str) -> ApiToken | None:
     return found
 
 
+def is_known(secret: str) -> bool:
+    """Whether this process has seen the secret as valid, and not as revoked since."""
+    return _digest(secret) in _kept
+
+
 def forget() -> None:
     """Ask the database for each token again."""
     _kept.clear()

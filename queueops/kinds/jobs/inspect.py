@@ -80,6 +80,8 @@ __all__ = [
 ]
 
 MOST = 200
+MOST_CALLS = 50
+"""A page is empty only if so many calls, each of 20,000 lanes, found nothing that belongs on it."""
 FULL_DISK_MS = 300_000
 """A note of a full disk that is older counts no more: each download that waits renews it."""
 CALLBACK_STATES: dict[str, State] = {
@@ -318,19 +320,23 @@ def _lanes(prefix: str, pool: str, after: str, limit: int) -> JobLanePage:
     reader, limit = open_reader(), max(1, min(limit, MOST))
     pools = pools_of(reader, pool)
     places = pagination.read(after, pools, [prefix]) if after else dict.fromkeys(pools, (prefix, "", ""))
-    asked = {name: (prefix, time, lane, limit, "") for name, (_, time, lane) in places.items()}
-    walks = {name: _walk(places[name], name, *reply) for name, reply in reader.ask("job_lanes", asked).items()}
-    taken, following = pagination.merge(walks, limit, lambda _, row: -row.used_ms)
+    taken: list[tuple[str, JobLane]] = []
+    for _ in range(MOST_CALLS):
+        asked = {name: (prefix, time, lane, limit, "") for name, (_, time, lane) in places.items()}
+        walks = {name: _walk(places[name], name, *reply) for name, reply in reader.ask("job_lanes", asked).items()}
+        taken, places = pagination.merge(walks, limit, lambda _, row: -row.used_ms)
+        if taken or not places:
+            break
     return JobLanePage(
         rows=tuple(row for _, row in taken),
-        next=pagination.write(following),
+        next=pagination.write(places),
         broken=broken_pools(reader.broken, reader.silent),
     )
 
 
-def _walk(place: pagination.Place, pool: str, more: bytes, found: Iterable[Any]) -> pagination.Walk[JobLane]:
-    rows = [((place[0], text(row[1]), text(row[0])), _lane(pool, row)) for row in found]
-    return pagination.Walk(start=place, rows=rows, next=rows[-1][0] if more and rows else None)
+def _walk(start: pagination.Place, pool: str, place: Sequence[bytes], found: Iterable[Any]) -> pagination.Walk[JobLane]:
+    rows = [((start[0], text(row[1]), text(row[0])), _lane(pool, row)) for row in found]
+    return pagination.Walk(start=start, rows=rows, next=(start[0], text(place[0]), text(place[1])) if place else None)
 
 
 def _lane(pool: str, row: Sequence[Any]) -> JobLane:

@@ -12,6 +12,7 @@ from ninja.responses import Status
 
 from queueops import control, inspect
 from queueops.inspect import JobLane
+from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer
 from queueops.kinds.jobs.api.problems import Problem, refuse_unknown
@@ -34,13 +35,13 @@ def listed(request: HttpRequest, filter: Query[ListFilter]) -> Any:
     return {"aggregations": [_shown(row) for row in found.rows], "next": found.next}
 
 
-@router.get("/aggregations/{path:aggr_id}", auth=Bearer(Scope.READ), response=ShownAggregation)
+@router.get("/aggregations/{any:aggr_id}", auth=Bearer(Scope.READ), response=ShownAggregation)
 def read(request: HttpRequest, aggr_id: str) -> Any:
     """One aggregation: its limits, and its jobs by state."""
     return _shown(_aggregation(aggr_id))
 
 
-@router.patch("/aggregations/{path:aggr_id}", auth=Bearer(Scope.MANAGE), response=ShownAggregation)
+@router.patch("/aggregations/{any:aggr_id}", auth=Bearer(Scope.MANAGE), response=ShownAggregation)
 def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
     """Change limit, rate and proxy, pause or resume, drain or accept jobs. It takes effect with the next start."""
     was, named = _aggregation(aggr_id), given.model_fields_set
@@ -62,7 +63,7 @@ def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
     return _shown(_aggregation(aggr_id))
 
 
-@router.delete("/aggregations/{path:aggr_id}", auth=Bearer(Scope.MANAGE), response={204: None})
+@router.delete("/aggregations/{any:aggr_id}", auth=Bearer(Scope.MANAGE), response={204: None})
 def delete(request: HttpRequest, aggr_id: str) -> Any:
     """Delete an aggregation without jobs, with its settings. One with jobs is refused (409)."""
     was = _aggregation(aggr_id)

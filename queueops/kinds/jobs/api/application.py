@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.core.exceptions import RequestDataTooBig
+from django.core.signals import got_request_exception
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
@@ -13,6 +16,7 @@ from queueops.kinds.jobs.api.job_views import router as jobs
 from queueops.kinds.jobs.api.problems import Problem, answer, field_of, problem_of
 from queueops.kinds.jobs.api.status_views import router as status
 
+logger = logging.getLogger("queueops")
 api = NinjaAPI(title="QueueOps jobs", version="1", urls_namespace="queueops-jobs-v1")
 api.add_router("", jobs)
 api.add_router("", aggregations)
@@ -50,3 +54,11 @@ def _too_large(request: HttpRequest, error: RequestDataTooBig | type[RequestData
 @api.exception_handler(HttpError)
 def _other(request: HttpRequest, error: HttpError | type[HttpError]) -> HttpResponse:
     return answer(request, Problem(getattr(error, "status_code", 400), str(error)))
+
+
+@api.exception_handler(Exception)
+def _unexpected(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
+    """An error of the server: it is in the log, and told to what listens to Django's signal."""
+    got_request_exception.send(sender=None, request=request)
+    logger.error("An unexpected error of the API: %s %s", request.method, request.path, exc_info=True)
+    return answer(request, Problem(500, "The server has had an unexpected error. It is in its log."))

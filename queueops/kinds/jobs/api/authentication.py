@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from django.db import DatabaseError
 from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from queueops import conf
 from queueops.kinds.jobs.api.problems import Problem
-from queueops.kinds.jobs.api_tokens import ApiToken, Scope, token_of
+from queueops.kinds.jobs.api.wrong_tokens import count_wrong, seconds_to_wait
+from queueops.kinds.jobs.api_tokens import ApiToken, Scope, is_known, token_of
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
@@ -31,12 +34,18 @@ class Bearer(HttpBearer):
 
         Nothing of the body has been read here.
         """
+        address = request.META.get("REMOTE_ADDR", "")
+        if (wait := seconds_to_wait(address)) and not is_known(token):
+            detail = "Too many wrong tokens came from this address."
+            raise Problem(429, detail, headers={"Retry-After": str(ceil(wait))})
         try:
             found = token_of(token)
         except DatabaseError as error:
             raise Problem(503, "The tokens cannot be read now.") from error
-        if found is not None:
-            self.permit(request, found)
+        if found is None:
+            count_wrong(address)
+            return None
+        self.permit(request, found)
         return found
 
     def permit(self, request: HttpRequest, token: ApiToken) -> None:

@@ -15,6 +15,7 @@ from queueops import control, inspect, jobs
 from queueops.errors import BadOption, QueueOpsError
 from queueops.errors.job_network import AddressRefused
 from queueops.inspect import TaskDetail
+from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
 from queueops.kinds.jobs.api.problems import Problem, problem_of, refuse_unknown
@@ -37,7 +38,7 @@ from queueops.kinds.jobs.submission import JOB
 from queueops.model.contracts import Row
 from queueops.tasks.encoding import decode_arguments
 
-router = Router(tags=["jobs"])
+router = Router(tags=["jobs"])  # longer paths come first: an id may have a slash, and would match them
 LONGEST_KEY = 200
 REASON = "cancelled by {name} over HTTP"
 
@@ -87,7 +88,38 @@ def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
     return {"jobs": rows, "next": found.next, "partial": found.partial}
 
 
-@router.get("/jobs/{id}", auth=Bearer(Scope.READ), response=ShownJob)
+@router.post("/jobs/{any:id}/callback/retry", auth=Bearer(Scope.MANAGE), response=Changed)
+def retry_callback(request: HttpRequest, id: str) -> Any:
+    """Send the last callback of a job again, with the same body. The job does not run again."""
+    found = _job(id)
+    callbacks = inspect.job_story(found).callbacks
+    if not callbacks:
+        raise Problem(409, "The job has no callback that is kept.")
+    with recorded(request, "retry", pool=found.pool, ids=[callbacks[-1].id]) as act:
+        act.rows = control.redeliver_callbacks([callbacks[-1].id], found.pool, who=act.who, token=act.token)
+    return _changed(act.rows[0])
+
+
+@router.post("/jobs/{any:id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed)
+def cancel(request: HttpRequest, id: str) -> Any:
+    """Cancel a job that has not ended. Its callback tells of it."""
+    found = _job(id)
+    reason = REASON.format(name=client_of_request(request).name)
+    with recorded(request, "cancel", pool=found.pool, ids=[found.id]) as act:
+        act.rows = control.cancel([found.id], reason, found.pool, who=act.who, token=act.token)
+    return _changed(act.rows[0])
+
+
+@router.post("/jobs/{any:id}/retry", auth=Bearer(Scope.MANAGE), response=Changed)
+def retry(request: HttpRequest, id: str) -> Any:
+    """Run an ended job again. A job that waits for its next attempt starts it now."""
+    found = _job(id)
+    with recorded(request, "retry", pool=found.pool, ids=[found.id]) as act:
+        act.rows = control.retry([found.id], found.pool, who=act.who, token=act.token)
+    return _changed(act.rows[0])
+
+
+@router.get("/jobs/{any:id}", auth=Bearer(Scope.READ), response=ShownJob)
 def read(request: HttpRequest, id: str) -> Any:
     """One job: its state, its last error, its result and its callbacks. Secrets are masked."""
     found = _job(id)
@@ -101,37 +133,6 @@ def read(request: HttpRequest, id: str) -> Any:
             {name: getattr(row, name) for name in OF_CALLBACKS} for row in inspect.job_story(found).callbacks
         ],
     } | {name: getattr(found, name) for name in OF_JOBS}
-
-
-@router.post("/jobs/{id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed)
-def cancel(request: HttpRequest, id: str) -> Any:
-    """Cancel a job that has not ended. Its callback tells of it."""
-    found = _job(id)
-    reason = REASON.format(name=client_of_request(request).name)
-    with recorded(request, "cancel", pool=found.pool, ids=[found.id]) as act:
-        act.rows = control.cancel([found.id], reason, found.pool, who=act.who, token=act.token)
-    return _changed(act.rows[0])
-
-
-@router.post("/jobs/{id}/retry", auth=Bearer(Scope.MANAGE), response=Changed)
-def retry(request: HttpRequest, id: str) -> Any:
-    """Run an ended job again. A job that waits for its next attempt starts it now."""
-    found = _job(id)
-    with recorded(request, "retry", pool=found.pool, ids=[found.id]) as act:
-        act.rows = control.retry([found.id], found.pool, who=act.who, token=act.token)
-    return _changed(act.rows[0])
-
-
-@router.post("/jobs/{id}/callback/retry", auth=Bearer(Scope.MANAGE), response=Changed)
-def retry_callback(request: HttpRequest, id: str) -> Any:
-    """Send the last callback of a job again, with the same body. The job does not run again."""
-    found = _job(id)
-    callbacks = inspect.job_story(found).callbacks
-    if not callbacks:
-        raise Problem(409, "The job has no callback that is kept.")
-    with recorded(request, "retry", pool=found.pool, ids=[callbacks[-1].id]) as act:
-        act.rows = control.redeliver_callbacks([callbacks[-1].id], found.pool, who=act.who, token=act.token)
-    return _changed(act.rows[0])
 
 
 def _job(id: str) -> TaskDetail:
@@ -168,8 +169,12 @@ def _field_of_target(options: Mapping[str, Any], name: str) -> str:
 
 
 def _options(job: NewJob, *place: str) -> dict[str, Any]:
-    """The arguments of `jobs.submit`."""
-    options = job.options()
+    """The arguments of `jobs.submit`. Raises Problem for fields that do not go together."""
+    if errors := job.mixed_up():
+        raise Problem(
+            422, "The request has fields that are wrong.", [(".".join((*place, n)), why) for n, why in errors]
+        )
+    options = job.arguments()
     check_callbacks(options, place)
     return options
 

@@ -24,6 +24,7 @@ from queueops.errors.jobs import AggregationDrains, AggregationInUse
 CONTENT_TYPE = "application/problem+json"
 FIELDS = {"aggregation": "aggr_id", "limit": "aggr_limit", "proxy": "aggr_proxy", "retries": "max_retries"}
 """Options of `jobs.submit` whose field has another name."""
+NAME_OF_HANDLER = "name of a handler"
 
 
 class Problem(Exception):
@@ -84,7 +85,7 @@ def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
     elif isinstance(error, HeaderRefused):
         name = "request_headers"
     elif isinstance(error, BadId):
-        name = "aggr_id"
+        name = "handler" if error.what == NAME_OF_HANDLER else "aggr_id"
     field = ".".join([*place, FIELDS.get(name, name)])
     status = 413 if isinstance(error, PayloadTooLarge) else 422
     return Problem(status, str(error), [(field, str(error))] if field else [])

@@ -9,9 +9,11 @@ from pydantic import BaseModel, ConfigDict, StrictBool, StrictFloat, StrictInt, 
 
 from queueops.conf import MOST_RATE
 from queueops.control.lanes import LEAST_RATE, MOST_SLOTS
+from queueops.kinds.jobs.download_options import DOWNLOAD
 
 MOST = 1000
 """Jobs of one request."""
+LONGEST_DELAY_S = 366 * 86_400
 
 
 class Strict(BaseModel):
@@ -27,8 +29,13 @@ class NewJob(Strict):
     """One job. A field that is left out has the default of `docs/jobs.md`."""
 
     aggr_id: Annotated[StrictStr, Field(min_length=1, max_length=200)]
-    url: StrictStr
+    url: StrictStr | None = None
+    handler: Annotated[StrictStr, Field(min_length=1, max_length=100)] = DOWNLOAD
+    options: dict[str, Any] | None = None
     aggr_limit: Annotated[StrictInt, Field(ge=1)] | None = None
+    rate: Annotated[StrictInt | StrictFloat, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
+    delay: Annotated[StrictInt | StrictFloat, Field(ge=0, le=LONGEST_DELAY_S)] | None = None
+    priority: Annotated[StrictInt, Field(ge=-100, le=100)] | None = None
     aggr_proxy: StrictStr = ""
     callback_url: StrictStr = ""
     callback_error_url: StrictStr = ""
@@ -44,18 +51,29 @@ class NewJob(Strict):
     request_headers: dict[str, StrictStr] = {}
     max_retries: Annotated[StrictInt, Field(ge=0)] | None = None
 
-    def options(self) -> dict[str, Any]:
+    def mixed_up(self) -> list[tuple[str, str]]:
+        """Fields that do not go with the handler, each with the reason. A download needs a URL, and no options."""
+        if self.handler == DOWNLOAD:
+            wrong = [("url", "Field required")] if self.url is None else []
+            return wrong + ([("options", "A download has fields of its own.")] if self.options is not None else [])
+        given = self.model_fields_set & {"aggr_proxy", *OF_DOWNLOADS}
+        return [(name, f"Only the handler {DOWNLOAD} has this field.") for name in sorted(given)]
+
+    def arguments(self) -> dict[str, Any]:
         """The arguments of `jobs.submit`."""
         named = {"proxy": self.aggr_proxy} | {name: getattr(self, name) for name in OF_DOWNLOADS}
-        found = {
+        of_download = {name: value for name, value in named.items() if value is not None and value != ""}
+        maybe = {"rate": self.rate, "retries": self.max_retries, "delay": self.delay, "priority": self.priority}
+        return {
             "aggregation": self.aggr_id,
-            "url": self.url,
+            "handler": self.handler,
+            "url": self.url or "",
             "limit": self.aggr_limit,
-            **{name: value for name in OF_CALLBACKS if (value := getattr(self, name))},
             "extra": self.extra,
-            "options": {name: value for name, value in named.items() if value is not None and value != ""},
+            "options": of_download if self.handler == DOWNLOAD else self.options or {},
+            **{name: value for name in OF_CALLBACKS if (value := getattr(self, name))},
+            **{name: value for name, value in maybe.items() if value is not None},
         }
-        return found | ({} if self.max_retries is None else {"retries": self.max_retries})
 
 
 class NewJobs(Strict):

@@ -3,18 +3,19 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 beginning of the names, 2 and 3 time and name of the last lane of the page before ('' = first page), 4 rows,
 --       5 one lane alone ('' = all)
--- Reply: '1' if more lanes follow; then for each lane: name, time of its last use, ready, its settings (id,
---        limit, rate, weight, paused, shut, fails, drain, proxy, '1' if it is shut now), time when its first
---        ready task became ready, then state and count of its tasks.
+-- Reply: the place where more lanes follow, empty at the end: time and name of the last lane that was looked at. A call looks
+--        at 20,000 lanes at most, so a page may be short. Then for each lane: name, time of its last use, ready, its
+--        settings (id, limit, rate, weight, paused, shut, fails, drain, proxy, '1' if it is shut now), time when its
+--        first ready task became ready, then state and count of its tasks.
 -- Transitions: none.
---@needs tolerant_reads
+--@needs list_page tolerant_reads
 
 lib.tolerate()
 
 local SETTINGS = { 'id', 'limit', 'rate', 'weight', 'paused', 'shut', 'fails', 'drain', 'proxy' }
 local PAGE, MOST_SEEN = 200, 20000
 local start, time, last, most, only = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local rows, more = {}, ''
+local rows, place = {}, {}
 
 local function row_of(lane, used)
   local key = P .. ':lane:' .. lane
@@ -31,24 +32,24 @@ local function row_of(lane, used)
   return row
 end
 
-local function is_before(lane, used) -- it was on a page before this one
-  return used == time and lane >= last
-end
-
 local function walk()
-  local seen = 0
-  while seen < MOST_SEEN do
-    local found = call('ZREVRANGEBYSCORE', P .. ':lanes', time == '' and '+inf' or time, '-inf', 'WITHSCORES', 'LIMIT', seen, PAGE)
+  local used, lane = time, last
+  local rank = lib.rank_behind(P .. ':lanes', time, last)
+  local behind = rank + MOST_SEEN
+  while rank < behind do
+    local found = call('ZREVRANGE', P .. ':lanes', rank, rank + PAGE - 1, 'WITHSCORES')
     for i = 1, #found, 2 do
-      if string.sub(found[i], 1, #start) == start and not is_before(found[i], found[i + 1]) then
-        if #rows == most then more = '1'; return end
+      if string.sub(found[i], 1, #start) == start then
+        if #rows == most then place = { used, lane }; return end
         rows[#rows + 1] = row_of(found[i], found[i + 1])
       end
+      lane, used = found[i], found[i + 1]
     end
     if #found < PAGE * 2 then return end
-    seen = seen + PAGE
+    rank = rank + PAGE
   end
+  place = { used, lane }
 end
 
 if only ~= '' then rows[1] = row_of(only, call('ZSCORE', P .. ':lanes', only) or '') else walk() end
-return lib.told({ more, rows })
+return lib.told({ place, rows })

@@ -30,10 +30,10 @@ local function send(id, arguments, wait)
       record.l = lane
     end
     if action == RUN and arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
-    if action ~= EDIT and wait > 0 then later[#later + 1] = { id, record, wait } end
   end
   action.value = action == RUN and '' or arguments
   local word, state, detail = lib.act_on(id, action, record)
+  if word == 'OK' and action ~= EDIT and wait > 0 then later[#later + 1] = { id, record, wait, #reply + 2 } end
   return word, state, detail
 end
 
@@ -41,7 +41,6 @@ lib.need_agenda()
 for i = 6, #ARGV, 3 do
   local word, state, detail = send(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]))
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
-  if later[#later] and later[#later][1] == ARGV[i] then later[#later][4] = #reply - 1 end
 end
 -- A second move of a task needs the first one to be written.
 lib.flush_all()
