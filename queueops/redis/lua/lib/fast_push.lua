@@ -48,8 +48,7 @@ end
 -- workers alone, or three of the other keys; 1 is one of the others.
 function lib.obstacles(task)
   local idle = P .. ':idle'
-  return call('EXISTS', idle, idle, idle, P .. ':lanes:ready', P .. ':lane:' .. task.lane .. '#conf', P .. ':unable',
-    P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
+  return call('EXISTS', idle, idle, idle, P .. ':lanes:ready', P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
 end
 
 -- Whether the only obstacle is ready lanes, or waiting workers. Nil for both, for a follower of events, and for an id in use:
