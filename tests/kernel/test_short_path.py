@@ -38,12 +38,12 @@ def settled(desk: Desk, lease: Lease, want: int = 4) -> list[str]:
 @pytest.mark.parametrize(
     ("fields", "weight", "awaited", "most"),
     [
-        pytest.param({}, 0, False, (12, 12), id="default lane"),
-        pytest.param({"keep_ms": 9000}, 0, False, (12, 12), id="kept for a time of its own"),
-        pytest.param({}, 0, True, (12, 13), id="a caller waits"),
-        pytest.param({"lane": "mail"}, 0, False, (15, 19), id="named lane"),
-        pytest.param({}, 3, False, (17, 14), id="lane with a weight"),
-        pytest.param({"lane": "mail"}, 3, False, (20, 19), id="named lane with a weight"),
+        pytest.param({}, 0, False, (13, 12), id="default lane"),
+        pytest.param({"keep_ms": 9000}, 0, False, (13, 12), id="kept for a time of its own"),
+        pytest.param({}, 0, True, (13, 13), id="a caller waits"),
+        pytest.param({"lane": "mail"}, 0, False, (16, 19), id="named lane"),
+        pytest.param({}, 3, False, (16, 14), id="lane with a weight"),
+        pytest.param({"lane": "mail"}, 3, False, (19, 19), id="named lane with a weight"),
     ],
 )
 def test_a_task_that_is_handed_over_and_settled(

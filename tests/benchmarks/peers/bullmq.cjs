@@ -1,10 +1,10 @@
-// BullMQ, results kept (its default). `bullmq.cjs work CONCURRENCY` or `bullmq.cjs push|push_many|latency|paced_200|paced_1000 TASK COUNT BUDGET`, as produce.py.
+// BullMQ, results kept (its default). `bullmq.cjs work CONCURRENCY` or `bullmq.cjs push|push_many|push_long|latency|paced_200|paced_1000 TASK COUNT BUDGET`, as produce.py.
 const fs = require("node:fs");
 const { Queue, Worker } = require("bullmq");
 
 const url = new URL(process.env.BENCH_URL);
 const connection = { host: url.hostname, port: Number(url.port), maxRetriesPerRequest: null };
-const WARM_UP = 20, CHUNK = 1000;
+const WARM_UP = 20, CHUNK = 1000, LONG = "x".repeat(200);
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 const now = () => process.hrtime.bigint();
 
@@ -48,6 +48,13 @@ async function pushMany(queue, task, count) {
   return { pushed: count, rate: (count - 1) / (Number(now() - begun) / 1e9) };
 }
 
+async function pushLong(queue, task, count, budget) {
+  const begun = now();
+  let pushed = 0;
+  for (; pushed < count && Number(now() - begun) / 1e9 < budget; pushed++) await queue.add(task, { number: LONG });
+  return { pushed };
+}
+
 async function latency(queue, task, count) {
   const begun = [];
   for (let number = 0; number < count; number++) {
@@ -70,7 +77,7 @@ const paced = (rate) => async (queue, task, count) => {
 
 async function produce(verb, task, count, budget) {
   const queue = new Queue("bench", { connection });
-  const act = { push, push_many: pushMany, latency, paced_200: paced(200), paced_1000: paced(1000) }[verb];
+  const act = { push, push_many: pushMany, push_long: pushLong, latency, paced_200: paced(200), paced_1000: paced(1000) }[verb];
   console.log(JSON.stringify(await act(queue, task, Number(count), Number(budget))));
   await queue.close();
 }

@@ -16,6 +16,7 @@ from typing import Any
 
 WARM_UP = 20  # pushes that open connections and load scripts; they are part of the count, not of the time
 RATES = (200, 1000)
+LONG = "x" * 200
 
 
 def push(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
@@ -36,6 +37,16 @@ def push_many(system: ModuleType, task: str, count: int, budget: float) -> dict[
     begun = perf_counter()
     system.push_many(task, range(1, count))
     return {"pushed": count, "rate": (count - 1) / (perf_counter() - begun)}
+
+
+def push_long(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
+    """Push one at a time, each with an argument of 200 bytes. No worker runs these."""
+    begun, pushed = perf_counter(), 0
+    push_text = getattr(system, "push_text", system.push)  # of a system that checks the types of arguments
+    while pushed < count and perf_counter() - begun < budget:
+        push_text(task, LONG)
+        pushed += 1
+    return {"pushed": pushed}
 
 
 def latency(system: ModuleType, task: str, count: int, budget: float) -> dict[str, Any]:
@@ -92,6 +103,7 @@ def main() -> None:
     verbs: dict[str, Callable[..., dict[str, Any]]] = {
         "push": push,
         "push_many": push_many,
+        "push_long": push_long,
         "latency": latency,
         "alone": alone,
         "known": known,

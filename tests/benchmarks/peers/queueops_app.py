@@ -14,6 +14,11 @@ def push(task: str, number: int) -> None:
     getattr(tasks, task).push(number)
 
 
+def push_text(_: str, text: str) -> None:
+    """Queue one task with a long argument."""
+    tasks.read.push(text)
+
+
 def push_many(task: str, numbers: Iterable[int]) -> None:
     """Queue all in one call."""
     getattr(tasks, task).push_many([(number,) for number in numbers])

@@ -1,5 +1,5 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
--- A plain task has a shorter path, with the same result: fast_settle.lua.
+-- A plain task has a shorter path, with the same result: fast_swap.lua.
 --@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records served_lanes
 --@needs store_helpers transitions unknown_names
 

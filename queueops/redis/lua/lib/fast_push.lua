@@ -8,20 +8,21 @@ fresh.total = 0 -- number of tasks that the call pushes
 function lib.single()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
-  local task = { last = last, id = ARGV[last + 2], name = ARGV[6], lane = 'default', priority = 0, size = 0 }
-  task.is_text = not string.find(task.name, '\0', 1, true)
+  local name, lane, priority, size, more = ARGV[6], 'default', 0, 0, nil
+  local is_text = not string.find(name, '\0', 1, true)
   for i = 7, last, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
-    if string.find(value, '\0', 1, true) then task.is_text = false end
-    if field == 'a' then task.size = #value
-    elseif field == 'p' then task.priority = tonumber(value)
+    if string.find(value, '\0', 1, true) then is_text = false end
+    if field == 'a' then size = #value
+    elseif field == 'p' then priority = tonumber(value)
     elseif field == 'k' or field == 'tg' then return nil
     elseif lib.IS_MORE[field] then
-      task.more = lib.more_with(field, task.more)
-      if field == 'l' then task.lane = value end
+      more = lib.more_with(field, more)
+      if field == 'l' then lane = value end
     end
   end
-  return task
+  return { last = last, id = ARGV[last + 2], name = name, lane = lane, priority = priority, size = size, more = more,
+    is_text = is_text }
 end
 
 -- `flow` is the way into its state. Returns whether these counters of its name or its named lane are the first ones in
@@ -48,8 +49,7 @@ end
 -- workers alone, or three of the other keys; 1 is one of the others.
 function lib.obstacles(task)
   local idle = P .. ':idle'
-  return call('EXISTS', idle, idle, idle, P .. ':lanes:ready', P .. ':lane:' .. task.lane .. '#conf', P .. ':unable',
-    P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
+  return call('EXISTS', idle, idle, idle, P .. ':lanes:ready', P .. ':tail', P .. ':state:quarantined', TASK .. task.id)
 end
 
 -- Whether the only obstacle is ready lanes, or waiting workers. Nil for both, for a follower of events, and for an id in use:
@@ -68,7 +68,8 @@ function lib.push_fast(task)
   local number = redis.pcall('INCR', P .. ':seq')
   if type(number) ~= 'number' or number <= 0 or number >= BAND then return nil end -- the long path repairs it
   call('ZADD', P .. ':lane:' .. task.lane, (100 - task.priority) * BAND + number, task.id) -- where this can't be done, nothing is
-  call('HSET', TASK .. task.id, 'u', number, 's', 'pending', unpack(ARGV, 5, task.last))
-  lib.index_single('pending', task, number, 'tr|>pending')
+  local uid = lib.text(number)
+  call('HSET', TASK .. task.id, 'u', uid, 's', 'pending', unpack(ARGV, 5, task.last))
+  lib.index_single('pending', task, uid, 'tr|>pending')
   return number
 end

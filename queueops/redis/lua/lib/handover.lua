@@ -9,9 +9,12 @@ local HANDED_MS, HANDED_BYTES = 2000, 16384
 local function fits_token(task) return task.is_text and task.size <= HANDED_BYTES end
 
 -- Whether the lane's settings and the worker that began to wait last permit it. Most lanes have no settings, and most
--- workers no name that they do not know: then nothing asks.
+-- workers no name that they do not know: then one command tells.
 local function goes_by_hand(task)
-  local row = call('HMGET', P .. ':lane:' .. task.lane .. '#conf', 'limit', 'paused', 'rate', 'shut')
+  if not fits_token(task) then return false end
+  local conf = P .. ':lane:' .. task.lane .. '#conf'
+  if call('EXISTS', conf, P .. ':unable') == 0 then return true end
+  local row = call('HMGET', conf, 'limit', 'paused', 'rate', 'shut')
   if row[1] or row[2] == '1' or row[3] or row[4] then return false end
   local worker = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1]
   return worker and lib.try('SISMEMBER', P .. ':unable:' .. worker, task.name) ~= 1
@@ -48,9 +51,7 @@ function lib.push_alone(task)
   local obstacles = lib.obstacles(task)
   if obstacles == 0 then return nil end
   if obstacles == 1 then return lib.push_fast(task) end -- a ready lane, if that is the task's
-  local handed = obstacles == 3 and fits_token(task) and hand_over(task)
-  local seen = handed or lib.look_closer(task)
+  local seen = obstacles == 3 and 'waiting' or lib.look_closer(task)
   if seen == 'ready' then return lib.push_fast(task) end
-  if seen == 'waiting' and fits_token(task) and goes_by_hand(task) then return hand_over(task) end
-  return handed or nil
+  if seen == 'waiting' and goes_by_hand(task) then return hand_over(task) end
 end

@@ -14,6 +14,12 @@ def noop(number: int) -> int:
 
 
 @task()
+def read(text: str) -> int:
+    """Take a long argument."""
+    return marks.noop(len(text))
+
+
+@task()
 def nap(number: int) -> int:
     """Wait 10 ms."""
     return marks.nap(number)
