@@ -128,6 +128,7 @@ KINDS = (
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",
+        cli="queueops.kinds.mapreduce.cli:COMMANDS",
         console="console.kinds.mapreduce.registration:PAGES",
     ),
     Kind(
@@ -155,6 +156,7 @@ KINDS = (
         dispatcher="queueops.outbox.dispatcher:Outbox",
         control="queueops.outbox.control",
         inspect="queueops.outbox.inspect",
+        cli="queueops.outbox.cli:COMMANDS",
     ),
     Kind(
         name="jobs",
@@ -214,6 +216,7 @@ KINDS = (
         store="queueops.schedules.store:ScheduleCalls",
         control="queueops.schedules.control",
         inspect="queueops.schedules.inspect",
+        cli="queueops.schedules.cli:COMMANDS",
     ),
 )
 

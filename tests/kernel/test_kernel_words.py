@@ -12,10 +12,13 @@ from queueops.model.fields import KERNEL_FIELDS
 from tests.kernel.test_library import FILES, MODULE_PATHS, OWNER, needs, used
 
 KERNEL = [path for path in FILES if "queueops/redis/lua" in path.as_posix()]
-WORDS = re.compile(
-    r"\b\w*(?:chunk|mapreduce|mapping|aggregating|composite|famil|chain|iterator|child|parent|twin|outbox)\w*\b|'group'"
-)
-"""Names of kinds and of what only kinds have. Most tasks are no group, and `enqueue` has groups of its own."""
+OF_PARTS = "chunk|mapreduce|mapping|aggregating|composite|famil|chain|iterator|child|parent|twin|outbox"
+OF_OTHERS = "job|callback|workflow|activit|aggregations|circuit|schedules|follow_?up|bulk|django"
+WORDS = re.compile(rf"\b\w*(?:{OF_PARTS}|{OF_OTHERS})\w*\b|'(?:group|schedule)'|':schedule:")
+"""Names of kinds and of what only kinds have.
+
+Most tasks are no group, and `enqueue` has groups of its own. `lib.schedule` writes to the agenda of every task.
+"""
 MODULES_OF_KINDS = {name for name, path in MODULE_PATHS.items() if path not in KERNEL}
 OF_KINDS = {name for name, module in OWNER.items() if module in MODULES_OF_KINDS}
 
@@ -52,8 +55,9 @@ def test_a_file_of_the_kernel_uses_no_field_of_a_kind(path: Path) -> None:
 OUTBOX = "queueops/outbox/lua"
 """Kinds send messages by it; it has no records of its own."""
 BY_KIND = {
-    kind: [path for path in FILES if f"queueops/kinds/{kind}/lua" in path.as_posix()]
-    for kind in ("mapreduce", "composites")
+    kind.name: [path for path in FILES if f"{kind.package.replace('.', '/')}/lua" in path.as_posix()]
+    for kind in kinds.KINDS
+    if kind.package
 }
 
 

@@ -74,7 +74,7 @@ lib.hooks.messages_key = false -- the key that exists while messages wait
 lib.hooks.effect = {} -- by the message's verb: its effect on its target here; returns a word and a detail
 lib.hooks.reply = {} -- by verb: what that answer changes for the sender
 lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
-lib.hooks.follow_up = false -- creates what follows the end of a task, given its id, record and outcome
+lib.hooks.follow_end = false -- creates what follows the end of a task, given its id, record and outcome
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared

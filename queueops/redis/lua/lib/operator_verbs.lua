@@ -139,7 +139,7 @@ end
 function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
 
 function lib.operator_verbs.discard(id, record)
-  lib.hooks.follow_up(id, record, 'discarded')
+  lib.hooks.follow_end(id, record, 'discarded')
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
     lib.hooks.note_part_end(id, record.pi, 'failed')
