@@ -13,7 +13,7 @@ from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
 from queueops.inspect.task_rows import TaskFacts, facts_of
-from queueops.model.records import FIELDS
+from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass, actions_of
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
@@ -239,7 +239,8 @@ def _sorted(detail: Detail) -> list[tuple[str, bytes]]:
 
 
 def _label(field: str) -> str:
-    return f"{field} ({FIELDS[field]})" if field in FIELDS else field
+    known = kinds.fields().get(field)
+    return f"{field} ({known.name})" if known else field
 
 
 def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...]) -> str:

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from queueops.errors.kinds import BadKind
+from queueops.model.fields import CODECS, KERNEL_FIELDS, Field
 
 GROUP = "queueops.kinds"
 """Entry points by which other packages bring kinds."""
@@ -27,10 +28,15 @@ DECLARED = {
     "own_subkeys": (re.compile(r"#(?:[a-z][a-z0-9_]*(?::[a-z]+)?|<number>(?:~|#[a-z]+)?)"), "#parts:done"),
 }
 """What a kind declares as its own, how it is written, and an example."""
+FIELD = re.compile(r"[a-z][a-z0-9]*"), re.compile(r"[a-z][a-z0-9_]*")
+"""How the names of a record field are written: in the store, and in Python."""
+NOT_FIELDS = ("id", "pool", "own")
+"""Names in Python that no field may have: a record has them beside its fields."""
 TYPES = ("string", "hash", "list", "set", "zset")
 """Types of Redis that a sub-key may have."""
 
 Role = Literal[
+    "fields",
     "store",
     "handlers",
     "results",
@@ -69,6 +75,7 @@ class Kind:
 
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
 
+    - ``fields``: the record fields that the kind owns, a mapping of the name in the store to its `Field`.
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
     - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
@@ -93,6 +100,7 @@ class Kind:
     own_subkeys: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    fields: str = ""
     store: str = ""
     handlers: str = ""
     results: str = ""
@@ -122,10 +130,12 @@ KINDS = (
             **dict.fromkeys(("#chunks:by", "#chunks:edits", "#<number>", "#<number>~"), "hash"),
             "#<number>#log": "list",
         },
+        fields="queueops.kinds.mapreduce.fields:FIELDS",
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",
+        cli="queueops.kinds.mapreduce.cli:COMMANDS",
         console="console.kinds.mapreduce.registration:PAGES",
     ),
     Kind(
@@ -138,6 +148,7 @@ KINDS = (
             **dict.fromkeys(("#results", "#far"), "hash"),
             **dict.fromkeys(("#latest", "#failures"), "list"),
         },
+        fields="queueops.kinds.composites.fields:FIELDS",
         store="queueops.kinds.composites.store:CompositeCalls",
         results="queueops.kinds.composites.results:value_of",
         part="queueops.kinds.composites.parts:Signature",
@@ -152,11 +163,13 @@ KINDS = (
         dispatcher="queueops.outbox.dispatcher:Outbox",
         control="queueops.outbox.control",
         inspect="queueops.outbox.inspect",
+        cli="queueops.outbox.cli:COMMANDS",
     ),
     Kind(
         name="jobs",
         package="queueops.kinds.jobs",
         records=("job", "callback", "file_deletion"),
+        fields="queueops.kinds.jobs.fields:FIELDS",
         keys={"api:<token>": "string", "files": "zset", "files:notes": "hash", "full_disks": "hash"},
         names=("callback", "delete_files", "download"),
         store="queueops.kinds.jobs.store:JobCalls",
@@ -179,10 +192,11 @@ KINDS = (
             "#history": "list",
             "#inbox": "list",
             "#calls": "hash",
-            "#later": "zset",
             "#payloads": "hash",
+            "#later": "zset",
             "#told": "zset",
         },
+        fields="queueops.kinds.workflows.fields:FIELDS",
         store="queueops.kinds.workflows.store:WorkflowCalls",
         results="queueops.kinds.workflows.results:value_of",
         control="queueops.kinds.workflows.control",
@@ -200,6 +214,7 @@ KINDS = (
         package="queueops.kinds.operations",
         records=("bulk_action",),
         names=("bulk_action",),
+        fields="queueops.kinds.operations.fields:FIELDS",
         store="queueops.kinds.operations.store:OperationCalls",
         handlers="queueops.kinds.operations.handlers",
         control="queueops.kinds.operations.control",
@@ -208,16 +223,18 @@ KINDS = (
     Kind(
         name="follow_ups",
         package="queueops.follow_ups",
+        fields="queueops.follow_ups.fields:FIELDS",
         cli="queueops.management.queue.follow_ups:COMMANDS",
         alarms="queueops.inspect.dead_follow_ups:alarms",
     ),
-    Kind(name="django_task", records=("django_task",)),
+    Kind(name="django_task", records=("django_task",), fields="queueops.contrib.fields:FIELDS"),
     Kind(
         name="schedules",
         package="queueops.schedules",
         store="queueops.schedules.store:ScheduleCalls",
         control="queueops.schedules.control",
         inspect="queueops.schedules.inspect",
+        cli="queueops.schedules.cli:COMMANDS",
     ),
 )
 
@@ -231,6 +248,28 @@ def registered() -> tuple[Kind, ...]:
     found = (*KINDS, *_of_other_packages())
     _check(found)
     return found
+
+
+def fields() -> Mapping[str, Field]:
+    """The fields of a record, by the name in the store: those of the kernel, then those of the kinds."""
+    return fields_of(registered())
+
+
+@functools.cache
+def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
+    """The fields of a record with these kinds. Raises BadKind for one that two of them have, or the kernel."""
+    known = dict(KERNEL_FIELDS)
+    owners = dict.fromkeys(known, "the kernel")
+    named = dict.fromkeys((*NOT_FIELDS, *(each.name for each in known.values())), "the kernel")
+    for kind in found:
+        for short, each in _fields_brought(kind).items():
+            for name, taken in ((short, owners), (each.name, named)):
+                if name in taken:
+                    reason = f"{taken[name]} and {kind.name} both have the record field {name}"
+                    raise BadKind(name=kind.name, reason=reason)
+                taken[name] = kind.name
+            known[short] = each
+    return known
 
 
 @functools.cache
@@ -304,7 +343,7 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, _of_rows, roles, settings_reader, of_record):
+    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record):
         each.cache_clear()
 
 
@@ -338,6 +377,24 @@ def _check(found: tuple[Kind, ...]) -> None:
                     reason = f"the kinds {owners[each]} and {kind.name} both have {each} among their {what}"
                     raise BadKind(name=kind.name, reason=reason)
                 owners[each] = kind.name
+    fields_of(found)
+
+
+def _fields_brought(kind: Kind) -> Mapping[str, Field]:
+    """The fields that a kind declares. Raises BadKind for one that is not valid."""
+    brought = _imported(kind, "fields") if kind.fields else {}
+    if not isinstance(brought, Mapping) or not all(isinstance(each, Field) for each in brought.values()):
+        raise BadKind(
+            name=kind.name, reason=f"its fields {kind.fields} must map the name of each in the store to a Field"
+        )
+    for short, each in brought.items():
+        for name, valid in zip((short, each.name), FIELD, strict=True):
+            if not valid.fullmatch(name):
+                raise BadKind(name=kind.name, reason=f"{name!r} among its fields is not valid; write it as 'rounds'")
+        if each.codec not in CODECS:
+            reason = f"{each.codec!r}, the codec of its field {short}, is none of {', '.join(CODECS)}"
+            raise BadKind(name=kind.name, reason=reason)
+    return brought
 
 
 def _check_types(kind: Kind, what: str, subkeys: Any) -> None:

@@ -275,8 +275,14 @@ class Upkeep(Broker, Storage, ScheduleStore, Protocol):
     def check(self, pool: str, after: str = "", *, repair: bool = False, counters: bool = True) -> FsckPage:
         """The step of the consistency check that begins at ``after``. Raises BrokenPool."""
 
-    def other_libraries(self, pool: str) -> list[str]:
-        """The Lua libraries of other versions of QueueOps on the pool's server; none where it may not be asked."""
+    def note_use(self) -> None:
+        """Note that this process uses its version of the Lua library. It stays as long as one does."""
+
+    def other_libraries(self, pool: str) -> dict[str, float]:
+        """The Lua libraries of other versions on the pool's server, and the seconds since a process used each.
+
+        None where the server may not be asked. Raises BrokerUnavailable.
+        """
 
     def delete_library(self, pool: str, name: str) -> None:
         """Delete a Lua library on the pool's server. A process that needs it loads it again."""

@@ -1,138 +1,20 @@
-"""Task record: short field names in Redis, full names here."""
+"""Task record: short field names in Redis, full names here. The fields are those of the kernel and of the kinds."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
 import msgspec
 
 from queueops.errors import QueueOpsError
+from queueops.model import kinds
+from queueops.model.fields import Codec
+from queueops.model.kinds import Kind
 from queueops.model.states import CLASSES, TERMINAL
-
-FIELDS: dict[str, str] = {
-    "a": "args",
-    "ac": "activated",
-    "ag": "again",
-    "at": "attempt",
-    "ba": "backend",
-    "b": "begun",
-    "bm": "map_begun",
-    "c": "created",
-    "cc": "children",
-    "ch": "has_chunks",
-    "cn": "chunks",
-    "cr": "crashes",
-    "d": "due",
-    "dl": "delay",
-    "dn": "iterated",
-    "e": "ended",
-    "ef": "fingerprint",
-    "er": "error",
-    "ex": "unexpanded",
-    "f": "fence",
-    "h": "handed",
-    "fb": "failed_by",
-    "fd": "follow_ups_dead",
-    "fm": "follow_ups_pushed",
-    "fu": "follow_ups",
-    "fe": "child_error",
-    "fo": "ahead_of_chain",
-    "ff": "child_fingerprint",
-    "fr": "first_failure",
-    "fl": "file_before",
-    "fx": "file_deleted",
-    "it": "of_iterator",
-    "k": "kind",
-    "kp": "keep",
-    "kt": "keep_tasks",
-    "l": "lane",
-    "ln": "last_line",
-    "m": "has_more",
-    "mb": "map_retry",
-    "me": "meta",
-    "mr": "map_retries",
-    "mt": "map_timeout",
-    "n": "name",
-    "nf": "children_failed",
-    "nx": "next",
-    "mw": "map_written",
-    "mx": "max_parallel",
-    "oc": "on_chunk_failure",
-    "of": "on_failure",
-    "og": "follows_uid",
-    "oi": "follows",
-    "oo": "follows_outcome",
-    "op": "follows_pool",
-    "ot": "operation",
-    "p": "priority",
-    "pg": "push_incomplete",
-    "ph": "phase",
-    "pi": "parent_id",
-    "pc": "counted",
-    "pl": "planted_weight",
-    "po": "parent_round",
-    "pp": "parent_pool",
-    "pr": "progress",
-    "pu": "parent_uid",
-    "pv": "previous",
-    "pw": "weight",
-    "qp": "root_pool",
-    "r": "retries",
-    "ra": "run_after",
-    "rb": "reduce_retry",
-    "rd": "chunks_to_redo",
-    "re": "result",
-    "ro": "root",
-    "rk": "resumed_children",
-    "rn": "round",
-    "rp": "retry",
-    "rq": "tasks_to_come",
-    "rr": "reduce_retries",
-    "rs": "resumes",
-    "rt": "reduce_timeout",
-    "rw": "chunks_redone_by",
-    "s": "state",
-    "se": "emission",
-    "si": "ignores_previous",
-    "sn": "next_cursor",
-    "st": "cursor",
-    "sw": "answer",
-    "sx": "successor",
-    "sz": "results_size",
-    "t": "timeout",
-    "tc": "tasks_cancelled",
-    "tf": "tasks_failed",
-    "tg": "tags",
-    "tk": "token",
-    "tn": "turn_came",
-    "to": "total",
-    "tp": "top",
-    "tr": "trace",
-    "tv": "turn_previous",
-    "tx": "tasks_stopped",
-    "u": "uid",
-    "uk": "unknown_since",
-    "uc": "uncounted",
-    "un": "unable_workers",
-    "uo": "pushed_uid",
-    "w": "worker",
-    "wi": "window",
-    "wt": "waited_for",
-    "x": "cancel_requested",
-    "xh": "cancelled_hard",
-    "xd": "chunks_dropped",
-    "xm": "longest_chunk_ms",
-    "xn": "longest_chunk",
-    "xp": "chunk_retry",
-    "xr": "chunk_retries",
-    "xt": "chunk_timeout",
-    "xw": "chunks_per_worker",
-    "y": "reason",
-}
-"""Every field of a record: its name in Redis, its name in Python."""
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -262,6 +144,7 @@ class Record(msgspec.Struct, kw_only=True):
     follows_outcome: str = ""
     backend: str = ""
     run_after: str = ""
+    own: dict[str, Any] = {}
 
     @property
     def push_uid(self) -> int:
@@ -276,47 +159,6 @@ class Record(msgspec.Struct, kw_only=True):
 
 _NUMBER = re.compile(rb"-?[0-9]{1,16}")
 """A number with more digits is not a time, a count or a generation."""
-WHOLE = frozenset(
-    (
-        *("uid", "priority", "created", "begun", "ended", "due", "attempt", "retries", "timeout"),
-        *("fence", "handed", "parent_uid", "keep", "keep_tasks", "crashes"),
-        *("max_parallel", "chunks_per_worker", "chunk_retries", "chunk_timeout", "reduce_retries", "reduce_timeout"),
-        *("chunks", "chunks_dropped", "longest_chunk", "longest_chunk_ms", "pushed_uid", "unknown_since"),
-        *("delay", "children", "children_failed", "results_size", "activated", "resumed_children", "window", "round"),
-        *("parent_round", "tasks_failed", "tasks_cancelled", "tasks_stopped", "tasks_to_come"),
-        *("follow_ups_dead", "follows_uid"),
-    )
-)
-_REAL = frozenset({"progress", "total", "counted", "planted_weight", "weight"})
-_OPAQUE = frozenset(
-    {
-        "args",
-        "result",
-        "error",
-        "meta",
-        "previous",
-        "cursor",
-        "next_cursor",
-        "child_error",
-        "turn_previous",
-        "follow_ups",
-    }
-)
-_FLAGS = frozenset(
-    (
-        *("waited_for", "next", "has_chunks", "unable_workers", "ignores_previous", "push_incomplete", "iterated"),
-        *(
-            "unexpanded",
-            "uncounted",
-            "of_iterator",
-            "has_more",
-            "again",
-            "turn_came",
-            "cancelled_hard",
-            "ahead_of_chain",
-        ),
-    )
-)
 
 
 class Undecodable(QueueOpsError, ValueError):
@@ -329,28 +171,35 @@ def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
     An unreadable number counts as absent, as it does for the scripts; the consistency check names it.
     """
     values: dict[str, Any] = {}
+    own: dict[str, Any] = {}
+    readers = _readers(kinds.registered())
     for short, value in raw.items():
-        full = FIELDS.get(short.decode("utf-8", "replace"))
-        if full and (found := _read(full, value)) is not None:
-            values[full] = found
+        reader = readers.get(short)
+        if reader and (found := reader.read(value)) is not None:
+            (values if reader.is_attribute else own)[reader.name] = found
     if "name" not in values or "state" not in values:
         raise Undecodable(f"task {task_id} has no {'name' if 'name' not in values else 'state'}")
     if values["state"] not in CLASSES:
         raise Undecodable(f"task {task_id} has the state {values['state'][:40]!r}, which is none")
-    return Record(id=task_id, pool=pool, **values)
+    return Record(id=task_id, pool=pool, own=own, **values)
 
 
-def _read(field: str, value: bytes) -> Any:
-    if field in _OPAQUE:
-        return value
-    if field in WHOLE:
-        return _whole(value)
-    if field in _REAL:
-        return _real(value)
-    if field in _FLAGS:
-        return value == b"1"
-    text = value.decode("utf-8", "replace")
-    return tuple(text.split(",")) if field == "tags" else text
+class _Reader(NamedTuple):
+    name: str
+    read: Callable[[bytes], Any]
+    is_attribute: bool
+
+
+@cache
+def _readers(registered: tuple[Kind, ...]) -> dict[bytes, _Reader]:
+    return {
+        short.encode(): _Reader(field.name, _CODECS[field.codec], field.name in Record.__struct_fields__)
+        for short, field in kinds.fields_of(registered).items()
+    }
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 def _whole(value: bytes) -> int | None:
@@ -364,6 +213,16 @@ def _real(value: bytes) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+_CODECS: dict[Codec, Callable[[bytes], Any]] = {
+    "text": _text,
+    "bytes": lambda value: value,
+    "whole": _whole,
+    "real": _real,
+    "flag": lambda value: value == b"1",
+    "tags": lambda value: tuple(_text(value).split(",")),
+}
 
 
 def pairs(flat: Iterable[bytes]) -> dict[bytes, bytes]:

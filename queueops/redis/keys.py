@@ -104,6 +104,11 @@ def pools(namespace: str, copies: int = 1) -> tuple[str, ...]:
     return tuple(found)
 
 
+def libraries(namespace: str, copies: int = 1) -> tuple[str, ...]:
+    """The Lua libraries of a namespace by their last use, and the copies of that set: each beside a set of pools."""
+    return tuple(f"{key.removesuffix('pools')}libraries" for key in pools(namespace, copies))
+
+
 def flushed(namespace: str, pool: str) -> str:
     """The mark of a flushed pool. It is outside the pool's keys, because a flush deletes all of them."""
     return f"{{{namespace}}}:flushed:{pool}"

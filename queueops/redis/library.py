@@ -257,11 +257,13 @@ def state_tables() -> str:
 
 
 def _kind_tables() -> str:
-    """The Lua tables of kinds: the sub-keys of records, the kinds of record, and which of these have sub-keys."""
+    """The Lua tables of kinds: sub-keys, kinds of record, fields read at a success, and which kinds have sub-keys."""
     keys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
     records = ", ".join(f"'{record}'" for kind in kinds.registered() for record in kind.records)
     subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
-    return f"local SUBKEYS = {{ {keys} }}\nlocal RECORD_KINDS = {{ {records} }}\n{_set('SUBKEYED', subkeyed)}"
+    more = ", ".join(f"'{short}'" for short, field in kinds.fields().items() if field.at_success)
+    tables = f"local SUBKEYS = {{ {keys} }}\nlocal RECORD_KINDS = {{ {records} }}\nlocal MORE = {{ {more} }}\n"
+    return f"{tables}{_set('SUBKEYED', subkeyed)}"
 
 
 def _joined(names: list[str]) -> str:

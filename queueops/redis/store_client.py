@@ -18,6 +18,7 @@ from queueops.redis.error_translation import repeat
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
 from queueops.redis.lane_patterns import LanePatterns
+from queueops.redis.library_use import LibraryUse
 from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
 from queueops.redis.scripts import Scripts
@@ -49,6 +50,7 @@ class StoreClient:
         self.lane_patterns = LanePatterns(settings, self.declare_lane)
         self._keys: dict[str, Keys] = {}
         self.registry = Registry(self)
+        self.library_use = LibraryUse(self)
         self.fan_out = FanOut(self)
         self._hasty: Self | None = None
 
@@ -123,6 +125,11 @@ class StoreClient:
         ``again`` if it was registered a moment ago and its name may be lost.
         """
         self.registry.announce(pool, again=again)
+        self.note_use()
+
+    def note_use(self) -> None:
+        """Note that this process uses its version of the Lua library, at most once a minute."""
+        self.library_use.note()
 
     def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
         """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""

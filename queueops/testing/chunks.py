@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome, Settlement
-from queueops.model.records import FIELDS, Record
+from queueops.model.records import Record
 from queueops.model.states import ChunkState, State
 from queueops.testing.execution import SilentChannel, run
 from queueops.testing.running import RunningTasks
@@ -105,7 +106,7 @@ class EagerChunks:
 def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
     """Set the record fields that only this kind of task has."""
     for short, value in own:
-        setattr(record, FIELDS[short], float(value) if short in ("to", "pr") else value)
+        setattr(record, kinds.fields()[short].name, float(value) if short in ("to", "pr") else value)
 
 
 def back_to_map(record: Record) -> None:

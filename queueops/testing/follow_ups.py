@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from queueops.model import kinds
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import new_id
-from queueops.model.records import FIELDS, WHOLE, Record
+from queueops.model.records import Record
 from queueops.model.states import State
 from queueops.redis.wire import with_first
 
@@ -46,7 +47,7 @@ def _push(plan: dict[str, Any], record: Record, outcome: str) -> Push:
     if not plan["alone"]:
         values["args"] = with_first(values.get("args", b""), _value(record, outcome))
     values.setdefault("root", record.root or record.id)
-    own = [(short, int(value) if FIELDS[short] in WHOLE else value) for short, value in fields.items()]
+    own = [(short, int(value) if kinds.fields()[short].codec == "whole" else value) for short, value in fields.items()]
     return Push(
         id=plan["id"] or new_id(),
         pool=plan["pool"],

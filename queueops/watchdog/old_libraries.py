@@ -1,8 +1,9 @@
-"""Old Lua libraries: those of other versions of QueueOps are deleted after a day.
+"""Old Lua libraries: those of other versions of QueueOps are deleted a day after their last use.
 
-During a deploy, old and new processes call the library of their own version. Nothing tells when the last old process
-has ended. So each other library is deleted a day after this watchdog first saw it. A process that still needs it loads
-it again.
+During a deploy, old and new processes call the library of their own version. Each process that works notes that, once a
+minute. So a library that a worker, a watchdog or a producer uses stays, however long a deploy takes. The times are in
+the store: a restart of a watchdog does not begin the day again. A process that was silent for a day loads its library
+again. Processes of other namespaces on the same server note it elsewhere, and load theirs again, too.
 """
 
 from __future__ import annotations
@@ -20,14 +21,13 @@ logger = logging.getLogger("queueops.watchdog")
 
 
 class OldLibraries:
-    """The libraries of other versions, by pool: when each was first seen."""
+    """Deletes the libraries of other versions that no process uses."""
 
     def __init__(self, broker: Upkeep, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` counts seconds."""
         self._broker = broker
         self._clock = clock
         self._next: dict[str, float] = {}
-        self._seen: dict[tuple[str, str], float] = {}
 
     def look(self, pool: str) -> list[str]:
         """Check a pool's server, at most once an hour; return the names of the deleted libraries."""
@@ -35,12 +35,8 @@ class OldLibraries:
         if now < self._next.get(pool, now):
             return []
         self._next[pool] = now + EVERY_S
-        found = self._broker.other_libraries(pool)
-        for key in [key for key in self._seen if key[0] == pool and key[1] not in found]:
-            del self._seen[key]
-        old = [name for name in found if now - self._seen.setdefault((pool, name), now) >= KEPT_S]
+        old = [name for name, age in self._broker.other_libraries(pool).items() if age >= KEPT_S]
         for name in old:
             self._broker.delete_library(pool, name)
-            del self._seen[pool, name]  # if a process loads it again, it is kept for another day
             logger.info("deleted the Lua library %s of another version of QueueOps", name)
         return old

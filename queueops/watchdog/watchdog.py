@@ -218,6 +218,7 @@ class Watchdog:
         if pool in self._undeclared:
             self.broker.declare_lanes(pool)
             self._undeclared.discard(pool)
+        self.broker.note_use()
         return self._tick(pool)
 
     def _draw(self, pool: str) -> dict[str, int]:

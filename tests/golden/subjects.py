@@ -25,7 +25,7 @@ from queueops import conf
 from queueops.errors import Explained
 from queueops.kinds.jobs.settings import JobSettings
 from queueops.kinds.workflows.settings import WorkflowSettings
-from queueops.model.records import FIELDS
+from queueops.model import kinds
 from queueops.redis import keys
 from queueops.redis.library import functions
 
@@ -117,7 +117,7 @@ def _modules(package: Any) -> Iterator[Any]:
 
 def stored() -> Iterator[str]:
     """The fields of a record, and the kinds of keys with their types."""
-    yield from (f"field {short} {long}" for short, long in FIELDS.items())
+    yield from (f"field {short} {each.name}" for short, each in kinds.fields().items())
     yield from (f"key {kind} {type_}" for kind, type_ in keys.types().items())
 
 

@@ -51,13 +51,13 @@ def test_an_async_handler_runs_too(handler: Register) -> None:
 def test_the_first_job_decides_limit_and_rate_of_its_aggregation(desk: Desk) -> None:
     jobs.submit(aggregation="shop", handler="work", limit=3, rate=50)
     jobs.submit(aggregation="shop", handler="work", limit=9, rate=1)
-    assert conf_of(desk, "aggr:shop") == {b"id": b"shop", b"limit": b"3", b"rate": b"50", b"idle": b"172800000"}
+    assert conf_of(desk, "aggr:shop") == {b"title": b"shop", b"limit": b"3", b"rate": b"50", b"idle": b"172800000"}
 
 
 def test_an_aggregation_has_a_limit_without_being_told(desk: Desk) -> None:
     jobs.submit(aggregation="é", handler="work")
     (lane,) = [row.lane for row in inspect.lanes()]
-    assert conf_of(desk, lane) == {b"id": "é".encode(), b"limit": b"4", b"idle": b"172800000"}
+    assert conf_of(desk, lane) == {b"title": "é".encode(), b"limit": b"4", b"idle": b"172800000"}
 
 
 def test_what_an_operator_or_the_settings_have_said_stays(desk: Desk, settings: Any) -> None:

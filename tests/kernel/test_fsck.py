@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from queueops.model import kinds
 from queueops.model.contracts import Outcome
-from queueops.model.records import FIELDS
 from queueops.redis.broker import RedisBroker, fsck
 from tests.kernel.desk import NEVER_MS, Desk, end
 
@@ -312,7 +312,7 @@ def test_a_number_that_cannot_be_read_hides_no_task_and_is_named_and_removed(
     assert record.state == "pending"
     (fault,) = faults(full)
     shown = garbage[:40].decode("ascii", "replace").replace("\x00", "?").replace("\ufffd", "?")
-    assert fault == f'a: its {FIELDS[field]} is "{shown}", not a number'
+    assert fault == f'a: its {kinds.fields()[field].name} is "{shown}", not a number'
     assert full.client.hget(full.keys.task("a"), field) == garbage
     assert faults(full, repair=True) == [fault]
     assert faults(full) == []

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from queueops import inspect
+from queueops.model import kinds
 from queueops.model.contracts import Conflict, Outcome
-from queueops.model.records import FIELDS
 from tests.kernel.desk import NEVER_MS, POOL, Desk, end, ids_of
 
 GARBAGE = (b"\xff\xfe\x00", b"", b"nan", b"-inf", b"1e400", b"0x10", b"quite", b"9" * 30)
@@ -102,7 +102,7 @@ def test_nothing_is_written_to_what_is_no_record(desk: Desk) -> None:
         assert desk.client.get(desk.keys.task("a")) == b"garbage"
 
 
-@pytest.mark.parametrize("field", [field for field in FIELDS if field not in ("s", "n")])
+@pytest.mark.parametrize("field", [field for field in kinds.fields() if field not in ("s", "n")])
 def test_garbage_in_a_field_stops_no_call_and_no_neighbour(desk: Desk, field: str) -> None:
     for garbage in GARBAGE:
         for outcome in OUTCOMES:

@@ -14,18 +14,27 @@ from tests.kernel.known_words import FACADES, IMPORTING, KNOWN
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "queueops"
-WORDS = re.compile(r"\w*(?:chunk|map_?reduce|composite|outbox)\w*", re.IGNORECASE)
-"""Words that only kinds have; `chain`, `group` and `iterator` are words of Python, too."""
+OF_PARTS = r"chunk|map_?reduce|composite|outbox"
+OF_OTHERS = r"(?<![a-z])jobs?(?![a-z])|workflow|activit(?:y|ies)|schedule(?!r)|follow_?up|bulk|django_task"
+WORDS = re.compile(rf"\w*(?:{OF_PARTS}|{OF_OTHERS})\w*", re.IGNORECASE)
+"""Words that only kinds have; `callback`, `chain`, `group` and `iterator` are words of Python, too."""
 NAMES = ("id", "attr", "arg", "name", "asname", "module")
 """The fields of nodes of the syntax tree that hold names."""
 RECORDS = tuple(record for kind in KINDS for record in kind.records)
 PACKAGES = tuple(f"{kind.package}." for kind in KINDS if kind.package)
+ROLE_MODULES = {
+    path.partition(":")[0].removeprefix("queueops.").replace(".", "/") + ".py"
+    for kind in KINDS
+    for path in (kind.fields, kind.control, kind.inspect, kind.why, kind.cli, kind.alarms, kind.command)
+    if path.startswith("queueops.")
+}
 ABOVE = ("contrib", "errors", "kinds", "testing", *(package.split(".")[1] for package in PACKAGES))
 """Folders of kinds and of what is above them. Error classes are public names, also those of kinds."""
 KERNEL = {
     name: path
     for path in sorted(ENGINE.rglob("*.py"))
-    if (name := path.relative_to(ENGINE).as_posix()) not in FACADES and name.split("/")[0] not in ABOVE
+    if (name := path.relative_to(ENGINE).as_posix()) not in {*FACADES, *ROLE_MODULES}
+    and name.split("/")[0] not in ABOVE
 }
 
 

@@ -168,7 +168,7 @@ def test_a_user_who_may_not_use_functions_gets_scripts(
     line.send([make("c", pool=POOL)])
     assert [answer.word for answer in line.receive()] == ["OK"]
     line.close()
-    assert desk.broker.other_libraries(POOL) == []
+    assert desk.broker.other_libraries(POOL) == {}
     desk.broker.scripts.without_functions(0)  # that time has passed: functions are refused again
     desk.push("d")
     told = [record.levelname for record in caplog.records if "refuses functions" in record.getMessage()]

@@ -254,7 +254,7 @@ def test_two_versions_of_the_library_work_side_by_side(desk: Desk, make_desk: Ma
     assert desk.drain() == ["c"]
     names = {row[row.index(b"library_name") + 1] for row in desk.client.function_list("queueops_*")}
     assert {current_library().name.encode(), b"queueops_newer"} <= names
-    assert desk.broker.other_libraries(POOL) == ["queueops_newer"]
+    assert list(desk.broker.other_libraries(POOL)) == ["queueops_newer"]
     desk.broker.delete_library(POOL, "queueops_newer")
     newer.push("d")
     assert desk.drain() == ["d"]

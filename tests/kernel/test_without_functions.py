@@ -36,4 +36,4 @@ def test_a_task_is_run_and_the_watchdog_makes_its_round(bare_broker: RedisBroker
     desk.push("a")
     assert Watchdog(bare_broker).round() == {"default": {}}
     assert desk.settle(desk.lease()) == "OK"
-    assert bare_broker.other_libraries("default") == []
+    assert bare_broker.other_libraries("default") == {}

@@ -174,6 +174,37 @@ def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable
     assert "1 issue" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import nothing_like_that", "its fields brought_kind.fields:FIELDS cannot be imported: No module"),
+        ("FIELDS = ['zz']", "its fields brought_kind.fields:FIELDS must map the name of each in the store to a Field"),
+        (
+            "FIELDS = {'zz': 'more'}",
+            "its fields brought_kind.fields:FIELDS must map the name of each in the store to a Field",
+        ),
+        ("FIELDS = {'s': Field('more')}", "the kernel and brought both have the record field s"),
+        ("FIELDS = {'zz': Field('state')}", "the kernel and brought both have the record field state"),
+        ("FIELDS = {'zz': Field('id')}", "the kernel and brought both have the record field id"),
+        ("FIELDS = {'ag': Field('more')}", "composites and brought both have the record field ag"),
+        ("FIELDS = {'zz': Field('children')}", "composites and brought both have the record field children"),
+        ("FIELDS = {'zz': Field('more'), 'zy': Field('more')}", "brought and brought both have the record field more"),
+        ("FIELDS = {'z_z': Field('more')}", "'z_z' among its fields is not valid"),
+        ("FIELDS = {'zz': Field('more', 'int')}", "'int', the codec of its field zz, is none of text, bytes, whole"),
+    ],
+)
+def test_fields_that_do_not_fit_are_refused_and_nothing_is_registered(
+    bring: Callable[..., None], code: str, message: str
+) -> None:
+    text = GOOD.replace("subkeys=", 'fields="brought_kind.fields:FIELDS", subkeys=')
+    bring(text, **{"fields.py": f"from queueops.model.fields import Field\n{code}\n"})
+    for call in (kinds.registered, kinds.fields, library.library, broker.broker_class):
+        with pytest.raises(BadKind, match=re.escape(message)):
+            call()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
 def test_a_sub_key_that_every_task_may_have_is_refused(bring: Callable[..., None]) -> None:
     bring(GOOD.replace('"#brought":', '"#log":'))
     with pytest.raises(BadKind, match="the kinds task and brought both have #log"):

@@ -62,6 +62,19 @@ def test_it_succeeds_after_its_third_round(desk: Desk) -> None:
     assert b"3 until it was succeeded" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
 
 
+def test_its_field_is_read_shown_and_checked(desk: Desk) -> None:
+    pushed(desk)
+    turn(desk)
+    assert desk.record("a").own == {"rounds_ended": 1}
+    desk.client.hset(desk.keys.task("a"), "zr", "many")
+    assert desk.record("a").own == {}
+    text = 'its rounds_ended is "many", not a number'
+    waiting = "state:pending 0"
+    assert [fault.text for fault in desk.broker.check(POOL, waiting, repair=True).faults] == [text]
+    assert desk.client.hget(desk.keys.task("a"), "zr") is None
+    assert desk.broker.check(POOL, waiting).faults == ()
+
+
 def test_a_round_that_fails_is_an_attempt_and_its_retry_begins_anew(desk: Desk) -> None:
     pushed(desk, retries=0)
     turn(desk)
@@ -160,6 +173,12 @@ def test_its_modules_bring_results_actions_questions_and_checks(current: Desk) -
     assert "3 rounds have ended." in [finding.text for finding in inspect.why("a")]
     assert control.run_rounds_again("a").word == "OK"
     assert inspect.rounds("a") == []
+
+
+def test_its_field_has_its_name_among_the_fields_of_a_task(current: Desk) -> None:
+    pushed(current)
+    turn(current)
+    assert inspect.raw("a")["zr (rounds_ended)"] == "1"
 
 
 def test_a_broker_without_the_kind_does_not_have_its_calls(current: Desk) -> None:

@@ -78,4 +78,4 @@ def _slot(detail: Detail, kind: str) -> Iterator[Finding]:
 
 def _shown(detail: Detail) -> str:
     """The aggregation or the host, as it was given."""
-    return detail.conf.get("id") or detail.lane.partition(":")[2]
+    return detail.conf.get("title") or detail.lane.partition(":")[2]

@@ -1,10 +1,12 @@
-"""Kind commands: the subcommands that a kind adds to `manage.py queue`, registered by its row."""
+"""Kind commands: the subcommands that a kind adds to `manage.py queue`, and options that several of them have."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from queueops.management.arguments import positive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,3 +23,9 @@ class KindCommand:
 
 
 KindCommands = tuple[KindCommand, ...]
+
+
+def page_options(parser: ArgumentParser) -> None:
+    """The options of a list with pages."""
+    parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
+    parser.add_argument("--after", default="", metavar="POSITION", help="continue where a list ended (its `next`)")

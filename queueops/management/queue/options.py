@@ -8,7 +8,6 @@ from typing import Any
 from queueops.inspect.query import FACETS
 from queueops.inspect.series import RANGES
 from queueops.management.arguments import (
-    any_json,
     delay,
     json_list,
     json_object,
@@ -20,8 +19,6 @@ from queueops.management.arguments import (
 )
 from queueops.management.queue import (
     actions,
-    chunks,
-    commands,
     edit,
     flush,
     fsck,
@@ -30,13 +27,12 @@ from queueops.management.queue import (
     names,
     queries,
     registry,
-    schedules,
     trees,
     workers,
 )
+from queueops.management.queue.kind_commands import page_options
 from queueops.model import kinds
-from queueops.model.states import CHUNK_STATES, State
-from queueops.outbox.inspect import PLACES
+from queueops.model.states import State
 
 QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),
@@ -68,11 +64,7 @@ VERBS = {
     "discard": "throw quarantined tasks away, for good",
 }
 """The actions on tasks: `actions.act` has them all."""
-EDITS = {
-    "edit": (edit.edit, "give a task other arguments; an ended task runs again with them"),
-    "edit-chunk": (chunks.edit_chunk, "give a chunk other data"),
-    "edit-chunks": (chunks.edit_chunks, "give many chunks other data, or set fields in it, and run them again"),
-}
+EDITS = {"edit": (edit.edit, "give a task other arguments; an ended task runs again with them")}
 LANES = {
     "pause": (lanes.pause, "claim nothing from a lane any more"),
     "resume": (lanes.resume, "claim from a lane again"),
@@ -85,23 +77,9 @@ WORKERS = {
     "quiet": (workers.tell, "let a worker process end what it runs, and take nothing new"),
     "stop": (workers.tell, "end a worker process within its grace time"),
 }
-CHUNKS = {
-    "chunks": (chunks.list_chunks, "the chunks of a map-reduce task"),
-    "mend": (chunks.mend, "retry, drop, skip or release chunks, or start second runs of them"),
-    "restart": (chunks.restart, "begin a map-reduce task again at one of its stages"),
-}
-SCHEDULES = {
-    "schedules": (schedules.list_schedules, "all schedules, and when each fires next"),
-    "schedule": (schedules.act, "show, pause, resume, run or delete a schedule"),
-}
-COMMANDS = {
-    "requeue-command": (commands.act, "have commands between pools tried again at once"),
-    "drop-command": (commands.act, "drop commands between pools, for good"),
-}
-OUTBOX = {"commands": (commands.list_commands, "what is on its way from pool to pool")}
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
 TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
-ALL = QUESTIONS | TASKS | EDITS | LANES | WORKERS | CHUNKS | SCHEDULES | OUTBOX | COMMANDS | FLUSH
+ALL = QUESTIONS | TASKS | EDITS | LANES | WORKERS | FLUSH
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
@@ -135,21 +113,10 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["keep"].add_argument("--days", type=positive, required=True, help="from now")
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
     found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
-    _edit_options(found["edit"], found["edit-chunk"])
-    _mass_edit_options(found["edit-chunks"])
+    _edit_options(found["edit"])
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
-    found["chunks"].add_argument("id", nargs="?", default="", help="the map-reduce task (default: all in aggregating)")
-    for name in ("mend", "restart"):
-        found[name].add_argument("id", help="the map-reduce task")
-    for name in CHUNKS:
-        found[name].add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
-    _chunk_options(found)
-    for name in SCHEDULES:
-        found[name].add_argument("--pool", default="", help="only this pool (default: all pools)")
-    _schedule_options(found["schedule"])
-    _outbox_options(found)
     for name in LANES:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")
@@ -158,8 +125,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["set-lane"].add_argument("--limit", type=number_or_none, help="tasks at once; none: no limit")
     found["set-lane"].add_argument("--rate", type=rate_or_none, help="starts a second, such as 0.5; none: any")
     found["set-lane"].add_argument("--weight", type=number_or_none, help="1 to 1000; none: the usual 1")
-    for name in ("edit", "edit-chunks", "mend", "restart", "schedule", *COMMANDS):
-        found[name].add_argument("--yes", action="store_true", help="do not ask")
+    found["edit"].add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
@@ -182,59 +148,13 @@ _FACET = {"error": "error's fingerprint"}
 def _list_options(parser: ArgumentParser) -> None:
     _filters(parser)
     parser.add_argument("--id", default="", help="only the task of this id")
-    _page_options(parser)
+    page_options(parser)
 
 
-def _page_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
-    parser.add_argument("--after", default="", metavar="POSITION", help="continue where a list ended (its `next`)")
-
-
-def _chunk_options(found: dict[str, ArgumentParser]) -> None:
-    listed, mended, restarted = (found[name] for name in CHUNKS)
-    states = f"only chunks in this state: {', '.join(CHUNK_STATES)}; without a task, errored is the default"
-    listed.add_argument("--state", default="", help=states)
-    listed.add_argument("--error", default="", help="only chunks with this fingerprint of an error")
-    _page_options(listed)
-    mended.add_argument("verb", choices=list(chunks.VERBS))
-    mended.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
-    mended.add_argument("--state", default="", help="all chunks of this state")
-    mended.add_argument("--delay", type=delay, metavar="SECONDS", help="postpone: from now")
-    restarted.add_argument("stage", choices=["map", "process", "reduce"])
-    restarted.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
-
-
-def _edit_options(task: ArgumentParser, chunk: ArgumentParser) -> None:
+def _edit_options(parser: ArgumentParser) -> None:
     help_args, help_kwargs = "its positional arguments (default: unchanged)", "its named arguments (default: unchanged)"
-    task.add_argument("--args", dest="positional", type=json_list, metavar="JSON", help=help_args)
-    task.add_argument("--kwargs", dest="named", type=json_object, metavar="JSON", help=help_kwargs)
-    chunk.add_argument("number", type=int)
-    chunk.add_argument("--data", type=any_json, required=True, metavar="JSON")
-    chunk.add_argument("--retry", action="store_true", help="run it again")
-
-
-def _mass_edit_options(parser: ArgumentParser) -> None:
-    parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
-    parser.add_argument("--state", default="", help="all chunks of this state: errored, failed or done")
-    change = parser.add_mutually_exclusive_group(required=True)
-    change.add_argument("--data", type=any_json, metavar="JSON", help="replaces the data of each chunk")
-    change.add_argument("--fields", type=json_object, metavar="JSON", help="fields to set in the data of each chunk")
-
-
-def _schedule_options(parser: ArgumentParser) -> None:
-    parser.add_argument("id", help="the schedule")
-    parser.add_argument("verb", nargs="?", choices=schedules.VERBS, default="show", help="what to do (show)")
-
-
-def _outbox_options(found: dict[str, ArgumentParser]) -> None:
-    listed = found["commands"]
-    listed.add_argument("--place", choices=PLACES, default="due", help="where they are (due)")
-    listed.add_argument("--pool", default="", help="only this pool (default: all pools)")
-    _page_options(listed)
-    for name in COMMANDS:
-        found[name].add_argument("ids", nargs="*", metavar="ID", help="the commands; or all by --dead")
-        found[name].add_argument("--pool", default="default", help="the pool that they come from")
-        found[name].add_argument("--dead", action="store_true", help="all that were given up")
+    parser.add_argument("--args", dest="positional", type=json_list, metavar="JSON", help=help_args)
+    parser.add_argument("--kwargs", dest="named", type=json_object, metavar="JSON", help=help_kwargs)
 
 
 def _history_options(parser: ArgumentParser) -> None:

@@ -10,8 +10,8 @@ import redis
 from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
+from queueops.model import kinds
 from queueops.model.fsck import ADVICE, KEY, Fault, FsckPage
-from queueops.model.records import FIELDS, WHOLE
 from queueops.model.states import State
 from queueops.redis import keys as names_of_keys
 from queueops.redis.keys import kind_of
@@ -29,7 +29,6 @@ MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
 CHUNK = re.compile(r"[^#]+#[0-9]+")
 RECORD_KINDS = ("task:<id>", "task:<id>#<number>", "command:<id>")
 """Keys that the script itself reports as unreadable, if their type is wrong. They are quarantined."""
-_WHOLE = " ".join(f"{short}:{name}" for short, name in FIELDS.items() if name in WHOLE)
 
 
 class Places:
@@ -88,7 +87,7 @@ class FsckCalls(StoreClient):
         found: list[Fault] = []
         waiting = [ids]
         while waiting:
-            reply = self._call("fsck", pool, int(repair), lane, _WHOLE, "", self.rules, *waiting.pop())
+            reply = self._call("fsck", pool, int(repair), lane, _whole_fields(), "", self.rules, *waiting.pop())
             for fault in _faults(pool, reply):
                 if fault.text:
                     found.append(fault)
@@ -175,6 +174,11 @@ class FsckCalls(StoreClient):
         for start in range(0, len(names), NAMES_AT_ONCE):
             found += self._call("recount", pool, MOST_COUNTED, *names[start : start + NAMES_AT_ONCE])
         return [], str(following), _faults(pool, found)
+
+
+def _whole_fields() -> str:
+    """The fields of records that are whole numbers, each with its name."""
+    return " ".join(f"{short}:{field.name}" for short, field in kinds.fields().items() if field.codec == "whole")
 
 
 def _faults(pool: str, found: Iterable[bytes]) -> list[Fault]:

@@ -44,8 +44,11 @@ class MaintenanceCalls(StoreClient):
         sampled: bytes = self._call("sample", pool, LANES_SHOWN, holder, max(1, ms))
         return sampled
 
-    def other_libraries(self, pool: str) -> list[str]:
-        """The Lua libraries of other versions of QueueOps on the pool's server; none where it may not be asked."""
+    def other_libraries(self, pool: str) -> dict[str, float]:
+        """The Lua libraries of other versions on the pool's server, and the seconds since a process used each.
+
+        None where the server may not be asked.
+        """
 
         def listed(client: Any) -> Any:
             try:
@@ -58,10 +61,10 @@ class MaintenanceCalls(StoreClient):
         try:
             found = self.ask(pool, listed)
         except StoreRefuses:
-            return []
+            return {}
         rows = [dict(zip(row[::2], row[1::2], strict=True)) if isinstance(row, list) else row for row in found]
         names = {text(row[b"library_name"]) for row in rows}
-        return sorted(names - {self.scripts.library.name})
+        return self.library_use.ages(sorted(names - {self.scripts.library.name}))
 
     def delete_library(self, pool: str, name: str) -> None:
         """Delete a Lua library on the pool's server. A process that needs it loads it again."""
@@ -69,6 +72,7 @@ class MaintenanceCalls(StoreClient):
             self.ask(pool, lambda client: client.function_delete(name))
         except (StoreRefuses, ResponseError) as error:  # no permission, or another watchdog was first
             logger.debug("the library %s was not deleted: %s", name, error)
+        self.library_use.forget(name)
 
     def replication(self, pool: str) -> Replication | None:
         """The replication offset of a pool's server; None where INFO is not permitted."""

@@ -4,11 +4,9 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
 -- Reply: '' when it is another watchdog's turn; else JSON:
---        taken, states, oldest (entry time by state), lanes, chunks (of how many tasks that gather, how many were
---        looked at; sums of those by state; the lanes of those with most pending), workers, idle,
---        overdue, given_up (commands), clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended
---        runs and their ms), paused_schedules (id, due: the first run that is missed),
---        broken (the keys that are of another type than they should be).
+--        taken, states, oldest (entry time by state), lanes, workers, idle,
+--        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
+--        broken (the keys that are of another type than they should be), and the figures of kinds.
 -- Transitions: none.
 --@needs gauges lane_figures store_helpers tolerant_reads
 
@@ -67,7 +65,7 @@ for name in pairs(looked_names) do
 end
 
 -- Indexes that the figures do not need are read, too: a broken one is found before a script needs it.
-local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed', 'schedules', 'commands', 'commands_locked', 'commands:dead' }
+local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed' }
 for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')
 if not lib.number_of(seq or 0) then ctx.wrong_types[#ctx.wrong_types + 1] = P .. ':seq holds no number' end
@@ -80,21 +78,13 @@ local key = now - (lib.number_of(clock[6]) or 0) < NAMED_MS and clock[4]
 if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == clock[5] then
   ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
 end
--- Schedules that do not fire, while they are paused: the time of the tick that the pause came before.
-local paused_schedules, MOST_PAUSED = {}, 50
-for _, id in ipairs(call('ZRANGEBYSCORE', P .. ':schedules', '+inf', '+inf', 'LIMIT', 0, MOST_PAUSED)) do
-  local row = lib.fields_of(P .. ':schedule:' .. id, 'pa', 'pd', 'og')
-  local due = row and row[1] and not row[3] and lib.number_of(row[2])
-  if due and due < 1e15 then paused_schedules[#paused_schedules + 1] = { id = id, due = due } end
-end
-
 local figures = {
   taken = now, states = states, oldest = oldest, lanes = lanes,
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
-  overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000), given_up = call('ZCARD', P .. ':commands:dead'),
+  overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
   seq = seq or '0', loss = clock[7] or '', minute = this_minute, before = last_minute,
-  earlier = earlier, paused_schedules = paused_schedules, broken = ctx.wrong_types,
+  earlier = earlier, broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
 if ARGV[2] ~= '' then lib.note_gauges(figures) end

@@ -17,6 +17,7 @@ KIND = Kind(
     package="tests.kinds.sample",
     records=("sample",),
     subkeys={"#rounds": "list"},
+    fields="tests.kinds.sample.fields:FIELDS",
     store="tests.kinds.sample.store:RoundCalls",
     results="tests.kinds.sample.store:values",
     control="tests.kinds.sample.control",

@@ -70,8 +70,8 @@ local function push(spec)
   if word == 'REJECTED' then return 'its id ' .. spec.id .. ' is in use' end
 end
 
-function lib.hooks.follow_up(id, outcome)
-  local record = lib.read_record(id)
+function lib.hooks.follow_end(id, known, outcome)
+  local record = known.fu and lib.read_record(id)
   if not (record and record.fu) then return end
   if record.fd then call('HDEL', lib.task_key(id), 'fd') end -- of an earlier end
   local is_json, plans = pcall(cjson.decode, record.fu)

@@ -9,7 +9,7 @@
 local lane, verb = ARGV[1], ARGV[2]
 local key = lib.lane_key(lane) .. '#conf'
 local count = lib.aggregations.jobs_in(lane)
-if call('HEXISTS', key, 'id') == 0 then return { 'NONE', count } end
+if call('HEXISTS', key, 'title') == 0 then return { 'NONE', count } end
 if verb == 'delete' then
   if count > 0 then return { 'JOBS', count } end
   lib.aggregations.forget(lane)

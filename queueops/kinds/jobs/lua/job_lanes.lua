@@ -12,7 +12,7 @@
 
 lib.tolerate()
 
-local SETTINGS = { 'id', 'limit', 'rate', 'weight', 'paused', 'shut', 'fails', 'drain', 'proxy' }
+local SETTINGS = { 'title', 'limit', 'rate', 'weight', 'paused', 'shut', 'fails', 'drain', 'proxy' }
 local PAGE, MOST_SEEN = 200, 20000
 local start, time, last, most, only = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local rows, place = {}, {}

@@ -31,7 +31,7 @@ end
 -- The first push to a lane says what it stands for. A limit counts the tasks that run there already.
 local function declare(lane, text, limit, rate, idle, proxy)
   local key = lib.lane_key(lane) .. '#conf'
-  if call('HSETNX', key, 'id', text) == 0 then return end
+  if call('HSETNX', key, 'title', text) == 0 then return end
   if limit ~= '' and call('HSETNX', key, 'limit', limit) == 1 then lib.list_slot_holders(lane) end
   if rate ~= '' then call('HSETNX', key, 'rate', rate) end
   if proxy ~= '' then call('HSET', key, 'proxy', proxy) end

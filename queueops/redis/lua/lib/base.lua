@@ -51,6 +51,7 @@ lib.hooks.forget_run = {} -- removes what its last run has left in its record
 lib.hooks.reset = {} -- prepares the record of an ended one for its next generation
 lib.hooks.is_laid_out = {} -- whether what it consists of exists, or has existed
 lib.hooks.refuse_verb = {} -- why an operator may not do this, given verb and value; nil if that is permitted
+lib.hooks.fails_at_release = {} -- whether it fails when an operator takes its lease back
 lib.hooks.check_record = {} -- its consistency check; returns whether it has a lane of its own
 
 -- A task that is part of another one has the field `pi`.
@@ -58,6 +59,7 @@ lib.hooks.note_part_end = false -- notes its end for the other, given id, that t
 lib.hooks.settle_part_ends = false -- goes on with the others
 lib.hooks.refuse_part = false -- why an ended part may not be retried alone; nil if it may
 lib.hooks.weigh_part = false -- counts anew the total and the progress of a part
+lib.hooks.stop_part = false -- a running part is asked to stop by an operator
 lib.hooks.keep_part = false -- keeps an ended part as long as the other needs it; returns whether it does
 
 lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
@@ -74,7 +76,7 @@ lib.hooks.messages_key = false -- the key that exists while messages wait
 lib.hooks.effect = {} -- by the message's verb: its effect on its target here; returns a word and a detail
 lib.hooks.reply = {} -- by verb: what that answer changes for the sender
 lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
-lib.hooks.follow_up = false -- creates what follows the end of a task with the field `fu`, given its id and outcome
+lib.hooks.follow_end = false -- creates what follows the end of a task, given its id, record and outcome
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared

@@ -1,21 +1,20 @@
 -- Effects of an end outside the record of the task or chunk.
 --@needs attempts records store_helpers transitions
 
--- Optional fields needed when a task succeeds. Flag `m` marks records that have any of them. A script that leases a task,
--- or writes such a field to a leased task, writes `m` too. It is LIGHT if only lane, retention and waiting callers are
--- among them: the fast paths know these.
-lib.MORE = { 'k', 'l', 'kp', 'wt', 'nx', 'pi', 'ex', 'to', 'fu' }
+-- Optional fields needed when a task succeeds: `MORE` has those of the kernel and of kinds. Flag `m` marks records that have
+-- any of them. A script that leases a task, or writes such a field to a leased task, writes `m` too. It is LIGHT if only lane,
+-- retention and waiting callers are among them: the fast paths know these.
 lib.LIGHT = 'l'
 lib.IS_LIGHT = { l = true, kp = true, wt = true }
 lib.IS_MORE = {}
-for i = 1, #lib.MORE do lib.IS_MORE[lib.MORE[i]] = true end
+for i = 1, #MORE do lib.IS_MORE[MORE[i]] = true end
 
 -- The flag of a record with one more of these fields, given the flag without it.
 function lib.more_with(field, more) return more ~= '1' and lib.IS_LIGHT[field] and lib.LIGHT or '1' end
 
 function lib.read_more(id, record)
-  local found = lib.fields_of(lib.task_key(id), unpack(lib.MORE)) or {}
-  for i, field in ipairs(lib.MORE) do record[field] = found[i] or nil end
+  local found = lib.fields_of(lib.task_key(id), unpack(MORE)) or {}
+  for i, field in ipairs(MORE) do record[field] = found[i] or nil end
 end
 
 function lib.note_error(id, record, end_)

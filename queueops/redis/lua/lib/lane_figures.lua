@@ -25,7 +25,7 @@ function lib.lane_figures(lane, looks)
   local ready = call('ZCARD', lib.lane_key(lane))
   return { lane = lane, ready = ready, names = names_in(lane, ready, looks), limit = conf.limit,
     paused = conf.paused and not conf.waits, shut = conf.waits and conf.shut or nil,
-    title = lib.try('HGET', lib.lane_key(lane) .. '#conf', 'id') or nil,
+    title = lib.try('HGET', lib.lane_key(lane) .. '#conf', 'title') or nil,
     weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
     active = lib.running_in(lane),
     oldest = lib.number_of(entered) }

@@ -74,7 +74,8 @@ function lib.operator_verbs.requeue(id, record)
 end
 
 function lib.operator_verbs.release(id, record)
-  if not (record.x or record.fb) then return to_pending(id, record) end
+  local fails = lib.hooks.fails_at_release[record.k]
+  if not (record.x or fails and fails(record)) then return to_pending(id, record) end
   call('HSET', lib.task_key(id), 'f', lib.next_number()) -- the worker's lease ends here
   lib.outcomes.release(id, record) -- it was to be cancelled, or to fail, anyway
   return record.x and 'cancelled' or 'failed'
@@ -93,7 +94,7 @@ end
 function lib.operator_verbs.cancel(id, record, reason, how)
   local hard = how == 'hard'
   if LEASED[record.s] then
-    call('HDEL', lib.task_key(id), 'ag')
+    if record.pi then lib.hooks.stop_part(id) end
     call('HSET', lib.task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
     lib.harden(id, hard or record.x and record.xh)
     lib.tell_worker(record.w, id)
@@ -138,7 +139,7 @@ end
 function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
 
 function lib.operator_verbs.discard(id, record)
-  if record.fu then lib.hooks.follow_up(id, 'discarded') end
+  lib.hooks.follow_end(id, record, 'discarded')
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
     lib.hooks.note_part_end(id, record.pi, 'failed')

@@ -12,6 +12,6 @@ local OUTCOME = { succeeded = 'success', failed = 'failure', cancelled = 'cancel
 function lib.tell_end(id, record, state)
   if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
   if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
-  if record.fu then lib.hooks.follow_up(id, record.crashed and 'crashed' or OUTCOME[state]) end
+  lib.hooks.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
   if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
 end

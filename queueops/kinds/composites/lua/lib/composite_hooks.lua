@@ -33,6 +33,10 @@ function lib.hooks.succeed.iterator(id)
   return true
 end
 
+function lib.hooks.fails_at_release.iterator(record) return record.fb end
+
+function lib.hooks.stop_part(id) lib.safe_call('HDEL', lib.task_key(id), 'ag') end
+
 function lib.hooks.end_instead.iterator(id, record) return lib.family.fails_with_task(id, record) end
 
 local function end_parts(id)

@@ -1,5 +1,5 @@
 -- The life of an aggregation: it vanishes after its idle time, if no record of a job is left in its lane.
--- Settings of the lane: `id` (what it stands for), `idle` (ms), `drain` ('1': it takes no jobs), `proxy`.
+-- Settings of the lane: `title` (what it stands for), `idle` (ms), `drain` ('1': it takes no jobs), `proxy`.
 --@needs fieldcheck lanes store_helpers transitions
 
 lib.aggregations = {}

@@ -7,6 +7,7 @@ local function rounds_of(id) return call('LLEN', lib.task_key(id) .. '#rounds') 
 
 function lib.hooks.succeed.sample(id, _, value)
   call('RPUSH', lib.task_key(id) .. '#rounds', value)
+  call('HINCRBY', lib.task_key(id), 'zr', 1)
   if rounds_of(id) == ROUNDS then return nil end
   local whole = lib.read_record(id)
   if not whole then return false end
@@ -14,7 +15,10 @@ function lib.hooks.succeed.sample(id, _, value)
   return true
 end
 
-function lib.hooks.reset.sample(id) call('DEL', lib.task_key(id) .. '#rounds') end
+function lib.hooks.reset.sample(id)
+  call('DEL', lib.task_key(id) .. '#rounds')
+  call('HDEL', lib.task_key(id), 'zr')
+end
 
 function lib.hooks.refuse_verb.sample(_, verb)
   if verb == 'edit' then return 'its rounds have no arguments' end

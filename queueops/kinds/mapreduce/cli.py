@@ -1,7 +1,8 @@
-"""Chunks of a map-reduce task: lists, actions, and edits of their data."""
+"""Chunks of a map-reduce task in a terminal: lists, actions, and edits of their data."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -13,11 +14,14 @@ from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
 from queueops.inspect.redaction import KEPT, masked_data
+from queueops.management.arguments import any_json, delay, json_object
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
+from queueops.management.queue.kind_commands import KindCommand, page_options
 from queueops.management.queue.lookup import missing, place_of
 from queueops.model.redact import cut
+from queueops.model.states import CHUNK_STATES
 
 VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "retry": control.retry_chunks,
@@ -197,3 +201,84 @@ def _check(id: str, pool: str) -> None:
 def _line(row: ChunkRow) -> tuple[object, ...]:
     why = title(row.error) or row.reason
     return row.number, row.state, row.attempt, moment(row.begun_ms), row.worker, row.data, why
+
+
+def _place(parser: ArgumentParser, id_help: str, *, optional: bool = False) -> None:
+    if optional:
+        parser.add_argument("id", nargs="?", default="", help=id_help)
+    else:
+        parser.add_argument("id", help=id_help)
+    parser.add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
+
+
+def _numbers(parser: ArgumentParser) -> None:
+    parser.add_argument("numbers", nargs="*", type=int, metavar="NUMBER", help="the chunks; or name them by --state")
+
+
+def _yes(parser: ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    _place(parser, "the map-reduce task (default: all in aggregating)", optional=True)
+    states = f"only chunks in this state: {', '.join(CHUNK_STATES)}; without a task, errored is the default"
+    parser.add_argument("--state", default="", help=states)
+    parser.add_argument("--error", default="", help="only chunks with this fingerprint of an error")
+    page_options(parser)
+
+
+def _mend_options(parser: ArgumentParser) -> None:
+    _place(parser, "the map-reduce task")
+    parser.add_argument("verb", choices=list(VERBS))
+    _numbers(parser)
+    parser.add_argument("--state", default="", help="all chunks of this state")
+    parser.add_argument("--delay", type=delay, metavar="SECONDS", help="postpone: from now")
+    _yes(parser)
+
+
+def _restart_options(parser: ArgumentParser) -> None:
+    _place(parser, "the map-reduce task")
+    parser.add_argument("stage", choices=["map", "process", "reduce"])
+    parser.add_argument("--every", action="store_true", help="process: every chunk, not only failed ones")
+    _yes(parser)
+
+
+def _edit_options(parser: ArgumentParser) -> None:
+    _place(parser, "the task's id")
+    parser.add_argument("number", type=int)
+    parser.add_argument("--data", type=any_json, required=True, metavar="JSON")
+    parser.add_argument("--retry", action="store_true", help="run it again")
+
+
+def _mass_edit_options(parser: ArgumentParser) -> None:
+    _place(parser, "the task's id")
+    _numbers(parser)
+    parser.add_argument("--state", default="", help="all chunks of this state: errored, failed or done")
+    change = parser.add_mutually_exclusive_group(required=True)
+    change.add_argument("--data", type=any_json, metavar="JSON", help="replaces the data of each chunk")
+    change.add_argument("--fields", type=json_object, metavar="JSON", help="fields to set in the data of each chunk")
+    _yes(parser)
+
+
+COMMANDS = (
+    KindCommand(name="chunks", run=list_chunks, text="the chunks of a map-reduce task", add_options=_list_options),
+    KindCommand(
+        name="mend",
+        run=mend,
+        text="retry, drop, skip or release chunks, or start second runs of them",
+        add_options=_mend_options,
+    ),
+    KindCommand(
+        name="restart",
+        run=restart,
+        text="begin a map-reduce task again at one of its stages",
+        add_options=_restart_options,
+    ),
+    KindCommand(name="edit-chunk", run=edit_chunk, text="give a chunk other data", add_options=_edit_options),
+    KindCommand(
+        name="edit-chunks",
+        run=edit_chunks,
+        text="give many chunks other data, or set fields in it, and run them again",
+        add_options=_mass_edit_options,
+    ),
+)

@@ -1,7 +1,8 @@
-"""Schedules: list, show, pause, resume and run."""
+"""Schedules in a terminal: list, show, pause, resume, run and delete."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import listing, moment, pairs, printable, to_json
+from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import missing
 
 HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
@@ -84,3 +86,27 @@ def _event(event: ScheduleEvent) -> str:
     many = f" {event.count} times" if event.count > 1 else ""
     task = f"  {printable(event.task)} ({event.state or 'gone'})" if event.task else ""
     return f"{moment(event.tick_ms or event.t)}  {printable(event.word.lower())}{many}{task}"
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
+
+
+def _act_options(parser: ArgumentParser) -> None:
+    _list_options(parser)
+    parser.add_argument("id", help="the schedule")
+    parser.add_argument("verb", nargs="?", choices=VERBS, default="show", help="what to do (show)")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+COMMANDS = (
+    KindCommand(
+        name="schedules",
+        run=list_schedules,
+        text="all schedules, and when each fires next",
+        add_options=_list_options,
+    ),
+    KindCommand(
+        name="schedule", run=act, text="show, pause, resume, run or delete a schedule", add_options=_act_options
+    ),
+)

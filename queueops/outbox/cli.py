@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from queueops.inspect import CommandRow
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
+from queueops.management.queue.kind_commands import KindCommand, page_options
+from queueops.outbox.inspect import PLACES
 
 HEAD = ("COMMAND", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a command, and can only be dropped"
@@ -67,3 +70,33 @@ def act(*, subcommand: str, ids: list[str], pool: str, as_json: bool, **given: A
 def _line(row: CommandRow) -> tuple[object, ...]:
     at, generation = moment(row.at_ms), f"{row.generation}{f' round {row.round}' if row.round else ''}"
     return row.id, row.pool, row.verb, row.sender, row.target, row.to, generation, row.tries, at, row.error
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--place", choices=PLACES, default="due", help="where they are (due)")
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
+    page_options(parser)
+
+
+def _act_options(parser: ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="*", metavar="ID", help="the commands; or all by --dead")
+    parser.add_argument("--pool", default="default", help="the pool that they come from")
+    parser.add_argument("--dead", action="store_true", help="all that were given up")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+COMMANDS = (
+    KindCommand(
+        name="commands",
+        run=list_commands,
+        text="what is on its way from pool to pool",
+        add_options=_list_options,
+    ),
+    KindCommand(
+        name="requeue-command",
+        run=act,
+        text="have commands between pools tried again at once",
+        add_options=_act_options,
+    ),
+    KindCommand(name="drop-command", run=act, text="drop commands between pools, for good", add_options=_act_options),
+)

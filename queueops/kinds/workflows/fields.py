@@ -1,0 +1,22 @@
+"""Record fields of runs, and of the tasks for whose ends they wait."""
+
+from queueops.model.fields import Field
+
+FIELDS = {
+    "vb": Field("blocked_since", "whole"),
+    "vc": Field("blocked_times", "whole"),
+    "vd": Field("given_up", "flag"),
+    "vf": Field("step_fence", "whole"),
+    "vi": Field("instance"),
+    "vk": Field("call_token"),
+    "vl": Field("late_events", "whole"),
+    "vn": Field("command", "whole"),
+    "vo": Field("origin"),
+    "vp": Field("previous_run"),
+    "vq": Field("custom_status", "bytes"),
+    "vr": Field("waiting_run"),
+    "vs": Field("suspended_since", "whole"),
+    "vt": Field("waiting_pool"),
+    "vw": Field("waits_at"),
+    "vx": Field("next_run"),
+}
