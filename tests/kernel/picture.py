@@ -32,6 +32,10 @@ SHAPES = {
     r"lane:[^#]+": "zset",
     r"lane:[^#]+#conf": "hash",
     r"lane:[^#]+#active": "set",
+    r"lane:[^#]+#jobs": "set",
+    r"files": "zset",
+    r"files:notes": "hash",
+    r"full_disks": "hash",
     r"name:.+": "zset",
     r"kind:.+": "zset",
     r"tag:.+": "zset",
@@ -55,7 +59,7 @@ SHAPES = {
 }
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
-PASSING = re.compile(r"(metrics|history|worker|wake|error|api):.*|task:[^#]+#last|sampler|snapshot|tail")
+PASSING = re.compile(r"(metrics|history|worker|wake|error|api):.*|task:[^#]+#last|sampler|snapshot|tail|full_disks")
 """Keys that go by themselves: each has a time to live."""
 
 SLIGHT_MS = 2

@@ -9,7 +9,7 @@
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
 --        Or DRAINING and the lane, if one of the lanes takes no jobs: then nothing was created.
 -- Transitions: push, postpone.
---@needs conflicts lanes store_helpers transitions wakeup
+--@needs aggregations conflicts lanes store_helpers transitions wakeup
 
 local position = 1
 
@@ -61,10 +61,13 @@ for i = 1, tonumber(take(1)[1]) do jobs[i] = read_job() end
 lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
 
 for _, lane in ipairs(lanes) do declare(unpack(lane)) end
+local made = {}
 for _, spec in ipairs(jobs) do
   local word, uid = unpack(known(spec) or { lib.place(spec) })
+  if word == 'OK' and spec.values.k == 'job' then lib.append(made, spec.values.l or 'default', spec.id) end
   reply[#reply + 1] = word; reply[#reply + 1] = uid
 end
+lib.aggregations.list(made)
 lib.flush()
 lib.flush_lanes()
 lib.wake(ctx.brought)
