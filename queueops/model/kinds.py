@@ -42,6 +42,7 @@ Role = Literal[
     "settings",
     "checks",
     "start",
+    "facts",
     "command",
 ]
 
@@ -79,6 +80,7 @@ class Kind:
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
+    - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
@@ -102,6 +104,7 @@ class Kind:
     settings: str = ""
     checks: str = ""
     start: str = ""
+    facts: str = ""
     command: str = ""
 
 
@@ -168,6 +171,7 @@ KINDS = (
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_jobs",
         start="queueops.kinds.jobs.start:prepare",
+        facts="queueops.kinds.jobs.worker_facts:facts",
         command="queueops.kinds.jobs.command:Command",
     ),
     Kind(
