@@ -174,7 +174,7 @@ ACTIONS: dict[str, Action] = {
             lambda ids, **how: control.delete(ids, **how),
             _("Delete"),
             "trash",
-            note=_("Deleted tasks stay in the trash for 24 hours."),
+            note=_("Deleted tasks stay in the trash for 24 hours. A job that is deleted sends no callback."),
         ),
         Action(
             "discard",
@@ -182,7 +182,7 @@ ACTIONS: dict[str, Action] = {
             _("Discard"),
             "flame",
             irreversible=True,
-            note=_("Discarded tasks cannot be restored."),
+            note=_("Discarded tasks cannot be restored. A job that is discarded sends no callback."),
         ),
     )
 }

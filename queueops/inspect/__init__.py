@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import FullDisk as FullDisk
     from queueops.kinds.jobs.inspect import JobLane as JobLane
     from queueops.kinds.jobs.inspect import JobLanePage as JobLanePage
+    from queueops.kinds.jobs.inspect import JobOutcome as JobOutcome
     from queueops.kinds.jobs.inspect import JobPage as JobPage
     from queueops.kinds.jobs.inspect import JobRow as JobRow
     from queueops.kinds.jobs.inspect import JobStory as JobStory
@@ -168,6 +169,7 @@ __all__ = [
     "HistoryMark",
     "JobLane",
     "JobLanePage",
+    "JobOutcome",
     "JobPage",
     "JobRow",
     "JobStory",

@@ -42,6 +42,7 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
     rss: int  # bytes
     running: tuple[RunningTask, ...] = ()
     state: str = "live"  # live, quiet, silent, hung, late, frozen, dead
+    facts: tuple[tuple[str, str], ...] = ()  # what kinds say of it, such as how full its disk is
     silent_since_ms: int | None = None  # last sign of life of a silent or hung process
 
 
@@ -117,6 +118,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         started_ms=whole(field("started")),
         rss=whole(field("rss")),
         running=_running(beat),
+        facts=_facts(beat),
         state=_state(now, beat),
         silent_since_ms=maybe_whole(field("silent_since")) if field("state") in UNRESPONSIVE else None,
     )
@@ -128,6 +130,15 @@ def _state(now: int, beat: Beat) -> str:
     if beat.fields.get("state") in UNRESPONSIVE:
         return beat.fields["state"]
     return "quiet" if beat.fields.get("state") in ("quiet", "stopping") else "live"
+
+
+def _facts(beat: Beat) -> tuple[tuple[str, str], ...]:
+    """What kinds say of the worker; empty for an older worker, and for an unreadable heartbeat."""
+    try:
+        found = json.loads(beat.fields.get("facts") or "{}")
+        return tuple((str(name), str(value)) for name, value in found.items())
+    except (ValueError, AttributeError):
+        return ()
 
 
 def _running(beat: Beat) -> tuple[RunningTask, ...]:

@@ -51,6 +51,7 @@ Role = Literal[
     "settings",
     "checks",
     "start",
+    "facts",
     "command",
 ]
 
@@ -90,6 +91,7 @@ class Kind:
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
+    - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
@@ -115,6 +117,7 @@ class Kind:
     settings: str = ""
     checks: str = ""
     start: str = ""
+    facts: str = ""
     command: str = ""
 
 
@@ -170,7 +173,13 @@ KINDS = (
         package="queueops.kinds.jobs",
         records=("job", "callback", "file_deletion"),
         fields="queueops.kinds.jobs.fields:FIELDS",
-        keys={"api:<token>": "string", "files": "zset", "files:notes": "hash", "full_disks": "hash"},
+        keys={
+            "api:<token>": "string",
+            "files": "zset",
+            "files:notes": "hash",
+            "full_disks": "hash",
+            "lane:<lane>#jobs": "set",
+        },
         names=("callback", "delete_files", "download"),
         store="queueops.kinds.jobs.store:JobCalls",
         handlers="queueops.kinds.jobs.handlers",
@@ -182,6 +191,7 @@ KINDS = (
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_jobs",
         start="queueops.kinds.jobs.start:prepare",
+        facts="queueops.kinds.jobs.worker_facts:facts",
         command="queueops.kinds.jobs.command:Command",
     ),
     Kind(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
 
 MASK, IN_URL = "[redacted]", "***"
 SHORTEST = 3  # characters of a name, a sign and a secret
@@ -35,6 +36,9 @@ _TOKEN = re.compile(
     r"(?P<scheme>\bbearer\s{1,5})[\w.~+/=-]{16,}+|(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?",
     re.IGNORECASE,
 )
+SECRET_PARAMETERS = frozenset(["auth", "code", "hmac", "jwt", "key", "sig", "sign"])
+"""Query parameters of URLs whose values are masked beside those that REDACT matches: in other places they are words."""
+_PARAMETER = re.compile(r"(?<=[?&;])(?P<name>[\w%.~\[\]-]{1,60})=(?P<value>[^&#\s\"'`<>\\]++)")
 _PEM_BEGIN, _PEM_END = "PRIVATE KEY-----", "-----END"
 
 
@@ -81,6 +85,8 @@ def mask_text(text: str, words: Words) -> str:
     low = text.lower()
     if "://" in low:
         text = "".join(_urls(text))
+        if "?" in text and "=" in text:
+            text = _PARAMETER.sub(lambda found: _parameter(found, words), text)
     if words.pattern is not None and words.maybe_in(low):
         text = "".join(_pairs(text, words))
     if "bearer" in low or "eyj" in low:
@@ -133,6 +139,13 @@ def _masked_user(user: str, *, is_web: bool) -> str:
     if is_web:
         return IN_URL
     return f"{name}:{IN_URL}" if colon else user
+
+
+def _parameter(found: re.Match[str], words: Words) -> str:
+    """A pair of a query. Its name may be written with percent signs."""
+    name = unquote(found["name"])
+    is_secret = name.lower() in SECRET_PARAMETERS or ("%" in found["name"] and words.found_in(name))
+    return f"{found['name']}={IN_URL}" if is_secret else found[0]
 
 
 def _end_of(pattern: re.Pattern[str], text: str, begin: int) -> int:

@@ -29,6 +29,7 @@ AT_REST = 60.0
 """Seconds between heartbeats of an idle process without news. Its round trips show the store that it is alive."""
 MAX_NAMES = 200
 MAX_RUNNING = 50
+MAX_FACTS, MAX_FACT = 10, 100
 _STATM = Path("/proc/self/statm")
 
 Fields = dict[str, str | int | bytes]
@@ -45,6 +46,7 @@ class Heartbeat:
 
     def __init__(self, options: WorkerOptions, executor: ThreadExecutor) -> None:
         self.due_at = 0.0
+        self._lanes = options.lanes
         self._told: object = None
         self._told_at = 0.0
         self._executor = executor
@@ -122,7 +124,18 @@ class Heartbeat:
             "memory": str(self._memory),
             "state": state,
             "running": msgspec.json.encode(running[:MAX_RUNNING]),
+            "facts": msgspec.json.encode(self._facts()),
         }
+
+    def _facts(self) -> dict[str, str]:
+        """What the kinds say of this worker. One that fails says nothing; the log has the reason."""
+        found: dict[str, str] = {}
+        for of_kind in kinds.roles("facts"):
+            try:
+                found |= of_kind(self._lanes)
+            except Exception:  # such as an error of a storage; the heartbeat is more important
+                logger.debug("Facts for the heartbeat are missing", exc_info=True)
+        return {name[:MAX_FACT]: value[:MAX_FACT] for name, value in list(found.items())[:MAX_FACTS]}
 
 
 def memory_bytes() -> int:

@@ -147,6 +147,83 @@ def test_no_push_meets_an_aggregation_that_is_vanishing(namespace: str, settings
     assert vanished
 
 
+def forget_counts() -> None:
+    """The display counters are lost, as after a failover or an edit by hand."""
+    get_broker().client.delete(get_broker().keys("default").counts)
+
+
+@pytest.mark.parametrize("state", ["pending", "postponed", "locked", "restart", "failed", "succeeded"])
+def test_counters_that_are_too_low_delete_no_limit(desk: Desk, settings: Any, state: str) -> None:
+    idle(settings, 3600)
+    delay = {"delay": 999} if state == "postponed" else {}
+    job = jobs.submit(aggregation="a", handler="work", limit=7, keep=86_400, **delay)
+    if state not in ("pending", "postponed"):
+        (lease,) = desk.claim()
+        if state == "succeeded":
+            desk.settle(lease, Outcome.SUCCESS)
+        elif state != "locked":
+            delay_ms = -1 if state == "failed" else NEVER_MS
+            desk.settle(lease, Outcome.ERROR, b"{}", delay_ms=delay_ms, fingerprint="f", title="E")
+    assert inspect.task(job.id).state == state
+    forget_counts()
+    with pytest.raises(AggregationInUse):
+        control.delete_aggregation("a")
+    client, keys = get_broker().client, get_broker().keys("default")
+    client.zadd(keys.lanes, {"aggr:a": 1}, xx=True)
+    client.zadd(keys.agenda, {"~idle:aggr:a": 1})
+    desk.tick()
+    assert client.hget(keys.lane_conf("aggr:a"), "limit") == b"7"
+
+
+def test_a_job_counts_in_its_lane_alone_and_while_it_has_a_record(desk: Desk) -> None:
+    client, keys = get_broker().client, get_broker().keys("default")
+    index = f"{keys.lane('aggr:a')}#jobs"
+    kept, moved, lost = (jobs.submit(aggregation="a", handler="work", delay=999).id for _ in range(3))
+    assert client.scard(index) == 3
+    control.cancel([kept])
+    control.delete([kept])
+    assert client.scard(index) == 2
+    control.restore([kept])
+    assert client.scard(index) == 3
+    control.delete([kept])
+    control.move([moved], "other")
+    client.delete(keys.task(lost))
+    desk.tick()
+    forget_counts()
+    assert control.delete_aggregation("a"), "a record that is lost or was moved keeps no aggregation"
+    assert client.exists(index) == 0
+
+
+def test_no_job_loses_its_limit_while_counters_are_lost(namespace: str, settings: Any) -> None:
+    idle(settings, 0.001)
+    over, broker = threading.Event(), get_broker()
+    client, keys = broker.client, broker.keys("default")
+
+    def end_idle_times() -> None:
+        while not over.is_set():
+            client.delete(keys.counts)
+            client.zadd(keys.lanes, {"aggr:a": 1}, xx=True)
+            client.zadd(keys.agenda, {"~idle:aggr:a": 1})
+            Desk(broker).tick()
+
+    thread = threading.Thread(target=end_idle_times)
+    thread.start()
+    try:
+        vanished = 0
+        for number in range(100):
+            delay = {"delay": 999} if number % 2 else {}
+            job = jobs.submit(aggregation="a", handler="work", limit=3, **delay)
+            for _ in range(3):
+                assert client.hget(keys.lane_conf("aggr:a"), "limit") == b"3", "a job is in a lane without its limit"
+            control.cancel([job.id])
+            control.delete([job.id])
+            vanished += inspect.aggregation("a") is None
+    finally:
+        over.set()
+        thread.join()
+    assert vanished
+
+
 def test_a_drained_aggregation_takes_no_jobs_and_runs_those_that_it_has(desk: Desk) -> None:
     jobs.submit(aggregation="a b", handler="work")
     assert control.drain_aggregation("a b")

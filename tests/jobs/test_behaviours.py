@@ -27,6 +27,8 @@ API, MANAGED, SUBMIT = "jobs/test_api.py::", "jobs/test_api_management.py::", "j
 LANES, AGGREGATIONS, LIFE = "jobs/test_lane_names.py::", "jobs/test_aggregations.py::", "jobs/test_life_of_a_job.py::"
 DOWNLOAD, DOWNLOADS, CLIENT = "jobs/test_download.py::", "jobs/test_download_jobs.py::", "jobs/test_http_client.py::"
 TYPES, CALLBACKS, WEBHOOK = "jobs/test_file_types.py::", "jobs/test_callbacks.py::", "jobs/test_webhook.py::"
+CLASSIC, DISK = "jobs/test_classic.py::", "jobs/test_disk_guard.py::"
+DELETED = "jobs/test_file_deletion.py::"
 FAULTS = "faults/test_jobs.py::"
 STATUS = DOWNLOAD + "test_a_status_says_if_another_attempt_is_of_use"
 
@@ -34,6 +36,9 @@ BEHAVIOURS: dict[int, Behaviour] = {
     1: Behaviour(
         "a valid job is accepted, an invalid one is not",
         (
+            CLASSIC + "test_a_job_is_handed_in",
+            CLASSIC + "test_a_needed_field_is_missed",
+            CLASSIC + "test_a_body_that_is_no_object_is_refused",
             API + "test_a_job_is_handed_in_and_read",
             API + "test_a_wrong_field_is_named_and_nothing_is_stored",
             API + "test_a_field_that_is_missing_is_named",
@@ -43,23 +48,32 @@ BEHAVIOURS: dict[int, Behaviour] = {
     2: Behaviour(
         "only a failed callback is sent again",
         (
+            CLASSIC + "test_a_dead_callback_is_sent_again",
             MANAGED + "test_a_dead_callback_is_sent_again_and_the_job_is_not",
             CALLBACKS + "test_an_action_on_callbacks_refuses_a_job_and_an_unknown_id",
         ),
     ),
-    3: Behaviour("ids that are made at once differ", (LIFE + "test_ids_that_are_made_by_many_threads_differ",)),
+    3: Behaviour(
+        "ids that are made at once differ",
+        (LIFE + "test_ids_that_are_made_by_many_threads_differ", CLASSIC + "test_a_job_is_handed_in"),
+    ),
     4: Behaviour(
         "id, limit and proxy of an aggregation have types",
         (
+            CLASSIC + "test_a_wrong_field_is_named_in_plain_text",
             LANES + "test_what_is_not_a_text_of_1_to_200_characters_is_refused",
             SUBMIT + "test_a_wrong_option_is_refused_and_nothing_is_stored",
             DOWNLOADS + "test_a_wrong_option_is_refused_when_the_job_is_handed_in",
         ),
-        "a limit with a fraction is refused, and not cut",
+        "/api/v1 refuses a limit with a fraction; the classic routes cut it",
     ),
     5: Behaviour(
         "url, callback, aggregation, extra, timeout and headers have types",
         (
+            CLASSIC + "test_all_fields_are_taken",
+            CLASSIC + "test_a_wrong_field_is_named_in_plain_text",
+            CLASSIC + "test_a_callback_that_cannot_be_sent_is_refused",
+            CLASSIC + "test_an_extra_of_another_type_is_dropped",
             API + "test_a_wrong_field_is_named_and_nothing_is_stored",
             DOWNLOADS + "test_a_wrong_option_is_refused_when_the_job_is_handed_in",
             CALLBACKS + "test_a_wrong_url_is_refused_at_the_push",
@@ -76,8 +90,11 @@ BEHAVIOURS: dict[int, Behaviour] = {
     ),
     10: Behaviour(
         "an aggregation without jobs vanishes",
-        (LIFE + "test_an_aggregation_that_was_never_used_is_not_there",),
-        "an aggregation that was used stays listed until its lane is forgotten",
+        (
+            LIFE + "test_an_aggregation_that_was_never_used_is_not_there",
+            AGGREGATIONS + "test_an_aggregation_without_jobs_vanishes_after_its_idle_time",
+        ),
+        "it vanishes after its idle time, and not with its last job",
     ),
     11: Behaviour(
         "an aggregation with jobs stays", (AGGREGATIONS + "test_an_aggregation_shows_its_limits_and_its_jobs_by_state",)
@@ -118,17 +135,28 @@ BEHAVIOURS: dict[int, Behaviour] = {
     24: Behaviour("404 ends as a failure", (DOWNLOADS + "test_a_permanent_failure_ends_the_job_and_is_told",)),
     25: Behaviour("500 waits for attempt 2", (LIFE + "test_two_answers_of_a_server_in_trouble_and_then_a_file",)),
     26: Behaviour(
-        "a file is deleted, also without its job", (LIFE + "test_a_file_is_deleted_whether_it_is_there_or_not",)
+        "a file is deleted, also without its job",
+        (
+            LIFE + "test_a_file_is_deleted_whether_it_is_there_or_not",
+            DELETED + "test_a_file_is_deleted_when_the_record_of_its_job_ends",
+            DELETED + "test_an_orphan_is_deleted_and_no_other_file_of_the_project",
+        ),
     ),
     27: Behaviour(
         "a paused system starts nothing, and goes on",
-        (AGGREGATIONS + "test_an_operator_changes_pauses_and_resumes_an_aggregation",),
-        "there is no guard of the disk yet: an operator pauses",
+        (
+            DISK + "test_downloads_wait_from_95_percent_until_90_percent",
+            AGGREGATIONS + "test_an_operator_changes_pauses_and_resumes_an_aggregation",
+        ),
+        "a download that runs is not cut off when the disk fills",
     ),
     28: Behaviour(
         "a job whose aggregation has lost its settings still runs",
         (LIFE + "test_a_job_whose_aggregation_lost_its_settings_still_runs",),
     ),
+    29: Behaviour("an empty disk", (DISK + "test_a_disk_with_space_is_no_event",)),
+    30: Behaviour("a full disk, once", (DISK + "test_a_full_disk_is_one_alarm",)),
+    31: Behaviour("a disk that fills and empties", (DISK + "test_downloads_wait_from_95_percent_until_90_percent",)),
     32: Behaviour("allowed types", (TYPES + "test_patterns_allow_and_refuse_types",)),
     33: Behaviour("refused types", (TYPES + "test_patterns_allow_and_refuse_types",)),
     34: Behaviour("a body that comes byte by byte", (LIFE + "test_a_body_that_comes_byte_by_byte_has_its_type",)),
@@ -188,8 +216,6 @@ BEHAVIOURS: dict[int, Behaviour] = {
     ),
     52: Behaviour("300 jobs: 100 succeed, 200 fail", (FAULTS + "test_the_load_of_the_original_ends_as_it_did_there",)),
 }
-NOT_YET = {29: "an empty disk", 30: "a full disk, once", 31: "a disk that fills and empties"}
-"""The guard of the disk does not exist yet."""
 
 
 @cache
@@ -200,7 +226,7 @@ def names_in(file: str) -> frozenset[str]:
 
 
 def test_each_of_the_52_behaviours_is_in_the_table_once() -> None:
-    assert sorted([*BEHAVIOURS, *NOT_YET]) == list(range(1, 53))
+    assert sorted(BEHAVIOURS) == list(range(1, 53))
 
 
 @pytest.mark.parametrize("number", BEHAVIOURS)

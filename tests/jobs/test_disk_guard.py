@@ -73,6 +73,22 @@ def alarms(word: str) -> list[inspect.Alarm]:
     return [alarm for alarm in inspect.status().alarms if word in alarm.text]
 
 
+def test_a_disk_with_space_is_no_event(source: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_guard, "used_percent", lambda: 10.0)
+    job = jobs.submit(aggregation="a", url=source.url("/file"))
+    run_worker()
+    assert (inspect.task(job.id).state, inspect.full_disks(), alarms("disk")) == ("succeeded", (), [])
+
+
+def test_a_full_disk_is_one_alarm(source: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk_guard, "used_percent", lambda: 96.0)
+    for _ in range(3):
+        jobs.submit(aggregation="a", url=source.url("/file"))
+        run_worker()
+    assert (len(inspect.full_disks()), len(alarms("disk"))) == (1, 1)
+    assert source.asked == []
+
+
 @pytest.mark.django_db
 def test_the_guard_can_be_switched_off(source: LocalServer, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL | {"DISK_PAUSE": 0}}

@@ -307,6 +307,15 @@ def test_a_body_that_breaks_off_early_is_told_and_not_its_type(depot: Place) -> 
     assert why(depot.get(mime_type="image/*")) == ("body", True)
 
 
+def test_an_attempt_that_has_read_nothing_leaves_no_partial_file(depot: Place) -> None:
+    depot.server.routes["/file"] = says(b"", 503)
+    assert why(depot.get()) == ("status", True)
+    assert list((depot.home / "partial").iterdir()) == []
+    depot.server.routes["/file"] = says(b"")
+    assert depot.get().path == "job/job-1"
+    assert list((depot.home / "partial").iterdir()) == []
+
+
 def test_progress_is_told_and_may_end_the_attempt(depot: Place) -> None:
     told: list[int] = []
     wanted = Download(id="job-1", url=depot.server.url("/file"))

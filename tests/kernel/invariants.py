@@ -232,6 +232,10 @@ def facets(look: Look) -> Problems:
     for name in {*look.picture.under("name:"), *(row["n"] for row in look.records.values())}:
         if set(look.picture.order(f"name:{name}")) - look.haunted != look.ids(n=name) - look.haunted:
             yield f"the index of name {name} holds {look.picture.order(f'name:{name}')}"
+    for lane in look.picture.under("lane:", sub="jobs"):
+        missing = look.ids(k="job", l=lane) - look.picture.members(f"lane:{lane}#jobs") - look.haunted
+        if missing:
+            yield f"the aggregation {lane} does not know its jobs {sorted(missing)}"
     tags: dict[str, set[str]] = {tag: set() for tag in look.picture.under("tag:")}
     for key, row in look.records.items():
         for tag in filter(None, row.get("tg", "").split(",")):

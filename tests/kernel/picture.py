@@ -32,6 +32,10 @@ SHAPES = {
     r"lane:[^#]+": "zset",
     r"lane:[^#]+#conf": "hash",
     r"lane:[^#]+#active": "set",
+    r"lane:[^#]+#jobs": "set",
+    r"files": "zset",
+    r"files:notes": "hash",
+    r"full_disks": "hash",
     r"name:.+": "zset",
     r"kind:.+": "zset",
     r"tag:.+": "zset",
@@ -57,7 +61,7 @@ SHAPES = {
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
 PASSING = re.compile(
-    r"(metrics|history|marks|worker|wake|error|api):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable"
+    r"(metrics|history|marks|worker|wake|error|api):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable|full_disks"
 )
 """Keys that go by themselves: each has a time to live."""
 

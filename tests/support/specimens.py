@@ -33,6 +33,7 @@ EXAMPLES: dict[str, str] = {
     "lane:<lane>": "lane:narrow",
     "lane:<lane>#conf": "lane:narrow#conf",
     "lane:<lane>#active": "lane:narrow#active",
+    "lane:<lane>#jobs": "lane:narrow#jobs",
     "name:<name>": f"name:{NAME}",
     "kind:<kind>": "kind:mapreduce",
     "tag:<tag>": "tag:red",

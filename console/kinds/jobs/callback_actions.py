@@ -12,7 +12,7 @@ from console.actions.perform import answer, perform
 from console.actions.selection import Choice, Thing
 from console.http import redirects
 from console.ui.forms import ActionForm
-from queueops import control, inspect
+from queueops import conf, control, inspect
 
 
 class AddressForm(ActionForm):
@@ -65,7 +65,7 @@ def test(request: HttpRequest) -> HttpResponse:
         messages.error(request, _("Enter an address such as https://example.com/done."))
         return redirects.back(request, "callbacks")
     address = form.cleaned_data["url"]
-    thing = Thing.named("", str(_("the test callback")), {}, {"url": address})
+    thing = Thing.named("", str(_("the test callback")), {}, {"url": conf.redactor().text(address)})
     perform(request, TEST, thing, {"url": address})
     return redirects.back(request, "callbacks")
 

@@ -116,6 +116,8 @@ def partial_file(id: str, directory: Path | None = None) -> Iterator[PartialFile
     try:
         yield part
     finally:
+        if not part.size and _is_at(part.file.fileno(), part.path):  # there is nothing to go on with
+            part.discard()
         part.file.close()  # the lock ends with it
 
 

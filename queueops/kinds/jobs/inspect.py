@@ -33,6 +33,7 @@ from queueops.kinds.jobs.file_list import (
     stored_files,
 )
 from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
+from queueops.kinds.jobs.job_outcome import JobOutcome, outcome_of
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import shown_url
 from queueops.kinds.jobs.store import JobCalls, StoredCallback
@@ -51,6 +52,7 @@ __all__ = [
     "FullDisk",
     "JobLane",
     "JobLanePage",
+    "JobOutcome",
     "JobPage",
     "JobRow",
     "JobStory",
@@ -191,6 +193,7 @@ class JobStory(Answer, frozen=True, kw_only=True):
     job: TaskDetail | None = None
     aggregation: str = ""  # id of the job's aggregation
     callbacks: tuple[CallbackRow, ...] = ()
+    outcome: JobOutcome = JobOutcome()
     bodies: tuple[str, ...] = ()  # what each callback sends, with secrets masked
 
 
@@ -307,6 +310,7 @@ def job_story(task: TaskDetail) -> JobStory:
         job=job,
         aggregation=lane.id if lane is not None else "",
         callbacks=rows,
+        outcome=outcome_of(job.id, job.pool, job.name) if job is not None else JobOutcome(),
         bodies=tuple(_body(stored[task.pool, id]) for id, _ in found),
     )
 

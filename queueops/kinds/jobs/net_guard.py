@@ -19,7 +19,7 @@ from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.kinds.jobs.header_rules import fault_of_header
 from queueops.kinds.jobs.settings import JobSettings, Network
 from queueops.model.redact import MASK
-from queueops.model.redact_text import IN_URL
+from queueops.model.redact_text import IN_URL, SECRET_PARAMETERS
 
 Address = IPv4Address | IPv6Address
 
@@ -64,8 +64,6 @@ NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 ISATAP = 0x5EFE
 NEVER_IN_URLS = re.compile(r"[\x00-\x20\\\x7f]")
 """Spaces, control characters and backslashes."""
-SECRET_PARAMETERS = frozenset(["auth", "code", "hmac", "jwt", "key", "sig", "sign"])
-"""Query parameters that are masked beside those of the setting REDACT."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

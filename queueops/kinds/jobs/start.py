@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def prepare(options: WorkerOptions) -> None:
     """Try the storage if this worker may run downloads. Raises StorageNotReady."""
-    if not downloads() or not of_jobs().check_storage or not _serves_aggregations(options.lanes):
+    if not downloads() or not of_jobs().check_storage or not serves(options.lanes, AGGREGATION):
         return
     try_storage()
     try_partial_directory()
@@ -56,11 +56,11 @@ def try_partial_directory() -> None:
         raise StorageNotReady(storage="PARTIAL_DIRECTORY", reason=_reason(error)) from error
 
 
-def _serves_aggregations(patterns: tuple[str, ...]) -> bool:
-    """Whether a lane of an aggregation may match one of the patterns; without any each lane does."""
+def serves(patterns: tuple[str, ...], prefix: str) -> bool:
+    """Whether a lane with this beginning may match one of the patterns; without any each lane does."""
     heads = [pattern.partition("*") for pattern in patterns]
     return not heads or any(
-        head.startswith(AGGREGATION) or (bool(star) and AGGREGATION.startswith(head)) for head, star, _ in heads
+        head.startswith(prefix) or (bool(star) and prefix.startswith(head)) for head, star, _ in heads
     )
 
 

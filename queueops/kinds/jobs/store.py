@@ -200,6 +200,11 @@ class JobCalls(FileCalls):
         rows = self._values(ids, "a", "pv", "re")
         return {place: StoredCallback(*values) for place, values in rows.items()}
 
+    def outcome(self, pool: str, id: str) -> tuple[bytes, bytes, bytes]:
+        """The result of a job, its last error, and the time at which its file was deleted. Empty: nothing."""
+        result, error, deleted = self._values([(pool, id)], "re", "er", "fx")[pool, id]
+        return result, error, deleted
+
     def arguments(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], bytes]:
         """The encoded arguments of records, by pool and id; empty for one that is gone."""
         return {place: values[0] for place, values in self._values(ids, "a").items()}

@@ -9,7 +9,7 @@
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
 --        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read.
 -- Transitions: push, postpone.
---@needs conflicts lanes transitions wakeup
+--@needs aggregations conflicts lanes store_helpers transitions wakeup
 
 local position = 1
 
@@ -67,10 +67,13 @@ end
 lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
 
 for _, lane in ipairs(lanes) do declare(unpack(lane)) end
+local made = {}
 for _, spec in ipairs(jobs) do
   local word, uid = unpack(spec.known or { lib.place(spec) })
+  if word == 'OK' and spec.values.k == 'job' then lib.append(made, spec.values.l or 'default', spec.id) end
   reply[#reply + 1] = word; reply[#reply + 1] = uid
 end
+lib.aggregations.list(made)
 lib.flush()
 lib.flush_lanes()
 lib.wake(ctx.brought)

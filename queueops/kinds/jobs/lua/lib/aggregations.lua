@@ -1,21 +1,55 @@
 -- The life of an aggregation: it vanishes after its idle time, if no record of a job is left in its lane.
+-- Key `lane:<lane>#jobs`: the ids of the jobs that have a record, without those in the trash.
 -- Settings of the lane: `title` (what it stands for), `idle` (ms), `drain` ('1': it takes no jobs), `proxy`.
---@needs fieldcheck lanes store_helpers transitions
+--@needs attempts fieldcheck lanes store_helpers transitions
 
 lib.aggregations = {}
 
--- How many records of jobs are in a lane, in any state. A job that this call has placed there counts, too.
-function lib.aggregations.jobs_in(lane)
+local PAGE, MOST_STALE = 100, 2000
+
+local function members_key(lane) return lib.lane_key(lane) .. '#jobs' end
+
+-- Jobs that a call has created: their ids by lane.
+function lib.aggregations.list(ids_by_lane)
+  for lane, ids in pairs(ids_by_lane) do lib.call_sliced('SADD', members_key(lane), ids) end
+end
+
+function lib.aggregations.unlist(id, record) lib.try('SREM', members_key(record.l or 'default'), id) end
+
+-- The size of the index of a lane, after members that are no jobs of it were removed: their record is lost, or was moved.
+local function members_of(lane)
+  local key = members_key(lane)
+  for _ = 1, MOST_STALE / PAGE do
+    local some = lib.safe_call('SRANDMEMBER', key, PAGE)
+    if not some[1] then return 0 end
+    for _, id in ipairs(some) do
+      local row = lib.fields_of(lib.task_key(id), 'l')
+      if row and row[1] == lane then return lib.safe_call('SCARD', key) end
+      lib.safe_call('SREM', key, id)
+    end
+  end
+  return lib.safe_call('SCARD', key)
+end
+
+-- How many jobs are in a lane by the display counters, which know jobs that were moved there.
+local function counted(lane)
   local fields, sum = {}, 0
   for state in pairs(CLASS) do fields[#fields + 1] = 's|' .. lane .. '|' .. state end
   for _, count in ipairs(lib.fields_of(P .. ':counts', unpack(fields)) or { '1' }) do sum = sum + (lib.number_of(count) or 0) end
-  if ctx.lane_states[lane] or ctx.lane_entries[lane] then sum = sum + 1 end
-  return max(sum, lib.safe_call('ZCARD', lib.lane_key(lane)))
+  return sum
+end
+
+-- How many records of jobs are in a lane, in any state. The index decides: counters that are too low delete no limit. A job
+-- that this call has placed there counts, too.
+function lib.aggregations.jobs_in(lane)
+  local placed = (ctx.lane_states[lane] or ctx.lane_entries[lane]) and 1 or 0
+  local held = lib.safe_call('SCARD', lib.lane_key(lane) .. '#active')
+  return max(members_of(lane), counted(lane) + placed, lib.safe_call('ZCARD', lib.lane_key(lane)), held)
 end
 
 function lib.aggregations.forget(lane)
   local key = lib.lane_key(lane)
-  call('DEL', key .. '#conf', key .. '#active')
+  call('DEL', key .. '#conf', key .. '#active', key .. '#jobs')
   call('ZREM', P .. ':lanes', lane)
   call('ZREM', P .. ':lanes:ready', lane)
   call('ZREM', P .. ':agenda', '~lane:' .. lane, '~idle:' .. lane)
@@ -39,4 +73,11 @@ function lib.hooks.check_entry.idle(lane)
   if not (row and row[1]) and lib.wrong('~idle:' .. lane, 'the agenda has a lane that does not vanish') then
     lib.unschedule('~idle:' .. lane)
   end
+end
+
+function lib.hooks.to_trash.job(id, record) lib.aggregations.unlist(id, record) end
+
+function lib.hooks.from_trash.job(id)
+  local row = lib.fields_of(lib.task_key(id), 'l')
+  if row and row[1] then lib.aggregations.list({ [row[1]] = { id } }) end
 end

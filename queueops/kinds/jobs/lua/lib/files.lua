@@ -2,7 +2,7 @@
 -- Keys: `files` (name -> time), `files:notes` (name -> JSON of id, why, tries, error). The note of '' counts what did not fit.
 -- `why`: `ended` (the record of the job is gone), `retention` (FILE_RETENTION), `operator`. A record has `fl`, the file of a run
 -- before the last one, and `fx`, the time at which its file was deleted.
---@needs attempts conflicts fieldcheck store_helpers transitions
+--@needs aggregations attempts conflicts fieldcheck store_helpers transitions
 
 lib.files = {}
 
@@ -55,7 +55,9 @@ end
 
 -- The record of a job ends: its retention is over, or it was discarded.
 function lib.hooks.abandon.job(id, record)
-  if record then queue_files(id, record.n, record.re, record.fl) end
+  if not record then return end
+  lib.aggregations.unlist(id, record)
+  queue_files(id, record.n, record.re, record.fl)
 end
 
 -- The record of a job in the trash ends.
