@@ -35,6 +35,7 @@ KINDS: dict[str, str] = {
     "marks:<list>": "zset",
     "worker:<worker>": "hash",
     "wake:<worker>": "list",
+    "stack:<worker>": "hash",
     "unable:<worker>": "set",
     "command:<id>": "hash",
     "api:<token>": "string",
@@ -220,6 +221,10 @@ class Keys:
     def worker(self, worker: str) -> str:
         """A worker's latest heartbeat."""
         return f"{self.prefix}:worker:{worker}"
+
+    def stack(self, worker: str) -> str:
+        """The stacks of a worker's threads, or a request for them."""
+        return f"{self.prefix}:stack:{worker}"
 
     def wake(self, worker: str) -> str:
         """A worker's wake-up tokens."""

@@ -84,6 +84,7 @@ LANES = {
 WORKERS = {
     "quiet": (workers.tell, "let a worker process end what it runs, and take nothing new"),
     "stop": (workers.tell, "end a worker process within its grace time"),
+    "stacks": (workers.stacks, "what each thread of a worker process runs now, also of a frozen one"),
 }
 CHUNKS = {
     "chunks": (chunks.list_chunks, "the chunks of a map-reduce task"),
@@ -140,6 +141,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
+    found["stacks"].add_argument("--timeout", type=delay, default=15.0, metavar="SECONDS", help="how long to wait")
     found["chunks"].add_argument("id", nargs="?", default="", help="the map-reduce task (default: all in aggregating)")
     for name in ("mend", "restart"):
         found[name].add_argument("id", help="the map-reduce task")
