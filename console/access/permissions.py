@@ -73,6 +73,7 @@ TABLE: dict[str, Verb | None] = {
     **{f"schedule-{verb}": Verb.CONFIGURE for verb in _ON_SCHEDULES.split()},
     "worker-quiet": Verb.CONFIGURE,
     "worker-stop": Verb.CONFIGURE,
+    "worker-stacks": Verb.OPERATE,
 }
 
 

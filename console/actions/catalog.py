@@ -248,6 +248,7 @@ AFTERWARDS: dict[str, str | Promise] = {
     "quiet": _("The worker finishes its running tasks and claims no new tasks."),
     "stop_operation": _("What it has changed stays changed."),
     "stop": _("The worker ends within its grace time."),
+    "stacks": _("The page of the worker shows them when it has answered."),
     "start_maintenance": _("The health check of the API answers 503."),
 }
 """The lasting effect of a verb, if the tasks' states do not show it."""
@@ -270,6 +271,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "flush": _("Flush the pool"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
+    "stacks": _("Ask for stacks"),
     "retry_chunks": _("Retry chunks"),
     "postpone_chunks": _("Postpone chunks"),
     "drop_chunks": _("Drop chunks"),

@@ -39,6 +39,7 @@ class Box(msgspec.Struct, frozen=True):
     height: int
     count: int
     here: bool = False
+    stuck: str = ""  # why nothing leaves it, in words
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -68,11 +69,13 @@ class Picture(msgspec.Struct, frozen=True):
         return 11 if self.name == "wide" else 7
 
 
-def draw(counts: Mapping[str, int], flows: Mapping[str, float]) -> tuple[Picture, ...]:
-    """The machine, for wide and for narrow screens."""
+def draw(
+    counts: Mapping[str, int], flows: Mapping[str, float], stuck: Mapping[str, str] | None = None
+) -> tuple[Picture, ...]:
+    """The machine, for wide and for narrow screens; `stuck` are the states that nothing leaves, with the reason."""
     rates = {states_of(name): rate for name, rate in flows.items()}
     states = _connected() | {state for state, count in counts.items() if count}
-    return tuple(_picture(layout, states, counts, _drawn(layout, rates)) for layout in LAYOUTS)
+    return tuple(_picture(layout, states, counts, _drawn(layout, rates), stuck=stuck or {}) for layout in LAYOUTS)
 
 
 def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
@@ -92,11 +95,16 @@ def _picture(
     counts: Mapping[str, int],
     rates: Mapping[Pair, float],
     here: str = "",
+    stuck: Mapping[str, str] | None = None,
 ) -> Picture:
     """Draw one layout; `rates` holds each transition to draw between the shown states."""
     shown = frozenset(state for state in layout.places if state in states)
     pairs = frozenset(pair for pair in rates if pair[0] != pair[1] and set(pair) <= shown | {""})
-    boxes = tuple(_box(layout, state, counts.get(state, 0), state == here) for state in State if state in shown)
+    boxes = tuple(
+        _box(layout, state, counts.get(state, 0), state == here, (stuck or {}).get(state, ""))
+        for state in State
+        if state in shown
+    )
     ways = _ways(layout, {pair: route(layout.name, shown, pair) for pair in pairs}, rates, boxes)
     return Picture(layout.name, layout.width, *_extent(boxes, ways), boxes, tuple(way for way, _arrow in ways))
 
@@ -134,9 +142,9 @@ def _extent(boxes: tuple[Box, ...], ways: Iterable[tuple[Way, Arrow]]) -> tuple[
     return round(top, 1), round(low - top, 1)
 
 
-def _box(layout: Layout, state: State, count: int, here: bool) -> Box:
+def _box(layout: Layout, state: State, count: int, here: bool, stuck: str) -> Box:
     (x, y), (width, height) = layout.places[state], layout.box
-    return Box(str(state), x - width / 2, y - height / 2, width, height, count, here)
+    return Box(str(state), x - width / 2, y - height / 2, width, height, count, here, stuck)
 
 
 def _stays(task: TaskDetail) -> list[str]:

@@ -42,6 +42,14 @@ ACTIONS: dict[str, Action] = {
         ),
         url="worker-stop",
     ),
+    "stacks": Action(
+        "stacks",
+        lambda _pool, id, **_: control.dump_stacks(id),
+        gettext_lazy("Ask for stacks"),
+        "list-details",
+        note=gettext_lazy("The worker stores what each of its threads runs now. Its tasks go on."),
+        url="worker-stacks",
+    ),
 }
 
 
@@ -56,12 +64,13 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Quiet or stop a worker, once the user has confirmed it: the console cannot undo it."""
+    """Ask a worker for its stacks, or quiet or stop it once the user has confirmed it: the console cannot undo that."""
     rows = inspect.workers()
     was = next((row for row in rows if row.id == id), None)
     if was is None:
         raise Http404
-    worker = Thing.named("", id, {"state": was.state}, {"told": verb}, _side_effects(was, rows))
+    effects = () if verb == "stacks" else _side_effects(was, rows)
+    worker = Thing.named("", id, {"state": was.state}, {"told": verb}, effects)
     return answer(request, ACTIONS[verb], worker, "workers")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -102,4 +104,10 @@ def per_second(count: int, seconds: float) -> float:
 @register.simple_tag
 def step_time(ms: int) -> str:
     """A time to the minute."""
-    return date_format(timezone.localtime(_moment(ms)), "Y-m-d H:i")
+    return _step_time(ms, timezone.get_current_timezone())
+
+
+@lru_cache(maxsize=2048)
+def _step_time(ms: int, zone: tzinfo) -> str:
+    """The six charts of a page have the same steps, and the next page has them, too."""
+    return f"{datetime.fromtimestamp(ms / 1000, zone):%Y-%m-%d %H:%M}"

@@ -27,7 +27,7 @@ from queueops.control.tasks import (
     run_now,
     set_priority,
 )
-from queueops.control.workers import quiet_worker, stop_worker
+from queueops.control.workers import dump_stacks, quiet_worker, stop_worker
 from queueops.errors import TooMany
 from queueops.model import kinds
 from queueops.model.contracts import ChunkAnswer, Row
@@ -107,6 +107,7 @@ __all__ = [
     "drop_chunks",
     "drop_commands",
     "drop_dead_commands",
+    "dump_stacks",
     "edit_and_retry",
     "edit_chunk",
     "edit_chunks",

@@ -18,6 +18,14 @@ def stop_worker(id: str) -> bool:
     return _tell(id, "stop")
 
 
+def dump_stacks(id: str) -> bool:
+    """Ask a worker process for the stacks of its threads; its page shows them. False if no worker has this id.
+
+    A process that cannot run Python code answers, too, by a signal of its supervisor's lease keeper.
+    """
+    return _tell(id, "stack")
+
+
 def _tell(worker: str, token: str) -> bool:
     """Send a wake-up token through one of the worker's pools: it listens to all of them."""
     broker = get_broker()

@@ -31,7 +31,7 @@ from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, match
 from queueops.inspect.throughput import PoolView
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
-from queueops.inspect.worker_view import WorkerRun, WorkerView, worker
+from queueops.inspect.worker_view import Stacks, WorkerRun, WorkerView, worker
 from queueops.inspect.workers import RunningTask, WorkerRow, workers
 from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
@@ -209,6 +209,7 @@ __all__ = [
     "Series",
     "Skew",
     "Snapshot",
+    "Stacks",
     "Status",
     "StoredFile",
     "StoredFilePage",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.shared_readings import SharedReadings
@@ -31,6 +31,16 @@ class WorkerRun(Answer, frozen=True, kw_only=True):
         return max(0, (self.ended_ms or now_ms) - self.begun_ms)
 
 
+class Stacks(Answer, frozen=True, kw_only=True):
+    """The stacks of a worker's threads, or a request for them that is not answered yet."""
+
+    TEXTS: ClassVar = ("text",)
+
+    asked_ms: int | None = None  # of a request that is not answered
+    at_ms: int | None = None  # of the text
+    text: str = ""
+
+
 class WorkerView(Answer, frozen=True, kw_only=True):
     """A worker process in full. Of its earlier runs it has those of the latest tasks."""
 
@@ -41,6 +51,7 @@ class WorkerView(Answer, frozen=True, kw_only=True):
     names: tuple[str, ...]  # that it reports
     memory: tuple[tuple[int, int | None], ...]  # time in ms and bytes of each minute, the oldest first
     runs: tuple[WorkerRun, ...]  # the first begun first; those that go on are among them
+    stacks: Stacks | None = None  # as they were last asked for, within an hour
     broken: tuple[Broken, ...] = ()
 
 
@@ -79,9 +90,22 @@ def _read(id: str) -> WorkerView | None:
         done=whole(beat.fields.get("done")),
         names=tuple(names_of(beat)),
         memory=read(beat.fields.get("memory", "")),
+        stacks=max(filter(None, (_stacks(reply[4]) for reply in found.values())), key=_newest, default=None),
         runs=tuple(runs[-RUNS:]),
         broken=broken_pools(reader.broken, reader.silent),
     )
+
+
+def _stacks(reply: Sequence[bytes | None]) -> Stacks | None:
+    asked, at, said = reply or (None, None, None)
+    if asked is None and at is None:
+        return None
+    times = {key: whole(text(value)) for key, value in (("asked_ms", asked), ("at_ms", at)) if value is not None}
+    return Stacks(text=text(said or b""), **times)
+
+
+def _newest(stacks: Stacks) -> int:
+    return max(stacks.asked_ms or 0, stacks.at_ms or 0)
 
 
 def _runs(pool: str, rows: Iterable[Sequence[Any]]) -> Iterable[WorkerRun]:

@@ -131,6 +131,12 @@ class Broker(Producer, Protocol):
     def leave(self, pool: str, worker: str) -> None:
         """Remove the worker from the registry at its orderly end."""
 
+    def wants_stack(self, pool: str, worker: str) -> bool:
+        """Whether the stacks of a worker are asked for, and not stored yet."""
+
+    def keep_stack(self, pool: str, worker: str, stacks: str) -> bool:
+        """Store the stacks of a worker's threads; False if they are not asked for (any more)."""
+
 
 class CommandDispatcher(Protocol):
     """Component that delivers commands to tasks of other pools. Thread-safe."""

@@ -41,6 +41,7 @@ KERNEL_KEYS: dict[str, str] = {
     "worker:<worker>": "hash",
     "wake:<worker>": "list",
     "unable": "string",
+    "stack:<worker>": "hash",
     "unable:<worker>": "set",
     "command:<id>": "hash",
     "schedule:<id>": "hash",
@@ -222,6 +223,10 @@ class Keys:
     def worker(self, worker: str) -> str:
         """A worker's latest heartbeat."""
         return f"{self.prefix}:worker:{worker}"
+
+    def stack(self, worker: str) -> str:
+        """The stacks of a worker's threads, or a request for them."""
+        return f"{self.prefix}:stack:{worker}"
 
     def wake(self, worker: str) -> str:
         """A worker's wake-up tokens."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
@@ -266,6 +267,40 @@ class Reader:
             return {pool: list(islice(replies, len(wanted[pool]))) for pool in names}
 
         return self.everywhere(wanted, ask)
+
+    def scripts_in(
+        self, script: str, arguments: Mapping[str, Sequence[Argument]], about: Iterable[object] = ()
+    ) -> dict[str, Any]:
+        """The reply of a script for each pool, or the error of a broken pool; in one round trip to each server.
+
+        ``about`` has names of tasks, workers and schedules, which explain a broken pool.
+        """
+
+        def ask(names: list[str]) -> dict[str, Any]:
+            def read(client: redis.Redis) -> list[Any]:
+                with client.pipeline(transaction=False) as pipe:
+                    for pool in names:
+                        prefix = Keys(self.settings.namespace, pool).prefix
+                        pipe.execute_command(*self.broker.scripts.command(script), 1, prefix, *arguments[pool])
+                    return list(pipe.execute(raise_on_error=False))
+
+            replies = self.broker.ask(names[0], read)
+            if any(isinstance(reply, ResponseError) and is_missing(reply) for reply in replies):
+                with suppress(ResponseError):  # the call loads the library
+                    prefix = Keys(self.settings.namespace, names[0]).prefix
+                    self.broker.scripts.call(script, prefix, *arguments[names[0]])
+                replies = self.broker.ask(names[0], read)
+            return {pool: self._or_broken(pool, reply, about) for pool, reply in zip(names, replies, strict=True)}
+
+        return self.everywhere(arguments, ask)
+
+    def _or_broken(self, pool: str, reply: Any, about: Iterable[object]) -> Any:
+        if not isinstance(reply, ResponseError):
+            return reply
+        error = self.broker.explained(pool, reply, about=about)
+        if isinstance(error, BrokenPool):
+            return error
+        raise error from reply
 
     def in_each_pool(self, names: Iterable[str], call: Callable[[str], T]) -> dict[str, T | BrokenPool]:
         """The result of a call for each pool, or the error of a broken pool."""

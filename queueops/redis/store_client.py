@@ -31,6 +31,7 @@ LONGEST_SLEEP_MS = 10_000
 HASTE_S = 2.5
 """How long a page waits for a reply."""
 FORGET_WORKER_MS = 120_000
+STACK_KEPT_MS = 3_600_000
 """A worker without a heartbeat for this long is removed from the registry."""
 
 ONCE = conf.BrokerRetry(attempts=1)

@@ -15,7 +15,7 @@ from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, parameters, pools_of
 from queueops.model.cron import read_timetable
-from queueops.model.schedule_definition import ScheduleState
+from queueops.model.schedule_definition import Schedules, ScheduleState
 from queueops.redis.broker import get_role, in_role
 from queueops.redis.reader import Reader
 from queueops.schedules.code_schedules import in_code, known_names, note_on, unkept
@@ -129,13 +129,21 @@ def unkept_schedules() -> tuple[str, ...]:
 
 def _states(reader: Reader, pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:
     """Each schedule with the store's time; adds pools that could not be searched to `broken`, with the reason."""
-    found = reader.in_each_pool(pools_of(reader, pool), in_role(reader.broker, ScheduleCalls).schedules)
-    for name, answer in found.items():
+    for name, answer in _asked(reader, pools_of(reader, pool), "all").items():
         if isinstance(answer, BrokenPool):  # the other pools may have schedules too
             broken[name] = (answer.keys,)
             continue
         for state in answer.rows:
             yield answer.now_ms, state
+
+
+def _asked(reader: Reader, pools: Sequence[str], which: str, id: str = "") -> dict[str, Schedules | BrokenPool]:
+    """The schedules of each pool, or the error of a broken pool, in one round trip to each server."""
+    store = in_role(reader.broker, ScheduleCalls)
+    replies = reader.scripts_in("schedules", dict.fromkeys(pools, store.question(which, id)), (id,) if id else ())
+    return {
+        pool: reply if isinstance(reply, BrokenPool) else store.answer(pool, reply) for pool, reply in replies.items()
+    }
 
 
 def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None:
@@ -144,9 +152,9 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
     Raises BrokenPool or BrokerUnavailable when it is not found, and a pool could not be searched.
     """
     broker, reader = get_role(ScheduleCalls), open_reader()
-    store = in_role(reader.broker, ScheduleCalls)
-    found = reader.in_each_pool(pools_of(reader, pool), lambda name: store.schedule(name, id))
-    states = [state for state in found.values() if isinstance(state, ScheduleState)]
+    found = _asked(reader, pools_of(reader, pool), "one", id)
+    answers = [answer for answer in found.values() if not isinstance(answer, BrokenPool)]
+    states = [state for answer in answers for state in answer.rows]
     if not states:
         for broken in found.values():  # it may be in that pool
             if isinstance(broken, BrokenPool):
@@ -154,7 +162,7 @@ def schedule(id: str, pool: str = "", *, runs: int = 5) -> ScheduleDetail | None
         reader.ensure_all()
         return None
     state = next((state for state in states if state.orphaned_ms is None), states[0])
-    now_ms = reader.now_ms()
+    now_ms = max(answer.now_ms for answer in answers)
     return ScheduleDetail(
         **_facts(state, now_ms),
         **_more(state),

@@ -34,6 +34,17 @@ class ScheduleCalls(StoreClient):
         """All schedules of a pool."""
         return self._read(pool, "all", MOST_SCHEDULES)
 
+    @staticmethod
+    def question(which: str, id: str = "") -> tuple[str, int, str]:
+        """The arguments of the script that reads schedules, for a call of many pools at once."""
+        return which, 1 if id else MOST_SCHEDULES, id
+
+    @staticmethod
+    def answer(pool: str, reply: Any) -> Schedules:
+        """Its reply."""
+        now, first, put_off, rows = reply
+        return Schedules(int(now), query_replies.maybe_whole(first or None), put_off, list(_states(pool, rows)))
+
     def schedule(self, pool: str, id: str) -> ScheduleState | None:
         """One schedule, or None."""
         return next(iter(self._read(pool, "one", 1, id).rows), None)
@@ -108,8 +119,7 @@ class ScheduleCalls(StoreClient):
         return [word.decode() for word in reply]
 
     def _read(self, pool: str, which: str, most: int, id: str = "") -> Schedules:
-        now, first, put_off, rows = self._call("schedules", pool, which, most, id)
-        return Schedules(int(now), query_replies.maybe_whole(first or None), put_off, list(_states(pool, rows)))
+        return self.answer(pool, self._call("schedules", pool, which, most, id))
 
 
 def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:

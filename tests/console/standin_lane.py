@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.inspect import LaneView, WorkerRun, WorkerView
+from queueops.inspect import LaneView, Stacks, WorkerRun, WorkerView
 
 
 class LaneWorld:
@@ -44,6 +44,7 @@ class LaneWorld:
             python=text,
             done=1234,
             names=(text,),
+            stacks=Stacks(at_ms=now - 1000, text=f"Thread 0x1 (most recent call first):\n  {text}"),
             memory=((now - 120_000, 40_000_000), (now - 60_000, None), (now, 50_000_000)),
             runs=tuple(
                 WorkerRun(id=f"task-{n}", pool="default", name=text, state=state, begun_ms=now - 90_000, ended_ms=end)

@@ -14,6 +14,7 @@ from tests.console.walk import PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 WHOLE = [one for one in PAGES if "/_" not in one.path]
+PAST = [f"/ops/{page}?at=2026-01-01T03:12Z" for page in ("", "lanes/default/slow/", "registry/demo.task/")]
 DESK, PHONE = {"width": 1360, "height": 900}, {"width": 360, "height": 740}
 
 
@@ -32,13 +33,13 @@ def entry(db: None) -> None:
     AuditEntry.objects.create(pk=3, actor_name="ada", verb="retry", target="500 tasks", count=500, part_of=whole)
 
 
-@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", DESK), ("light", PHONE)])
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESK), ("dark", DESK), ("light", PHONE), ("dark", PHONE)])
 def test_no_page_breaks_a_rule(scheme: Any, size: Any, entry: None, open_page: Open, world: World) -> None:
     world.states |= {f"as-{state}": state for state in ("locked", "restart", "succeeded", "cancelled", "quarantined")}
     world.now -= 100_000  # longer in words than a name, and a link among words must be known by more than its colour
     page = open_page("", color_scheme=scheme, viewport=size)
     found: dict[str, Any] = {}
-    for address in [one.path for one in WHOLE] + ["/ops/nothing/", "/ops/tasks/?state=failed"]:
+    for address in [one.path for one in WHOLE] + ["/ops/nothing/", "/ops/tasks/?state=failed", *PAST]:
         page.goto(address)
         if page.locator(".tick").count():
             page.locator(".tick").first.check()

@@ -87,6 +87,7 @@ def test_a_name_tells_its_figures_runs_errors_lanes_and_schedules(desk: Desk, op
     assert "2 runs, the latest at the right" in page
     assert "name=shop.bill&amp;state=pending" in page
     assert "name=shop.bill&amp;pool=default&amp;lane=mails" in page
+    assert 'href="/ops/lanes/default/mails/"' in page
     assert "50%" in page
     found = re.search(r'hx-get="(/ops/registry/shop.bill/_live[^"]+)"', page)
     assert found is not None

@@ -54,6 +54,16 @@ def view_of(*runs: tuple[int, int | None], slots: int = 2, memory: Iterable[tupl
     )
 
 
+def test_a_running_task_leads_to_its_worker_and_an_ended_one_names_it(desk: Desk, viewer: Client) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    assert f'href="{PAGE}"' in viewer.get("/ops/tasks/a/").content.decode()
+    desk.settle(lease)
+    ended = viewer.get("/ops/tasks/a/").content.decode()
+    assert f'href="{PAGE}"' not in ended
+    assert "<code>w1</code>" in ended
+
+
 def test_it_shows_what_runs_and_what_ran(desk: Desk, viewer: Client) -> None:
     desk.push("good", "bad", "now", "elsewhere", name="shop.mail")
     first, second, third = desk.claim(3)

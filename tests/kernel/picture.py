@@ -52,6 +52,7 @@ SHAPES = {
     r"command:.+": "hash",
     r"schedules:queued": "set",
     r"worker:.+": "hash",
+    r"stack:.+": "hash",
     r"wake:.+": "list",
     r"unable:.+": "set",
     r"agenda|blocked|lanes|lanes:ready|names|tags|errors|workers|idle|trashed": "zset",
@@ -61,7 +62,7 @@ SHAPES = {
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
 PASSING = re.compile(
-    r"(metrics|history|marks|worker|wake|error|api):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable|full_disks"
+    r"(metrics|history|marks|worker|wake|stack|error|api):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable|full_disks"
 )
 """Keys that go by themselves: each has a time to live."""
 

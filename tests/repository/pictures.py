@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,18 +23,33 @@ from tests.support.chromium import find_chromium
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 STARTS_WITHIN_S, ENDS_WITHIN_S = 120, 90
-SIZE = {"width": 1280, "height": 800}
+SIZE = {"width": 1280, "height": 720}
+
+
+MOST_BYTES = 150_000
+AGO_S = 120
+"""The picture of a past minute is of so long ago: the history has it by then."""
 
 
 class Picture(NamedTuple):
-    """A page, from `first`: the link on it to follow before the picture is taken; empty for none."""
+    """A page, from `first`: the link on it to follow before the picture is taken; empty for none.
+
+    `{past}` in the path is a minute for which the history has figures.
+    """
 
     name: str
     path: str
     first: str = ""
 
 
-PICTURES = (Picture("console", ""),)
+PICTURES = (
+    Picture("console", ""),
+    Picture("console-past", "?range=1h&at={past}"),
+    Picture("console-lane", "lanes/", "#rows tbody th a, main tbody th a"),
+    Picture("console-name", "registry/", "main tbody th a"),
+    Picture("console-worker", "workers/", "main tbody th a"),
+    Picture("console-errors", "errors/"),
+)
 
 
 def main() -> int:
@@ -83,7 +99,8 @@ def _take(address: str, password: str) -> None:
 
 
 def _take_one(page: Page, address: str, picture: Picture) -> None:
-    answer = page.goto(address + picture.path)
+    past = f"{datetime.fromtimestamp(time.time() - AGO_S, UTC):%Y-%m-%dT%H:%MZ}"
+    answer = page.goto(address + picture.path.format(past=past))
     if answer is None or answer.status != 200:
         raise LookupError(f"{picture.path}: {answer and answer.status}")
     if picture.first:
@@ -91,6 +108,8 @@ def _take_one(page: Page, address: str, picture: Picture) -> None:
     page.wait_for_timeout(3000)  # one live update, and the charts
     file = DOCS / f"{picture.name}.png"
     page.screenshot(path=file)
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{file.name} has {file.stat().st_size:,} bytes; at most {MOST_BYTES:,} are allowed")
     print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes", flush=True)
 
 

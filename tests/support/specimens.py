@@ -42,6 +42,7 @@ EXAMPLES: dict[str, str] = {
     "metrics:<minute>": "metrics:{minute}",
     "history:<step>:<slot>": "history:1m:{minute}",
     "marks:<list>": "marks:alarms",
+    "stack:<worker>": "stack:w1",
     "worker:<worker>": "worker:w1",
     "wake:<worker>": "wake:w1",
     "unable:<worker>": "unable:w1",

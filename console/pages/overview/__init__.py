@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 
 from console.actions.operations import running, version_of_running
 from console.diagram.machine import draw
+from console.diagram.stuck import stuck_states
 from console.pages import history
 from console.pages.overview.stats import figures
 from console.ui.kind_pages import panels
@@ -55,5 +56,5 @@ def _context() -> dict[str, Any]:
         "yesterday": yesterday if yesterday.known else None,
         "panels": panels(snapshot),
         "lanes": by_trouble(snapshot.lanes, snapshot.taken_ms)[:MOST_LANES],
-        "machine": draw(snapshot.states, snapshot.flows),
+        "machine": draw(snapshot.states, snapshot.flows, stuck_states(snapshot)),
     }

@@ -76,6 +76,7 @@ LANES = {
 WORKERS = {
     "quiet": (workers.tell, "let a worker process end what it runs, and take nothing new"),
     "stop": (workers.tell, "end a worker process within its grace time"),
+    "stacks": (workers.stacks, "what each thread of a worker process runs now, also of a frozen one"),
 }
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
 TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
@@ -117,6 +118,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
+    found["stacks"].add_argument("--timeout", type=delay, default=15.0, metavar="SECONDS", help="how long to wait")
     for name in LANES:
         found[name].add_argument("lane", help="the lane's name, such as default")
         found[name].add_argument("--pool", default="default")

@@ -1,7 +1,8 @@
-"""Worker processes: list, quiet, stop."""
+"""Worker processes: list, quiet, stop, stacks of their threads."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -32,6 +33,25 @@ def tell(*, subcommand: str, id: str, as_json: bool, **_: Any) -> Iterator[str]:
     if not told:
         raise CommandError(f"The worker {id} has gone.")
     yield to_json({"id": id, "told": subcommand}) if as_json else f"The worker {printable(id)} was told: {subcommand}."
+
+
+def stacks(*, id: str, timeout: float, as_json: bool, **_: Any) -> Iterator[str]:
+    """Ask a worker for the stacks of its threads, and wait for them."""
+    was = inspect.worker(id)
+    if was is None:
+        raise CommandError(f"There is no worker {printable(id)!r}; `queue workers` lists them.")
+    with audit.recorded(verb="stacks", target=id, before={"state": was.row.state}) as act:
+        told = control.dump_stacks(id)
+        act.after, act.refused = {"told": "stacks"}, "" if told else "it is gone"
+    end = time.monotonic() + timeout
+    while (found := inspect.worker(id)) is not None:
+        if found.stacks is not None and found.stacks.asked_ms is None:
+            yield to_json(found.stacks) if as_json else printable(found.stacks.text, lines=True)
+            return
+        if time.monotonic() > end:
+            raise CommandError(f"The worker {printable(id)} did not answer within {timeout:g} s.")
+        time.sleep(0.1)
+    raise CommandError(f"The worker {printable(id)} has gone.")
 
 
 def _line(row: WorkerRow) -> tuple[object, ...]:

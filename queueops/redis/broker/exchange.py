@@ -9,7 +9,7 @@ from queueops.model import endings, states
 from queueops.model.contracts import Exchange, RoundTrip, Settlement
 from queueops.redis import wire
 from queueops.redis.pipelined_calls import ScriptLine
-from queueops.redis.store_client import FORGET_WORKER_MS, StoreClient
+from queueops.redis.store_client import FORGET_WORKER_MS, STACK_KEPT_MS, StoreClient
 from queueops.redis.wakeup import RedisWaker
 
 
@@ -131,5 +131,13 @@ class ExchangeCalls(StoreClient):
         return RedisWaker(self.at(pool), pool, self.keys(pool).wake(worker))
 
     def tell(self, pool: str, worker: str, token: str) -> None:
-        """Send a wake-up token to a worker: ``quiet``, ``stop``."""
+        """Send a wake-up token to a worker: ``quiet``, ``stop``, ``stack``."""
         self._call("tell_worker", pool, worker, token)
+
+    def wants_stack(self, pool: str, worker: str) -> bool:
+        """Whether the stacks of a worker are asked for, and not stored yet."""
+        return bool(self.ask_one(pool, lambda client: client.hexists(self.keys(pool).stack(worker), "asked")))
+
+    def keep_stack(self, pool: str, worker: str, stacks: str) -> bool:
+        """Store the stacks of a worker's threads; False if they are not asked for (any more)."""
+        return bool(self._call("keep_stack", pool, worker, stacks, STACK_KEPT_MS) == b"OK")

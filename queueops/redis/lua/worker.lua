@@ -3,7 +3,7 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 worker, 2 at how many tasks of each state to look at most
 -- Reply: Redis' time in ms; ms of its last beat ('' = it does not serve this pool); its fields (flat); tasks whose last run
---        was its: id, and the fields in `FIELDS`.
+--        was its: id, and the fields in `FIELDS`; the stacks of its threads: asked for at, stored at, text.
 -- Transitions: none.
 --@needs store_helpers tolerant_reads
 
@@ -11,7 +11,7 @@ lib.tolerate()
 local FIELDS = { 's', 'n', 'b', 'e', 'w' }
 local worker, most, tasks = ARGV[1], tonumber(ARGV[2]), {}
 local beat = call('ZSCORE', P .. ':workers', worker)
-if not beat then return lib.told({ string.format('%.0f', now), '', {}, {} }) end
+if not beat then return lib.told({ string.format('%.0f', now), '', {}, {}, {} }) end
 for state, class in pairs(CLASS) do
   if class == 'terminal' or state == 'restart' then
     for _, id in ipairs(call('ZREVRANGE', P .. ':state:' .. state, 0, most - 1)) do
@@ -20,4 +20,5 @@ for state, class in pairs(CLASS) do
     end
   end
 end
-return lib.told({ string.format('%.0f', now), beat, call('HGETALL', P .. ':worker:' .. worker), tasks })
+local stacks = call('HMGET', P .. ':stack:' .. worker, 'asked', 'at', 'text')
+return lib.told({ string.format('%.0f', now), beat, call('HGETALL', P .. ':worker:' .. worker), tasks, stacks })

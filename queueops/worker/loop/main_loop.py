@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops.errors import QueueOpsError
 from queueops.model import kinds
 from queueops.model.contracts import Lease
 from queueops.model.ports import Broker, CommandDispatcher
@@ -34,6 +35,7 @@ from queueops.worker.loop.worker_signals import WorkerSignals
 from queueops.worker.options import WorkerOptions
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import SlotTable
+from queueops.worker.stack_file import StackFile
 
 LONGEST_PAUSE = 5.0
 CLOSE_WITHIN = 0.5
@@ -281,8 +283,21 @@ class Loop:
             self._dispatcher.closed = True
             self._heartbeat.due_at = 0.0
             logger.info("Quiet: an operator told this process to claim no more tasks")
+        elif word == "stack":
+            client.transport.call("stacks", partial(self._tell_stacks, client.pool))
         elif word == "stop":
             self.stop("an operator said so")
+
+    def _tell_stacks(self, pool: str) -> bool:
+        """Store the stacks of all threads, as an operator asked; without an answer of the store they are lost."""
+        stacks = StackFile()
+        try:
+            return self._broker.keep_stack(pool, self._worker, stacks.write())
+        except QueueOpsError as error:
+            logger.warning("Pool %s: the stacks of this process could not be stored: %s", pool, error)
+            return False
+        finally:
+            stacks.close()
 
     def _is_over(self) -> bool:
         return self._shutdown.ending is not None and (self._shutdown.released_all or self._dispatcher.is_empty())

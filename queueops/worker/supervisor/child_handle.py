@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from queueops.worker.shared_slot_table import Running, SlotTable
+from queueops.worker.stack_file import StackFile
 from queueops.worker.supervisor.os_signals import forget_signals, hold_signals, release_signals
 
 EXIT_BROKEN = 70
@@ -27,6 +28,7 @@ class ChildProcess:
     number: int
     worker: str
     table: SlotTable
+    stacks: StackFile
     pid: int = 0
     born: float = field(default_factory=time.monotonic)
     overdue: dict[int, Running] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from queueops.worker.loop.main_loop import Loop
 from queueops.worker.options import WorkerOptions
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Farewell, SlotTable
+from queueops.worker.stack_file import StackFile
 from queueops.worker.supervisor.child_handle import EXIT_BROKEN
 from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals, release_signals
 from queueops.worker.supervisor.parent_watch import ParentWatch
@@ -26,7 +27,7 @@ SWITCH_INTERVAL = 0.0005
 logger = logging.getLogger("queueops.worker")
 
 
-def main(options: WorkerOptions, worker: str, table: SlotTable, parent_watch: ParentWatch) -> int:
+def main(options: WorkerOptions, worker: str, table: SlotTable, stacks: StackFile, parent_watch: ParentWatch) -> int:
     """Work until the end; return the exit status. SIGTERM: end in order. SIGQUIT, sent by a supervisor: end at once.
 
     Several SIGTERMs count as one. A service manager (systemd, Heroku) often sends SIGTERM to all processes of a
@@ -41,6 +42,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, parent_watch: Pa
     # the supervisor passes on Ctrl-C (SIGINT) and the end of a terminal (SIGHUP)
     signals = CaughtSignals(self_pipe, term, AT_ONCE, ignore=(interrupt, HANG_UP), then=deadlines.run_out)
     signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
+    stacks.serve()
     release_signals()
     loop = Loop(options, worker, get_broker(), table, self_pipe)
 

@@ -28,6 +28,8 @@ ANSWER_WITHIN = 0.5
 """Seconds that a round waits for its pools; a slower pool continues beside the next round."""
 VOUCHED_FOR = 1.0
 """Maximum seconds since the supervisor's last look. A stopped supervisor must not keep leases."""
+NO_ANSWER = "The process did not answer the signal within 2 s. It is stopped, or it waits in the kernel."
+"""In place of the stacks."""
 
 logger = logging.getLogger("queueops.worker")
 
@@ -35,12 +37,22 @@ logger = logging.getLogger("queueops.worker")
 class LeaseKeeper:
     """The leases of one silent process. Its last sign of life was at ``sign`` of the monotonic clock."""
 
-    def __init__(self, connect: Callable[[], Store], worker: str, table: SlotTable, sign: float) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Store],
+        worker: str,
+        table: SlotTable,
+        sign: float,
+        stacks: Callable[[], str] = lambda: "",
+    ) -> None:
+        """``stacks`` asks the process for the stacks of its threads, by a signal; empty if it does not answer."""
         self._connect = connect
         self._worker = worker
         self._table = table
         self._sign = sign
+        self._stacks = stacks
         self._threads: dict[str, threading.Thread] = {}
+        self._one_dump = threading.Lock()
         self._silent_since = round((time.time() - (time.monotonic() - sign)) * 1000)
 
     def run(self, pools: Sequence[str], lease: float, parent_watch: ParentWatch) -> int:
@@ -79,11 +91,19 @@ class LeaseKeeper:
             self.renew(store, pool)
             fields: dict[str, str | int | bytes] = {"state": self._table.condition.name.lower()}
             store.beat(pool, self._worker, fields | {"silent_since": self._silent_since})
+            self.tell_stacks(store, pool)
         except QueueOpsError as error:
             logger.warning("Pool %s: the leases of the silent process %s could not be renewed: %s",
                            pool, self._worker, error)  # fmt: skip
         except Exception:  # the keeper survives it: the other pools need it
             logger.exception("Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker)
+
+    def tell_stacks(self, store: Store, pool: str) -> None:
+        """Store the stacks of the process, if an operator has asked for them in this pool."""
+        if store.wants_stack(pool, self._worker):
+            with self._one_dump:  # the pools share the file
+                found = self._stacks()
+            store.keep_stack(pool, self._worker, found or NO_ANSWER)
 
     def renew(self, store: Store, pool: str) -> None:
         """Renew the leases of started tasks, and give back the leases of unstarted ones.

@@ -15,9 +15,11 @@ from collections.abc import Callable
 from functools import partial
 
 from queueops.model.ports import Store
+from queueops.worker import stack_file
 from queueops.worker.options import WorkerOptions, worker_id
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Farewell, SlotTable
+from queueops.worker.stack_file import StackFile
 from queueops.worker.supervisor import crash_recovery
 from queueops.worker.supervisor.child_handle import ChildProcess, describe_end, fork, settle_memory
 from queueops.worker.supervisor.crash_attribution import CrashAttribution
@@ -35,7 +37,7 @@ MAX_DELAY = 30.0
 
 logger = logging.getLogger("queueops.worker")
 
-ChildMain = Callable[[WorkerOptions, str, SlotTable, ParentWatch], int]
+ChildMain = Callable[[WorkerOptions, str, SlotTable, StackFile, ParentWatch], int]
 
 
 class Supervisor:
@@ -69,6 +71,7 @@ class Supervisor:
     def run(self) -> int:
         """Run until all processes have ended. Returns 0 if all ended in order, 1 if one had to be killed."""
         settle_memory()
+        stack_file.allow()
         hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)
         signals = CaughtSignals(self._self_pipe, *END, *hang_up, signal.SIGCHLD)
         self._due = dict.fromkeys(range(self._options.processes), 0.0)
@@ -99,10 +102,9 @@ class Supervisor:
 
     def _start(self, number: int) -> None:
         table = SlotTable(2 * self._options.threads, self._options.pools)
-        process = ChildProcess(number=number, worker=worker_id(number), table=table)
-        process.start(
-            partial(self._apart, partial(self._child, self._options, process.worker, process.table, self._parent_watch))
-        )
+        process = ChildProcess(number=number, worker=worker_id(number), table=table, stacks=StackFile())
+        main = partial(self._child, self._options, process.worker, table, process.stacks, self._parent_watch)
+        process.start(partial(self._apart, main))
         self._processes[process.pid] = process
         logger.info("Process %d started as %s", process.pid, process.worker)
 
@@ -121,6 +123,7 @@ class Supervisor:
                 self._liveness.dismiss(process)
                 self._ended(process, status)
                 process.table.close()
+                process.stacks.close()
 
     def _ended(self, process: ChildProcess, status: int) -> None:
         orderly = process.table.farewell is not Farewell.NONE
@@ -162,7 +165,8 @@ class Supervisor:
 
     def _keep_leases(self, process: ChildProcess, sign: float) -> int:
         """Start a lease keeper for a process that does not respond."""
-        options, keeper = self._options, LeaseKeeper(self._connect, process.worker, process.table, sign)
+        stacks, options = partial(process.stacks.ask, process.pid), self._options
+        keeper = LeaseKeeper(self._connect, process.worker, process.table, sign, stacks)
         return fork(partial(self._apart, partial(keeper.run, options.pools, options.lease, self._parent_watch)))
 
     def _delay(self, process: ChildProcess, orderly: bool) -> float:
