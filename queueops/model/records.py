@@ -13,7 +13,7 @@ import msgspec
 from queueops.errors import QueueOpsError
 from queueops.model import kinds
 from queueops.model.fields import Codec
-from queueops.model.kinds import Kind
+from queueops.model.kind import Kind
 from queueops.model.states import CLASSES, TERMINAL
 
 

@@ -16,7 +16,7 @@ from itertools import count
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
 from queueops.model import kinds
-from queueops.model.kinds import Kind
+from queueops.model.kind import Kind
 
 KERNEL_KEYS: dict[str, str] = {
     **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),

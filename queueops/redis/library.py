@@ -22,7 +22,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from queueops.model import kinds, states
-from queueops.model.kinds import Kind
+from queueops.model.kind import Kind
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""

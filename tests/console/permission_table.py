@@ -32,8 +32,8 @@ NEEDED = {
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
         callbacks-test
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
-        worker-stacks
-        task-cancel_runs task-reset_runs task-resume_runs task-signal_runs task-suspend_runs workflow-start
+        task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
+        task-suspend_runs task-terminate-run worker-stacks workflow-start
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
         task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move
         task-postpone task-priority task-reinstate task-release task-requeue task-rerun task-retry

@@ -73,6 +73,8 @@ FORMS: dict[str, dict[str, object]] = {
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},
     "task-signal_runs": {"name": "approve", "value": "true"},
     "task-reset_runs": {"entry": "1", "confirmed": "1"},
+    "task-retry-step": {"confirmed": "1"},
+    "task-terminate-run": {"confirmed": "1"},
     "workflow-start": {"name": "demo.flow", "instance": "order-7", "args": "[7]", "kwargs": "{}"},
     "commands-drop": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "commands-drop-dead": {"confirmed": "3", "typed": "3", "reason": "not needed"},

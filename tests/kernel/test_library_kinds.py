@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from queueops.model import kinds
-from queueops.model.kinds import KINDS, Kind
+from queueops.model.kind import Kind
+from queueops.model.kinds import KINDS
 from queueops.redis import library
 from queueops.redis.library import BASE
 from tests.kernel.desk import FOREVER, Desk

@@ -19,7 +19,7 @@ from queueops.redis import broker, library
 from tests.repository.test_imports import SET_UP
 
 GOOD = """
-from queueops.model.kinds import Kind
+from queueops.model.kind import Kind
 KIND = Kind(name="brought", package="brought_kind", records=("brought",), subkeys={"#brought": "hash"})
 """
 

@@ -4,7 +4,6 @@
 -- ARGV: 1 worker, 2 the stacks as text, 3 ms for which they are kept
 -- Reply: OK, or GONE without such a request.
 -- Transitions: none.
---@needs attempts store_helpers
 
 local key = P .. ':stack:' .. ARGV[1]
 if call('HEXISTS', key, 'asked') == 0 then return 'GONE' end

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from queueops.model import kinds
-from queueops.model.kinds import Kind
+from queueops.model.kind import Kind
 from queueops.redis import broker, library
 from queueops.tasks import registry
 from queueops.tasks.context import Context

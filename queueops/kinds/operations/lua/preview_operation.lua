@@ -6,7 +6,7 @@
 -- Reply: tasks looked at, tasks that match, '1' if there are no others; then lists of flat pairs: name and count; kind of a
 --        parent task, number of parts, number of parents (triples); reason of a refusal and count.
 -- Transitions: none.
---@needs operation_walk operator_action tolerant_reads
+--@needs operation_look operator_action tolerant_reads
 
 lib.tolerate()
 local walk = { at = 1, score = '', member = '', asked = tonumber(ARGV[5]), part = tonumber(ARGV[4]), indexes = {}, wanted = {} }

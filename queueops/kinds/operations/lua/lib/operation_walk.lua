@@ -2,18 +2,19 @@
 --@needs list_page list_row operator_action store_helpers transitions
 
 local SLICE_S = 0.001 -- a call begins no further task after so much time
-local LOOK_S = 0.003 -- a preview looks at no further task after so much time
 local RUNNING = { idle = true, aggregating = true }
 local STATE = '^state:'
 
+lib.walks = {}
+
 -- The rank at which a part begins. Tasks that came into a state after the question are not even looked at.
-local function begin_of(walk, key, index)
+function lib.walks.begin_of(walk, key, index)
   if walk.member ~= '' then return lib.rank_behind(key, walk.score, walk.member) end
   if string.find(index, STATE) then return call('ZCOUNT', key, '(' .. lib.text(walk.asked), '+inf') end
   return 0
 end
 
-local function record_of(id, verb)
+function lib.walks.record_of(id, verb)
   if verb ~= 'restore' then return lib.read_record(id) end
   local row = lib.fields_of(P .. ':trash:' .. id, 's', 'ot')
   return row and row[1] and { s = row[1], ot = row[2] or nil } or nil
@@ -32,6 +33,11 @@ local function is_later(walk, index, id, score, record)
     entered = record and lib.number_of(call('ZSCORE', P .. ':state:' .. record.s, id))
   end
   return entered and entered > walk.asked
+end
+
+-- Whether the walk means a task: it matches, and did so at the time of the question.
+function lib.walks.means(walk, index, id, score, record)
+  return matches(walk, record) and not is_later(walk, index, id, score, record)
 end
 
 -- What an undo needs to know of a task, as it was before the action.
@@ -86,12 +92,12 @@ function lib.walk_on(walk, action)
   local index = walk.indexes[walk.at]
   if not index then return tally end
   local key = P .. ':' .. index
-  local rank = begin_of(walk, key, index)
+  local rank = lib.walks.begin_of(walk, key, index)
   local rows = call('ZREVRANGE', key, rank, rank + walk.part - 1, 'WITHSCORES')
   for i = 1, #rows, 2 do
     local id, score = rows[i], rows[i + 1]
-    local record = record_of(id, action.verb)
-    if matches(walk, record) and not is_later(walk, index, id, score, record) then
+    local record = lib.walks.record_of(id, action.verb)
+    if lib.walks.means(walk, index, id, score, record) then
       if tally.seen < walk.left then
         visit(walk, id, record, action, tally)
       elseif record and record.ot ~= action.token then
@@ -104,58 +110,6 @@ function lib.walk_on(walk, action)
   end
   if tally.looked * 2 == #rows and #rows < 2 * walk.part then walk.at, walk.score, walk.member = walk.at + 1, '', '' end
   return tally
-end
-
-local function add(counts, name, number) counts[name] = (counts[name] or 0) + number end
-
-local function as_pairs(counts)
-  local found = {}
-  for name, number in pairs(counts) do found[#found + 1], found[#found + 2] = name, number end
-  return found
-end
-
--- Counts the parents of parts, by the kind of the parent.
-local function note_parent(record, parents, parts)
-  local kind = parents[record.pi]
-  if not kind then
-    local row = lib.fields_of(lib.task_key(record.pi), 's', 'k')
-    kind = row and row[1] and (row[2] or 'task') or ''
-    parents[record.pi] = kind
-    parts[kind] = parts[kind] or { 0, 0 }
-    parts[kind][2] = parts[kind][2] + 1
-  end
-  parts[kind][1] = parts[kind][1] + 1
-end
-
--- What the action would meet, in the first tasks of the walk.
-function lib.look_on(walk, action)
-  local names, parents, parts, refused = {}, {}, {}, {}
-  local looked, matched, finish, is_whole = 0, 0, os.clock() + LOOK_S, true
-  for _, index in ipairs(walk.indexes) do
-    local key = P .. ':' .. index
-    local rank = begin_of(walk, key, index)
-    local rows = call('ZREVRANGE', key, rank, rank + walk.part - looked, 'WITHSCORES')
-    for i = 1, #rows, 2 do
-      if looked >= walk.part or os.clock() > finish then
-        is_whole = false
-        break
-      end
-      looked = looked + 1
-      local record = record_of(rows[i], action.verb)
-      if matches(walk, record) and not is_later(walk, index, rows[i], rows[i + 1], record) then
-        matched = matched + 1
-        add(names, record and record.n or '', 1)
-        if record and record.pi then note_parent(record, parents, parts) end
-        local reason = lib.refusal_of(record, action)
-        if reason then add(refused, string.sub(reason, 1, 300), 1) end
-      end
-    end
-  end
-  local triples = {}
-  for kind, found in pairs(parts) do
-    triples[#triples + 1], triples[#triples + 2], triples[#triples + 3] = kind, found[1], found[2]
-  end
-  return { looked, matched, is_whole and '1' or '', as_pairs(names), triples, as_pairs(refused) }
 end
 
 -- Writes the place and the counts into the record of the operation. The rate is that of the last second or more.

@@ -24,21 +24,23 @@ local function check_call(id, number, what)
   end
 end
 
+lib.run_check = {}
 local parts = {}
+lib.run_check.parts = parts
 
 -- Goes on with a part in another call.
-local function go_on(part, position, id) lib.check_later('~run:' .. part .. ':' .. position .. ':' .. id) end
+function lib.run_check.go_on(part, position, id) lib.check_later('~run:' .. part .. ':' .. position .. ':' .. id) end
 
 -- The pages of a hash or a sorted set. Returns what was found, as pairs.
-local function scan(command, key, part, cursor, id)
+function lib.run_check.scan(command, key, part, cursor, id)
   local page = lib.safe_call(command, key, cursor, 'COUNT', AT_ONCE)
   if type(page) ~= 'table' then return {} end -- a key of a wrong type has a fault of its own
-  if page[1] ~= '0' then go_on(part, page[1], id) end
+  if page[1] ~= '0' then lib.run_check.go_on(part, page[1], id) end
   return page[2]
 end
 
 function parts.calls(cursor, id)
-  local found = scan('HSCAN', lib.runs.calls_of(id), 'calls', cursor, id)
+  local found = lib.run_check.scan('HSCAN', lib.runs.calls_of(id), 'calls', cursor, id)
   for i = 1, #found, 2 do
     if string.find(found[i], '^%d+$') then check_call(id, found[i], found[i + 1]) end
   end
@@ -56,7 +58,7 @@ function parts.history(first, id, record)
       or kind == 'end' and (not is_last or not TERMINAL[record.s]) and 'is an end, and the run goes on'
     if wrong and not ctx.repair then lib.wrong(id, 'entry ' .. place .. ' of its history ' .. wrong) end
   end
-  if #texts == AT_ONCE then go_on('history', lib.text(first + AT_ONCE), id) end
+  if #texts == AT_ONCE then lib.run_check.go_on('history', lib.text(first + AT_ONCE), id) end
 end
 
 -- An event that is not JSON says nothing to any version: it goes to the log of the run.
@@ -68,13 +70,13 @@ function parts.inbox(first, id, record)
       lib.log_line(id, { k = 'log', text = 'an event that cannot be read was removed: ' .. lib.shortened(text, 1000) })
     end
   end
-  if #texts == AT_ONCE then go_on('inbox', lib.text(first + AT_ONCE), id) end
+  if #texts == AT_ONCE then lib.run_check.go_on('inbox', lib.text(first + AT_ONCE), id) end
 end
 
 local function is_short(key, command) return (tonumber(lib.safe_call(command, key)) or 0) < AT_ONCE end
 
 local function check_part(part, id, record, key, command)
-  if is_short(key, command) then parts[part](0, id, record) else go_on(part, 0, id) end
+  if is_short(key, command) then parts[part](0, id, record) else lib.run_check.go_on(part, 0, id) end
 end
 
 -- Whether `#calls` has a command, of this pool or of another one.
@@ -126,44 +128,10 @@ function lib.hooks.check_record.workflow(id, record)
   end
 end
 
--- Instances whose newest run is gone.
-function parts.instances(cursor, _)
-  local found = scan('HSCAN', P .. ':instances', 'instances', cursor, '')
-  for i = 1, #found, 2 do
-    local entry = '~run:instances:0:' .. found[i]
-    if not lib.runs.read(found[i + 1]) and lib.wrong(entry, 'its newest run ' .. found[i + 1] .. ' is gone') then
-      lib.safe_call('HDEL', P .. ':instances', found[i])
-    end
-  end
-end
-
--- Runs in the index of blocked ones that are not blocked.
-function parts.blocked(cursor, _)
-  local found = scan('ZSCAN', P .. ':blocked', 'blocked', cursor, '')
-  for i = 1, #found, 2 do
-    local row = lib.fields_of(lib.task_key(found[i]), 's', 'vb') or {}
-    if not (row[1] and row[2] and not TERMINAL[row[1]]) and lib.wrong(found[i], 'it is not blocked, and in that index') then
-      lib.safe_call('ZREM', P .. ':blocked', found[i])
-    end
-  end
-end
-
 function lib.hooks.check_entry.run(rest)
   local part, position, id = string.match(rest, '^(%a+):(%d+):(.*)$')
   if not parts[part] then return end
   local record = id ~= '' and lib.read_record(id)
   if id == '' then parts[part](position, id)
   elseif record and record.k == 'workflow' then parts[part](part == 'calls' and position or tonumber(position), id, record) end
-end
-
-function lib.hooks.check_pool.workflow()
-  go_on('instances', 0, '')
-  go_on('blocked', 0, '')
-end
-
-function lib.hooks.check_entry.timer(rest)
-  local number, id = string.match(rest, '^(%d+):(.*)$')
-  local row = number and lib.runs.read(id)
-  local waits = row and not TERMINAL[row.s] and lib.safe_call('HEXISTS', lib.runs.calls_of(id), number) == 1
-  if not waits and lib.wrong('~timer:' .. rest, 'no run waits for this timer') then lib.unschedule('~timer:' .. rest) end
 end

@@ -1,0 +1,87 @@
+"""Row of a kind: what it brings beside its name, by role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal[
+    "fields",
+    "store",
+    "handlers",
+    "results",
+    "part",
+    "dispatcher",
+    "control",
+    "inspect",
+    "why",
+    "cli",
+    "alarms",
+    "console",
+    "settings",
+    "checks",
+    "start",
+    "facts",
+    "command",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Kind:
+    """One kind: its name, the package with its Lua (if it has any), its records, the keys beside them, and its roles.
+
+    ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record, each with its Redis type: deleted
+    with it, and moved with it to the trash and back. The name of a sub-key follows the record's key. ``own_subkeys``
+    are further ones, which stay where they are, and which the kind deletes itself; ``<number>`` stands for any number.
+
+    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only the rows below have
+    some: the consistency check knows them.
+
+    ``names`` are names of tasks that each worker knows, though the project does not define them.
+
+    A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
+
+    - ``fields``: the record fields that the kind owns, a mapping of the name in the store to its `Field`.
+    - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
+    - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
+    - ``results``: a function of broker and record that gives the result of an ended task of this kind.
+    - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
+    - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
+    - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
+    - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
+    - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
+    - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
+    - ``console``: the `KindPages` of the console.
+    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
+      have one: the settings are read before the entry points are.
+    - ``checks``: a function that gives messages of Django's system checks.
+    - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
+    - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
+    - ``command``: the class of a command of `manage.py`. Only the rows below have one.
+    """
+
+    name: str
+    package: str = ""
+    records: tuple[str, ...] = ()
+    subkeys: Mapping[str, str] = field(default_factory=dict)
+    own_subkeys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    fields: str = ""
+    store: str = ""
+    handlers: str = ""
+    results: str = ""
+    part: str = ""
+    dispatcher: str = ""
+    control: str = ""
+    inspect: str = ""
+    why: str = ""
+    cli: str = ""
+    alarms: str = ""
+    console: str = ""
+    settings: str = ""
+    checks: str = ""
+    start: str = ""
+    facts: str = ""
+    command: str = ""
