@@ -284,6 +284,8 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "restart": _("Restart from a stage"),  # audit labels of denied actions, for all stages and actions
     "signal_runs": _("Send a signal to runs"),
     "cancel_runs": _("Ask runs to cancel"),
+    "terminate-run": _("Terminate runs"),
+    "retry-step": _("Retry the failed steps of runs"),
     "suspend_runs": _("Suspend runs"),
     "resume_runs": _("Resume runs"),
     "create_token": _("Create an API token"),
