@@ -37,6 +37,11 @@ class Retry:
     jitter: float = 0.1
     growth: str = Growth.EXPONENTIAL
 
+    def __repr__(self) -> str:
+        grows = f", growth={str(self.growth)!r}" if self.growth != Growth.EXPONENTIAL else ""
+        values = (self.delay, self.backoff, self.max_delay, self.jitter)
+        return "Retry(delay={!r}, backoff={!r}, max_delay={!r}, jitter={!r}{})".format(*values, grows)
+
     def __post_init__(self) -> None:
         to_ms("delay", self.delay)
         to_ms("max_delay", self.max_delay)

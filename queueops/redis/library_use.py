@@ -73,8 +73,13 @@ class LibraryUse:
         """Forget a library that was deleted. If a process loads it again, it is kept for another day."""
         self._in_copies(lambda client, key: client.zrem(key, name))
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the sets."""
+        return libraries(self._link.settings.namespace, COPIES if self._link.servers.is_cluster else 1)
+
     def _in_copies(self, call: Any) -> dict[str, Any]:
-        keys = libraries(self._link.settings.namespace, COPIES if self._link.servers.is_cluster else 1)
+        keys = self.keys
         if not self._link.servers.is_cluster:
             return {key: self._link.ask_key(key, call) for key in keys}
         return self._link.hasty().fan_out.copies(keys, call)

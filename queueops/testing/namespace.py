@@ -66,7 +66,7 @@ def _end(name: str) -> None:
     try:
         for key in _ask(lambda client: list(client.scan_iter(match=f"{{{name}:*", count=1000))):
             _ask(partial(_delete, key))
-        for key in get_broker().registry.keys:
+        for key in (*get_broker().registry.keys, *get_broker().library_use.keys):
             _ask(partial(_delete, key))
     finally:
         get_broker().close()

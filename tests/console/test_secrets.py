@@ -179,8 +179,8 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "schedules/nightly/",
         "schedules/nightly/_live",
     ]
-    rest += [f"{name}/{rows}" for name in ("aggregations", "callbacks") for rows in ("", "_rows")]
-    rest += [f"audit/{pk}/" for pk in AuditEntry.objects.values_list("pk", flat=True)]
+    rest += [f"{name}/{rows}" for name in ("aggregations", "callbacks", "files") for rows in ("", "_rows")]
+    rest += [f"audit/{pk}/{part}" for pk in AuditEntry.objects.values_list("pk", flat=True) for part in ("", "_live")]
     own = [f"tasks/{id}/{tab}" for id in TASKS for tab in (*TABS, "_live?tab=summary", "_live?tab=log")]
     own += [f"tasks/flow/{tab}" for tab in (*TABS[:-1], "run/", "_live?tab=run")]
     own += ["tasks/handed/delivery/", "tasks/handed/_live?tab=delivery"]

@@ -20,7 +20,7 @@ SHAPES = {
     r"(task|trash):[^#]+#(children|planted|drafts|told|later)": "zset",
     r"(task|trash):[^#]+#(open|asked)": "set",
     r"(task|trash):[^#]+#(latest|failures|history|inbox)": "list",
-    r"(task|trash):[^#]+#(results|far|calls|stopped|payloads)": "hash",
+    r"(task|trash):[^#]+#(results|far|calls|payloads)": "hash",
     r"task:[^#]+#\d+~?": "hash",
     r"task:[^#]+#\d+#log": "list",
     r"task:[^#]+#chunks:(pending|active|errored|done|failed|stages)": "zset",

@@ -24,7 +24,7 @@ NAME = "tests.noop"
 NEIGHBOURS = ("a", "b")
 """Ready tasks of the default lane, which are to run whatever stands in the keys of others."""
 
-RUN_PARTS = ("history", "inbox", "calls", "later", "payloads", "stopped", "told")
+RUN_PARTS = ("history", "inbox", "calls", "later", "payloads", "told")
 
 TYPES = keys.types()
 EXAMPLES: dict[str, str] = {

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 
 from queueops.worker.shared_slot_table import Condition, SlotTable
+from queueops.worker.stack_file import StackFile
 from queueops.worker.supervisor.child_handle import ChildProcess
 from queueops.worker.supervisor.liveness import KILL_AFTER, LATE_AFTER, Liveness
 from queueops.worker.supervisor.os_signals import PING
@@ -33,7 +34,7 @@ class Watched:
     def __init__(self, lease: float) -> None:
         self.signs: list[float] = []
         self.table = SlotTable(1)
-        self.process = ChildProcess(number=0, worker="w1", table=self.table, pid=sleeper())
+        self.process = ChildProcess(number=0, worker="w1", table=self.table, stacks=StackFile(), pid=sleeper())
         self.liveness = Liveness(lease, HUNG_AFTER, self._keep)
         self.liveness.begin_again(0.0)
 
@@ -54,6 +55,7 @@ class Watched:
         self.process.signal(signal.SIGKILL)
         os.waitpid(self.process.pid, 0)
         self.table.close()
+        self.process.stacks.close()
 
 
 @pytest.fixture

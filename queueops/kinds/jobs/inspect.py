@@ -15,7 +15,7 @@ from queueops.inspect.detail import TaskDetail
 from queueops.inspect.detail import task as read_task
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import now_ms, open_reader, pools_of
+from queueops.inspect.store import open_reader, pools_of
 from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
@@ -36,6 +36,7 @@ from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
 from queueops.kinds.jobs.job_outcome import JobOutcome, outcome_of
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import shown_url
+from queueops.kinds.jobs.standstill import FullDisk, Maintenance, full_disks, maintenance
 from queueops.kinds.jobs.store import JobCalls, StoredCallback
 from queueops.kinds.jobs.submission import JOB
 from queueops.kinds.jobs.usage import uses_jobs
@@ -84,8 +85,6 @@ __all__ = [
 MOST = 200
 MOST_CALLS = 50
 """A page is empty only if so many calls, each of 20,000 lanes, found nothing that belongs on it."""
-FULL_DISK_MS = 300_000
-"""A note of a full disk that is older counts no more: each download that waits renews it."""
 CALLBACK_STATES: dict[str, State] = {
     "scheduled": State.POSTPONED,
     "pending": State.PENDING,
@@ -195,40 +194,6 @@ class JobStory(Answer, frozen=True, kw_only=True):
     callbacks: tuple[CallbackRow, ...] = ()
     outcome: JobOutcome = JobOutcome()
     bodies: tuple[str, ...] = ()  # what each callback sends, with secrets masked
-
-
-class Maintenance(Answer, frozen=True, kw_only=True):
-    """The maintenance that is on: clients of the API are told to send no jobs."""
-
-    TEXTS: ClassVar = ("reason",)
-
-    since_ms: int = 0
-    who: str = ""
-    reason: str = ""
-
-
-def maintenance() -> Maintenance | None:
-    """The maintenance that is on; None if it is off. `control.start_maintenance` switches it on."""
-    found = get_role(JobCalls).maintenance()
-    if not found:
-        return None
-    since = maybe_whole(found.get("since", "")) or 0
-    return Maintenance(since_ms=since, who=found.get("who", ""), reason=found.get("reason", ""))
-
-
-class FullDisk(Answer, frozen=True, kw_only=True):
-    """A machine whose downloads wait, because the disk of its storage is nearly full."""
-
-    host: str
-    percent: int
-    seen_ms: int
-
-
-def full_disks() -> tuple[FullDisk, ...]:
-    """The machines whose downloads wait for space now."""
-    rows = ((host, *facts.partition(" ")[::2]) for host, facts in get_role(JobCalls).full_disks().items())
-    found = (FullDisk(host=host, percent=whole(used), seen_ms=whole(at)) for host, at, used in rows)
-    return tuple(row for row in found if row.seen_ms > now_ms() - FULL_DISK_MS)
 
 
 def aggregations(pool: str = "", after: str = "", limit: int = 50) -> JobLanePage:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -147,7 +146,7 @@ class JobCalls(FileCalls):
         if known is not None and monotonic() < known[0]:
             return known[1]
         key = self.keys(pool).lane_conf(lane)
-        found = self.ask_one(pool, lambda client: client.hmget(key, "id", "proxy")) or (None, None)
+        found = self.ask_one(pool, lambda client: client.hmget(key, "title", "proxy")) or (None, None)
         proxy = None if found[0] is None else text(found[1] or b"")
         if len(_proxies) >= MOST_PROXIES:
             _proxies.clear()
@@ -186,12 +185,19 @@ class JobCalls(FileCalls):
         """Note that the storage of a machine has space again."""
         self.ask_one(pool, lambda client: client.hdel(self.keys(pool).full_disks, host))
 
-    def full_disks(self) -> dict[str, str]:
-        """The machines whose storage has no space, with what was noted last in any pool."""
+    def full_disks(self, pools: Iterable[str]) -> dict[str, str]:
+        """The machines whose storage has no space, with what was noted last in any of the pools."""
+
+        def read(names: list[str]) -> dict[str, Any]:
+            def fill(pipe: Any) -> None:
+                for name in names:
+                    pipe.hgetall(self.keys(name).full_disks)
+
+            return dict(zip(names, self.ask_all(names[0], fill), strict=True))
+
         found: dict[str, str] = {}
-        for pool in self.pools():
-            rows = self.ask_one(pool, partial(_all_fields, self.keys(pool).full_disks)) or {}
-            for host, facts in rows.items():
+        for rows in self.fan_out.pools(pools, read)[0].values():
+            for host, facts in (rows or {}).items():
                 found[text(host)] = max(found.get(text(host), ""), text(facts))  # the time comes first
         return found
 
@@ -242,10 +248,6 @@ class JobCalls(FileCalls):
 def _maintenance_key(namespace: str) -> str:
     """The maintenance switch of a namespace. It is outside the keys of pools, because a flush of a pool leaves it."""
     return f"{{{namespace}}}:maintenance"
-
-
-def _all_fields(key: str, client: Any) -> Any:
-    return client.hgetall(key)
 
 
 def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argument]:

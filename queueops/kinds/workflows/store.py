@@ -84,7 +84,7 @@ class WorkflowCalls(PushCalls, StorageCalls):
         word, found, state = self._texts("tell_run", pool, run, instance, what, text, token, who[:100], name, payload)
         if word == "GONE":
             raise InstanceGone(id=run or instance)
-        if word == "ENDED":
+        if word in ("ENDED", "LATE"):
             raise RunEnded(id=found, state=state, what=what)
         self.bring(pool)
         return found, state

@@ -7,6 +7,7 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
+from queueops.errors import StoreFull
 from queueops.errors.refusals import StoreRefuses
 from queueops.model import endings
 from queueops.model.contracts import TickReport
@@ -64,7 +65,10 @@ class MaintenanceCalls(StoreClient):
             return {}
         rows = [dict(zip(row[::2], row[1::2], strict=True)) if isinstance(row, list) else row for row in found]
         names = {text(row[b"library_name"]) for row in rows}
-        return self.library_use.ages(sorted(names - {self.scripts.library.name}))
+        try:
+            return self.library_use.ages(sorted(names - {self.scripts.library.name}))
+        except StoreFull:  # what is in use now cannot be noted: none is deleted
+            return {}
 
     def delete_library(self, pool: str, name: str) -> None:
         """Delete a Lua library on the pool's server. A process that needs it loads it again."""

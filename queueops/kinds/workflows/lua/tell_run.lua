@@ -4,7 +4,8 @@
 -- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
 --       JSON, or the reason, 5 token of this message, 6 who, 7 the name of a signal, for the log,
 --       8 the payload of a large signal, whose event names the field s:<token>
--- Reply: word (OK, REPEAT: this very message came before, ENDED, GONE), the id of the run, its state.
+-- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
+--        ENDED, GONE), the id of the run, its state.
 -- Transitions: activate, suspend.
 --@needs attempts lanes phases run_suspend runs store_helpers transitions wakeup
 
@@ -13,9 +14,10 @@ local what, token, key = ARGV[3], ARGV[5], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end
 if call('ZSCORE', key .. '#told', token) then return { 'REPEAT', id, row.s } end
+if TERMINAL[row.s] and what ~= 'signal' then return { 'ENDED', id, row.s } end
 if TERMINAL[row.s] then
-  if what == 'signal' then lib.runs.note_late(id, row, 1) end
-  return { 'ENDED', id, row.s }
+  lib.runs.note_late(id, row, 1)
+  return { 'LATE', id, row.s }
 end
 
 lib.need_agenda()
