@@ -34,6 +34,15 @@ async def add_slowly(one: int, two: int) -> int:
     return one + two
 
 
+@workflow(name="runs.relay")
+async def relay(rounds: int) -> str:
+    """Calls an activity in each of its runs."""
+    await wf.call(add, rounds, 1)
+    if rounds:
+        wf.continue_as_new(rounds - 1)
+    return "ended"
+
+
 @workflow(name="wf.sums")
 async def sums(count: int) -> int:
     """Activities at once, and one after them."""
@@ -228,6 +237,17 @@ def test_a_run_continues_as_new_with_its_signals(worker: Worker) -> None:
     assert run.result(timeout=0) == 6
     assert counter.handle("count").id != run.id
     assert len(run.history()) < 8
+
+
+def test_a_cancel_that_comes_when_the_code_continues_as_new_cancels_the_next_run() -> None:
+    run = relay.start(3)
+    run_worker(until_idle=False)  # the first step
+    run_worker(until_idle=False)  # its activity: its end is in the inbox
+    assert run.cancel("wrong order")
+    run_worker(until_idle=False)  # the code takes the end, and continues as new before it gets the cancel
+    run_worker()
+    with pytest.raises(TaskCancelled):
+        run.result(timeout=0)
 
 
 def test_a_workflow_can_be_pushed_and_be_part_of_a_chain(worker: Worker) -> None:

@@ -319,7 +319,7 @@ class WorkflowEnvironment:
             push = msgspec.structs.replace(run.push, args=step.again)
             following = self._begin(push, run.instance, run.parent)
             run.next = following.id
-            following.inbox = [*step.unread, *(entry for entry in run.inbox if entry.kind == "signal")]
+            following.inbox = [*step.unread, *(entry for entry in run.inbox if entry.kind in ("signal", "cancel"))]
         elif run.parent is not None and (parent := self._runs[run.parent[0]]).state == "running":
             ended = Entry("done", command=run.parent[1], payload=events.raw(run.result))
             if run.state != "succeeded":

@@ -62,6 +62,7 @@ class Execution:
         self.random = random.Random(info.origin or info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
+        self._late_cancel: Entry | None = None
         self._numbers = self._waits = 0
         self._open: dict[int, _Open] = {}
         self._signals: dict[str, asyncio.Queue[bytes]] = {}
@@ -136,8 +137,10 @@ class Execution:
             self._main = self.loop.create_task(self.code.begin(), name="workflow")
             self.loop.run_until_quiet()
         for entry in taken:
-            if self._is_over and entry.kind != "signal":
-                continue  # nothing waits for it; signals go to the next run, if there is one
+            if self._is_over and entry.kind == "cancel":
+                self._late_cancel = entry
+            elif self._is_over and entry.kind != "signal":
+                continue  # nothing waits for it; signals and a cancel go to the next run, if there is one
             self._apply(entry)
             self.loop.run_until_quiet()
         return self.step
@@ -197,6 +200,8 @@ class Execution:
                 step.state, step.error = "failed", unfit
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
         step.unread = self._unread()
+        if step.state == "continued" and self._late_cancel is not None:
+            step.unread.append(self._late_cancel)
         if left:
             step.notes.append(f"it ended before {left} tasks of its code, which are dropped")
         step.commands.append(Entry("end", state=step.state))

@@ -77,7 +77,7 @@ class Step:
     again: bytes | None = None
     next_id: str = ""
     unread: list[Entry] = field(default_factory=list)
-    """At the end: the signals that no code has read. They go to the next run, if there is one."""
+    """At the end: signals that no code has read, and a cancel that came too late; for the next run, if there is one."""
     spans: list[MadeSpan] = field(default_factory=list)
 
 

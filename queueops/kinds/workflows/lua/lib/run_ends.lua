@@ -19,7 +19,7 @@ local function take_payloads(id, again)
   if all[1] then lib.call_sliced('HSET', lib.runs.payloads_of(again.id), all) end
 end
 
--- Begins the next run of the instance, with what this run has of its push. Unread signals go with it. With `origin` it has the
+-- Begins the next run of the instance, with what this run has of its push. Unread signals and a cancel go with it. With `origin` it has the
 -- beginning of the history of this run, and draws the random numbers of that run.
 function lib.begin_next_run(id, record, again)
   local fields, values = {}, {}
@@ -36,7 +36,8 @@ function lib.begin_next_run(id, record, again)
   take_payloads(id, again)
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    if lib.run_history.head_of(text) == 'signal' then
+    local kind = lib.run_history.head_of(text)
+    if kind == 'signal' or kind == 'cancel' then
       take_payload(id, again.id, text)
       lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text)
     end
