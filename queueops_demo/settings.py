@@ -15,6 +15,7 @@ QUEUEOPS = QUEUEOPS | {
     "JOBS": {
         "PRIVATE_NETWORKS": ["127.0.0.0/8", "::1/128"],  # the sample server is on this machine
         "PORTS": None,
+        "DOWNLOAD_URL": "http://files.example/",  # what callbacks tell; the demo serves no files
         "PARTIAL_DIRECTORY": str(DATA / "partial"),
         "CALLBACK_SECRETS": ["whsec_c2FtcGxlIHNlY3JldCBvZiB0aGUgZGVtbw=="],  # it signs nothing but sample data
     },
