@@ -1,4 +1,4 @@
-"""Marks of the history: each alarm has one beginning and one end, each worker one start, whoever reports them."""
+"""Marks of the history: each alarm has one beginning and one end, each worker one start, with any watchdogs."""
 
 from __future__ import annotations
 
