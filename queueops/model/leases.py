@@ -14,6 +14,7 @@ class Lease(msgspec.Struct, kw_only=True):
     an iterator was retried from its position. ``begun_ms``: the broker's time of the claim, which arrived at
     ``received`` of the monotonic clock. ``created_ms``: the broker's time of the push, 0 at a first claim (it then
     waited ``wait_ms``). ``backend`` and ``run_after`` belong to Django's backend.
+    ``brief``: what the kind gives to the worker with the lease.
     """
 
     id: str
@@ -47,3 +48,4 @@ class Lease(msgspec.Struct, kw_only=True):
     created_ms: int = 0
     backend: str = ""
     run_after: str = ""
+    brief: bytes = b""

@@ -229,4 +229,5 @@ _LEASE = {
     b"ba": _text("backend"),
     b"ra": _text("run_after"),
     b"tg": _put_tags,
+    b"#brief": _raw("brief"),
 }

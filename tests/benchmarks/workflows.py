@@ -36,6 +36,7 @@ def main() -> int:
             "QUEUEOPS_TESTS_DATA": folder,
             "QUEUEOPS_TESTS_URL": f"embedded:{store}",
             "QUEUEOPS_TESTS_LEDGER": str(Path(folder) / "ledger"),
+            "QUEUEOPS_TESTS_QUIET": "1",
         }
         django.setup()
         figures = _measure(Path(folder), store, options)
@@ -46,6 +47,7 @@ def main() -> int:
 
 def _measure(folder: Path, store: Path, options: argparse.Namespace) -> Figures:
     from queueops.redis import embedded
+    from queueops.redis.broker import close_brokers
     from tests.faults.processes import Ledger, Worker
 
     embedded.start(store)
@@ -70,6 +72,7 @@ def _measure(folder: Path, store: Path, options: argparse.Namespace) -> Figures:
             worker.end()
         note("replay of 10,000 entries, ms", _replay())
     finally:
+        close_brokers()  # its subscription would start the server again
         embedded.stop(store)
     return figures
 

@@ -12,6 +12,9 @@ QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}")
 MEDIA_ROOT = str(DATA / "media")  # where jobs store what they download
 TASKS = {"default": {"BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend", "QUEUES": []}}
 
+if os.environ.get("QUEUEOPS_TESTS_QUIET"):  # no line for a task, as measurements of the peers have none
+    LOGGING = {"version": 1, "disable_existing_loggers": False, "loggers": {"queueops.tasks": {"level": "WARNING"}}}
+
 if newer := os.environ.get("QUEUEOPS_TESTS_LIBRARY"):  # another version of the Lua library, as in a deploy
     tables = library.state_tables()
     library.state_tables = lambda: f"{tables}-- {newer}\n"

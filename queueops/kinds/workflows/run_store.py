@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
+import msgspec
+
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ports import has_calls
 from queueops.redis import broker as brokers
@@ -29,6 +31,30 @@ class StepInput(NamedTuple):
     inbox: list[bytes]
     origin: str = ""
     length: int = 0
+
+
+_Brief = tuple[tuple[str, str, str, str], list[msgspec.Raw], list[msgspec.Raw] | int]
+_read_brief = msgspec.json.Decoder(_Brief).decode
+
+
+def given_input(lease: Lease, fence: int, length: int) -> StepInput | None:
+    """What a step begins with, of the brief of its lease; None if the store must be asked.
+
+    ``fence`` and ``length``: of the run in memory; both 0 if the worker does not have it.
+    """
+    if not lease.brief:
+        return None
+    try:
+        (last, instance, parent, origin), inbox, past = _read_brief(lease.brief)
+    except msgspec.MsgspecError:  # an entry is not what a worker or the store writes: the step tells what it is
+        return None
+    goes_on = bool(fence) and last == str(fence)
+    known = length if goes_on else 0
+    whole = past if isinstance(past, int) else len(past)
+    if isinstance(past, int) and whole != known:
+        return None
+    history = [] if isinstance(past, int) else [bytes(each) for each in past[known:]]
+    return StepInput(goes_on, instance, parent, history, [bytes(each) for each in inbox], origin, whole)
 
 
 class ResetAnswer(NamedTuple):

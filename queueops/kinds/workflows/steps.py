@@ -21,7 +21,7 @@ from queueops.errors.workflows import HistoryTooLong
 from queueops.kinds.workflows import events, payloads, tracing
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
-from queueops.kinds.workflows.run_store import StepInput, get_run_store
+from queueops.kinds.workflows.run_store import StepInput, get_run_store, given_input
 from queueops.kinds.workflows.run_trace import run_span
 from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
@@ -93,7 +93,8 @@ def _made_step(context: Context, code: Any) -> Value:
     execution = known[1] if known else None
     keeps = False
     try:
-        found = store.step_input(lease, known[0] if known else 0, known[1].length if known else 0)
+        fence, length = (known[0], known[1].length) if known else (0, 0)
+        found = given_input(lease, fence, length) or store.step_input(lease, fence, length)
         if found is None:
             return {"blocked": "its lease is not current"}  # the settlement is stale, too: nothing is written
         if execution is not None and not found.goes_on:

@@ -31,6 +31,7 @@ lib.hooks = {}
 lib.hooks.due_entry = {} -- by word: acts on the due entry `~<word>:<rest>` of the agenda, given the rest
 
 -- By kind of the record, its field `k`. A task without a kind asks none of them.
+lib.hooks.brief = {} -- a text for the worker that leases one, `brief` of its lease, given id and fields; nil: it has none
 lib.hooks.promote = {} -- makes a due task ready; returns whether it did, else it is done as for every task
 lib.hooks.succeed = {} -- settles a success, given its value; nil: as for every task; false: its record cannot be read
 lib.hooks.end_instead = {} -- ends a task that a worker gives back, and returns whether it did

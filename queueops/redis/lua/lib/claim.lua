@@ -36,6 +36,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
   lib.move(id, 'pending', leased, name, kind, lane)
   lib.schedule(id, deadline)
   lib.take_slot(lane or 'default', id)
+  if kind then lib.add_brief(id, kind, fields) end
   reply[#reply + 1] = { id, number, now - (tonumber(entered) or now), fields }
 end
 

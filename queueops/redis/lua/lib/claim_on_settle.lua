@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
---@needs attempts end_effects lanes numbers rules served_lanes store_helpers transitions
+--@needs attempts end_effects lanes numbers records rules served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end
@@ -13,28 +13,68 @@ local function pass_pending(id, record, leased)
   came[#came], came[#came - 1], went[#went] = nil, nil, nil
 end
 
--- Leases a task whose turn has come. Returns whether it did.
-function lib.take_at_once(id, record)
-  local lane = record.l or 'default'
+-- Adds to the fields of a lease what its kind has for the worker. No field of a record has a name like that.
+function lib.add_brief(id, kind, fields)
+  local brief = lib.hooks.brief[kind]
+  local text = brief and brief(id, fields)
+  if text then fields[#fields + 1] = '#brief'; fields[#fields + 1] = text end
+end
+
+-- Whether a task of this lane may be leased without waiting in it.
+local function is_open(lane)
   local conf = lib.lane_conf(lane)
   if ctx.patterns and not lib.serves(lane) then return false end
-  if conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0 then return false end
+  return not (conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0)
+end
+
+local function leased_state(record)
+  return record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
+end
+
+-- Gives the lease, whose record is written, to the worker: `fields` has it as a list.
+local function give(id, record, leased, number, fields)
+  local lane = record.l or 'default'
+  if record.k then lib.add_brief(id, record.k, fields) end
+  ctx.at_once.room = ctx.at_once.room - 1
+  ctx.at_once.leases[#ctx.at_once.leases + 1] = { id, number, 0, fields }
+  pass_pending(id, record, leased)
+  lib.schedule(id, now + ctx.RULES.lease)
+  lib.take_slot(lane, id)
+  local conf = lib.lane_conf(lane)
+  if not conf.is_listed then conf.is_listed = lib.try('ZADD', P .. ':lanes', NOW, lane) end
+end
+
+-- Leases a task whose turn has come. Returns whether it did.
+function lib.take_at_once(id, record)
+  if not is_open(record.l or 'default') then return false end
   local number, fields, more = lib.next_number(), {}, nil
-  local leased = record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
   for field, value in pairs(record) do
     fields[#fields + 1] = field
     fields[#fields + 1] = value
     if lib.IS_MORE[field] then more = lib.more_with(field, more) end
   end
-  ctx.at_once.room = ctx.at_once.room - 1
-  ctx.at_once.leases[#ctx.at_once.leases + 1] = { id, number, 0, fields }
+  local leased = leased_state(record)
   call('HSET', lib.task_key(id), 's', leased, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', record.c or NOW)
   if more then call('HSET', lib.task_key(id), 'm', more) end
-  pass_pending(id, record, leased)
-  lib.schedule(id, now + ctx.RULES.lease)
-  lib.take_slot(lane, id)
-  if not conf.is_listed then conf.is_listed = lib.try('ZADD', P .. ':lanes', NOW, lane) end
+  give(id, record, leased, number, fields)
   return true
+end
+
+-- Creates a task, given its fields as a list and as a table, and leases it. Returns its uid, which is also its fence; nil if
+-- it must wait in its lane.
+function lib.create_at_once(id, fields, values)
+  if not is_open(values.l or 'default') then return nil end
+  local number, more = lib.next_number(), nil
+  for field in pairs(values) do
+    if lib.IS_MORE[field] then more = lib.more_with(field, more) end
+  end
+  local record, leased = setmetatable({ s = '' }, { __index = values }), leased_state(values)
+  call('HSET', lib.task_key(id), 's', leased, 'u', number, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', NOW, unpack(fields))
+  if more then call('HSET', lib.task_key(id), 'm', more) end
+  lib.index_record(id, values.n, values.tg, number, values.k)
+  local given = { 'u', lib.text(number), unpack(fields) }
+  give(id, record, leased, number, given)
+  return number
 end
 
 -- Withdraws the lease of a task whose parent ends in the same call: no worker knows the lease yet. Returns the lease or nil.

@@ -1,6 +1,6 @@
 -- Conflicts of ids: what a push does whose id is in use. An ended task is run again as a new generation. If the task has
 -- not ended, the conflict policy of the push decides.
---@needs attempts generations lanes records store_helpers transitions
+--@needs attempts claim_on_settle generations lanes records store_helpers transitions
 
 -- Keeps the push until the end of the task that has its id.
 local function stash_next(spec)
@@ -40,7 +40,8 @@ function lib.place(spec)
       uid = lib.supersede(spec.id, record, spec.fields, spec.values, spec.due)
     else
       if call('ZSCORE', P .. ':state:quarantined', spec.id) then lib.forget(spec.id, 'quarantined') end
-      uid = lib.create(spec.id, spec.fields, spec.values, spec.due)
+      local takes = ctx.at_once.room > 0 and not spec.due
+      uid = takes and lib.create_at_once(spec.id, spec.fields, spec.values) or lib.create(spec.id, spec.fields, spec.values, spec.due)
     end
     ctx.unwritten[spec.id] = true
     if lib.count_minute('in|' .. spec.values.n, 1) then lib.try('ZADD', P .. ':names', NOW, spec.values.n) end

@@ -1,7 +1,7 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
 -- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
 -- `tells`, `keeps` (payloads), and how it goes on.
---@needs lanes numbers outcomes phases records run_calls run_ends run_messages runs store_helpers transitions
+--@needs claim_on_settle lanes numbers outcomes phases records run_calls run_ends run_messages runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -43,7 +43,10 @@ local function tell_other(id, record, tell)
 end
 
 local function obey(id, record, step)
+  local room = ctx.at_once.room
+  if step.over then ctx.at_once.room = 0 end -- what begins now is ended by the same step: no worker gets it
   lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {})
+  ctx.at_once.room = room
   for _, timer in ipairs(step.timers) do
     lib.safe_call('HSET', lib.runs.calls_of(id), timer[1], 't' .. timer[2])
     lib.schedule('~timer:' .. timer[1] .. ':' .. id, tonumber(timer[2]))
@@ -79,12 +82,12 @@ function lib.hooks.unknown_instead.workflow(id, record, reason)
   return true
 end
 
-local function rest(id, record)
+local function rest(id, record, ...)
   lib.flush(); lib.flush_lanes()
   local ready = not record.vs and call('LLEN', lib.runs.inbox_of(id)) > 0
   lib.leave_lease(id, record, ready and 'pending' or 'idle')
   lib.unschedule(id)
-  call('HSET', lib.task_key(id), 's', ready and 'pending' or 'idle')
+  call('HSET', lib.task_key(id), 's', ready and 'pending' or 'idle', ...)
   if ready then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end
   ctx.moved[id] = true -- an event of this very call may move it again
 end
@@ -99,6 +102,13 @@ local function is_step(step)
   return type(step.mark) == 'string' and type(step.taken) == 'number' and type(step.where) == 'string'
 end
 
+-- What earlier steps have left that could not be made.
+local function forget_troubles(id, record)
+  if record.vb or record.vc or record.y or record.cr or record.er or record.ef or record.uk then
+    call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
+  end
+end
+
 local function settle(id, record, value)
   if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
   local is_json, step = pcall(cjson.decode, value)
@@ -108,12 +118,14 @@ local function settle(id, record, value)
   obey(id, record, step)
   lib.forget_error(id, record)
   for field, payload in pairs(step.keeps or {}) do call('HSET', lib.runs.payloads_of(id), field, payload) end
-  call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
-  call('HSET', lib.task_key(id), 'vf', record.f, 'vw', step.where)
+  forget_troubles(id, record)
   if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end
   if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
-  if step.over then lib.end_run(id, record, step) else rest(id, record) end
+  local waits = { 'vf', record.f, 'vw', step.where }
+  if not step.over then return rest(id, record, unpack(waits)) end
+  call('HSET', lib.task_key(id), unpack(waits))
+  lib.end_run(id, record, step)
 end
 
 function lib.hooks.succeed.workflow(id, _, value)

@@ -5,7 +5,7 @@
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
 -- since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
---@needs attempts lanes run_messages numbers operator_verbs phases store_helpers transitions
+--@needs attempts claim_on_settle lanes run_messages numbers operator_verbs phases store_helpers transitions
 
 lib.runs = {}
 
@@ -30,6 +30,8 @@ end
 -- Makes a waiting run ready for its next step.
 function lib.runs.wake(id, row)
   if row.s ~= 'idle' or row.vs then return end
+  local record = ctx.at_once.room > 0 and not ctx.moved[id] and lib.read_record(id)
+  if record and lib.take_at_once(id, record) then ctx.moved[id] = true; return end
   lib.shift(id, row, 'pending')
   lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
   lib.enter_lane(row.l or 'default', id, row.p, lib.next_number())
@@ -42,9 +44,9 @@ function lib.runs.read(id)
   return { s = row[1], k = row[2], n = row[3], l = row[4] or nil, p = row[5] or nil, vs = row[6] or nil, vi = row[7] or nil }
 end
 
--- Puts an event into the inbox of a run. Returns whether the run took it.
-function lib.runs.deliver(id, text)
-  local row = lib.runs.read(id)
+-- Puts an event into the inbox of a run, whose `row` may be known. Returns whether the run took it.
+function lib.runs.deliver(id, text, row)
+  row = row or lib.runs.read(id)
   if not row or TERMINAL[row.s] then
     lib.runs.note_late(id, row, 1)
     return false
@@ -64,7 +66,7 @@ function lib.runs.finish_call(run, number, text, payload, field)
     return lib.runs.note_late(run, row, 1)
   end
   if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), field, payload) end
-  lib.runs.deliver(run, text)
+  lib.runs.deliver(run, text, row)
 end
 
 -- The event of the end of an activity or a child, and its payload if that is kept apart. The payloads are JSON, and go on as

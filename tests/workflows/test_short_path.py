@@ -1,0 +1,191 @@
+"""The short way of a run: the call that settles a task leases the next, with what its step begins with."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from queueops import activity, wf, workflow
+from queueops.kinds.workflows.run_store import given_input
+from queueops.kinds.workflows.steps import kept_runs
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.contracts import Exchange, Lease, RoundTrip
+from queueops.redis.broker import get_broker
+from queueops.testing import run_worker
+from queueops.testing.execution import run as run_lease
+from tests.composites.channel import CHANNEL
+from tests.kernel.desk import Desk
+from tests.support.monitoring import round_trips
+
+ran: list[int] = []
+
+
+@activity(name="short.add")
+def add(number: int) -> int:
+    """One more."""
+    ran.append(number)
+    return number + 1
+
+
+@workflow(name="short.in_sequence")
+async def in_sequence(count: int) -> int:
+    """Activities one after the other."""
+    number = 0
+    for _ in range(count):
+        number = await wf.call(add, number)
+    return number
+
+
+@workflow(name="short.at_once")
+async def at_once(count: int) -> int:
+    """Activities at once."""
+    return sum(await asyncio.gather(*(wf.call(add, number) for number in range(count))))
+
+
+@workflow(name="short.leaves")
+async def leaves() -> str:
+    """Returns in the step that begins an activity."""
+    running = asyncio.ensure_future(wf.call(add, 1))
+    await asyncio.sleep(0)
+    return "gone" if not running.done() else "done"
+
+
+@pytest.fixture(autouse=True)
+def _apart(namespace: str) -> None:
+    kept_runs.clear()
+    ran.clear()
+
+
+class Hand:
+    """A worker that takes what its calls bring, and nothing else."""
+
+    def __init__(self) -> None:
+        self.broker = get_broker()
+        self.asked: list[str] = []
+
+    def first(self) -> list[Lease]:
+        """What a worker without work gets."""
+        return self.broker.exchange("default", "w1", RoundTrip(want=8, idle=True)).leases
+
+    def settle(self, *leases: Lease, want: int = 8) -> Exchange:
+        """Run these tasks, and settle them in one call that wants more."""
+        ends = [run_lease(lease, CHANNEL) for lease in leases]
+        return self.broker.exchange("default", "w1", RoundTrip(settle=ends, want=want, idle=True))
+
+
+@pytest.fixture
+def hand(monkeypatch: pytest.MonkeyPatch) -> Hand:
+    """It notes each call for the input of a step."""
+    made = Hand()
+    asks = WorkflowCalls.step_input
+
+    def noted(self: WorkflowCalls, lease: Lease, fence: int, length: int) -> Any:
+        made.asked.append(lease.id)
+        return asks(self, lease, fence, length)
+
+    monkeypatch.setattr(WorkflowCalls, "step_input", noted)
+    return made
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_each_settlement_brings_the_next_task_and_no_step_asks_for_its_input(hand: Hand, keeps: bool) -> None:
+    run = in_sequence.start(4)
+    (lease,) = hand.first()
+    for _ in range(4):
+        (lease,) = hand.settle(lease).leases
+        assert lease.kind == "activity"
+        (lease,) = hand.settle(lease).leases
+        assert lease.id == run.id
+        if not keeps:
+            kept_runs.clear()
+    assert not hand.settle(lease).leases
+    assert run.result(timeout=0) == 4
+    assert not hand.asked
+
+
+def test_a_step_with_open_activities_asks_when_it_begins_and_takes_all_their_ends(hand: Hand) -> None:
+    run = at_once.start(3)
+    (lease,) = hand.first()
+    leases = hand.settle(lease).leases
+    assert [each.kind for each in leases] == ["activity"] * 3
+    (step,) = hand.settle(leases[0]).leases
+    assert not hand.settle(leases[1], leases[2]).leases  # the run is leased already
+    assert not step.brief
+    assert not hand.settle(step).leases
+    assert hand.asked == [run.id]
+    assert run.result(timeout=0) == 6
+
+
+def test_an_activity_of_the_last_step_is_given_to_no_worker(hand: Hand) -> None:
+    run = leaves.start()
+    (lease,) = hand.first()
+    assert not hand.settle(lease).leases
+    run_worker()
+    assert run.result(timeout=0) == "gone"
+    assert not ran
+
+
+def test_a_worker_without_room_gets_nothing(hand: Hand) -> None:
+    run = in_sequence.start(1)
+    (lease,) = hand.first()
+    assert not hand.settle(lease, want=0).leases
+    run_worker()
+    assert run.result(timeout=0) == 1
+
+
+def test_a_long_history_is_not_given_but_its_length_is(hand: Hand) -> None:
+    run = in_sequence.start(9)
+    (lease,) = hand.first()
+    for _ in range(9):
+        (lease,) = hand.settle(lease).leases
+        (lease,) = hand.settle(lease).leases
+    assert not hand.asked  # it is in memory
+    kept_runs.clear()
+    hand.settle(lease)
+    assert hand.asked == [run.id]
+    assert run.result(timeout=0) == 9
+
+
+@pytest.mark.parametrize("brief", [b"{", b"[]", b'[["","","",""],[],"1"]', b"\xff", b'[["1","","",""],[{}],[]]'])
+def test_a_brief_that_cannot_be_read_is_asked_for(hand: Hand, brief: bytes) -> None:
+    run = in_sequence.start(1)
+    (lease,) = hand.first()
+    assert given_input(lease, 0, 0) is not None
+    lease.brief = brief
+    ends = hand.settle(lease)
+    if not brief.startswith(b'[["1"'):  # that one can be read: its event tells what is wrong with it
+        assert hand.asked == [run.id]
+        (lease,) = ends.leases
+        (lease,) = hand.settle(lease).leases
+        hand.settle(lease)
+        assert run.result(timeout=0) == 1
+    else:
+        assert run.state == "postponed"
+
+
+def test_an_event_of_other_software_in_the_inbox_blocks_the_run(hand: Hand) -> None:
+    run = in_sequence.start(1)
+    broker = hand.broker
+    broker.client.rpush(f"{broker.keys('default').task(run.id)}#inbox", "no json")
+    (lease,) = hand.first()
+    assert given_input(lease, 0, 0) is None
+    hand.settle(lease)
+    view = broker.record("default", run.id)
+    assert view is not None
+    assert view.state == "postponed"
+    assert hand.asked == [run.id]
+
+
+def test_an_activity_and_the_step_after_it_cost_few_commands(hand: Hand) -> None:
+    in_sequence.start(6)
+    desk, leases, costs = Desk(get_broker()), hand.first(), []
+
+    def settle() -> None:
+        leases[:] = hand.settle(*leases).leases
+
+    for _ in range(5):
+        costs.append(tuple(len(round_trips(desk, settle).inside) for _ in range(2)))
+    assert leases
+    assert min(costs) <= (41, 41), costs
