@@ -117,7 +117,7 @@ class ResultListener:
                         self._serve(listener, inside)
                     return
                 except BrokerUnavailable as error:
-                    if self._ended():
+                    if self._ended(idle=True):  # without a wait, nothing asks for the server: it may have been stopped
                         return
                     if isinstance(error, StoreRefuses):
                         self._refused(error)
