@@ -113,10 +113,14 @@ class Model:
 
     def may_be_handed(self, push: Push) -> bool:
         """Whether a push goes straight to a worker that waits, if one does."""
-        plain = push.kind == "task" and not push.tags and not push.delay_ms
         free = push.id not in self.tasks and push.id not in self.broken
         lanes = {task.lane for task in self.tasks.values()}
-        return plain and free and self.lanes.get(push.lane, Lane()) == Lane() and not any(map(self.claimable, lanes))
+        return (
+            not push.delay_ms
+            and free
+            and self.lanes.get(push.lane, Lane()) == Lane()
+            and not any(map(self.claimable, lanes))
+        )
 
     def hand(self, lease: Lease, worker: str) -> None:
         """It was claimed for a worker when it was pushed."""

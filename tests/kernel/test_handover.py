@@ -72,8 +72,9 @@ def test_of_those_who_wait_the_last_one_gets_it_and_the_others_sleep_on(desk: De
         pytest.param({"lane": "slow"}, id="its lane has a rate"),
         pytest.param({"lane": "held"}, id="its lane is paused"),
         pytest.param({"delay_ms": LATER_MS}, id="it is for later"),
-        pytest.param({"kind": "mapreduce"}, id="it is of a kind of its own"),
-        pytest.param({"tags": ("red",)}, id="it has tags"),
+        pytest.param({"kind": "mapreduce", "lane": "narrow"}, id="it has a kind, and its lane has a limit"),
+        pytest.param({"kind": "mapreduce", "args": b'[["\0"],{}]'}, id="it has a kind, and a zero byte"),
+        pytest.param({"tags": ("red",), "args": b"[[" + b"1," * 10_000 + b"1],{}]"}, id="it has tags, and is large"),
         pytest.param({"args": b"[[" + b"1," * 10_000 + b"1],{}]"}, id="it is large"),
         pytest.param({"args": b'[["\0"],{}]'}, id="its arguments have a zero byte"),
         pytest.param({"name": "tests.\0noop"}, id="its name has a zero byte"),
@@ -87,6 +88,26 @@ def test_a_task_that_is_not_plain_goes_through_its_lane(desk: Desk, fields: dict
     desk.push("a", **fields)
     assert desk.state("a") in ("pending", "postponed")
     assert desk.client.lrange(desk.keys.wake("w1"), 0, -1) in ([b"work"], [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        pytest.param({"kind": "mapreduce"}, "mapping", id="it is of a kind of its own"),
+        pytest.param({"tags": ("red", "blue"), "lane": "mail"}, "locked", id="it has tags, and a lane"),
+    ],
+)
+def test_a_task_with_a_kind_or_tags_is_handed_over_with_all_its_indexes(
+    desk: Desk, fields: dict[str, Any], state: str
+) -> None:
+    lease = handed(desk, **fields)
+    assert (desk.state("a"), lease.tags, lease.fence) == (state, fields.get("tags", ()), desk.record("a").fence)
+    desk.check()
+    (pushed,) = desk.push("b", **fields)  # no worker waits any more
+    assert (desk.state("b"), pushed.uid > lease.uid) == ("pending", True)
+    desk.make_due("a")
+    assert desk.tick() == {"released": 1}  # nothing was heard of it
+    assert (desk.state("a"), desk.record("a").crashes) == ("pending", 0)
 
 
 def test_nobody_overtakes_a_task_that_is_ready(desk: Desk) -> None:

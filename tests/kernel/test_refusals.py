@@ -20,7 +20,7 @@ from tests.support.recorded_writes import REFUSALS, RecordedScripts, words_of
 
 MACHINES = [
     (kernel.Kernel, 8, {"control", "displace", "note"}),
-    (composites.Composites, 8, {"control", "emit", "plant"}),
+    (composites.Composites, 20, {"control", "emit", "plant"}),
     (mapreduce.FinishedKernel, 10, {"control", "restage"}),
 ]
 """Models whose calls are recorded: how many examples, and the functions that refuse there."""

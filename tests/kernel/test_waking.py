@@ -179,9 +179,10 @@ def token(waker: RedisWaker, seconds: float = 60) -> list[str | Lease]:
 
 
 def test_each_push_reaches_a_blocked_worker(desk: Desk, waker: RedisWaker) -> None:
+    desk.broker.lane(POOL, "narrow", limit=5)
     for number in range(10):
         idle(desk, "w1")
-        desk.push(f"lane{number}", tags=("red",))
+        desk.push(f"lane{number}", lane="narrow")
         assert token(waker) == ["work"]
         desk.drain()
         idle(desk, "w1")

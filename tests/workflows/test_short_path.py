@@ -12,6 +12,7 @@ from queueops.kinds.workflows.run_store import given_input
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Exchange, Lease, RoundTrip
+from queueops.redis import wire
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from queueops.testing.execution import run as run_lease
@@ -125,6 +126,53 @@ def test_an_activity_of_the_last_step_is_given_to_no_worker(hand: Hand) -> None:
     run_worker()
     assert run.result(timeout=0) == "gone"
     assert not ran
+
+
+@workflow(name="short.listens")
+async def listens() -> list[Any]:
+    """Two signals."""
+    return [await wf.signal("go"), await wf.signal("go")]
+
+
+def handed(hand: Hand) -> Lease:
+    """The task in the token of the worker that waits."""
+    (text,) = hand.broker.client.lrange(hand.broker.keys("default").wake("w1"), 0, -1)
+    hand.broker.client.delete(hand.broker.keys("default").wake("w1"))
+    lease = wire.read_token("default", text)
+    assert isinstance(lease, Lease), lease
+    return lease
+
+
+@pytest.mark.parametrize("instance", ["", "mine"])
+def test_a_start_and_a_signal_hand_the_run_to_a_worker_that_waits(hand: Hand, instance: str) -> None:
+    assert not hand.first()
+    run = (listens.using(id=instance) if instance else listens).start()
+    assert not hand.settle(handed(hand)).leases
+    for number in range(2):
+        run.signal("go", number)
+        lease = handed(hand)
+        assert b'"signal"' in lease.brief
+        assert not hand.settle(lease).leases
+    assert run.result(timeout=0) == [0, 1]
+    assert not hand.asked
+
+
+def test_a_run_that_was_handed_to_a_lost_worker_goes_to_another_one(hand: Hand) -> None:
+    assert not hand.first()
+    run = listens.start()
+    hand.settle(handed(hand))
+    run.signal("go", 1)
+    late = handed(hand)
+    desk = Desk(hand.broker)
+    desk.make_due(run.id)
+    assert desk.tick() == {"released": 1}
+    run.signal("go", 2)
+    assert hand.settle(late, want=0).settled == ["STALE"]
+    run_worker()
+    assert run.result(timeout=0) == [1, 2]
+    record = hand.broker.record("default", run.id)
+    assert record is not None
+    assert record.crashes == 0
 
 
 def test_a_worker_without_room_gets_nothing(hand: Hand) -> None:

@@ -16,7 +16,8 @@ if ctx.total < 0 then
 end
 
 local single = lib.single()
-local alone = single and lib.push_alone(single)
+local alone
+if single then alone = lib.push_alone(single) else alone = lib.push_by_hand() end
 if alone then return { alone, now } end
 
 local waiting = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1] -- the worker that began to wait last

@@ -5,7 +5,7 @@
 --       running task that starts it (see `may_push`; both '' without one), 7.. the fields of the record
 -- Reply: word (OK, REPEAT: this very start came before, EXISTS: the instance has a run) and the id of the run; or STALE.
 -- Transitions: push, postpone.
---@needs conflicts fence lanes phases store_helpers transitions wakeup
+--@needs conflicts fence handover lanes phases store_helpers transitions wakeup
 
 local instance, token, id, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if ARGV[6] ~= '' and not lib.may_push(ARGV[5], ARGV[6]) then return { 'STALE', '' } end
@@ -26,7 +26,9 @@ lib.need_agenda()
 lib.need_lane(spec.values.l or 'default')
 call('ZCARD', lib.lane_key(spec.values.l or 'default'))
 call('HSET', P .. ':instances', instance, id)
+if not spec.due then lib.offer_to_idle(spec.values.n) end
 lib.place(spec)
 lib.settle_up()
+lib.hand_out()
 lib.wake(ctx.brought)
 return { 'OK', id }

@@ -7,7 +7,7 @@
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
 --        ENDED, GONE), the id of the run, its state.
 -- Transitions: activate, suspend.
---@needs attempts lanes phases run_suspend runs store_helpers transitions wakeup
+--@needs attempts handover lanes phases run_suspend runs store_helpers transitions wakeup
 
 local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
 local what, token, key = ARGV[3], ARGV[5], lib.task_key(id)
@@ -30,8 +30,10 @@ elseif what == 'resume' then
   lib.run_suspend.resume(id, row)
 else
   if ARGV[8] ~= '' then call('HSET', lib.runs.payloads_of(id), 's:' .. token, ARGV[8]) end
-  lib.runs.deliver(id, ARGV[4])
+  lib.offer_to_idle(row.n)
+  lib.runs.deliver(id, ARGV[4], row)
 end
 lib.settle_up()
+lib.hand_out()
 lib.wake(ctx.brought)
 return { 'OK', id, call('HGET', key, 's') or '' }

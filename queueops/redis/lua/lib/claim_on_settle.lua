@@ -1,5 +1,5 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
--- result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
+-- result is the same as by the lane, at half the cost. Only the claiming script sets `room`, and `offer_to_idle`; else it is 0.
 --@needs attempts end_effects lanes numbers records rules served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
@@ -20,11 +20,20 @@ function lib.add_brief(id, kind, fields)
   if text then fields[#fields + 1] = '#brief'; fields[#fields + 1] = text end
 end
 
--- Whether a task of this lane may be leased without waiting in it.
-local function is_open(lane)
+-- Whether a task of this lane, with these fields, may be leased without waiting in it.
+local function is_open(lane, fields)
+  if ctx.at_once.fits and not ctx.at_once.fits(fields) then return false end
   local conf = lib.lane_conf(lane)
   if ctx.patterns and not lib.serves(lane) then return false end
   return not (conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0)
+end
+
+-- Writes what the worker holds. `h` marks a lease that is handed over.
+local function write_lease(id, number, leased, created, more, ...)
+  local key = lib.task_key(id)
+  call('HSET', key, 's', leased, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', created, ...)
+  if more then call('HSET', key, 'm', more) end
+  if ctx.at_once.lease_ms then call('HSET', key, 'h', number) end
 end
 
 local function leased_state(record)
@@ -38,7 +47,7 @@ local function give(id, record, leased, number, fields)
   ctx.at_once.room = ctx.at_once.room - 1
   ctx.at_once.leases[#ctx.at_once.leases + 1] = { id, number, 0, fields }
   pass_pending(id, record, leased)
-  lib.schedule(id, now + ctx.RULES.lease)
+  lib.schedule(id, now + (ctx.at_once.lease_ms or ctx.RULES.lease))
   lib.take_slot(lane, id)
   local conf = lib.lane_conf(lane)
   if not conf.is_listed then conf.is_listed = lib.try('ZADD', P .. ':lanes', NOW, lane) end
@@ -46,16 +55,15 @@ end
 
 -- Leases a task whose turn has come. Returns whether it did.
 function lib.take_at_once(id, record)
-  if not is_open(record.l or 'default') then return false end
-  local number, fields, more = lib.next_number(), {}, nil
+  local fields, more = {}, nil
   for field, value in pairs(record) do
     fields[#fields + 1] = field
     fields[#fields + 1] = value
     if lib.IS_MORE[field] then more = lib.more_with(field, more) end
   end
-  local leased = leased_state(record)
-  call('HSET', lib.task_key(id), 's', leased, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', record.c or NOW)
-  if more then call('HSET', lib.task_key(id), 'm', more) end
+  if not is_open(record.l or 'default', fields) then return false end
+  local number, leased = lib.next_number(), leased_state(record)
+  write_lease(id, number, leased, record.c or NOW, more)
   give(id, record, leased, number, fields)
   return true
 end
@@ -63,14 +71,13 @@ end
 -- Creates a task, given its fields as a list and as a table, and leases it. Returns its uid, which is also its fence; nil if
 -- it must wait in its lane.
 function lib.create_at_once(id, fields, values)
-  if not is_open(values.l or 'default') then return nil end
+  if not is_open(values.l or 'default', fields) then return nil end
   local number, more = lib.next_number(), nil
   for field in pairs(values) do
     if lib.IS_MORE[field] then more = lib.more_with(field, more) end
   end
   local record, leased = setmetatable({ s = '' }, { __index = values }), leased_state(values)
-  call('HSET', lib.task_key(id), 's', leased, 'u', number, 'f', number, 'w', ctx.at_once.worker, 'b', NOW, 'c', NOW, unpack(fields))
-  if more then call('HSET', lib.task_key(id), 'm', more) end
+  write_lease(id, number, leased, NOW, more, 'u', number, unpack(fields))
   lib.index_record(id, values.n, values.tg, number, values.k)
   local given = { 'u', lib.text(number), unpack(fields) }
   give(id, record, leased, number, given)

@@ -1,7 +1,7 @@
--- Handover: a task that is pushed alone, while nothing else is ready, goes to an idle worker at once. It is created as
--- claimed, in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
+-- Handover: a task that is pushed or woken alone, while nothing else is ready, goes to an idle worker at once. It is leased
+-- in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
 -- end costs the task no attempt. Such an end means that the worker was frozen, or the token was lost with its connection.
---@needs attempts fast_push numbers
+--@needs attempts claim_on_settle fast_push numbers phases transitions
 
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
@@ -43,6 +43,53 @@ local function hand_over(task)
   local key = P .. ':wake:' .. worker
   lib.try('LPUSH', key, table.concat(record, '\0'))
   call('EXPIRE', key, '60')
+  return number
+end
+
+-- Whether a token can carry these fields.
+local function fit_a_token(fields)
+  local size = 0
+  for _, value in ipairs(fields) do
+    size = size + #value
+    if string.find(value, '\0', 1, true) then return false end
+  end
+  return size <= HANDED_BYTES
+end
+
+-- Lets this call lease one task, of this name, to the worker that began to wait last, if nothing else is ready.
+function lib.offer_to_idle(name)
+  local idle = lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {}
+  if not idle[1] or lib.try('SISMEMBER', P .. ':unable:' .. idle[1], name) == 1 then return end
+  ctx.at_once.room, ctx.at_once.worker, ctx.at_once.lease_ms, ctx.at_once.fits = 1, idle[1], HANDED_MS, fit_a_token
+end
+
+-- Ends a call that may have leased a task to an idle worker: tells that worker. What was collected is written before.
+function lib.hand_out()
+  local lease = ctx.at_once.leases[1]
+  if not lease then return end
+  local worker, number = ctx.at_once.worker, lib.text(lease[2])
+  local parts = { 'task', NOW, lease[1], unpack(lease[4]) }
+  for _, part in ipairs({ 'f', number, 'w', worker }) do parts[#parts + 1] = part end -- in the place of an earlier lease
+  local key = P .. ':wake:' .. worker
+  lib.try('ZREM', P .. ':idle', worker)
+  lib.try('LPUSH', key, table.concat(parts, '\0'))
+  call('EXPIRE', key, '60')
+end
+
+-- Hands over the single task of this call if it has a kind or tags, which the fast paths leave. Returns its number, or nil.
+function lib.push_by_hand()
+  local last = 4 + ARGV[4]
+  if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
+  local task, fields, values = { id = ARGV[last + 2] }, { unpack(ARGV, 5, last) }, {}
+  if lib.obstacles(task) ~= 3 or lib.look_closer(task) ~= 'waiting' then return nil end
+  for i = 1, #fields, 2 do values[fields[i]] = fields[i + 1] end
+  lib.need_agenda()
+  lib.offer_to_idle(values.n)
+  local number = ctx.at_once.room > 0 and lib.create_at_once(task.id, fields, values)
+  if not number then return nil end
+  if lib.count_minute('in|' .. values.n, 1) then lib.try('ZADD', P .. ':names', NOW, values.n) end
+  lib.settle_up()
+  lib.hand_out()
   return number
 end
 
