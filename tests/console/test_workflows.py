@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
+from queueops.kinds.workflows import run_filter
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
@@ -135,6 +136,48 @@ def test_runs_are_listed_with_what_they_wait_for(run: Handle, operator: Client) 
     found = operator.get("/ops/workflows/?search=order/7&name=wf.approval").content.decode()
     assert run.id in found
     assert operator.get("/ops/workflows/?state=none").status_code == 400
+
+
+def test_runs_are_filtered_by_status_tag_instance_and_age(run: Handle, operator: Client, viewer: Client) -> None:
+    tagged = approval.using(id="order/8", tags=["rare"]).start(60.0)
+    run_worker()
+    get_broker().ask_one(
+        "default", lambda client: client.hset(get_broker().keys("default").task(run.id), "vq", '"packed"')
+    )
+
+    def found(client: Client, query: str) -> set[str]:
+        shown = html.unescape(client.get(f"/ops/workflows/?{query}").content.decode())
+        return {each for each in (run.id, tagged.id) if f"/ops/tasks/{each}/run/" in shown}
+
+    assert found(operator, "status=PACK") == {run.id}
+    assert found(operator, "tag=rare&younger=1h") == {tagged.id}
+    assert found(operator, "search=order/*") == {run.id, tagged.id}
+    assert found(operator, "instance=order/7&older=") == {run.id}
+    assert found(operator, "older=1h") == set()
+    assert found(viewer, "tag=rare") == {tagged.id}
+    for client, query in ((operator, "older=soon"), (viewer, "status=pack")):
+        reply = client.get(f"/ops/workflows/?{query}")
+        assert reply.status_code == 400
+        assert 'role="alert"' in reply.content.decode()
+    assert 'name="status"' not in viewer.get("/ops/workflows/").content.decode()
+
+
+def test_a_search_that_has_found_nothing_yet_goes_on(
+    namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_filter, "BUDGET", 1)
+    for number in range(6):
+        approval.using(id=f"order/{number}").start(60.0)
+    first = html.unescape(operator.get("/ops/workflows/?instance=order/0*").content.decode())
+    assert "No run was found so far." in first
+    assert "5 runs were looked at." in first
+    older = re.findall(r'rel="next" href="([^"]+)"', first)[0]
+    assert "order/0" in operator.get(older).content.decode()
+
+
+def test_a_list_shows_places_without_folders(run: Handle, operator: Client) -> None:
+    shown = html.unescape(operator.get("/ops/workflows/").content.decode())
+    assert re.search(r'<span class="under">test_runs\.py:\d+ in approval</span>', shown)
 
 
 def test_the_list_goes_on_page_by_page(namespace: str, operator: Client) -> None:

@@ -13,7 +13,7 @@ from console.kinds.workflows.story import story, tell
 from console.kinds.workflows.timeline import timeline
 from console.ui import json_text
 from console.ui.kind_pages import KindPages, Route, Tab, TabContent
-from console.ui.links import task_url
+from console.ui.links import task_url, url
 from queueops import inspect
 from queueops.inspect import FilterError, RunFacts, RunView, TaskDetail
 from queueops.model.states import TERMINAL, State
@@ -45,6 +45,7 @@ def read(request: HttpRequest, task: TaskDetail) -> TabContent:
         "story": story(run) if run is not None else (),
         "timeline": timeline(run) if run is not None else None,
         "chain": _chain(run, task) if run is not None else (),
+        "chain_url": url("workflows", {"instance": run.instance}) if run is not None else "",
         "reset_action": None if run is None or run.after else ACTIONS["reset"],
         "start_form": new_run,
         "run_actions": [ACTIONS[verb] for verb in offered],

@@ -31,8 +31,9 @@ ENDING = ("cancel", "terminate", "reset")
 def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """A page of runs."""
     check_pool(pool)
+    filters = {name: given[name] for name in ("instance", "tag", "status", "older", "younger")}
     page = inspect.workflow_runs(
-        given["state"], given["name"], pool, given["search"], after=given["after"], limit=given["limit"]
+        given["state"], given["name"], pool, given["search"], given["after"], given["limit"], **filters
     )
     if as_json:
         yield to_json(page)
@@ -41,7 +42,8 @@ def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     yield table(HEAD, map(_line, page.rows))
     yield f"{len(page.rows)} of {'' if page.exact else 'at most '}{page.total:,}"
     if page.next:
-        yield f"{'The search stopped early; ' if page.partial else ''}continue with --after {page.next}"
+        stopped = f"{page.seen:,} runs were looked at; " if page.partial and page.seen else ""
+        yield f"{stopped}continue with --after {page.next}"
 
 
 def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
@@ -177,6 +179,11 @@ def _list_options(parser: ArgumentParser) -> None:
     parser.add_argument("--name", default="", help="only runs of this workflow")
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")
+    parser.add_argument("--instance", default="", metavar="ID", help="only runs of this instance; 'order-*': beginning")
+    parser.add_argument("--tag", default="", help="only runs with this tag")
+    parser.add_argument("--status", default="", metavar="TEXT", help="only runs whose custom status has this text")
+    parser.add_argument("--older", default="", metavar="AGE", help="only runs that began this long ago: 90s, 12h, 7d")
+    parser.add_argument("--younger", default="", metavar="AGE", help="only runs that began within this time")
     parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     parser.add_argument("--after", default="", metavar="POSITION", help="continue where a list ended (its `next`)")
 
