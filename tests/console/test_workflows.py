@@ -43,7 +43,7 @@ def act(client: Client, run: Handle, verb: str, **fields: str) -> int:
 def test_the_story_is_shown_with_what_the_run_waits_for(run: Handle, operator: Client) -> None:
     shown = page(operator, run)
     assert "order/7" in shown
-    assert "signal approve" in shown
+    assert "Waits for the signal</dt><dd><code>approve</code>" in shown
     assert re.search(r"test_runs\.py:\d+ in approval", shown)
     assert re.findall(r'<span class="q-tag">(\w+)</span>', shown) == ["step", "timer"]
     assert "timer" in shown[shown.index("Waits for") :]
@@ -117,6 +117,42 @@ def test_a_child_links_to_its_parent_and_back(namespace: str, operator: Client) 
     child = approval.handle("inner-1")
     assert f"/ops/tasks/{child.id}/" in page(operator, outer)
     assert f"/ops/tasks/{outer.id}/" in page(operator, child)
+
+
+def test_children_are_listed_with_their_states_and_the_parent_by_its_instance(namespace: str, operator: Client) -> None:
+    outer = parent.using(id="outer/1").start("inner-1")
+    run_worker()
+    shown = page(operator, outer)
+    section = shown[shown.index('id="children-title"') :]
+    assert re.search(rf'<a href="/ops/tasks/{outer.id}\.1/run/[^"]*">inner-1</a>', section)
+    assert "signal approve" in section
+    above = page(operator, approval.handle("inner-1"))
+    assert re.search(rf'<a href="/ops/tasks/{outer.id}/run/[^"]*"><code>outer/1</code></a>', above)
+
+
+@pytest.mark.parametrize("query", ["?calls=1", "?children=x", "?inbox=-1", "?first=1234567"])
+def test_a_place_that_is_never_offered_is_refused(run: Handle, operator: Client, query: str) -> None:
+    reply = operator.get(f"/ops/tasks/{run.id}/run/{query}")
+    assert reply.status_code == 404
+
+
+def test_each_list_of_a_run_goes_on_by_itself(run: Handle, operator: Client) -> None:
+    act(operator, run, "suspend")
+    for number in range(101):
+        run.signal("other", number)
+    shown = page(operator, run)
+    (older,) = re.findall(r'rel="next" href="([^"]+)"', shown)
+    assert "inbox=100" in older
+    following = html.unescape(operator.get(older).content.decode())
+    assert 'id="inbox-101"' in following
+    assert 'id="inbox-100"' not in following
+    assert 'id="history-1"' in following
+
+
+def test_the_stack_of_the_code_is_shown(run: Handle, operator: Client) -> None:
+    shown = page(operator, run)
+    section = shown[shown.index('id="stacks-title"') :]
+    assert re.search(r"<li><code>/[^<]*test_runs\.py:\d+ in approval</code></li>", section)
 
 
 def test_an_ended_run_offers_no_action(namespace: str, operator: Client) -> None:

@@ -17,6 +17,7 @@ from queueops.inspect.task_rows import TaskRow
 from queueops.kinds.workflows.run_chain import ChainPage, chain_page, runs_from
 from queueops.kinds.workflows.run_filter import MOST, RUN, RunFilter, age_ms, find_runs, shows
 from queueops.kinds.workflows.run_store import RunFields
+from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.redact import cut
 from queueops.redis.broker import get_role
@@ -131,6 +132,12 @@ def runs_of_instance(instance: str, pool: str) -> tuple[RunFacts, ...]:
     return tuple(facts_of(*each) for each in islice(runs_from(pool, run), MOST_OF_CHAIN))
 
 
+def run_facts(id: str, pool: str) -> RunFacts | None:
+    """One run as a list shows it; None if it is gone."""
+    fields = get_role(WorkflowCalls).run_fields([(pool, id)])[pool, id]
+    return facts_of(pool, id, fields) if fields.known else None
+
+
 def _of_chain(chain: ChainPage, wanted: RunFilter, limit: int) -> RunPage:
     rows = [facts_of(*each) for each in chain.runs]
     now = now_ms() if wanted.older_ms or wanted.younger_ms else 0
@@ -204,8 +211,13 @@ def facts_of(pool: str, id: str, stored: RunFields, row: TaskRow | None = None) 
 
 
 def places_of(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Where the code of a run waits, as its last step told."""
-    return tuple(filter(None, fields.get("vw", "").split("\n")))
+    """The signals that the code of a run waits for, and where it waits, as its last step told."""
+    return tuple(stack[-1] for stack in stacks_of(fields))
+
+
+def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The same with all frames of each waiting coroutine, the outermost first. A signal is one text."""
+    return tuple(tuple(line.split(FRAME)) for line in fields.get("vw", "").split("\n") if line)
 
 
 def short_place(place: str) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ports import has_calls
+from queueops.model.records import Record
 from queueops.redis import broker as brokers
 
 HISTORY_PAGE = 1_000
@@ -67,6 +68,13 @@ class RunFields(NamedTuple):
     inbox: int = 0
 
 
+class CallRow(NamedTuple):
+    """An activity or a child as it is stored, without arguments and result, and the last entries of its log."""
+
+    record: Record
+    log: Sequence[bytes]
+
+
 @runtime_checkable
 class RunStore(Protocol):
     """Component that stores the runs of workflows."""
@@ -116,7 +124,7 @@ class RunStore(Protocol):
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
 
-    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
+    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE, first: int = 0) -> list[bytes]:
         """The events that no step has taken."""
 
     def payloads(self, pool: str, run: str, fields: Sequence[str]) -> list[bytes | None]:
@@ -127,6 +135,20 @@ class RunStore(Protocol):
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
         """The records of runs, by pool and id; one call for each pool."""
+
+    def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands of a run, about `count` of them from a cursor on, and the cursor behind them; 0 at the end."""
+
+    def children(
+        self, pool: str, run: str, first: int, entries: int, most: int
+    ) -> tuple[int, int, list[tuple[bytes, str]]]:
+        """Children that a run began: their entries and the ids of their last runs.
+
+        Before them: how far the history was read, and its length.
+        """
+
+    def call_rows(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], CallRow]:
+        """Activities and children by pool and id; one call for each pool."""
 
 
 def get_run_store() -> RunStore:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.payloads import INLINE, apart
-from queueops.kinds.workflows.run_store import CALLS_PAGE, HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
+from queueops.kinds.workflows.run_store import (
+    CALLS_PAGE,
+    HISTORY_PAGE,
+    CallRow,
+    ResetAnswer,
+    RunFields,
+    RunRow,
+    StepInput,
+)
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ids import new_id
+from queueops.model.records import Undecodable, decode
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
@@ -20,9 +30,14 @@ from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
     *("s", "n", "k", "p", "c", "a", "u", "d", "w", "y", "e", "re", "er", "tg"),
-    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl"),
+    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl", "vt"),
 )
 """The fields of a record that `run_row` reads; `runs.lua` says what those with a v are."""
+
+CALL_FIELDS = ("s", "n", "k", "at", "r", "d", "b", "w", "pr", "to", "er", "y")
+"""The fields of an activity or a child that the page of a run shows."""
+LINES = 10
+"""The last entries of a log that come with them."""
 
 
 class WorkflowCalls(PushCalls, StorageCalls):
@@ -137,10 +152,10 @@ class WorkflowCalls(PushCalls, StorageCalls):
         found = self.ask_one(pool, lambda client: client.lrange(key, first, first + count - 1))
         return list(found or ())
 
-    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
+    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE, first: int = 0) -> list[bytes]:
         """The events that no step has taken."""
         key = f"{self.keys(pool).task(run)}#inbox"
-        found = self.ask_one(pool, lambda client: client.lrange(key, 0, count - 1))
+        found = self.ask_one(pool, lambda client: client.lrange(key, first, first + count - 1))
         return list(found or ())
 
     def payloads(self, pool: str, run: str, fields: Sequence[str]) -> list[bytes | None]:
@@ -186,6 +201,42 @@ class WorkflowCalls(PushCalls, StorageCalls):
                 fields = _named(values)
                 known = fields if fields.get("k") == "workflow" else {}
                 found[pool, run] = RunFields(known, history or 0, inbox or 0)
+        return found
+
+    def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands of a run, about `count` of them from a cursor on, and the cursor behind them; 0 at the end."""
+        key = f"{self.keys(pool).task(run)}#calls"
+        found = self.ask_one(pool, lambda client: client.hscan(key, cursor, count=count))
+        following, page = found or (0, {})
+        return int(following), {_text(name).removeprefix("f"): _text(what) for name, what in page.items()}
+
+    def children(
+        self, pool: str, run: str, first: int, entries: int, most: int
+    ) -> tuple[int, int, list[tuple[bytes, str]]]:
+        """Children that a run began: their entries and the ids of their last runs.
+
+        Before them: how far the history was read, and its length.
+        """
+        last, length, *found = self._call("run_children", pool, run, first, entries, most)
+        return last, length, [(text, _text(id)) for text, id in found]
+
+    def call_rows(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], CallRow]:
+        """Activities and children by pool and id; one call for each pool."""
+        found: dict[tuple[str, str], CallRow] = {}
+        for pool in dict.fromkeys(pool for pool, _ in places):
+            tasks = [id for its_pool, id in places if its_pool == pool]
+            keys = [(self.keys(pool).task(id), self.keys(pool).log(id)) for id in tasks]
+
+            def fill(pipe: Any, keys: Sequence[tuple[str, str]] = keys) -> None:
+                for record, log in keys:
+                    pipe.hmget(record, CALL_FIELDS)
+                    pipe.lrange(log, -LINES, -1)
+
+            replies = self.ask_all(pool, fill)
+            for id, values, lines in zip(tasks, replies[::2], replies[1::2], strict=True):
+                raw = {name.encode(): value for name, value in zip(CALL_FIELDS, values or (), strict=False) if value}
+                with suppress(Undecodable):  # a record that is gone, or cannot be read
+                    found[pool, id] = CallRow(decode(id, pool, raw), lines or ())
         return found
 
     def _texts(self, script: str, pool: str, *arguments: Any) -> list[str]:

@@ -16,7 +16,7 @@ local function last_of(task)
 end
 
 -- The task of a command, nil if it is gone. After a reset, the run that the history comes from may have named it.
-local function task_of(id, number)
+function lib.run_recall.task_of(id, number)
   local run, origin = id, nil
   for _ = 1, MOST_RUNS do
     local task = run .. '.' .. number
@@ -35,7 +35,7 @@ function lib.run_recall.recall(id, number, entry)
   local pool = lib.run_history.pool_of(entry)
   if pool then return kind == 'call' and 'fa' .. id .. '.' .. number .. '#' .. pool .. '#' or nil end
   if kind == 'timer' then return 't' .. (string.match(entry, '"at":(%d+)') or NOW) end
-  local task = (kind == 'call' or kind == 'child') and task_of(id, number)
+  local task = (kind == 'call' or kind == 'child') and lib.run_recall.task_of(id, number)
   return task and (kind == 'child' and 'c' or 'a') .. task
 end
 
