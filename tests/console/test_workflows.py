@@ -298,3 +298,15 @@ def test_a_run_is_started_from_the_form_of_another(run: Handle, operator: Client
     assert again.status_code == 422
     assert "has a run that has not ended" in html.unescape(again.content.decode())
     assert [entry.outcome for entry in AuditEntry.objects.filter(verb="start_run")] == ["failed", "done"]
+
+
+def test_the_role_of_a_worker_is_shown(namespace: str, operator: Client) -> None:
+    fields = {"slots": 4, "state": "live", "host": "elsewhere", "pools": "default", "kinds": "workflow"}
+    get_broker().beat("default", "w1", fields)
+    shown = html.unescape(operator.get("/ops/workers/").content.decode())
+    assert '<span class="under">kinds workflow</span>' in shown
+    assert "<dt>Kinds</dt><dd>workflow</dd>" in operator.get("/ops/workers/w1/").content.decode()
+    run = approval.start(60.0)
+    get_broker().beat("default", "w1", fields | {"kinds": "!workflow"})
+    why = html.unescape(operator.get(f"/ops/tasks/{run.id}/why/").content.decode())
+    assert "No live worker takes tasks of the kind workflow: each was started with other --kinds." in why

@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`; elsewhere it is 0.
---@needs attempts end_effects lanes numbers rules served_lanes store_helpers transitions
+--@needs attempts end_effects lanes numbers rules served_kinds served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end
@@ -17,7 +17,7 @@ end
 function lib.take_at_once(id, record)
   local lane = record.l or 'default'
   local conf = lib.lane_conf(lane)
-  if ctx.patterns and not lib.serves(lane) then return false end
+  if ctx.patterns and not (lib.serves(lane) and lib.serves_kind(record.k)) then return false end
   if conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0 then return false end
   local number, fields, more = lib.next_number(), {}, nil
   local leased = record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
