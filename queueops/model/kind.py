@@ -22,6 +22,7 @@ Role = Literal[
     "settings",
     "checks",
     "start",
+    "examines",
     "facts",
     "command",
 ]
@@ -57,6 +58,8 @@ class Kind:
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
+    - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
+      leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
     - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
@@ -83,5 +86,6 @@ class Kind:
     settings: str = ""
     checks: str = ""
     start: str = ""
+    examines: str = ""
     facts: str = ""
     command: str = ""

@@ -136,6 +136,7 @@ KINDS = (
         alarms="queueops.kinds.workflows.alarms:alarms",
         console="console.kinds.workflows.registration:PAGES",
         handlers="queueops.kinds.workflows.activities",
+        examines="queueops.kinds.workflows.far_check:EXAMINED",
         settings="queueops.kinds.workflows.settings:read_settings",
         command="queueops.kinds.workflows.check_command:Command",
     ),

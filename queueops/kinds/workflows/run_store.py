@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 from queueops.model.contracts import Lease, LeaseRef, Push
@@ -58,6 +58,21 @@ def task_of(what: str) -> tuple[str, str]:
     """The id of an open activity or child, and its pool if that is another one."""
     id, _, far = what[1:].partition("#")
     return id, far.partition("#")[0]
+
+
+class FarCall(NamedTuple):
+    """An open activity or child of another pool, with the token of its call."""
+
+    task: str
+    pool: str
+    token: str
+
+
+def far_call_of(what: str) -> FarCall | None:
+    """The task of a command of another pool; None for a signal."""
+    id, _, far = what[1:].partition("#")
+    pool, _, token = far.partition("#")
+    return FarCall(id, pool, token) if pool else None
 
 
 class RunFields(NamedTuple):
@@ -135,6 +150,18 @@ class RunStore(Protocol):
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
         """The records of runs, by pool and id; one call for each pool."""
+
+    def raw_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands as they are stored; those of other pools have an `f` before the number."""
+
+    def is_waiting(self, pool: str, run: str, number: str, what: str) -> bool:
+        """Whether a command of another pool is open, as it was read."""
+
+    def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
+        """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""
+
+    def messages(self, pool: str) -> Iterator[dict[str, str]]:
+        """The messages to other pools that are on their way, or that were given up, each with what it is about."""
 
     def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
         """Open commands of a run, about `count` of them from a cursor on, and the cursor behind them; 0 at the end."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from queueops.errors import BadReply
@@ -36,6 +37,11 @@ FIELDS = (
 
 CALL_FIELDS = ("s", "n", "k", "at", "r", "d", "b", "w", "pr", "to", "er", "y")
 """The fields of an activity or a child that the page of a run shows."""
+CHAIN_FIELDS = ("s", "vk", "vx")
+MESSAGE_FIELDS = ("v", "me", "i", "cn")
+MOST_RUNS = 1_000
+"""The most runs of a chain that are followed."""
+MOST_MESSAGES = 100_000
 LINES = 10
 """The last entries of a log that come with them."""
 
@@ -205,10 +211,50 @@ class WorkflowCalls(PushCalls, StorageCalls):
 
     def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
         """Open commands of a run, about `count` of them from a cursor on, and the cursor behind them; 0 at the end."""
+        following, page = self.raw_calls(pool, run, cursor, count)
+        return following, {name.removeprefix("f"): what for name, what in page.items()}
+
+    def raw_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands as they are stored; those of other pools have an `f` before the number."""
         key = f"{self.keys(pool).task(run)}#calls"
-        found = self.ask_one(pool, lambda client: client.hscan(key, cursor, count=count))
-        following, page = found or (0, {})
-        return int(following), {_text(name).removeprefix("f"): _text(what) for name, what in page.items()}
+        following, page = self.ask_one(pool, lambda client: client.hscan(key, cursor, count=count)) or (0, {})
+        return int(following), {_text(name): _text(what) for name, what in page.items()}
+
+    def is_waiting(self, pool: str, run: str, number: str, what: str) -> bool:
+        """Whether a command of another pool is open, as it was read."""
+        key = f"{self.keys(pool).task(run)}#calls"
+        found = self.ask_one(pool, lambda client: client.hget(key, f"f{number}"))
+        return found is not None and _text(found) == what
+
+    def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
+        """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""
+        for _ in range(MOST_RUNS):
+            key = self.keys(pool).task(task)
+            (values,) = self.ask_all(pool, partial(_read_fields, key, CHAIN_FIELDS))
+            found = {name: _text(value) for name, value in zip(CHAIN_FIELDS, values or (), strict=False) if value}
+            if "vx" not in found:
+                break
+            task = found["vx"]
+        return task, found
+
+    def messages(self, pool: str) -> Iterator[dict[str, str]]:
+        """The messages to other pools that are on their way, or that were given up, each with what it is about."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            for index in (keys.commands, keys.commands_locked, f"{keys.commands}:dead"):
+                pipe.zrange(index, 0, MOST_MESSAGES - 1)
+
+        replies = self.ask_all(pool, fill, transaction=True)  # a message moves between these indexes
+        ids = list(dict.fromkeys(_text(id) for reply in replies for id in reply or ()))
+        for first in range(0, len(ids), HISTORY_PAGE):
+            yield from self._messages(pool, ids[first : first + HISTORY_PAGE])
+
+    def _messages(self, pool: str, ids: Sequence[str]) -> Iterator[dict[str, str]]:
+        prefix = self.keys(pool).prefix
+        rows = self.ask_all(pool, lambda pipe: [pipe.hmget(f"{prefix}:command:{id}", MESSAGE_FIELDS) for id in ids])
+        for values in rows:
+            yield {name: _text(value) for name, value in zip(MESSAGE_FIELDS, values or (), strict=False) if value}
 
     def children(
         self, pool: str, run: str, first: int, entries: int, most: int
@@ -244,6 +290,10 @@ class WorkflowCalls(PushCalls, StorageCalls):
         if not reply:
             raise BadReply(script=script, reply=reply)
         return reply
+
+
+def _read_fields(key: str, fields: Sequence[str], pipe: Any) -> None:
+    pipe.hmget(key, fields)
 
 
 def _named(values: Sequence[bytes | None] | None) -> dict[str, str]:
