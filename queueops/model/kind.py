@@ -18,6 +18,7 @@ Role = Literal[
     "why",
     "cli",
     "alarms",
+    "notes",
     "console",
     "settings",
     "checks",
@@ -53,6 +54,7 @@ class Kind:
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
+    - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
     - ``console``: the `KindPages` of the console.
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
@@ -82,6 +84,7 @@ class Kind:
     why: str = ""
     cli: str = ""
     alarms: str = ""
+    notes: str = ""
     console: str = ""
     settings: str = ""
     checks: str = ""

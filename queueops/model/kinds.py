@@ -134,6 +134,7 @@ KINDS = (
         why="queueops.kinds.workflows.why",
         cli="queueops.kinds.workflows.cli:COMMANDS",
         alarms="queueops.kinds.workflows.alarms:alarms",
+        notes="queueops.kinds.workflows.alarms:notes",
         console="console.kinds.workflows.registration:PAGES",
         handlers="queueops.kinds.workflows.activities",
         examines="queueops.kinds.workflows.far_check:EXAMINED",

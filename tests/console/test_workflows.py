@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
+from queueops.errors.workflows import RunEnded
 from queueops.kinds.workflows import run_filter
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
@@ -298,6 +299,14 @@ def test_a_run_is_started_from_the_form_of_another(run: Handle, operator: Client
     assert again.status_code == 422
     assert "has a run that has not ended" in html.unescape(again.content.decode())
     assert [entry.outcome for entry in AuditEntry.objects.filter(verb="start_run")] == ["failed", "done"]
+
+
+def test_late_events_of_a_pool_are_shown_in_the_overview(run: Handle, operator: Client) -> None:
+    run.terminate()
+    with pytest.raises(RunEnded):
+        run.signal("approve")
+    shown = html.unescape(operator.get("/ops/").content.decode())
+    assert "1 event of a workflow came too late in the last hour, and was dropped." in shown
 
 
 def test_the_role_of_a_worker_is_shown(namespace: str, operator: Client) -> None:
