@@ -109,11 +109,14 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.operations.inspect import operations_of as operations_of
     from queueops.kinds.operations.inspect import pools_without_workers as pools_without_workers
     from queueops.kinds.workflows.inspect import RunCall as RunCall
+    from queueops.kinds.workflows.inspect import RunChildren as RunChildren
     from queueops.kinds.workflows.inspect import RunFacts as RunFacts
     from queueops.kinds.workflows.inspect import RunLine as RunLine
     from queueops.kinds.workflows.inspect import RunPage as RunPage
     from queueops.kinds.workflows.inspect import RunSpan as RunSpan
     from queueops.kinds.workflows.inspect import RunView as RunView
+    from queueops.kinds.workflows.inspect import run_children as run_children
+    from queueops.kinds.workflows.inspect import run_facts as run_facts
     from queueops.kinds.workflows.inspect import run_query as run_query
     from queueops.kinds.workflows.inspect import runs_of_instance as runs_of_instance
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
@@ -196,6 +199,7 @@ __all__ = [
     "QueuedFileRow",
     "RedisHealth",
     "RunCall",
+    "RunChildren",
     "RunFacts",
     "RunLine",
     "RunPage",
@@ -273,6 +277,8 @@ __all__ = [
     "raw",
     "registry",
     "rule",
+    "run_children",
+    "run_facts",
     "run_query",
     "runs_of_instance",
     "schedulable",

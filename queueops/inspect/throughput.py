@@ -8,6 +8,7 @@ from typing import Any
 
 from queueops.inspect.answers import Answer
 from queueops.inspect.estimates import Estimate
+from queueops.model import kinds
 from queueops.model.histogram import percentile
 from queueops.model.history import steps_of
 from queueops.model.states import TERMINAL, ChunkState, State
@@ -42,6 +43,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     start_rate: float = 0.0  # estimated starts per second of the open lanes, as long as they have work
     coming_rate: float = 0.0  # tasks and chunks that became ready, per second
     leaving_rate: float = 0.0  # tasks and chunks that are not ready any more, per second
+    notes: tuple[str, ...] = ()  # sentences of kinds, such as how many events of workflows were dropped
 
     @property
     def waiting(self) -> int:
@@ -84,6 +86,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         start_rate=estimate.per_s,
         coming_rate=sum(rate for flow, rate in both if flow.endswith(f">{State.PENDING}")),
         leaving_rate=sum(rate for flow, rate in both if flow.startswith(f"{State.PENDING}>")),
+        notes=tuple(note for tell in kinds.roles("notes") for note in tell(sampled)),
     )
 
 

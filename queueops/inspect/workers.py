@@ -35,6 +35,7 @@ class WorkerRow(Answer, frozen=True, kw_only=True):
     version: str
     pools: tuple[str, ...]
     lanes: tuple[str, ...] = ()  # patterns of the lanes that it serves; without any: all
+    kinds: tuple[str, ...] = ()  # kinds of records that it takes, or with a ! those that it leaves; without any: all
     slots: int
     busy: int
     beat_ms: int
@@ -78,6 +79,18 @@ def serves(beat: Beat, lane: str) -> bool:
     return matches_lane(lanes_of(beat), lane)
 
 
+def kinds_of(beat: Beat) -> tuple[str, ...]:
+    """The kinds of records that the worker takes, or with a `!` those that it leaves; empty: all kinds."""
+    return tuple(filter(None, beat.fields.get("kinds", "").split(",")))
+
+
+def takes_kind(beat: Beat, kind: str) -> bool:
+    """Whether the worker takes records of a kind."""
+    kinds = kinds_of(beat)
+    only = [each for each in kinds if not each.startswith("!")]
+    return f"!{kind}" not in kinds and (not only or kind in only)
+
+
 def matches_lane(patterns: Sequence[str], lane: str) -> bool:
     """Whether a worker with these patterns serves a lane; without any it serves all."""
     return not patterns or any(fnmatchcase(lane, pattern) for pattern in patterns)
@@ -112,6 +125,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         version=field("version", ""),
         pools=tuple(filter(None, field("pools", "").split(","))),
         lanes=lanes_of(beat),
+        kinds=kinds_of(beat),
         slots=whole(field("slots")),
         busy=whole(field("busy")),
         beat_ms=beat.beat_ms,

@@ -8,9 +8,11 @@ import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from typing import Any
 
-from queueops.errors import BadId
+from queueops.errors import BadId, advice
+from queueops.model import kinds
 from queueops.model.ids import check_lane
 from queueops.model.redact import MASK
+from queueops.model.states import CONTAINERS
 
 LONGEST = 86_400
 PATTERN = re.compile(r"[A-Za-z0-9._:@/=+*\-]{1,100}")
@@ -40,6 +42,16 @@ def lane_pattern(text: str) -> str:
     """A pattern of lanes: a name in which `*` stands for any characters."""
     if not PATTERN.fullmatch(text):
         raise ArgumentTypeError(f"{text!r} is not a pattern of lanes, such as 'to:*' or 'mail'")
+    return text
+
+
+def kind_of_record(text: str) -> str:
+    """A kind of record that workers run, or `!` and one that they leave."""
+    found = {"task", *(record for kind in kinds.registered() for record in kind.records)}
+    known = sorted(found.difference(CONTAINERS))
+    name = text.removeprefix("!")
+    if name not in known:
+        raise ArgumentTypeError(f"{text!r} is not a kind that workers run: {', '.join(known)}{advice(name, known)}")
     return text
 
 

@@ -140,7 +140,8 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 
     It claims up to ``want`` tasks. An ``idle`` worker is woken when a task comes later. It takes the commands that
     result for other pools, and ``take`` others; with -1 it takes none. ``lanes`` are patterns of the lanes that it
-    serves; without any it serves all of them. ``met`` are lanes that matched before: where many lanes are ready, the
+    serves; without any it serves all of them. ``kinds`` are those of records that it takes, or with a `!` those that
+    it leaves. ``met`` are lanes that matched before: where many lanes are ready, the
     store looks at these alone.
     """
 
@@ -151,6 +152,7 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Mapping[str, int] | None = None
     take: int = -1
     lanes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     met: Collection[str] = ()
 
 

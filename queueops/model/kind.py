@@ -18,10 +18,12 @@ Role = Literal[
     "why",
     "cli",
     "alarms",
+    "notes",
     "console",
     "settings",
     "checks",
     "start",
+    "examines",
     "facts",
     "command",
 ]
@@ -52,11 +54,14 @@ class Kind:
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
+    - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
     - ``console``: the `KindPages` of the console.
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
+    - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
+      leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
     - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
@@ -79,9 +84,11 @@ class Kind:
     why: str = ""
     cli: str = ""
     alarms: str = ""
+    notes: str = ""
     console: str = ""
     settings: str = ""
     checks: str = ""
     start: str = ""
+    examines: str = ""
     facts: str = ""
     command: str = ""

@@ -39,8 +39,9 @@ def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: Round
     """The arguments of ``exchange``."""
     settle, extend, metrics = trip.settle, trip.extend, trip.metrics or {}
     state = "1" if trip.idle else ""
-    if trip.lanes:
-        state = " ".join((state, *trip.lanes, *(f"!{lane}" for lane in trip.met)))
+    if trip.lanes or trip.kinds:
+        kinds, met = (f"~{kind}" for kind in trip.kinds), (f"!{lane}" for lane in trip.met)
+        state = " ".join((state, *trip.lanes, *kinds, *met))
     arguments: list[Argument] = [worker, trip.want, state, longest_ms, rule_text]
     arguments += (len(settle), len(extend), len(metrics), trip.take)
     for end in settle:

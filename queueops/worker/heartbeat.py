@@ -60,6 +60,7 @@ class Heartbeat:
             "python": platform.python_version(),
             "pools": ",".join(options.pools),
             "lanes": ",".join(options.lanes),
+            "kinds": ",".join(options.kinds),
             "slots": options.threads,
             "names": ",".join(names[:MAX_NAMES]),
             "names_hash": sha1("\n".join(names).encode(), usedforsecurity=False).hexdigest()[:12],

@@ -25,12 +25,14 @@ class WorkerOptions:
 
     ``threads`` is how many tasks one process runs at a time, sync or async. ``batch`` is how many it claims at most in
     one round trip (0: chosen by the number of processes). ``lanes`` are patterns: only matching lanes are served, and
-    all of them without any. A process is replaced after ``max_tasks`` tasks, or above
+    all of them without any. ``kinds`` are kinds of records: only these are taken, or with a `!` all but these. A
+    process is replaced after ``max_tasks`` tasks, or above
     ``max_memory`` MB.
     """
 
     pools: tuple[str, ...] = (DEFAULT_POOL,)
     lanes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
     processes: int = 1
     threads: int = DEFAULT_THREADS
     batch: int = 0

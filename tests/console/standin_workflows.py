@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import RunCall, RunFacts, RunLine, RunPage, RunSpan, RunView
+from queueops.inspect import RunCall, RunChildren, RunFacts, RunLine, RunPage, RunSpan, RunView
 from queueops.model.contracts import Row
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class WorkflowWorld:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def workflow_run(self, id: str, pool: str = "default", *, first: int = 0) -> RunView:
+    def workflow_run(self, id: str, pool: str = "default", **_page: object) -> RunView:
         self.world._ask()
         line = RunLine(
             number=1,
@@ -35,7 +35,11 @@ class WorkflowWorld:
         return RunView(
             instance=self.world.text,
             status=self.world.text,
-            where=(self.world.text,),
+            where=(f"signal {self.world.text}",),
+            stacks=((self.world.text, self.world.text),),
+            parent="task-2",
+            parent_pool="default",
+            next_calls="7.0",
             blocked_ms=self.world.now,
             blocked_times=1,
             reason=self.world.text,
@@ -64,6 +68,14 @@ class WorkflowWorld:
             waits_for=(world.text,),
         )
 
+    def run_children(self, id: str, pool: str = "default", *, first: int = 0) -> RunChildren:
+        self.world._ask()
+        return RunChildren(rows=(self._facts(),), next=7, looked_at=7, length=9)
+
+    def run_facts(self, id: str, pool: str) -> RunFacts:
+        self.world._ask()
+        return self._facts()
+
     def workflow_runs(self, *filters: str, **more: str) -> RunPage:
         self.world._ask()
         return RunPage(rows=(self._facts(),), total=1, next="more")
@@ -85,5 +97,5 @@ class WorkflowWorld:
             monkeypatch.setattr(control, name, partial(self.world.act, name), raising=False)
         for name in ("reset_run", "start_run"):
             monkeypatch.setattr(control, name, getattr(self, name), raising=False)
-        for name in ("workflow_run", "workflow_runs", "runs_of_instance"):
+        for name in ("workflow_run", "workflow_runs", "runs_of_instance", "run_children", "run_facts"):
             monkeypatch.setattr(inspect, name, getattr(self, name), raising=False)

@@ -9,6 +9,8 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
+from queueops.errors.workflows import RunEnded
+from queueops.kinds.workflows import run_filter
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
@@ -42,7 +44,7 @@ def act(client: Client, run: Handle, verb: str, **fields: str) -> int:
 def test_the_story_is_shown_with_what_the_run_waits_for(run: Handle, operator: Client) -> None:
     shown = page(operator, run)
     assert "order/7" in shown
-    assert "signal approve" in shown
+    assert "Waits for the signal</dt><dd><code>approve</code>" in shown
     assert re.search(r"test_runs\.py:\d+ in approval", shown)
     assert re.findall(r'<span class="q-tag">(\w+)</span>', shown) == ["step", "timer"]
     assert "timer" in shown[shown.index("Waits for") :]
@@ -118,6 +120,42 @@ def test_a_child_links_to_its_parent_and_back(namespace: str, operator: Client) 
     assert f"/ops/tasks/{outer.id}/" in page(operator, child)
 
 
+def test_children_are_listed_with_their_states_and_the_parent_by_its_instance(namespace: str, operator: Client) -> None:
+    outer = parent.using(id="outer/1").start("inner-1")
+    run_worker()
+    shown = page(operator, outer)
+    section = shown[shown.index('id="children-title"') :]
+    assert re.search(rf'<a href="/ops/tasks/{outer.id}\.1/run/[^"]*">inner-1</a>', section)
+    assert "signal approve" in section
+    above = page(operator, approval.handle("inner-1"))
+    assert re.search(rf'<a href="/ops/tasks/{outer.id}/run/[^"]*"><code>outer/1</code></a>', above)
+
+
+@pytest.mark.parametrize("query", ["?calls=1", "?children=x", "?inbox=-1", "?first=1234567"])
+def test_a_place_that_is_never_offered_is_refused(run: Handle, operator: Client, query: str) -> None:
+    reply = operator.get(f"/ops/tasks/{run.id}/run/{query}")
+    assert reply.status_code == 404
+
+
+def test_each_list_of_a_run_goes_on_by_itself(run: Handle, operator: Client) -> None:
+    act(operator, run, "suspend")
+    for number in range(101):
+        run.signal("other", number)
+    shown = page(operator, run)
+    (older,) = re.findall(r'rel="next" href="([^"]+)"', shown)
+    assert "inbox=100" in older
+    following = html.unescape(operator.get(older).content.decode())
+    assert 'id="inbox-101"' in following
+    assert 'id="inbox-100"' not in following
+    assert 'id="history-1"' in following
+
+
+def test_the_stack_of_the_code_is_shown(run: Handle, operator: Client) -> None:
+    shown = page(operator, run)
+    section = shown[shown.index('id="stacks-title"') :]
+    assert re.search(r"<li><code>/[^<]*test_runs\.py:\d+ in approval</code></li>", section)
+
+
 def test_an_ended_run_offers_no_action(namespace: str, operator: Client) -> None:
     failed = raises.start()
     run_worker()
@@ -135,6 +173,48 @@ def test_runs_are_listed_with_what_they_wait_for(run: Handle, operator: Client) 
     found = operator.get("/ops/workflows/?search=order/7&name=wf.approval").content.decode()
     assert run.id in found
     assert operator.get("/ops/workflows/?state=none").status_code == 400
+
+
+def test_runs_are_filtered_by_status_tag_instance_and_age(run: Handle, operator: Client, viewer: Client) -> None:
+    tagged = approval.using(id="order/8", tags=["rare"]).start(60.0)
+    run_worker()
+    get_broker().ask_one(
+        "default", lambda client: client.hset(get_broker().keys("default").task(run.id), "vq", '"packed"')
+    )
+
+    def found(client: Client, query: str) -> set[str]:
+        shown = html.unescape(client.get(f"/ops/workflows/?{query}").content.decode())
+        return {each for each in (run.id, tagged.id) if f"/ops/tasks/{each}/run/" in shown}
+
+    assert found(operator, "status=PACK") == {run.id}
+    assert found(operator, "tag=rare&younger=1h") == {tagged.id}
+    assert found(operator, "search=order/*") == {run.id, tagged.id}
+    assert found(operator, "instance=order/7&older=") == {run.id}
+    assert found(operator, "older=1h") == set()
+    assert found(viewer, "tag=rare") == {tagged.id}
+    for client, query in ((operator, "older=soon"), (viewer, "status=pack")):
+        reply = client.get(f"/ops/workflows/?{query}")
+        assert reply.status_code == 400
+        assert 'role="alert"' in reply.content.decode()
+    assert 'name="status"' not in viewer.get("/ops/workflows/").content.decode()
+
+
+def test_a_search_that_has_found_nothing_yet_goes_on(
+    namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_filter, "BUDGET", 1)
+    for number in range(6):
+        approval.using(id=f"order/{number}").start(60.0)
+    first = html.unescape(operator.get("/ops/workflows/?instance=order/0*").content.decode())
+    assert "No run was found so far." in first
+    assert "5 runs were looked at." in first
+    older = re.findall(r'rel="next" href="([^"]+)"', first)[0]
+    assert "order/0" in operator.get(older).content.decode()
+
+
+def test_a_list_shows_places_without_folders(run: Handle, operator: Client) -> None:
+    shown = html.unescape(operator.get("/ops/workflows/").content.decode())
+    assert re.search(r'<span class="under">test_runs\.py:\d+ in approval</span>', shown)
 
 
 def test_the_list_goes_on_page_by_page(namespace: str, operator: Client) -> None:
@@ -219,3 +299,23 @@ def test_a_run_is_started_from_the_form_of_another(run: Handle, operator: Client
     assert again.status_code == 422
     assert "has a run that has not ended" in html.unescape(again.content.decode())
     assert [entry.outcome for entry in AuditEntry.objects.filter(verb="start_run")] == ["failed", "done"]
+
+
+def test_late_events_of_a_pool_are_shown_in_the_overview(run: Handle, operator: Client) -> None:
+    run.terminate()
+    with pytest.raises(RunEnded):
+        run.signal("approve")
+    shown = html.unescape(operator.get("/ops/").content.decode())
+    assert "1 event of a workflow came too late in the last hour, and was dropped." in shown
+
+
+def test_the_role_of_a_worker_is_shown(namespace: str, operator: Client) -> None:
+    fields = {"slots": 4, "state": "live", "host": "elsewhere", "pools": "default", "kinds": "workflow"}
+    get_broker().beat("default", "w1", fields)
+    shown = html.unescape(operator.get("/ops/workers/").content.decode())
+    assert '<span class="under">kinds workflow</span>' in shown
+    assert "<dt>Kinds</dt><dd>workflow</dd>" in operator.get("/ops/workers/w1/").content.decode()
+    run = approval.start(60.0)
+    get_broker().beat("default", "w1", fields | {"kinds": "!workflow"})
+    why = html.unescape(operator.get(f"/ops/tasks/{run.id}/why/").content.decode())
+    assert "No live worker takes tasks of the kind workflow: each was started with other --kinds." in why

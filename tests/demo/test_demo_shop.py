@@ -49,7 +49,7 @@ def test_a_declined_card_undoes_the_order(env: WorkflowEnvironment) -> None:
     run = env.start(shop.order_saga, "7", "teapot", 113, 1)
     assert run.result().startswith("undone: ActivityFailed")
     assert called(env) == ["reserve", *["charge"] * 3, "release"]
-    assert run.status == "undone"
+    assert run.custom_status() == "undone"
 
 
 def test_an_order_of_nothing_fails(env: WorkflowEnvironment) -> None:
@@ -61,8 +61,8 @@ def test_the_stocktaking_continues_as_new(env: WorkflowEnvironment) -> None:
     run = env.start(shop.stocktaking.using(id="stocktaking"), 0, 0)
     env.advance(shop.ROUNDS * shop.ROUND_S * 2.5)
     assert run.state == "running"
-    assert run.status["rounds"] > 2 * shop.ROUNDS
-    assert len(run.history) < 6 * shop.ROUNDS
+    assert run.custom_status()["rounds"] > 2 * shop.ROUNDS
+    assert len(run.history()) < 6 * shop.ROUNDS
 
 
 @pytest.mark.parametrize("workflow", [shop.order_saga, shop.ship_parcel, shop.stocktaking, shop.impatient])

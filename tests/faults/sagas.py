@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 
 from queueops import activity, wf, workflow
@@ -34,6 +35,22 @@ async def slow_step() -> int:
     note("start")
     time.sleep(0.3)
     return await wf.call(reserve, 7)
+
+
+@activity(name="faults.process_of")
+def process_of(number: int) -> list[int]:
+    """The process that runs an activity."""
+    return [number, os.getpid()]
+
+
+@workflow(name="faults.roles")
+async def roles(count: int) -> list[list[int]]:
+    """Steps and activities in turn, each with the process that made it; the last is that of the steps."""
+    found = []
+    for number in range(count):
+        wf.side_effect(os.getpid)
+        found.append(await wf.call(process_of, number))
+    return found
 
 
 @workflow(name="faults.wide")

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from queueops import inspect
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.redis import embedded
 from queueops.redis.broker import forget_brokers
 from tests.faults import sagas
 from tests.faults.conftest import Bench, pools_apart
+from tests.faults.tasks import echo
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -46,6 +48,25 @@ def test_sagas_end_each_once_though_their_workers_are_killed(bench: Bench) -> No
             killed += 1
     wait_for(bench, runs)
     check(runs)
+
+
+def test_one_worker_makes_the_steps_and_another_runs_the_activities(bench: Bench) -> None:
+    steps, activities = bench.worker("--kinds", "workflow"), bench.worker("--kinds", "!workflow")
+    runs = [sagas.roles.start(3) for _ in range(10)]
+    for run in runs:
+        assert {process for _, process in run.result(timeout=60)} == {activities.child()}
+        assert {entry.value for entry in run.history() if entry.kind == "side"} == {steps.child()}
+    shown = {row.pid: row.kinds for row in inspect.workers()}
+    assert shown == {steps.child(): ("workflow",), activities.child(): ("!workflow",)}
+
+
+def test_a_worker_of_activities_alone_leaves_runs_and_plain_tasks(bench: Bench) -> None:
+    bench.worker("--kinds", "activity")
+    run, plain = sagas.roles.start(1), echo.push(1)
+    wait_until(lambda: any("--kinds" in (each.text or "") for each in inspect.why(run.id)), say=bench.say)
+    bench.worker("--kinds", "workflow")
+    assert len(run.result(timeout=60)) == 1
+    assert plain.state == "pending"
 
 
 def test_a_worker_that_dies_in_a_decision_step_costs_the_run_nothing(bench: Bench) -> None:

@@ -57,6 +57,8 @@ READING = {
     "page",
     "preview_operation",
     "rows",
+    "run_children",
+    "run_page",
     "schedules",
     "step_input",
     "tree",

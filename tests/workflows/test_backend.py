@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from queueops import activity, control, wf, workflow
@@ -115,6 +116,11 @@ def test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool() -> None:
     assert (lease.id, lease.pool) == (run.id, "mail")
     control.release([run.id])
     assert run_worker(pools=["default"]) == 0
+    run_worker(pools=["mail"], until_idle=False)
+    assert claim("default") == []
+    (called,) = claim("mail")
+    assert (called.id, called.kind) == (f"{run.id}.1", "activity")
+    control.release([called.id])
     run_worker(pools=["mail"])
     assert run.result(timeout=0) == "placed"
     activity_record = get_broker().record("mail", f"{run.id}.1")
@@ -122,7 +128,26 @@ def test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool() -> None:
     assert activity_record.pool == "mail"
 
 
-def test_a_step_is_settled_once() -> None:
+def test_a_decision_step_is_settled_once() -> None:
+    run = elsewhere.start()
+    (lease,) = claim()
+    step = decided()
+    ended = Settlement(lease.id, lease.fence, Outcome.SUCCESS, msgspec.json.encode(step))
+    words = [get_broker().exchange("default", "w1", RoundTrip(settle=[ended])).settled for _ in range(2)]
+    assert words == [["OK"], ["REPEAT"]]
+    assert history(run.id) == ["step", "timer"]
+    assert get_role(WorkflowCalls).run_row("default", run.id).calls == {"9": "t9000000000000"}  # type: ignore[union-attr]
+
+
+def decided() -> dict[str, Any]:
+    """A step that sets a timer, as a worker sends it."""
+    timer = events.encode(events.Entry("timer", command=9, at_ms=9_000_000_000_000)).decode()
+    empty: dict[str, Any] = {name: [] for name in ("calls", "later", "drops", "tells", "notes")}
+    mark = events.encode(events.Entry(events.STEP, at_ms=1)).decode()
+    return empty | {"taken": 0, "mark": mark, "commands": [timer], "timers": [("9", "9000000000000")], "where": ""}
+
+
+def test_the_end_of_an_activity_is_settled_once() -> None:
     run = elsewhere.start()
     run_worker(until_idle=False)
     (lease,) = claim()
@@ -147,6 +172,12 @@ def test_a_history_has_the_events_and_commands_in_order() -> None:
     story = run.history()
     assert [entry.kind for entry in story] == ["step", "call", "step", "done", "call", "step", "done", "end"]
     assert [entry.command for entry in story] == [0, 1, 0, 1, 2, 0, 2, 0]
+    assert [entry.name for entry in story if entry.kind == "call"] == ["wf.add", "wf.aadd"]
+    assert [entry.value for entry in story if entry.kind == "done"] == [1, 2]
+    times = [entry.at_ms for entry in story if entry.kind == "step"]
+    assert times == sorted(times)
+    assert all(entry.arguments_digest for entry in story if entry.kind == "call")
+    assert story[-1].state == "succeeded"
 
 
 def test_the_end_of_a_run_has_its_time() -> None:

@@ -13,6 +13,7 @@ from django.test import SimpleTestCase
 from queueops import activity, wf, workflow
 from queueops.errors import TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
+from queueops.redis.broker import forget_brokers
 from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment
 
@@ -230,7 +231,7 @@ def test_a_run_continues_as_new_with_the_unread_signals(env: WorkflowEnvironment
         run.signal("add", number)
         env.advance(1)
     assert run.result() == 6
-    assert [entry.kind for entry in run.history] == ["step", "step", "signal", "end"]
+    assert [entry.kind for entry in run.history()] == ["step", "step", "signal", "end"]
 
 
 def test_one_instance_has_one_run_at_a_time(env: WorkflowEnvironment) -> None:
@@ -310,9 +311,21 @@ def test_a_suspended_run_makes_no_step_until_it_is_resumed() -> None:
     run.suspend()
     run.signal("sent", "yes")
     env.advance(1)
-    assert (run.state, len(run.history)) == ("running", 1)
+    assert (run.state, len(run.history())) == ("running", 1)
     run.resume()
     assert run.result() == "yes"
+
+
+def test_no_store_is_needed(env: WorkflowEnvironment, settings: Any) -> None:
+    settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1/0"}  # nothing listens there
+    forget_brokers()
+    try:
+        run = env.start(order, "7")
+        env.at(120, lambda: run.signal("approve", True))
+        assert run.result() == "receipt of 7"
+        assert run.reset(1).result() == "receipt of 7"
+    finally:
+        forget_brokers()
 
 
 class OrderTests(SimpleTestCase):

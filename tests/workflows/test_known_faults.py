@@ -9,7 +9,6 @@ import pytest
 
 from queueops import Retry, activity, inspect, wf, workflow
 from queueops.errors import TaskFailed
-from queueops.inspect import TaskQuery
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows import steps as decision_steps
 from queueops.kinds.workflows.inspect import workflow_run
@@ -225,10 +224,18 @@ def test_a_run_is_kept_for_half_a_second_if_its_workflow_says_so() -> None:
 
 
 def test_runs_are_listed_in_the_order_of_their_starts() -> None:
-    started = [empty.start().id, approval.using(id="a").start(60).id, empty.start().id]
-    page = inspect.tasks(TaskQuery(state="pending", kind="workflow"))
-    assert sorted(row.id for row in page.rows) == sorted(started)
-    assert [row.id for row in page.rows] in (started, started[::-1])
+    started = []
+    for number in range(6):  # some have ended, one waits, and one was never claimed
+        started.append(
+            (empty if number % 2 else approval).using(id=f"i{number}").start(*([] if number % 2 else [60])).id
+        )
+        if number < 4:
+            run_worker()
+    rows = inspect.workflow_runs().rows
+    assert [row.id for row in rows] == started[::-1]
+    times = [row.created_ms or 0 for row in rows]
+    assert times == sorted(times, reverse=True)
+    assert all(abs(at - inspect.now_ms()) < 3_600_000 for at in times)
 
 
 def test_a_run_without_a_history_can_be_shown() -> None:

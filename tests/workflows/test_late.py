@@ -57,6 +57,42 @@ def test_a_signal_to_an_ended_run_is_refused_and_counted() -> None:
     assert "late events" in out.getvalue()
 
 
+def test_the_late_events_of_a_pool_are_shown() -> None:
+    assert told() == ()
+    run = reads_one.start()
+    run.signal("go", 1)
+    run_worker()
+    for expected in ("1 event of a workflow came", "2 events of workflows came"):
+        with pytest.raises(RunEnded):
+            run.signal("go", 2)
+        (note,) = told()
+        assert note.startswith(f"{expected} too late in the last hour, and w")
+        out = StringIO()
+        with pytest.raises(SystemExit):  # no worker lives: there is an alarm
+            call_command("queue", "status", stdout=out)
+        assert f"default: {note}" in out.getvalue()
+
+
+def test_late_events_of_an_earlier_hour_are_not_told() -> None:
+    run = reads_one.start()
+    run.terminate()
+    with pytest.raises(RunEnded):
+        run.signal("go", 2)
+    client, keys = get_broker().client, get_broker().keys("default")
+    now = inspect.now_ms() // 60_000
+    (minute,) = [at for at in (now, now - 1) if client.hget(keys.metrics(at), "wf|late")]
+    client.rename(keys.metrics(minute), keys.metrics(now - 59))
+    assert len(told()) == 1
+    client.rename(keys.metrics(now - 59), keys.metrics(now - 61))
+    assert told() == ()
+
+
+def told() -> tuple[str, ...]:
+    """The notes of the pool."""
+    (pool,) = inspect.snapshot().pools
+    return pool.notes
+
+
 def test_signals_that_no_code_has_read_are_counted_at_the_end() -> None:
     run = reads_one.start()
     for name in ("other", "go", "go", "go"):

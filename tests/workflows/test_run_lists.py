@@ -6,10 +6,11 @@ import pytest
 
 from queueops import control, inspect, workflow
 from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.workflows.test_end_to_end import empty
-from tests.workflows.test_runs import approval, parent
+from tests.workflows.test_runs import approval, parent, sums
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -27,6 +28,19 @@ def test_open_runs_are_counted_by_state_and_pool() -> None:
     assert counted()["mail"] == {"succeeded": 1}
 
 
+def test_activities_are_counted_in_their_pool_until_they_end() -> None:
+    run = sums.start(3)
+    assert counted() == {"default": {"pending": 1}}
+    run_worker(until_idle=False)
+    assert counted() == {"default": {"idle": 1, "pending": 3}}
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    assert counted() == {"default": {"idle": 1, "pending": 2, "locked": 1}}
+    control.release([lease.id])
+    run_worker()
+    assert counted() == {"default": {"succeeded": 5}}
+    assert run.result(timeout=0) == 7
+
+
 @workflow(name="wf.in_another_pool", pool="mail")
 async def in_another_pool() -> str:
     """Returns at once."""
@@ -40,15 +54,15 @@ def counted() -> dict[str, dict[str, int]]:
 
 
 def test_runs_are_listed_in_pages() -> None:
-    started = {empty.start().id for _ in range(50)}
+    started = [empty.start().id for _ in range(50)]
     found: list[str] = []
     after, pages = "", 0
     while pages == 0 or after:
-        page = inspect.tasks(inspect.TaskQuery(kind="workflow", state="pending"), after, 10)
+        page = inspect.workflow_runs(after=after, limit=10)
         found += [row.id for row in page.rows]
         after, pages = page.next, pages + 1
-    assert set(found) == started
-    assert (len(found), pages) == (50, 6)  # the last one is empty
+    assert found == started[::-1]
+    assert pages == 6  # the last one is empty
 
 
 def test_later_runs_of_an_instance_are_in_one_chain() -> None:

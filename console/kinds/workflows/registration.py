@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
@@ -13,46 +17,71 @@ from console.kinds.workflows.story import story, tell
 from console.kinds.workflows.timeline import timeline
 from console.ui import json_text
 from console.ui.kind_pages import KindPages, Route, Tab, TabContent
-from console.ui.links import task_url
+from console.ui.links import task_url, url
 from queueops import inspect
-from queueops.inspect import FilterError, RunFacts, RunView, TaskDetail
+from queueops.inspect import FilterError, RunChildren, RunFacts, RunView, TaskDetail
 from queueops.model.states import TERMINAL, State
 
 RUN = "run"
-DIGITS = 6
+PLACES = {"first": r"\d{1,6}", "inbox": r"\d{1,6}", "children": r"\d{1,6}", "calls": r"\d{1,20}\.\d{1,6}"}
+"""Where the pages of the history, the inbox, the children and the open commands begin."""
 
 
 def read(request: HttpRequest, task: TaskDetail) -> TabContent:
-    """The run, with a page of its history. Raises FilterError for a position that is never offered."""
-    first = request.GET.get("first", "0")
-    if not (first.isascii() and first.isdigit() and len(first) <= DIGITS):
-        raise FilterError(reason=f"{first!r} is not a position")
-    run = inspect.workflow_run(task.id, task.pool, first=int(first))
+    """The run, with a page of each of its lists. Raises FilterError for a position that is never offered."""
+    places = {name: place for name in PLACES if (place := _place(request, name))}
+    first, inbox, children = (int(places.get(name, 0)) for name in ("first", "inbox", "children"))
+    run = inspect.workflow_run(task.id, task.pool, first=first, calls=places.get("calls", ""), inbox=inbox)
+    context: dict[str, Any] = {}
+    if run is not None:
+        found = inspect.run_children(task.id, task.pool, first=children)
+        context = {
+            "inbox_story": tuple(tell(line, {}) for line in run.inbox),
+            "story": story(run),
+            "timeline": timeline(run),
+            "children": found,
+            "parent": inspect.run_facts(run.parent, run.parent_pool) if run.parent else None,
+            "chain": _chain(run, task),
+            "chain_url": url("workflows", {"instance": run.instance}),
+            "reset_action": None if run.after else ACTIONS["reset"],
+            **_pages(task, places, run, found),
+        }
+    here = task_url(task.id, task.pool, f"task-{RUN}", **places)
+    return TabContent(content=run, here=here, live_params=places, context=context | _actions(task, run))
 
-    def address(position: int) -> str:
-        return task_url(task.id, task.pool, f"task-{RUN}", **({"first": position} if position else {}))
 
+def _place(request: HttpRequest, name: str) -> str:
+    place = request.GET.get(name, "")
+    if place and not re.fullmatch(PLACES[name], place, re.ASCII):
+        raise FilterError(reason=f"{place!r} is not a position")
+    return "" if place == "0" else place
+
+
+def _pages(task: TaskDetail, places: Mapping[str, str], run: RunView, children: RunChildren) -> dict[str, str]:
+    """The URLs of the first and the next page of each list; empty where there is none."""
+    following = {"first": run.next, "inbox": run.next_inbox, "children": children.next, "calls": run.next_calls}
+
+    def address(name: str, place: object) -> str:
+        others = {each: where for each, where in places.items() if each != name}
+        return task_url(task.id, task.pool, f"task-{RUN}", **others, **({name: place} if place else {}))
+
+    urls = {f"{name}_next_url": address(name, place) if place else "" for name, place in following.items()}
+    return urls | {f"{name}_first_url": address(name, "") if name in places else "" for name in PLACES}
+
+
+def _actions(task: TaskDetail, run: RunView | None) -> dict[str, Any]:
     over = task.state in TERMINAL
     suspended = run is not None and run.suspended_ms is not None
     offered = ["cancel", "resume" if suspended else "suspend", "terminate"]
     if over:
         offered = ["retry"] if task.state == State.FAILED and not (run and run.after) else []
     args, kwargs = json_text.split(task.args_json)
-    new_run = StartForm(initial={"name": task.name, "args": args, "kwargs": kwargs})
-    context = {
-        "inbox_story": tuple(tell(line, {}) for line in run.inbox) if run is not None else (),
+    return {
         "reset_permission": Verb.OPERATE,
-        "story": story(run) if run is not None else (),
-        "timeline": timeline(run) if run is not None else None,
-        "chain": _chain(run, task) if run is not None else (),
-        "reset_action": None if run is None or run.after else ACTIONS["reset"],
-        "start_form": new_run,
+        "start_form": StartForm(initial={"name": task.name, "args": args, "kwargs": kwargs}),
         "run_actions": [ACTIONS[verb] for verb in offered],
         "signal_action": None if over else ACTIONS["signal"],
-        "next_url": address(run.next) if run is not None and run.next else "",
-        "first_url": address(0) if int(first) else "",
     }
-    return TabContent(content=run, here=address(int(first)), live_params={"first": first}, context=context)
 
 
 def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:

@@ -33,7 +33,9 @@ LABELS = {
     State.CANCELLED: _("Cancelled"),
 }
 """The states of runs, in the words of workflows."""
-PARTS = ("state", "name", "search")
+PARTS = ("state", "name", "search", "instance", "tag", "status", "older", "younger")
+AGES = ("15min", "1h", "12h", "1d", "7d", "30d")
+"""Ages that the filter offers; others can be typed."""
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -85,11 +87,12 @@ def _started(given: dict[str, Any]) -> control.Row:
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
-    asked = {part: request.GET.get(part, "").strip() for part in PARTS}
+    asked = _asked(request)
     after, fault = request.GET.get("after", ""), ""
     facets: dict[str, list[tuple[str, int | None]]] = {}
     try:
-        found = inspect.workflow_runs(asked["state"], asked["name"], search=asked["search"], after=after)
+        filters: dict[str, Any] = dict(asked)
+        found = inspect.workflow_runs(**filters, after=after)
         facets = inspect.facets(TaskQuery(kind=RUN))
     except FilterError as error:
         found, fault = RunPage(rows=()), str(error)
@@ -98,10 +101,14 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "found": found,
         "fault": fault,
         **asked,
+        "asked": asked,
+        "is_filtered": any(asked.values()),
+        "ages": AGES,
         "states": [
             (word, label, counts.get(word), _address(asked | {"state": word})) for word, label in LABELS.items()
         ],
         "names": [name for name, _count in facets.get("name", ())],
+        "tags": [tag for tag, _count in facets.get("tag", ())],
         "all_url": _address(asked | {"state": ""}),
         "here": _address(asked, after),
         "first_url": _address(asked) if after else "",
@@ -109,6 +116,14 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "chosen": asked["state"],
         **live_update(reverse("console:workflows-rows"), asked, after, found, counts, **asked, after=after),
     }
+
+
+def _asked(request: HttpRequest) -> dict[str, str]:
+    """The filter. A search that ends with a star is one by the beginning of an instance."""
+    asked = {part: request.GET.get(part, "").strip() for part in PARTS}
+    if asked["search"].endswith("*"):
+        asked["instance"], asked["search"] = asked["search"], ""
+    return asked
 
 
 def _address(asked: dict[str, str], after: str = "") -> str:

@@ -10,7 +10,7 @@ from queueops.inspect.snapshot import pool_sample
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.inspect.workers import names_told, serves
+from queueops.inspect.workers import names_told, serves, takes_kind
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
@@ -82,7 +82,12 @@ def servers(detail: Detail) -> Iterator[Finding]:
             place="workers",
         )
         return
-    taking = serving
+    kind = text(detail.record.get(b"k")) or "task"
+    taking = [worker for worker in serving if takes_kind(worker, kind)]
+    if not taking:
+        told = f"No live worker takes tasks of the kind {kind}: each was started with other --kinds."
+        yield bad(told, value=count, target=detail.pool, place="workers")
+        return
     yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
     yield from _name(detail, taking)
     yield _capacity(taking)

@@ -1,4 +1,4 @@
-"""Alarms of workflows: runs whose decision step cannot be made, each with the reason and the remedy."""
+"""Alarms of workflows: runs whose decision step cannot be made; and a note of events that came too late."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         runs = "run is" if more == 1 else "runs are"
         text = f"Pool {pool}: {more:,} more {runs} blocked."
         yield warning(text, "workflows?state=postponed", manage("queue", "runs", "--state", "postponed"))
+
+
+def notes(sampled: Mapping[str, Any]) -> Iterator[str]:
+    """How many events were dropped, because their run did not wait for them."""
+    if count := sampled.get("late_events") or 0:
+        events = "1 event of a workflow" if count == 1 else f"{count:,} events of workflows"
+        yield f"{events} came too late in the last hour, and {'was' if count == 1 else 'were'} dropped."
 
 
 def _told(reason: str) -> str:

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.control import Row
-from queueops.inspect import RunFacts, RunLine, RunView
+from queueops.inspect import RunCall, RunFacts, RunLine, RunView
 from queueops.management.arguments import any_json, json_list, json_object, positive
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
@@ -22,8 +22,8 @@ from queueops.redis.broker import get_broker
 
 HEAD = ("RUN", "INSTANCE", "NAME", "STATE", "SINCE", "ENTRIES", "STATUS", "WAITS FOR", "POOL")
 STORY_HEAD = ("ENTRY", "WHEN", "KIND", "NUMBER", "NAME", "TEXT")
-CALLS_HEAD = ("NUMBER", "KIND", "TASK", "NAME", "STATE", "FAILED", "DUE")
-VERBS = ("show", "signal", "cancel", "terminate", "reset", "retry-step", "suspend", "resume")
+CALLS_HEAD = ("NUMBER", "KIND", "TASK", "NAME", "STATE", "FAILED", "PROGRESS", "DETAIL", "ERROR", "DUE")
+VERBS = ("show", "children", "signal", "cancel", "terminate", "reset", "retry-step", "suspend", "resume")
 ENDING = ("cancel", "terminate", "reset")
 """Verbs that need a confirmation."""
 
@@ -31,8 +31,9 @@ ENDING = ("cancel", "terminate", "reset")
 def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """A page of runs."""
     check_pool(pool)
+    filters = {name: given[name] for name in ("instance", "tag", "status", "older", "younger")}
     page = inspect.workflow_runs(
-        given["state"], given["name"], pool, given["search"], after=given["after"], limit=given["limit"]
+        given["state"], given["name"], pool, given["search"], given["after"], given["limit"], **filters
     )
     if as_json:
         yield to_json(page)
@@ -41,14 +42,18 @@ def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     yield table(HEAD, map(_line, page.rows))
     yield f"{len(page.rows)} of {'' if page.exact else 'at most '}{page.total:,}"
     if page.next:
-        yield f"{'The search stopped early; ' if page.partial else ''}continue with --after {page.next}"
+        stopped = f"{page.seen:,} runs were looked at; " if page.partial and page.seen else ""
+        yield f"{stopped}continue with --after {page.next}"
 
 
 def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """Show a run with a page of its history, or act on it. Fails if it was refused."""
     run, place = _found(id, pool)
     if verb == "show":
-        yield from _shown(run, place, given["first"], as_json=as_json)
+        yield from _shown(run, place, given["first"], given["calls"], as_json=as_json)
+        return
+    if verb == "children":
+        yield from _children(run, place, given["first"], as_json=as_json)
         return
     _check(verb, given)
     if verb in ENDING and not given["yes"]:
@@ -120,8 +125,8 @@ def _found(id: str, pool: str) -> tuple[str, str]:
     raise missing(f"run or instance {id!r}", pool)
 
 
-def _shown(run: str, pool: str, first: int, *, as_json: bool) -> Iterator[str]:
-    view, task = inspect.workflow_run(run, pool, first=first - 1), inspect.task(run, pool)
+def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Iterator[str]:
+    view, task = inspect.workflow_run(run, pool, first=first - 1, calls=calls), inspect.task(run, pool)
     if view is None or task is None:
         raise missing(f"run {run!r}", pool)
     if as_json:
@@ -144,7 +149,8 @@ def _shown(run: str, pool: str, first: int, *, as_json: bool) -> Iterator[str]:
             ("parent", view.parent),
             ("late events", f"{view.late:,}" if view.late else ""),
             ("inbox", f"{view.waiting_events:,} events" if view.waiting_events else ""),
-            *(("waits at", place) for place in view.where),
+            *(("waits for the signal", name) for name in view.signals),
+            *(("waits at", " > ".join(stack)) for stack in view.stacks),
         )
     )
     yield from _calls(view)
@@ -154,11 +160,30 @@ def _shown(run: str, pool: str, first: int, *, as_json: bool) -> Iterator[str]:
         yield f"continue with --first {view.next + 1}"
 
 
+def _children(run: str, pool: str, first: int, *, as_json: bool) -> Iterator[str]:
+    page = inspect.run_children(run, pool, first=first - 1)
+    if as_json:
+        yield to_json(page)
+        return
+    yield table(HEAD, map(_line, page.rows))
+    yield f"entries up to {page.looked_at:,} of {page.length:,} were read"
+    if page.next:
+        yield f"continue with --first {page.next + 1}"
+
+
 def _calls(view: RunView) -> Iterator[str]:
     if view.calls:
-        rows = ((call.number, call.kind, call.task, call.name, call.state, call.attempt or "", moment(call.due_ms))
-                for call in view.calls)  # fmt: skip
+        rows = ((call.number, call.kind, call.task, call.name, call.state, call.attempt or "", _progress(call),
+                 call.detail, call.error, moment(call.due_ms)) for call in view.calls)  # fmt: skip
         yield table(CALLS_HEAD, rows)
+    if view.more_calls:
+        yield f"{view.more_calls:,} more" + (f"; continue with --calls {view.next_calls}" if view.next_calls else "")
+
+
+def _progress(call: RunCall) -> str:
+    if call.progress is None:
+        return ""
+    return f"{call.progress:g}" + (f" of {call.total:g}" if call.total else "")
 
 
 def _story_line(line: RunLine) -> tuple[object, ...]:
@@ -177,6 +202,11 @@ def _list_options(parser: ArgumentParser) -> None:
     parser.add_argument("--name", default="", help="only runs of this workflow")
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")
+    parser.add_argument("--instance", default="", metavar="ID", help="only runs of this instance; 'order-*': beginning")
+    parser.add_argument("--tag", default="", help="only runs with this tag")
+    parser.add_argument("--status", default="", metavar="TEXT", help="only runs whose custom status has this text")
+    parser.add_argument("--older", default="", metavar="AGE", help="only runs that began this long ago: 90s, 12h, 7d")
+    parser.add_argument("--younger", default="", metavar="AGE", help="only runs that began within this time")
     parser.add_argument("--limit", type=positive, default=50, help="rows, at most 200")
     parser.add_argument("--after", default="", metavar="POSITION", help="continue where a list ended (its `next`)")
 
@@ -185,7 +215,8 @@ def _act_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", help="the run, or its instance, of which the newest run is meant")
     parser.add_argument("verb", nargs="?", choices=VERBS, default="show", help="what to do (show)")
     parser.add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
-    parser.add_argument("--first", type=positive, default=1, metavar="NUMBER", help="show: the first entry")
+    parser.add_argument("--first", type=positive, default=1, metavar="NUMBER", help="show, children: the first entry")
+    parser.add_argument("--calls", default="", metavar="PLACE", help="show: continue the list of open commands")
     parser.add_argument("--signal", default="", metavar="NAME", help="signal: its name")
     parser.add_argument("--value", type=any_json, default=None, metavar="JSON", help="signal: its value (null)")
     parser.add_argument("--entry", type=positive, metavar="NUMBER", help="reset: an entry of the step to make again")

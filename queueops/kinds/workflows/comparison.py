@@ -1,10 +1,12 @@
-"""Comparison of a command with the recorded one, and the place in the code where a coroutine waits."""
+"""Comparison of a command with the recorded one, and the stack of a coroutine that waits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from queueops.kinds.workflows.events import Entry
+
+MOST_FRAMES = 20
 
 
 def shape(entry: Entry) -> tuple[Any, ...]:
@@ -21,14 +23,14 @@ def difference(done: Entry, was: Entry | None) -> str:
     return done.told()
 
 
-def place_of(coro: Any) -> str:
-    """File and line of the innermost frame of a coroutine that belongs to the project's code."""
-    place = ""
+def stack_of(coro: Any) -> list[str]:
+    """File, line and function of each frame of a waiting coroutine, outermost first, without those of the engine."""
+    frames: list[str] = []
     while coro is not None:
         frame = getattr(coro, "cr_frame", None)
         if frame is not None:
             name = frame.f_code.co_filename
             if "/queueops/kinds/workflows/" not in name and "/asyncio/" not in name:
-                place = f"{name}:{frame.f_lineno} in {frame.f_code.co_name}"
+                frames.append(f"{name}:{frame.f_lineno} in {frame.f_code.co_name}")
         coro = getattr(coro, "cr_await", None)
-    return place
+    return frames[-MOST_FRAMES:]

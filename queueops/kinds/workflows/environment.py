@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
 
-from queueops.errors import QueueOpsError, TaskCancelled, TaskFailed
+from queueops.errors import QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.awaited import awaited
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
+from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, Begun, MemoryRun, failed
+from queueops.kinds.workflows.runs_again import RunsAgain
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model import retry
-from queueops.model.contracts import Push
+from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import to_ms
 from queueops.tasks import registry
 from queueops.tasks.encoding import encode_result
@@ -40,97 +42,13 @@ class _Mock(NamedTuple):
     takes_ms: int
 
 
-@dataclass(slots=True)
-class _Run:
-    """A run in memory."""
-
-    id: str
-    instance: str
-    push: Push
-    parent: tuple[str, int] | None = None
-    history: list[bytes] = field(default_factory=list)
-    inbox: list[Entry] = field(default_factory=list)
-    open: set[int] = field(default_factory=set)
-    ready: bool = True
-    state: str = "running"
-    result: bytes = b""
-    error: BaseException | None = None
-    status: bytes = b""
-    next: str = ""
-    reason: str = "its code ended by a cancel"
-    suspended: bool = False
-
-    @property
-    def makes_step(self) -> bool:
-        """Whether its next step can be made now."""
-        return self.ready and self.state == "running" and not self.suspended
-
-
-class EnvironmentRun:
-    """A run of a test: as the handle of a workflow, but it never waits."""
-
-    def __init__(self, environment: WorkflowEnvironment, instance: str) -> None:
-        self._environment = environment
-        self.instance = instance
-
-    def __repr__(self) -> str:
-        return f"<EnvironmentRun {self.instance}: {self.state}>"
-
-    @property
-    def state(self) -> str:
-        """running, succeeded, failed, cancelled or continued."""
-        return self._run.state
-
-    @property
-    def status(self) -> Any:
-        """The value of `wf.set_status`."""
-        return msgspec.json.decode(self._run.status or b"null")
-
-    @property
-    def history(self) -> list[Entry]:
-        """The history of the newest run."""
-        return [events.decode(text) for text in self._run.history]
-
-    def signal(self, name: str, value: Any = None) -> None:
-        """Send a signal now."""
-        data = encode_result(name, value)
-        self._environment.post(self.instance, Entry("signal", name=name, payload=events.raw(data)))
-
-    def cancel(self, reason: str = "") -> None:
-        """Ask the code to end."""
-        self._environment.post(self.instance, Entry("cancel", reason=reason))
-
-    def terminate(self, reason: str = "") -> None:
-        """End the run now, with all that it has open; its code is not asked."""
-        self._environment.terminate(self.instance, reason)
-
-    def suspend(self) -> None:
-        """Make no further step until `resume`; events wait in the inbox."""
-        self._run.suspended = True
-
-    def resume(self) -> None:
-        """Go on after `suspend`."""
-        self._run.suspended = False
-
-    def result(self) -> Any:
-        """Let everything run to the end of this workflow, and return its result.
-
-        Raises TaskFailed and TaskCancelled. Raises WorkflowStuck if it waits for what does not come.
-        """
-        return self._environment.result_of(self.instance)
-
-    @property
-    def _run(self) -> _Run:
-        return self._environment.newest(self.instance)
-
-
-class WorkflowEnvironment:
+class WorkflowEnvironment(RunsAgain):
     """Runs workflows in memory. Not thread-safe; each test makes its own."""
 
     def __init__(self, *, start: datetime = _START) -> None:
         self.now_ms = round(start.timestamp() * 1000)
         self._mocks: dict[tuple[str, str], _Mock] = {}
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, MemoryRun] = {}
         self._instances: dict[str, str] = {}
         self._agenda: list[tuple[int, int, Callable[[], object]]] = []
         self._numbers = count(1)
@@ -156,10 +74,16 @@ class WorkflowEnvironment:
         return self.start(workflow, *args, **kwargs).result()
 
     def start(self, workflow: Workflow[Any, Any], /, *args: Any, **kwargs: Any) -> EnvironmentRun:
-        """Start a workflow; `result()` of what this returns lets it run. Raises InstanceInUse."""
+        """Start a workflow; `result()` of what this returns lets it run. Raises InstanceInUse.
+
+        With `using(on_conflict="ignore")` the open run of the instance is returned.
+        """
         push, instance = workflow.as_child(args, kwargs)
+        known = self._newest(instance)
+        if known is not None and known.state == "running" and workflow.options.on_conflict is Conflict.IGNORE:
+            return EnvironmentRun(self, instance, known.id)
         run = self._begin(push, instance or f"run-{next(self._numbers)}")
-        return EnvironmentRun(self, run.instance)
+        return EnvironmentRun(self, run.instance, run.id)
 
     def advance(self, delay: float | timedelta) -> None:
         """Let so much time pass, and everything run that is due in it."""
@@ -169,9 +93,12 @@ class WorkflowEnvironment:
             self._jump()
         self.now_ms = until
 
-    def newest(self, instance: str) -> _Run:
+    def newest(self, instance: str) -> MemoryRun:
         """The newest run of an instance."""
         return self._runs[self._instances[instance]]
+
+    def _newest(self, instance: str) -> MemoryRun | None:
+        return self._runs.get(self._instances.get(instance, ""))
 
     def post(self, instance: str, entry: Entry) -> bool:
         """Put an event into the inbox of an instance; False if its run has ended."""
@@ -181,19 +108,25 @@ class WorkflowEnvironment:
         self._deliver(self._runs[known], entry)
         return True
 
-    def terminate(self, instance: str, reason: str = "") -> None:
-        """End the newest run of an instance; nothing happens if it has ended."""
+    def terminate(self, instance: str, reason: str = "") -> bool:
+        """End the newest run of an instance. False if it has ended."""
         run = self.newest(instance)
-        if run.state == "running":
-            run.reason = reason or run.reason
-            self._close(run, "cancelled")
+        if run.state != "running":
+            return False
+        run.reason = reason or run.reason
+        self._close(run, "cancelled")
+        return True
 
-    def result_of(self, instance: str) -> Any:
+    def result_of(self, instance: str, timeout: float | timedelta | None = None) -> Any:
         """Let everything run until this instance has ended; see `EnvironmentRun.result`."""
+        until = None if timeout is None else self.now_ms + to_ms("timeout", timeout)
         self._settle()
-        while self.newest(instance).state == "running":
+        while (run := self.newest(instance)).state == "running":
+            if until is not None and (not self._agenda or self._agenda[0][0] > until):
+                self.now_ms = until
+                reason = "No more of the environment's time was given."
+                raise ResultTimeout(id=run.id, seconds=_seconds(timeout), state=run.state, reason=reason)
             if not self._agenda:
-                run = self.newest(instance)
                 execution = self._replayed(run)
                 where = ", ".join(execution.waiting_at()) or "its beginning"
                 execution.dispose()
@@ -210,13 +143,22 @@ class WorkflowEnvironment:
 
     # Runs
 
-    def _begin(self, push: Push, instance: str, parent: tuple[str, int] | None = None) -> _Run:
-        known = self._instances.get(instance)
-        if known is not None and self._runs[known].state == "running":
-            raise InstanceInUse(id=instance, run=known, state="running")
-        run = _Run(f"{instance}#{next(self._numbers)}", instance, push, parent)
+    def _begin(self, push: Push, instance: str, parent: Begun | None = None) -> MemoryRun:
+        known = self._newest(instance)
+        if known is not None and known.state == "running":
+            raise InstanceInUse(id=instance, run=known.id, state="running")
+        run = self._add(MemoryRun(f"{instance}#{next(self._numbers)}", instance, push, parent))
+        if (due := self._due(push)) > self.now_ms:
+            run.delayed = True
+            self._schedule(due, lambda: setattr(run, "delayed", False))
+        return run
+
+    def _new_run(self, instance: str, like: MemoryRun) -> MemoryRun:
+        return self._add(MemoryRun(f"{instance}#{next(self._numbers)}", instance, like.push))
+
+    def _add(self, run: MemoryRun) -> MemoryRun:
         self._runs[run.id] = run
-        self._instances[instance] = run.id
+        self._instances[run.instance] = run.id
         return run
 
     def _settle(self) -> None:
@@ -237,22 +179,23 @@ class WorkflowEnvironment:
             heapq.heappop(self._agenda)[2]()
         self._settle()
 
-    def _replayed(self, run: _Run) -> Execution:
+    def _replayed(self, run: MemoryRun) -> Execution:
         info = RunInfo(
             id=run.id, name=run.push.name, instance=run.instance, pool=run.push.pool,
-            parent=run.parent[0] if run.parent else "", length=len(run.history),
+            parent=run.parent.run.id if run.parent else "", length=len(run.history), origin=run.origin or run.id,
         )  # fmt: skip
         execution = _handler(run.push.name).execution(info, run.push.args)
         execution.replay(run.history)
         return execution
 
-    def _make_step(self, run: _Run) -> None:
-        taken, run.inbox, run.ready = run.inbox, [], False
+    def _make_step(self, run: MemoryRun) -> None:
+        taken = list(run.inbox)
         execution = self._replayed(run)
         try:
             step: Step = execution.advance(self.now_ms, taken)
         finally:
             execution.dispose()
+        run.inbox, run.ready = run.inbox[len(taken) :], False
         run.history += [events.encode(each) for each in (Entry(events.STEP, at_ms=step.at), *taken, *step.commands)]
         if step.status is not None:
             run.status = step.status
@@ -261,83 +204,86 @@ class WorkflowEnvironment:
         if step.over:
             self._end(run, step)
 
-    def _obey(self, run: _Run, entry: Entry, step: Step) -> None:
-        if entry.kind in ("call", "child", "timer"):
-            run.open.add(entry.command)
-        match entry.kind:
-            case "call":
-                push = step.pushes[entry.command]
-                self._schedule(self._due(push), lambda: self._attempt(run, entry.command, push, 1))
-            case "timer":
-                self._schedule(entry.at_ms, lambda: self._finish(run, Entry("fired", command=entry.command)))
-            case "child":
-                self._start_child(run, entry, step.pushes[entry.command])
-            case "drop":
-                self._drop(run, entry.command)
-            case "tell":
-                told = self.post(entry.instance, Entry("signal", name=entry.name, payload=entry.payload))
-                self._deliver(run, Entry("done" if told else "failed", command=entry.command))
+    def _obey(self, run: MemoryRun, entry: Entry, step: Step) -> None:
+        if entry.kind in TASKS:
+            begun = Begun(run, entry, step.pushes.get(entry.command))
+            run.begun[begun.number] = run.open[begun.number] = begun
+            self._start(begun)
+        elif entry.kind == "drop":
+            if found := run.open.pop(entry.command, None):
+                self._drop(found)
+        elif entry.kind == "tell":
+            told = self.post(entry.instance, Entry("signal", name=entry.name, payload=entry.payload))
+            self._deliver(run, Entry("done" if told else "failed", command=entry.command))
+
+    def _start(self, begun: Begun) -> None:
+        entry, push = begun.entry, begun.push
+        if push is None:
+            self._schedule(entry.at_ms, lambda: self._finish(begun, Entry("fired", command=begun.number)))
+        elif entry.kind == "call":
+            self._schedule(self._due(push), lambda: self._attempt(begun, push, 1))
+        else:
+            self._start_child(begun, push)
 
     def _due(self, push: Push) -> int:
         return push.due if push.due is not None else self.now_ms + (push.delay_ms or 0)
 
-    def _start_child(self, run: _Run, entry: Entry, push: Push) -> None:
+    def _start_child(self, begun: Begun, push: Push) -> None:
         if known := self._mocks.get((WorkflowHandler.kind, push.name)):
-            self._schedule(self.now_ms + known.takes_ms, lambda: self._pretend(run, entry.command, push, known))
+            self._schedule(self.now_ms + known.takes_ms, lambda: self._pretend(begun, push, known))
             return
         try:
-            self._begin(push, entry.instance, (run.id, entry.command))
+            begun.child = self._begin(push, begun.entry.instance, begun)
         except InstanceInUse as error:
-            self._finish(run, _failed(entry.command, error))
+            self._finish(begun, failed(begun.number, error))
 
-    def _pretend(self, run: _Run, number: int, push: Push, known: _Mock) -> None:
+    def _pretend(self, begun: Begun, push: Push, known: _Mock) -> None:
         """End a child with what its replacement returns or raises."""
+        if not begun.is_open:
+            return
         args, kwargs = _handler(push.name).plan.decode(push.args)
         try:
             data = encode_result(push.name, awaited(known.function(*args, **kwargs)))
         except Exception as error:  # the code of a test runs here
-            self._finish(run, _failed(number, error))
+            self._finish(begun, failed(begun.number, error))
             return
-        self._finish(run, Entry("done", command=number, payload=events.raw(data)))
+        self._finish(begun, Entry("done", command=begun.number, payload=events.raw(data)))
 
-    def _drop(self, run: _Run, number: int) -> None:
-        run.open.discard(number)
-        for other in self._runs.values():
-            if other.parent == (run.id, number) and other.state == "running":
-                other.parent = None
-                self._deliver(other, Entry("cancel", reason="its parent does not need it any more"))
+    def _drop(self, begun: Begun) -> None:
+        child = begun.child
+        if child is not None and child.parent is begun and child.state == "running":
+            child.parent = None
+            self._deliver(child, Entry("cancel", reason=GIVEN_UP))
 
-    def _end(self, run: _Run, step: Step) -> None:
+    def _end(self, run: MemoryRun, step: Step) -> None:
         run.result, run.error = step.result, step.error
         self._close(run, step.state, step)
 
-    def _close(self, run: _Run, state: str, step: Step | None = None) -> None:
+    def _close(self, run: MemoryRun, state: str, step: Step | None = None) -> None:
         run.state = state
-        for number in tuple(run.open):
-            self._drop(run, number)
+        left, run.open = list(run.open.values()), {}
+        for begun in left:
+            self._drop(begun)
         if step is not None and step.again is not None:
-            push = msgspec.structs.replace(run.push, args=step.again)
+            push = msgspec.structs.replace(run.push, args=step.again, due=None, delay_ms=None)
             following = self._begin(push, run.instance, run.parent)
             run.next = following.id
+            if run.parent is not None:
+                run.parent.child = following
             following.inbox = [*step.unread, *(entry for entry in run.inbox if entry.kind in ("signal", "cancel"))]
-        elif run.parent is not None and (parent := self._runs[run.parent[0]]).state == "running":
-            ended = Entry("done", command=run.parent[1], payload=events.raw(run.result))
-            if run.state != "succeeded":
-                error = events.raw(b"" if run.error is None else failure.describe(run.error).encoded())
-                ended = Entry("failed", command=run.parent[1], state=run.state, error=error)
-            self._finish(parent, ended)
+        elif run.parent is not None:
+            self._finish(run.parent, run.ended(run.parent.number))
 
     # Activities
 
-    def _attempt(self, run: _Run, number: int, push: Push, attempt: int) -> None:
-        if number not in run.open:
-            return
-        known = self._mocks.get((TASK, push.name))
-        takes = known.takes_ms if known else 0
-        self._schedule(self.now_ms + takes, lambda: self._call(run, number, push, attempt))
+    def _attempt(self, begun: Begun, push: Push, attempt: int) -> None:
+        if begun.is_open:
+            known = self._mocks.get((TASK, push.name))
+            takes = known.takes_ms if known else 0
+            self._schedule(self.now_ms + takes, lambda: self._call(begun, push, attempt))
 
-    def _call(self, run: _Run, number: int, push: Push, attempt: int) -> None:
-        if number not in run.open:
+    def _call(self, begun: Begun, push: Push, attempt: int) -> None:
+        if not begun.is_open:
             return
         self.calls.append((push.name, push.args))
         handler: Any = registry.get("task", push.name)
@@ -349,19 +295,19 @@ class WorkflowEnvironment:
         except Exception as error:  # the code of an activity runs here
             if attempt <= push.retries and isinstance(error, tuple(handler.retry_on)):
                 delay = retry.parse(push.retry).delay_ms(attempt)
-                self._schedule(self.now_ms + delay, lambda: self._attempt(run, number, push, attempt + 1))
+                self._schedule(self.now_ms + delay, lambda: self._attempt(begun, push, attempt + 1))
                 return
-            self._finish(run, _failed(number, error))
+            self._finish(begun, failed(begun.number, error))
             return
-        self._finish(run, Entry("done", command=number, payload=events.raw(data)))
+        self._finish(begun, Entry("done", command=begun.number, payload=events.raw(data)))
 
-    def _finish(self, run: _Run, entry: Entry) -> None:
+    def _finish(self, begun: Begun, entry: Entry) -> None:
         """Deliver the end of a command, unless the run gave it up."""
-        if entry.command in run.open:
-            run.open.discard(entry.command)
-            self._deliver(run, entry)
+        if begun.is_open:
+            del begun.run.open[begun.number]
+            self._deliver(begun.run, entry)
 
-    def _deliver(self, run: _Run, entry: Entry) -> None:
+    def _deliver(self, run: MemoryRun, entry: Entry) -> None:
         run.inbox.append(entry)
         run.ready = True
 
@@ -369,9 +315,8 @@ class WorkflowEnvironment:
         heapq.heappush(self._agenda, (at, next(self._numbers), action))
 
 
-def _failed(number: int, error: BaseException) -> Entry:
-    """The end of a command that failed with an error."""
-    return Entry("failed", command=number, error=msgspec.Raw(failure.describe(error).encoded()))
+def _seconds(timeout: float | timedelta | None) -> float:
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else timeout or 0.0
 
 
 def _handler(name: str) -> WorkflowHandler:

@@ -26,12 +26,12 @@ from queueops.errors.workflows import (
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.comparison import difference, place_of, shape
+from queueops.kinds.workflows.comparison import difference, shape, stack_of
 from queueops.kinds.workflows.ending import judged
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
-from queueops.kinds.workflows.step import Code, ContinueAsNew, RunInfo, Step
+from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, RunInfo, Step
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
 from queueops.model.task_error import StoredError
@@ -103,7 +103,7 @@ class Execution:
             self._close(main)
         elif main is not None and not self._open and not self._listening:
             raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
-        step.where = [] if step.over else self.waiting_at()
+        step.where = [] if step.over else self.stacks()
         step.notes += self.loop.problems
         self.loop.problems.clear()
         self.length += 1 + len(taken) + len(step.commands)
@@ -121,11 +121,15 @@ class Execution:
         self.loop.tasks.clear()
 
     def waiting_at(self) -> list[str]:
-        """File and line of the code that waits, of the first tasks."""
+        """Signals, and file and line of the code that waits, of the first tasks."""
+        return [line.rpartition(FRAME)[2] for line in self.stacks()]
+
+    def stacks(self) -> list[str]:
+        """Signals, and the frames of the code that waits, of the first tasks; FRAME stands between frames."""
         found = []
         for task in islice(self.loop.tasks.values(), SHOWN):
-            if place := place_of(task.get_coro()):
-                found.append(place)
+            if frames := stack_of(task.get_coro()):
+                found.append(FRAME.join(frames))
         return [*dict.fromkeys(f"signal {name}" for name in self._listening.values()), *found][:SHOWN]
 
     def _run(self, at: int, taken: Sequence[Entry]) -> Step:

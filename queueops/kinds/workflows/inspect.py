@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import msgspec
 
@@ -11,30 +10,34 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.run_calls import CallPage, RunCall, RunChildren, open_calls, run_children
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
     masked,
     places_of,
+    run_facts,
     run_query,
     runs_of_instance,
+    stacks_of,
     workflow_runs,
 )
 from queueops.kinds.workflows.run_spans import RunLine, RunSpan, spans_of
 from queueops.kinds.workflows.run_store import task_of
 from queueops.kinds.workflows.store import WorkflowCalls
-from queueops.model.records import Record
-from queueops.model.states import TIMED
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
 __all__ = [
     "RunCall",
+    "RunChildren",
     "RunFacts",
     "RunLine",
     "RunPage",
     "RunSpan",
     "RunView",
+    "run_children",
+    "run_facts",
     "run_query",
     "runs_of_instance",
     "workflow_run",
@@ -43,29 +46,9 @@ __all__ = [
 
 PAGE = 200
 """Entries of the history on one page."""
-MOST_CALLS = 100
-
-
-class RunCall(Answer, frozen=True, kw_only=True):
-    """A command whose end has not come: an activity, a child or a timer."""
-
-    TEXTS_OF_TASKS: ClassVar = ("detail", "reason")
-
-    number: int
-    kind: str
-    task: str = ""
-    pool: str = ""  # of the task, if it is not that of the run
-    name: str = ""
-    state: str = ""
-    attempt: int = 0  # attempts that failed
-    retries: int = 0
-    due_ms: int | None = None
-    begun_ms: int | None = None  # when its attempt began
-    worker: str = ""
-    progress: float | None = None  # as `current().progress` told last
-    total: float | None = None
-    detail: str = ""  # the last line of its log
-    reason: str = ""
+MOST_EVENTS = 100
+"""Events of the inbox on one page."""
+SIGNAL = "signal "
 
 
 class RunView(Answer, frozen=True, kw_only=True):
@@ -75,6 +58,7 @@ class RunView(Answer, frozen=True, kw_only=True):
     before: str = ""
     after: str = ""
     parent: str = ""
+    parent_pool: str = ""
     status: str = ""
     suspended_ms: int | None = None
     blocked_ms: int | None = None
@@ -82,8 +66,14 @@ class RunView(Answer, frozen=True, kw_only=True):
     reason: str = ""
     late: int = 0
     where: tuple[str, ...] = ()
+    """Signals that its code waits for, and the innermost place of each waiting coroutine."""
+    stacks: tuple[tuple[str, ...], ...] = ()
+    """The frames of each waiting coroutine, the outermost first, as `file:line in function`."""
     calls: tuple[RunCall, ...] = ()
     more_calls: int = 0
+    """Open commands that are on other pages."""
+    next_calls: str = ""
+    """Where the next page of open commands begins; empty at the end."""
     inbox: tuple[RunLine, ...] = ()
     waiting_events: int = 0
     length: int = 0
@@ -92,30 +82,45 @@ class RunView(Answer, frozen=True, kw_only=True):
     spans: tuple[RunSpan, ...] = ()
 
     @property
+    def signals(self) -> tuple[str, ...]:
+        """The names of the signals that its code waits for."""
+        return tuple(place.removeprefix(SIGNAL) for place in self.where if place.startswith(SIGNAL))
+
+    @property
     def next(self) -> int:
         """Where the next page begins; 0 if there is none."""
         following = self.first + len(self.lines)
         return following if following < self.length else 0
 
+    @property
+    def next_inbox(self) -> int:
+        """Where the next page of the inbox begins; 0 if there is none."""
+        last = self.inbox[-1].number if self.inbox else 0
+        return last if last < self.waiting_events else 0
 
-def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView | None:
-    """A run, with a page of its history from entry `first` on. None if there is no such run."""
+
+def workflow_run(id: str, pool: str = "default", *, first: int = 0, calls: str = "", inbox: int = 0) -> RunView | None:
+    """A run, with a page of its history from entry `first` on. None if there is no such run.
+
+    `calls` is the `next_calls` of a page before, and `inbox` the first event of the inbox. Raises FilterError.
+    """
     store = get_role(WorkflowCalls)
     row = store.run_row(pool, id) if may_be_id(id) else None
     if row is None:
         return None
     fields = row.fields
-    first = max(0, min(first, row.history))
+    first, inbox = max(0, min(first, row.history)), max(0, min(inbox, row.inbox))
     lines = _lines(store.history(pool, id, first, PAGE), first)
     open_tasks = {
         int(number): task_of(what)[0] for number, what in row.calls.items() if number.isdigit() and what[:1] != "t"
     }
-    calls = sorted(row.calls.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0)
+    page = open_calls(pool, id, calls) if row.open or calls else CallPage(())
     return RunView(
         instance=fields.get("vi", id),
         before=fields.get("vp", ""),
         after=fields.get("vx", ""),
         parent=fields.get("vr", ""),
+        parent_pool=fields.get("vt", pool) if "vr" in fields else "",
         status=masked(fields["vq"].encode()) if "vq" in fields else "",
         suspended_ms=maybe_whole(fields.get("vs")),
         blocked_ms=maybe_whole(fields.get("vb")),
@@ -123,34 +128,17 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0) -> RunView |
         reason=redactor().message(fields.get("y", "")),
         late=maybe_whole(fields.get("vl")) or 0,
         where=places_of(fields),
-        calls=tuple(_call(store, pool, number, what) for number, what in calls[:MOST_CALLS]),
-        more_calls=max(0, row.open - MOST_CALLS),
-        inbox=_lines(store.inbox(pool, id, MOST_CALLS), 0),
+        stacks=tuple(stack for stack in stacks_of(fields) if not stack[0].startswith(SIGNAL)),
+        calls=page.calls,
+        more_calls=max(0, row.open - len(page.calls)),
+        next_calls=page.next,
+        inbox=_lines(store.inbox(pool, id, MOST_EVENTS, inbox), inbox),
         waiting_events=row.inbox,
         length=row.history,
         first=first,
         lines=lines,
         spans=spans_of(lines, "" if "vo" in fields else id, open_tasks),
     )
-
-
-def _call(store: WorkflowCalls, pool: str, number: str, what: str) -> RunCall:
-    kind = {"a": "activity", "c": "child", "t": "timer", "s": "signal"}.get(what[:1], "?")
-    at = int(number) if number.isdigit() else 0
-    if kind == "signal":
-        return RunCall(number=at, kind=kind, state="on its way")
-    if kind == "timer":
-        return RunCall(number=at, kind=kind, due_ms=maybe_whole(what[1:]))
-    id, elsewhere = task_of(what)
-    record: Record | None = store.record(elsewhere or pool, id)
-    if record is None:
-        return RunCall(number=at, kind=kind, task=id, pool=elsewhere, state="on its way" if elsewhere else "gone")
-    return RunCall(
-        number=at, kind=kind, task=record.id, pool=elsewhere, name=record.name, state=record.state,
-        attempt=record.attempt, retries=record.retries, due_ms=record.due if record.state in TIMED else None,
-        begun_ms=record.begun, worker=record.worker, progress=record.progress, total=record.total,
-        detail=record.last_line, reason=record.reason,
-    )  # fmt: skip
 
 
 def _lines(texts: Sequence[bytes], first: int) -> tuple[RunLine, ...]:

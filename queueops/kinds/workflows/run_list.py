@@ -1,27 +1,32 @@
-"""Lists of runs: by state and name page by page, or all runs of one instance."""
+"""Lists of runs: those that match a filter page by page, or all runs of one instance."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import islice
 from typing import ClassVar
 
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.id_search import tasks_with_prefix
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import conceals, redactor
-from queueops.inspect.store import open_reader, pools_of
+from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
-from queueops.inspect.tasks import tasks
+from queueops.kinds.workflows.run_chain import ChainPage, chain_page, runs_from
+from queueops.kinds.workflows.run_filter import MOST, RUN, RunFilter, age_ms, find_runs, shows
 from queueops.kinds.workflows.run_store import RunFields
+from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.redact import cut
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
-RUN = "workflow"
 MOST_OF_CHAIN = 50
 """The most runs of one instance in an answer."""
 SHOWN = 500
+_PLACE = re.compile(r".*[/\\](?=[^/\\]+:\d+ in )")
 
 
 class RunFacts(Answer, frozen=True, kw_only=True):
@@ -46,7 +51,8 @@ class RunFacts(Answer, frozen=True, kw_only=True):
     """Entries of its history."""
     waiting_events: int = 0
     waits_for: tuple[str, ...] = ()
-    """Signals and places of the code where it waits."""
+    """Signals and places of the code where it waits, each as `module.py:line in function`."""
+    tags: tuple[str, ...] = ()
     before: str = ""
     after: str = ""
     parent: str = ""
@@ -54,33 +60,64 @@ class RunFacts(Answer, frozen=True, kw_only=True):
 
 
 class RunPage(Answer, frozen=True, kw_only=True):
-    """One page of runs, the latest change of state first; `next` continues it, empty at the end."""
+    """One page of runs, the newest first; `next` continues it, empty at the end."""
 
     rows: tuple[RunFacts, ...]
     next: str = ""
     total: int = 0
     exact: bool = True  # otherwise `total` is an upper bound
     partial: bool = False  # the page ended before it was full; `next` continues it
+    seen: int = 0  # the candidates that were looked at
     broken: tuple[Broken, ...] = ()
 
 
 def workflow_runs(
-    state: str = "", name: str = "", pool: str = "", search: str = "", after: str = "", limit: int = 50
+    state: str = "",
+    name: str = "",
+    pool: str = "",
+    search: str = "",
+    after: str = "",
+    limit: int = 50,
+    *,
+    instance: str = "",
+    tag: str = "",
+    status: str = "",
+    older: float | timedelta | str = "",
+    younger: float | timedelta | str = "",
 ) -> RunPage:
-    """Runs in a state and of a workflow; empty texts: all. Raises FilterError.
+    """Runs that match each part of the filter that is given, the newest first. Raises FilterError.
 
-    With `search`, the runs of the instance of that id, the newest first, and the runs whose id begins with it.
+    `instance` is a whole id, or a beginning such as `order-*`. `status` is a part of the custom status. `older` and
+    `younger` limit the time since the start: seconds, or a text such as `12h`. With `search`, the runs of the instance
+    of that id, the newest first, and the runs whose id begins with it.
     """
+    wanted = RunFilter(
+        state=state,
+        name=name,
+        pool=pool,
+        tag=tag,
+        instance=instance,
+        status=status,
+        older_ms=age_ms(older),
+        younger_ms=age_ms(younger),
+    ).checked()
     if search:
-        return _searched(search, state, name, pool)
-    page = tasks(run_query(state, name, pool), after, limit)
+        return _searched(search, wanted)
+    limit = max(1, min(limit, MOST))
+    if instance and "*" not in instance:
+        chain = chain_page(wanted, after, limit)
+        if chain.runs or not (chain.next and chain.is_walk):
+            return _of_chain(chain, wanted, limit)
+        after = chain.next
+    found = find_runs(wanted, after, limit)
     return RunPage(
-        rows=_with_fields(page.rows),
-        next=page.next,
-        total=page.total,
-        exact=page.exact,
-        partial=page.partial,
-        broken=page.broken,
+        rows=_with_fields(found.rows, wanted.status),
+        next=found.next,
+        total=found.size,
+        exact=wanted.is_exact,
+        partial=bool(found.next) and len(found.rows) < limit,
+        seen=found.seen,
+        broken=found.broken,
     )
 
 
@@ -91,38 +128,58 @@ def run_query(state: str = "", name: str = "", pool: str = "") -> TaskQuery:
 
 def runs_of_instance(instance: str, pool: str) -> tuple[RunFacts, ...]:
     """The runs of an instance, the newest first, at most MOST_OF_CHAIN; none if it has none."""
-    store = get_role(WorkflowCalls)
-    run = store.newest_run(pool, instance) or ""
-    found: list[RunFacts] = []
-    while run and len(found) < MOST_OF_CHAIN:
-        fields = store.run_fields([(pool, run)])[pool, run]
-        if not fields.known:
-            break
-        found.append(facts_of(pool, run, fields))
-        run = fields.known.get("vp", "")
-    return tuple(found)
+    run = get_role(WorkflowCalls).newest_run(pool, instance) or ""
+    return tuple(facts_of(*each) for each in islice(runs_from(pool, run), MOST_OF_CHAIN))
 
 
-def _searched(search: str, state: str, name: str, pool: str) -> RunPage:
-    wanted = run_query(state, name, pool)
-    pools = pools_of(open_reader(), pool)
+def run_facts(id: str, pool: str) -> RunFacts | None:
+    """One run as a list shows it; None if it is gone."""
+    fields = get_role(WorkflowCalls).run_fields([(pool, id)])[pool, id]
+    return facts_of(pool, id, fields) if fields.known else None
+
+
+def _of_chain(chain: ChainPage, wanted: RunFilter, limit: int) -> RunPage:
+    rows = [facts_of(*each) for each in chain.runs]
+    now = now_ms() if wanted.older_ms or wanted.younger_ms else 0
+    fit = tuple(row for row in rows if _fits(row, wanted, now))
+    return RunPage(
+        rows=fit, next=chain.next, total=len(fit), exact=False, partial=bool(chain.next) and len(fit) < limit
+    )
+
+
+def _searched(search: str, wanted: RunFilter) -> RunPage:
+    pools = pools_of(open_reader(), wanted.pool)
     rows = [row for place in pools if may_be_id(search) for row in runs_of_instance(search, place)]
     found = tasks_with_prefix(search)
     seen = {(row.pool, row.id) for row in rows}
     rows += _with_fields([row for row in found.rows if row.kind == RUN and (row.pool, row.id) not in seen])
-    fit = [
-        row
-        for row in rows
-        if (not wanted.state or row.state == wanted.state)
-        and (not wanted.name or row.name == wanted.name)
-        and (not wanted.pool or row.pool == wanted.pool)
-    ]
+    now = now_ms() if wanted.older_ms or wanted.younger_ms else 0
+    fit = [row for row in rows if _fits(row, wanted, now)]
     return RunPage(rows=tuple(fit), total=len(fit), partial=found.partial, broken=found.broken)
 
 
-def _with_fields(rows: Sequence[TaskRow]) -> tuple[RunFacts, ...]:
+def _fits(row: RunFacts, wanted: RunFilter, now: int) -> bool:
+    exact = ((wanted.state, row.state), (wanted.name, row.name), (wanted.pool, row.pool))
+    start, star, _ = wanted.instance.partition("*")
+    is_instance = row.instance.startswith(start) if star else wanted.instance in ("", row.instance)
+    age = max(0, now - (row.created_ms or now))
+    return (
+        all(part in ("", value) for part, value in exact)
+        and (not wanted.tag or wanted.tag in row.tags)
+        and is_instance
+        and wanted.status.casefold() in row.status.casefold()
+        and age >= wanted.older_ms
+        and (not wanted.younger_ms or age <= wanted.younger_ms)
+    )
+
+
+def _with_fields(rows: Sequence[TaskRow], status: str = "") -> tuple[RunFacts, ...]:
     found = get_role(WorkflowCalls).run_fields([(row.pool, row.id) for row in rows])
-    return tuple(facts_of(row.pool, row.id, found[row.pool, row.id], row) for row in rows)
+    return tuple(
+        facts_of(row.pool, row.id, fields, row)
+        for row in rows
+        if shows((fields := found[row.pool, row.id]).known.get("vq", ""), status)
+    )
 
 
 def facts_of(pool: str, id: str, stored: RunFields, row: TaskRow | None = None) -> RunFacts:
@@ -144,7 +201,8 @@ def facts_of(pool: str, id: str, stored: RunFields, row: TaskRow | None = None) 
         blocked_times=maybe_whole(fields.get("vc")) or 0,
         length=stored.history,
         waiting_events=stored.inbox,
-        waits_for=places_of(fields),
+        waits_for=tuple(map(short_place, places_of(fields))),
+        tags=row.tags if row else tuple(filter(None, fields.get("tg", "").split(","))),
         before=fields.get("vp", ""),
         after=fields.get("vx", ""),
         parent=fields.get("vr", ""),
@@ -153,8 +211,18 @@ def facts_of(pool: str, id: str, stored: RunFields, row: TaskRow | None = None) 
 
 
 def places_of(fields: Mapping[str, str]) -> tuple[str, ...]:
-    """Where the code of a run waits, as its last step told."""
-    return tuple(filter(None, fields.get("vw", "").split("\n")))
+    """The signals that the code of a run waits for, and where it waits, as its last step told."""
+    return tuple(stack[-1] for stack in stacks_of(fields))
+
+
+def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """The same with all frames of each waiting coroutine, the outermost first. A signal is one text."""
+    return tuple(tuple(line.split(FRAME)) for line in fields.get("vw", "").split("\n") if line)
+
+
+def short_place(place: str) -> str:
+    """A place of the code without its folders: `module.py:line in function`."""
+    return _PLACE.sub("", place, count=1)
 
 
 def masked(data: bytes) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ports import has_calls
+from queueops.model.records import Record
 from queueops.redis import broker as brokers
 
 HISTORY_PAGE = 1_000
@@ -85,12 +86,34 @@ def task_of(what: str) -> tuple[str, str]:
     return id, far.partition("#")[0]
 
 
+class FarCall(NamedTuple):
+    """An open activity or child of another pool, with the token of its call."""
+
+    task: str
+    pool: str
+    token: str
+
+
+def far_call_of(what: str) -> FarCall | None:
+    """The task of a command of another pool; None for a signal."""
+    id, _, far = what[1:].partition("#")
+    pool, _, token = far.partition("#")
+    return FarCall(id, pool, token) if pool else None
+
+
 class RunFields(NamedTuple):
     """The fields of a run's record by short name, none if it is gone; the lengths of its history and its inbox."""
 
     known: dict[str, str]
     history: int = 0
     inbox: int = 0
+
+
+class CallRow(NamedTuple):
+    """An activity or a child as it is stored, without arguments and result, and the last entries of its log."""
+
+    record: Record
+    log: Sequence[bytes]
 
 
 @runtime_checkable
@@ -142,7 +165,7 @@ class RunStore(Protocol):
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
 
-    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
+    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE, first: int = 0) -> list[bytes]:
         """The events that no step has taken."""
 
     def payloads(self, pool: str, run: str, fields: Sequence[str]) -> list[bytes | None]:
@@ -153,6 +176,32 @@ class RunStore(Protocol):
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
         """The records of runs, by pool and id; one call for each pool."""
+
+    def raw_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands as they are stored; those of other pools have an `f` before the number."""
+
+    def is_waiting(self, pool: str, run: str, number: str, what: str) -> bool:
+        """Whether a command of another pool is open, as it was read."""
+
+    def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
+        """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""
+
+    def messages(self, pool: str) -> Iterator[dict[str, str]]:
+        """The messages to other pools that are on their way, or that were given up, each with what it is about."""
+
+    def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands of a run, about `count` of them from a cursor on, and the cursor behind them; 0 at the end."""
+
+    def children(
+        self, pool: str, run: str, first: int, entries: int, most: int
+    ) -> tuple[int, int, list[tuple[bytes, str]]]:
+        """Children that a run began: their entries and the ids of their last runs.
+
+        Before them: how far the history was read, and its length.
+        """
+
+    def call_rows(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], CallRow]:
+        """Activities and children by pool and id; one call for each pool."""
 
 
 def get_run_store() -> RunStore:

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 from queueops.kinds.workflows.events import Entry
 from queueops.model.contracts import Push
 
+FRAME = "\t"
+"""Stands between the frames of a waiting coroutine."""
+
 
 class Code(Protocol):
     """The code of a workflow, with the arguments of one run."""

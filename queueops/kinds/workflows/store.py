@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.payloads import INLINE, apart
-from queueops.kinds.workflows.run_store import CALLS_PAGE, HISTORY_PAGE, ResetAnswer, RunFields, RunRow, StepInput
+from queueops.kinds.workflows.run_store import (
+    CALLS_PAGE,
+    HISTORY_PAGE,
+    CallRow,
+    ResetAnswer,
+    RunFields,
+    RunRow,
+    StepInput,
+)
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ids import new_id
+from queueops.model.records import Undecodable, decode
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
 from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
-    *("s", "n", "k", "p", "c", "a", "u", "d", "w", "y", "e", "re", "er"),
-    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl"),
+    *("s", "n", "k", "p", "c", "a", "u", "d", "w", "y", "e", "re", "er", "tg"),
+    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl", "vt"),
 )
 """The fields of a record that `run_row` reads; `runs.lua` says what those with a v are."""
+
+CALL_FIELDS = ("s", "n", "k", "at", "r", "d", "b", "w", "pr", "to", "er", "y")
+"""The fields of an activity or a child that the page of a run shows."""
+CHAIN_FIELDS = ("s", "vk", "vx")
+MESSAGE_FIELDS = ("v", "me", "i", "cn")
+MOST_RUNS = 1_000
+"""The most runs of a chain that are followed."""
+MOST_MESSAGES = 100_000
+LINES = 10
+"""The last entries of a log that come with them."""
 
 
 class WorkflowCalls(PushCalls, StorageCalls):
@@ -137,10 +158,10 @@ class WorkflowCalls(PushCalls, StorageCalls):
         found = self.ask_one(pool, lambda client: client.lrange(key, first, first + count - 1))
         return list(found or ())
 
-    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE) -> list[bytes]:
+    def inbox(self, pool: str, run: str, count: int = HISTORY_PAGE, first: int = 0) -> list[bytes]:
         """The events that no step has taken."""
         key = f"{self.keys(pool).task(run)}#inbox"
-        found = self.ask_one(pool, lambda client: client.lrange(key, 0, count - 1))
+        found = self.ask_one(pool, lambda client: client.lrange(key, first, first + count - 1))
         return list(found or ())
 
     def payloads(self, pool: str, run: str, fields: Sequence[str]) -> list[bytes | None]:
@@ -188,11 +209,91 @@ class WorkflowCalls(PushCalls, StorageCalls):
                 found[pool, run] = RunFields(known, history or 0, inbox or 0)
         return found
 
+    def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands of a run, about `count` of them from a cursor on, and the cursor behind them; 0 at the end."""
+        following, page = self.raw_calls(pool, run, cursor, count)
+        return following, {name.removeprefix("f"): what for name, what in page.items()}
+
+    def raw_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
+        """Open commands as they are stored; those of other pools have an `f` before the number."""
+        key = f"{self.keys(pool).task(run)}#calls"
+        following, page = self.ask_one(pool, lambda client: client.hscan(key, cursor, count=count)) or (0, {})
+        return int(following), {_text(name): _text(what) for name, what in page.items()}
+
+    def is_waiting(self, pool: str, run: str, number: str, what: str) -> bool:
+        """Whether a command of another pool is open, as it was read."""
+        key = f"{self.keys(pool).task(run)}#calls"
+        found = self.ask_one(pool, lambda client: client.hget(key, f"f{number}"))
+        return found is not None and _text(found) == what
+
+    def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
+        """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""
+        for _ in range(MOST_RUNS):
+            key = self.keys(pool).task(task)
+            (values,) = self.ask_all(pool, partial(_read_fields, key, CHAIN_FIELDS))
+            found = {name: _text(value) for name, value in zip(CHAIN_FIELDS, values or (), strict=False) if value}
+            if "vx" not in found:
+                break
+            task = found["vx"]
+        return task, found
+
+    def messages(self, pool: str) -> Iterator[dict[str, str]]:
+        """The messages to other pools that are on their way, or that were given up, each with what it is about."""
+        keys = self.keys(pool)
+
+        def fill(pipe: Any) -> None:
+            for index in (keys.commands, keys.commands_locked, f"{keys.commands}:dead"):
+                pipe.zrange(index, 0, MOST_MESSAGES - 1)
+
+        replies = self.ask_all(pool, fill, transaction=True)  # a message moves between these indexes
+        ids = list(dict.fromkeys(_text(id) for reply in replies for id in reply or ()))
+        for first in range(0, len(ids), HISTORY_PAGE):
+            yield from self._messages(pool, ids[first : first + HISTORY_PAGE])
+
+    def _messages(self, pool: str, ids: Sequence[str]) -> Iterator[dict[str, str]]:
+        prefix = self.keys(pool).prefix
+        rows = self.ask_all(pool, lambda pipe: [pipe.hmget(f"{prefix}:command:{id}", MESSAGE_FIELDS) for id in ids])
+        for values in rows:
+            yield {name: _text(value) for name, value in zip(MESSAGE_FIELDS, values or (), strict=False) if value}
+
+    def children(
+        self, pool: str, run: str, first: int, entries: int, most: int
+    ) -> tuple[int, int, list[tuple[bytes, str]]]:
+        """Children that a run began: their entries and the ids of their last runs.
+
+        Before them: how far the history was read, and its length.
+        """
+        last, length, *found = self._call("run_children", pool, run, first, entries, most)
+        return last, length, [(text, _text(id)) for text, id in found]
+
+    def call_rows(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], CallRow]:
+        """Activities and children by pool and id; one call for each pool."""
+        found: dict[tuple[str, str], CallRow] = {}
+        for pool in dict.fromkeys(pool for pool, _ in places):
+            tasks = [id for its_pool, id in places if its_pool == pool]
+            keys = [(self.keys(pool).task(id), self.keys(pool).log(id)) for id in tasks]
+
+            def fill(pipe: Any, keys: Sequence[tuple[str, str]] = keys) -> None:
+                for record, log in keys:
+                    pipe.hmget(record, CALL_FIELDS)
+                    pipe.lrange(log, -LINES, -1)
+
+            replies = self.ask_all(pool, fill)
+            for id, values, lines in zip(tasks, replies[::2], replies[1::2], strict=True):
+                raw = {name.encode(): value for name, value in zip(CALL_FIELDS, values or (), strict=False) if value}
+                with suppress(Undecodable):  # a record that is gone, or cannot be read
+                    found[pool, id] = CallRow(decode(id, pool, raw), lines or ())
+        return found
+
     def _texts(self, script: str, pool: str, *arguments: Any) -> list[str]:
         reply = [_text(part) for part in self._call(script, pool, *arguments)]
         if not reply:
             raise BadReply(script=script, reply=reply)
         return reply
+
+
+def _read_fields(key: str, fields: Sequence[str], pipe: Any) -> None:
+    pipe.hmget(key, fields)
 
 
 def _named(values: Sequence[bytes | None] | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.kinds.workflows.run_store import task_of
+from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role
@@ -70,7 +71,7 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
         yield bad("The run waits for an event.", since, target=detail.id)
     for line in places:
         if not line.startswith(SIGNAL):
-            yield good("The code waits here.", value=line)
+            yield good("The code waits here.", value=line.replace(FRAME, " > "))
 
 
 def _since(detail: Detail, at: int | None) -> str:

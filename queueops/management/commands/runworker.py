@@ -14,7 +14,7 @@ from queueops import conf
 from queueops.conf import pool_names
 from queueops.errors import QueueOpsError
 from queueops.logs import FORMATS, configure
-from queueops.management.arguments import lane_pattern, pool_name, positive, seconds
+from queueops.management.arguments import kind_of_record, lane_pattern, pool_name, positive, seconds
 from queueops.management.pools import left_out
 from queueops.model import kinds
 from queueops.worker import WorkerOptions, run_worker
@@ -38,6 +38,8 @@ class Command(BaseCommand):
         add("--pool", type=pool_name, action="append", dest="pools", metavar="P", help=help_pool)
         help_lanes = "take tasks only from lanes that match, such as 'to:*'; may be repeated (all lanes)"
         add("--lanes", type=lane_pattern, action="append", metavar="PATTERN", help=help_lanes)
+        help_kinds = "run only this kind, such as workflow or activity; '!workflow': all but it; may be repeated (all)"
+        add("--kinds", type=kind_of_record, action="append", metavar="KIND", help=help_kinds)
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
         add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({batch})")
@@ -56,6 +58,7 @@ class Command(BaseCommand):
         chosen = {name: options[name] for name in names}
         chosen["pools"] = tuple(dict.fromkeys(options["pools"])) if options["pools"] else None
         chosen["lanes"] = tuple(dict.fromkeys(options["lanes"])) if options["lanes"] else None
+        chosen["kinds"] = tuple(dict.fromkeys(options["kinds"])) if options["kinds"] else None
         chosen["reload"] = settings.DEBUG and not options["noreload"] and not options["burst"]
         worker = WorkerOptions.from_settings(**chosen)
         for pool in worker.pools:

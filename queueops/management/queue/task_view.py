@@ -71,7 +71,8 @@ def shown_status(found: Snapshot) -> str:
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"
     store += f", library {found.redis.library}{'' if found.redis.functions else ' as scripts: slower'}"
     watched = "counted now: no watchdog runs" if found.computed else "by the watchdog"
-    parts = (alarms, states or "no tasks", pools, lanes if found.lanes else "", f"{store} ({watched})")
+    notes = "\n".join(f"{pool.name}: {printable(note)}" for pool in found.pools for note in pool.notes)
+    parts = (alarms, states or "no tasks", pools, notes, lanes if found.lanes else "", f"{store} ({watched})")
     return "\n\n".join(part for part in parts if part)
 
 

@@ -13,7 +13,7 @@ from queueops.inspect import WorkerRow
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import listing, moment, printable, to_json
 
-HEAD = ("WORKER", "STATE", "POOLS", "LANES", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
+HEAD = ("WORKER", "STATE", "POOLS", "LANES", "KINDS", "SLOTS", "BUSY", "MB", "VERSION", "STARTED", "BEAT")
 CALLS: dict[str, Callable[[str], bool]] = {"quiet": control.quiet_worker, "stop": control.stop_worker}
 
 
@@ -56,5 +56,5 @@ def stacks(*, id: str, timeout: float, as_json: bool, **_: Any) -> Iterator[str]
 
 def _line(row: WorkerRow) -> tuple[object, ...]:
     times = moment(row.started_ms), moment(row.beat_ms)
-    serves = ",".join(row.pools), ",".join(row.lanes) or "all"
+    serves = ",".join(row.pools), ",".join(row.lanes) or "all", ",".join(row.kinds) or "all"
     return row.id, row.state, *serves, row.slots, row.busy, round(row.rss / 2**20), row.version, *times

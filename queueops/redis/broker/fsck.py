@@ -85,15 +85,24 @@ class FsckCalls(StoreClient):
     def _checked(self, pool: str, repair: bool, lane: str, ids: list[str]) -> list[Fault]:
         """The faults that the script finds. What it leaves for later has calls of its own."""
         found: list[Fault] = []
-        waiting = [ids]
+        waiting = [(pool, ids)]
         while waiting:
-            reply = self._call("fsck", pool, int(repair), lane, _whole_fields(), "", self.rules, *waiting.pop())
-            for fault in _faults(pool, reply):
+            place, entries = waiting.pop()
+            reply = self._call("fsck", place, int(repair), lane, _whole_fields(), "", self.rules, *entries)
+            for fault in _faults(place, reply):
                 if fault.text:
                     found.append(fault)
                 else:
-                    waiting.append([fault.id])
+                    waiting += [(each, [entry]) for each, entry in self._followed(place, fault.id)]
         return found
+
+    def _followed(self, pool: str, entry: str) -> Iterable[tuple[str, str]]:
+        """The pool that examines an entry next; of what a kind examines itself, the entries that it finds."""
+        word, _, rest = entry.removeprefix("~").partition(":")
+        for examined in kinds.roles("examines"):
+            if word in examined:
+                return tuple(examined[word](self, pool, rest))
+        return ((pool, entry),)
 
     def _places_of(self, pool: str, after: str, *, counters: bool) -> Places:
         """The places of a walk; a walk of another process, or a forgotten one, is read again."""

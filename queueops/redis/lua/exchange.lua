@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- exchange: the worker's round trip: settles ended tasks, renews leases, promotes due tasks, claims the next tasks.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, then its patterns of lanes, each after a space,
---       4 longest sleep in ms, 5 rules (see rules.lua), 6..8 how many settlements, extensions and metrics follow,
---       9 how many commands it takes beside those that this call writes (-1: none at all);
+-- ARGV: 1 worker, 2 want, 3 '1' when the worker has nothing else to do, then its patterns of lanes and its kinds, as
+--       served_lanes.lua reads them, 4 longest sleep in ms, 5 rules (see rules.lua), 6..8 how many settlements,
+--       extensions and metrics follow, 9 how many commands it takes beside those that this call writes (-1: none at all);
 --       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' if it
 --       costs an attempt;
 --       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.

@@ -67,7 +67,7 @@ class Dispatcher:
         options = self._options
         return PoolClient(
             pool, worker, broker, options.lease, self._watch.left_ms, thread,
-            pipelined=options.is_alone, lanes=options.lanes,
+            pipelined=options.is_alone, lanes=options.lanes, kinds=options.kinds,
         )  # fmt: skip
 
     def collect(self, now: float) -> None:

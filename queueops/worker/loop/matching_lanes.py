@@ -15,10 +15,10 @@ LOOK_EVERY = 1.0
 
 
 class MatchingLanes:
-    """The lanes of one worker in one pool. Without patterns it serves all, and remembers none."""
+    """The lanes of one worker in one pool. Without patterns and kinds it serves all, and remembers none."""
 
-    def __init__(self, patterns: tuple[str, ...]) -> None:
-        self.patterns = patterns
+    def __init__(self, patterns: tuple[str, ...], kinds: tuple[str, ...] = ()) -> None:
+        self.patterns, self.kinds = patterns, kinds
         self._met: dict[str, None] = {}
         self._look_at = 0.0
 
@@ -31,7 +31,7 @@ class MatchingLanes:
 
     def take(self, leases: Iterable[Lease]) -> None:
         """Remember the lanes of these leases, the latest at the end."""
-        if not self.patterns:
+        if not (self.patterns or self.kinds):
             return
         for lease in leases:
             self._met.pop(lease.lane, None)

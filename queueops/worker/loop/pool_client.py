@@ -54,10 +54,11 @@ class PoolClient:
         *,
         pipelined: bool = False,
         lanes: tuple[str, ...] = (),
+        kinds: tuple[str, ...] = (),
     ) -> None:
         """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools.
 
-        Only lanes that match a pattern of ``lanes`` are served, if there is any.
+        Only lanes that match a pattern of ``lanes`` are served, if there is any, and only records of ``kinds``.
         """
         self.pool = pool
         self.held: dict[str, Held] = {}
@@ -69,7 +70,7 @@ class PoolClient:
         self.transport = Transport(pool, worker, broker, thread, pipelined=pipelined)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
-        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes)
+        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes, kinds)
         self._left_ms = left_ms
         self._extend_at = time.monotonic() + lease_seconds / 3
         self._asked: dict[str, int] = {}
@@ -194,6 +195,7 @@ class PoolClient:
             take=take,
             recovers=recovers,
             lanes=self._lanes.patterns,
+            kinds=self._lanes.kinds,
             met=self._lanes.met(now) if want else (),
         )
         error = self.transport.send(trip, self._known(settle) if recovers else ())

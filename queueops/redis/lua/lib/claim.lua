@@ -1,6 +1,6 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_swap.lua.
---@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records served_lanes
+--@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records served_kinds served_lanes
 --@needs store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
@@ -46,15 +46,22 @@ local function share_of(lane, want, ready_lanes)
   return min(share, want, 1000, lib.free_slots(lane) or want)
 end
 
+local function take_from(lane, is_own, share, lanes)
+  if ctx.kinds and not is_own then return lib.pop_of_kinds(lane, share, lanes) end
+  return lib.try('ZPOPMIN', lib.lane_key(lane), share)
+end
+
 fresh.passed = 0 -- lanes at the head of the round that have nothing for this worker
 
 local function claim_turn(first, want, worker, lease, reply)
   local lane = first[1]
   local is_own = lib.is_own_lane(lane)
-  local share = share_of(lane, want, call('ZCARD', P .. ':lanes:ready') - ctx.passed)
-  if is_own then share = lib.hooks.own_lane_share(lane, share, worker) end
+  local lanes = call('ZCARD', P .. ':lanes:ready') - ctx.passed
+  local serves = not is_own or lib.serves_own_lane(lane)
+  local share = serves and share_of(lane, want, lanes)
+  if is_own and share then share = lib.hooks.own_lane_share(lane, share, worker) end
   if not share then ctx.passed = ctx.passed + 1; return end
-  local popped = share > 0 and lib.try('ZPOPMIN', lib.lane_key(lane), share)
+  local popped = share > 0 and take_from(lane, is_own, share, lanes)
   if share > 0 and not popped then return call('ZREM', P .. ':lanes:ready', lane) end -- that is no lane
   popped = popped or {}
   local count, ids = #popped / 2, {}
@@ -107,7 +114,7 @@ function lib.claim(want, worker, lease, reply)
   if ctx.patterns then claim_served(want, worker, lease, reply) else claim_any(want, worker, lease, reply) end
   local left = lib.put_back()
   ctx.nothing_ready = ctx.nothing_ready and left == 0
-  if left > 0 and #reply < want then ctx.passed = call('ZCARD', P .. ':lanes:ready') end -- nothing else is left
+  if (left > 0 or ctx.kinds) and #reply < want then ctx.passed = call('ZCARD', P .. ':lanes:ready') end -- nothing else is left
   lib.settle_up()
   return reply
 end

@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`, and `offer_to_idle`; else it is 0.
---@needs attempts end_effects lanes numbers records rules served_lanes store_helpers transitions
+--@needs attempts end_effects lanes numbers records rules served_kinds served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end
@@ -20,11 +20,12 @@ function lib.add_brief(id, kind, fields)
   if text then fields[#fields + 1] = '#brief'; fields[#fields + 1] = text end
 end
 
--- Whether a task of this lane, with these fields, may be leased without waiting in it.
-local function is_open(lane, fields)
+-- Whether this task, with its fields as a list, may be leased without waiting in its lane.
+local function is_open(record, fields)
   if ctx.at_once.fits and not ctx.at_once.fits(fields) then return false end
+  local lane = record.l or 'default'
   local conf = lib.lane_conf(lane)
-  if ctx.patterns and not lib.serves(lane) then return false end
+  if ctx.patterns and not (lib.serves(lane) and lib.serves_kind(record.k)) then return false end
   return not (conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0)
 end
 
@@ -61,7 +62,7 @@ function lib.take_at_once(id, record)
     fields[#fields + 1] = value
     if lib.IS_MORE[field] then more = lib.more_with(field, more) end
   end
-  if not is_open(record.l or 'default', fields) then return false end
+  if not is_open(record, fields) then return false end
   local number, leased = lib.next_number(), leased_state(record)
   write_lease(id, number, leased, record.c or NOW, more)
   give(id, record, leased, number, fields)
@@ -71,7 +72,7 @@ end
 -- Creates a task, given its fields as a list and as a table, and leases it. Returns its uid, which is also its fence; nil if
 -- it must wait in its lane.
 function lib.create_at_once(id, fields, values)
-  if not is_open(values.l or 'default', fields) then return nil end
+  if not is_open(values, fields) then return nil end
   local number, more = lib.next_number(), nil
   for field in pairs(values) do
     if lib.IS_MORE[field] then more = lib.more_with(field, more) end

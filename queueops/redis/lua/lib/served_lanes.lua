@@ -1,22 +1,23 @@
 -- Served lanes: a worker that was given patterns takes tasks of matching lanes only. It is never listed as idle, because a
--- wake-up token would reach it for a lane that it leaves: it looks by itself instead, each LOOK_MS. Workers without
--- patterns never come here.
---@needs lanes
+-- wake-up token would reach it for a lane that it leaves: it looks by itself instead, each LOOK_MS. So does a worker that
+-- was given kinds, more often: it is one part of a pair, which hand tasks to each other. Other workers never come here.
+--@needs lanes served_kinds
 
-local LOOK_MS, PAGE, MOST_SEEN = 250, 1000, 20000
+local LOOK_MS, LOOK_FOR_KINDS_MS, PAGE, MOST_SEEN = 250, 50, 1000, 20000
 fresh.patterns = false -- of the worker whose call this is; false: it serves all lanes
 fresh.met_lanes = TABLE -- lanes that the worker has met: where many are ready, it looks at these, and seldom at all
 
--- `text` has the patterns of the worker, each after a space, then the lanes that it has met, each after ` !`. In a pattern
--- `*` stands for any characters.
+-- `text` has the patterns of the worker, each after a space, its kinds (see `serve_kinds`), then the lanes that it has met,
+-- each after ` !`. In a pattern `*` stands for any characters. Returns after how many ms it looks again.
 function lib.serve_only(text)
   ctx.patterns = {}
-  for each in string.gmatch(text, ' ([^ !]+)') do
+  for each in string.gmatch(text, ' ([^ !~][^ ]*)') do
     local escaped = string.gsub(each, '[%.%+%-]', '%%%0')
     ctx.patterns[#ctx.patterns + 1] = '^' .. string.gsub(escaped, '%*', '.*') .. '$'
   end
   for each in string.gmatch(text, ' !(%S+)') do ctx.met_lanes[#ctx.met_lanes + 1] = each end
-  return LOOK_MS
+  if #ctx.patterns == 0 then ctx.patterns[1] = '^.*$' end -- it has kinds alone
+  return lib.serve_kinds(text) and LOOK_FOR_KINDS_MS or LOOK_MS
 end
 
 -- Whether the worker serves a lane. That of one task alone is served with the lane of the task.

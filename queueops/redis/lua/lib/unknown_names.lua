@@ -27,13 +27,14 @@ function lib.note_unable(worker, name)
   return true
 end
 
--- A live worker of all lanes that claims and has not reported that it does not know the name. An idle worker is woken, once in a call.
+-- A live worker of all lanes and kinds that claims and has not reported that it does not know the name. An idle worker is
+-- woken, once in a call.
 function lib.find_knower(name)
   if ctx.knowers[name] ~= nil then return ctx.knowers[name] end
   ctx.knowers[name] = false
   for _, worker in ipairs(lib.safe_call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - ALIVE_MS, 'LIMIT', 0, 100)) do
-    local row = is_unable(worker, name) and {} or lib.safe_call('HMGET', P .. ':worker:' .. worker, 'state', 'lanes')
-    if row[1] == 'live' and (row[2] or '') == '' then
+    local row = is_unable(worker, name) and {} or lib.safe_call('HMGET', P .. ':worker:' .. worker, 'state', 'lanes', 'kinds')
+    if row[1] == 'live' and (row[2] or '') == '' and (row[3] or '') == '' then
       ctx.knowers[name] = worker
       if lib.try('ZREM', P .. ':idle', worker) == 1 then
         lib.safe_call('LPUSH', P .. ':wake:' .. worker, 'work'); lib.safe_call('EXPIRE', P .. ':wake:' .. worker, 60)

@@ -6,7 +6,14 @@ local SLICE = 250
 
 lib.run_calls = {}
 
-local function later_of(id) return lib.task_key(id) .. '#later' end
+function lib.run_calls.later_of(id) return lib.task_key(id) .. '#later' end
+local later_of = lib.run_calls.later_of
+
+-- What a text in `#later` says; nil if it cannot be read.
+function lib.run_calls.plan_of(text)
+  local is_json, plan = pcall(cjson.decode, text)
+  return is_json and type(plan) == 'table' and type(plan.fields) == 'table' and plan or nil
+end
 
 -- The push of a call: fields of the new record, with those that it has of its run.
 local function spec_of(id, record, plan)
@@ -65,9 +72,8 @@ end
 local function start_later(id, record, most, wanted)
   local key = later_of(id)
   for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, most - 1)) do
-    local is_json, plan = pcall(cjson.decode, text)
-    local is_plan = is_json and type(plan) == 'table' and type(plan.fields) == 'table'
-    local lost = is_plan and (not wanted or wanted[plan.number]) and start_call(id, record, plan)
+    local plan = lib.run_calls.plan_of(text)
+    local lost = plan and (not wanted or wanted[plan.number]) and start_call(id, record, plan)
     if lost then lib.runs.deliver(id, lost) end
   end
   lib.safe_call('ZREMRANGEBYRANK', key, 0, most - 1)

@@ -1,12 +1,8 @@
 -- Consistency check of runs: each open command has what ends it, a run with events is ready, and its lists can be read. What is
 -- long is checked in parts, each in a call of its own: `~run:<part>:<position>:<id>`.
---@needs fieldcheck run_calls run_history runs store_helpers transitions
+--@needs fieldcheck run_calls run_far_check run_history run_later_check runs store_helpers transitions
 
 local AT_ONCE = 500
-
-local function failed(number, reason)
-  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"failed","y":"' .. reason .. '"}'
-end
 
 local function check_call(id, number, what)
   local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
@@ -20,7 +16,7 @@ local function check_call(id, number, what)
   local row = lib.fields_of(lib.task_key(rest), 's') or {}
   if row[1] and not TERMINAL[row[1]] then return end
   if lib.wrong(id, 'it waits for ' .. rest .. ', which ' .. (row[1] and 'has ended' or 'is gone')) then
-    lib.runs.finish_call(id, number, failed(number, 'its end was lost'))
+    lib.runs.finish_call(id, number, lib.runs.lost_event(number, 'its end was lost'))
   end
 end
 
@@ -41,19 +37,32 @@ end
 
 function parts.calls(cursor, id)
   local found = lib.run_check.scan('HSCAN', lib.runs.calls_of(id), 'calls', cursor, id)
+  local has_far = false
   for i = 1, #found, 2 do
-    if string.find(found[i], '^%d+$') then check_call(id, found[i], found[i + 1]) end
+    if string.find(found[i], '^%d+$') then check_call(id, found[i], found[i + 1])
+    elseif lib.run_far_check.is_call(id, found[i], found[i + 1]) then has_far = true end
   end
+  if has_far then lib.check_later('~far:' .. cursor .. ':' .. id) end
 end
 
--- An entry that is not JSON cannot be repaired: it blocks the run, and an operator resets it to an earlier step.
+parts.later = lib.run_later_check.plans
+
+-- A payload that is kept apart, and is gone.
+local function lost_payload(id, entry)
+  local field = type(entry) == 'table' and type(entry.k) == 'string' and entry.k
+  return field and entry.z and lib.safe_call('HEXISTS', lib.runs.payloads_of(id), field) == 0
+end
+
+-- An entry that is not JSON, or without its payload, cannot be repaired: it blocks the run, and an operator resets it to an earlier step.
 function parts.history(first, id, record)
   local texts = lib.safe_call('LRANGE', lib.runs.history_of(id), first, first + AT_ONCE - 1)
   local length = lib.safe_call('LLEN', lib.runs.history_of(id))
   for i, text in ipairs(texts) do
     local place, is_last = lib.text(first + i), first + i == length
     local kind = lib.run_history.head_of(text)
-    local wrong = not pcall(cjson.decode, text) and 'cannot be read'
+    local is_json, entry = pcall(cjson.decode, text)
+    local wrong = not is_json and 'cannot be read'
+      or lost_payload(id, entry) and 'has lost its payload'
       or first + i == 1 and kind ~= 'step' and 'does not begin a step'
       or kind == 'end' and (not is_last or not TERMINAL[record.s]) and 'is an end, and the run goes on'
     if wrong and not ctx.repair then lib.wrong(id, 'entry ' .. place .. ' of its history ' .. wrong) end
@@ -100,7 +109,7 @@ local function check_open(id)
   end
   for number in pairs(open) do
     if lib.wrong(id, 'it waits for its command ' .. number .. ', which nothing will end') then
-      lib.runs.deliver(id, failed(number, 'its end was lost'))
+      lib.runs.deliver(id, lib.runs.lost_event(number, 'its end was lost'))
     end
   end
 end
@@ -119,6 +128,7 @@ function lib.hooks.check_record.workflow(id, record)
   if TERMINAL[record.s] then return end
   check_part('calls', id, record, lib.runs.calls_of(id), 'HLEN')
   check_part('inbox', id, record, lib.runs.inbox_of(id), 'LLEN')
+  lib.run_later_check.check(id)
   check_open(id)
   check_indexes(id, record)
   local row = lib.runs.read(id) -- a repair may have moved it

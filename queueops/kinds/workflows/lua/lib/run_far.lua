@@ -1,5 +1,5 @@
 -- Messages about runs: what they do in the pool that gets them, and what the answer changes for the run.
---@needs conflicts lanes operator_verbs run_messages runs store_helpers transitions
+--@needs conflicts lanes operator_verbs run_messages run_recall runs store_helpers transitions
 
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
@@ -111,14 +111,26 @@ function lib.hooks.effect.run_stopped(command)
   return 'OK'
 end
 
+-- Why a child cannot begin again: its instance may have a newer run, or it may be suspended.
+local function refusal_of_retry(record)
+  if record.k == 'workflow' and TERMINAL[record.s] and record.s ~= 'succeeded' then
+    return lib.hooks.refuse_verb.workflow(record, 'retry', '')
+  end
+end
+
 function lib.hooks.effect.run_again(command)
-  local record = lib.read_record(command.i)
+  local record, id = last_of(command.i)
   if not record then return 'REFUSED', 'it is gone' end
   if record.vk == command.vk then return 'OK' end
-  lib.safe_call('HSET', lib.task_key(command.i), 'vk', command.vk)
-  lib.safe_call('HDEL', lib.task_key(command.i), 'vd')
+  local why = refusal_of_retry(record)
+  if why then return 'REFUSED', why end
+  lib.safe_call('HSET', lib.task_key(id), 'vk', command.vk)
+  lib.safe_call('HDEL', lib.task_key(id), 'vd')
+  record.vk, record.vd = command.vk, nil
   lib.flush(); lib.flush_lanes()
-  if TERMINAL[record.s] then lib.operator_verbs.retry(command.i, record, '') end
+  if record.s == 'succeeded' then lib.runs.report(id, record, record.s)
+  elseif record.k == 'workflow' then lib.run_recall.begin_child(id, record)
+  elseif TERMINAL[record.s] then lib.operator_verbs.retry(id, record, '') end
   return 'OK'
 end
 

@@ -48,9 +48,7 @@ end
 -- Runs a task of another pool again.
 function lib.far_calls.again(run, number, what)
   local kind, id, pool = lib.far_calls.read(what)
-  if kind ~= 'a' then return false end
   local token = lib.text(lib.next_number())
-  lib.safe_call('HSET', calls_of(run), 'f' .. number, 'a' .. id .. '#' .. pool .. '#' .. token)
+  lib.safe_call('HSET', calls_of(run), 'f' .. number, kind .. id .. '#' .. pool .. '#' .. token)
   lib.send('run_again', pool, id, run, 0, 0, 'vk', token, 'cn', number)
-  return true
 end

@@ -16,7 +16,7 @@ local function last_of(task)
 end
 
 -- The task of a command, nil if it is gone. After a reset, the run that the history comes from may have named it.
-local function task_of(id, number)
+function lib.run_recall.task_of(id, number)
   local run, origin = id, nil
   for _ = 1, MOST_RUNS do
     local task = run .. '.' .. number
@@ -28,14 +28,17 @@ local function task_of(id, number)
   end
 end
 
--- What a command has begun, as in `#calls`, by its entry; nil if that is gone. An activity of another pool is `f` and what
--- `#calls` has of it; a child there cannot begin again.
+-- What a command has begun, as in `#calls`, by its entry; nil if that is gone. A task of another pool is `f` and what `#calls`
+-- has of it: a message asks that pool to begin it again.
 function lib.run_recall.recall(id, number, entry)
   local kind = lib.run_history.head_of(entry)
   local pool = lib.run_history.pool_of(entry)
-  if pool then return kind == 'call' and 'fa' .. id .. '.' .. number .. '#' .. pool .. '#' or nil end
+  if pool then
+    local letter = kind == 'call' and 'a' or kind == 'child' and 'c'
+    return letter and 'f' .. letter .. id .. '.' .. number .. '#' .. pool .. '#' or nil
+  end
   if kind == 'timer' then return 't' .. (string.match(entry, '"at":(%d+)') or NOW) end
-  local task = (kind == 'call' or kind == 'child') and task_of(id, number)
+  local task = (kind == 'call' or kind == 'child') and lib.run_recall.task_of(id, number)
   return task and (kind == 'child' and 'c' or 'a') .. task
 end
 
@@ -61,8 +64,8 @@ local function begin_activity(id, record, given_up)
   lib.operator_verbs.retry(id, record, '')
 end
 
--- Returns why it cannot begin.
-local function begin_child(id, record)
+-- Begins a child again, or spares it the cancel that it has not read. Returns why it cannot begin.
+function lib.run_recall.begin_child(id, record)
   if not TERMINAL[record.s] then return spare(id, record) end
   local why = lib.hooks.refuse_verb.workflow(record, 'retry', '')
   if why then return why end
@@ -92,7 +95,7 @@ function lib.run_recall.restore(run, number, what)
   lib.safe_call('HSET', lib.task_key(rest), 'vr', run, 'vn', number)
   lib.safe_call('HDEL', lib.task_key(rest), 'vd')
   record.vr, record.vn, record.vd = run, number, nil
-  if kind == 'c' then why = begin_child(rest, record) else begin_activity(rest, record, given_up) end
+  if kind == 'c' then why = lib.run_recall.begin_child(rest, record) else begin_activity(rest, record, given_up) end
   if why then return lib.run_recall.lost_end(number, why) end
   lib.safe_call('HSET', lib.runs.calls_of(run), number, what)
 end

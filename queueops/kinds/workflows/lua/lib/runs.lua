@@ -85,6 +85,11 @@ function lib.runs.end_event(number, state, result, error, reason, crashed, pool,
   return '{"e":"done"' .. head .. (result and result ~= '' and ',"r":' .. result or '') .. '}'
 end
 
+-- The event of a command whose end was lost.
+function lib.runs.lost_event(number, why)
+  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"failed","y":"' .. why .. '"}'
+end
+
 -- Tells a run that an activity or a child has ended.
 function lib.runs.report(id, record, state)
   local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}

@@ -1,0 +1,175 @@
+"""Filter of a list of runs: by state, name, tag, instance, age and custom status; and a page of those that match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import msgspec
+
+from queueops.errors import FilterError
+from queueops.inspect import pagination
+from queueops.inspect.answers import Broken, broken_pools
+from queueops.inspect.query import LONGEST, TaskQuery
+from queueops.inspect.redaction import conceals, redactor
+from queueops.inspect.store import open_reader, pools_of
+from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.model.durations import to_ms
+from queueops.redis.query_replies import text, whole
+from queueops.redis.reader import Argument
+
+RUN = "workflow"
+KIND_INDEX = f"kind:{RUN}"
+"""The index of all runs."""
+MOST = 200
+BUDGET = 2000
+"""The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
+READS = 5
+"""The most pages that are read until one has a run that matches."""
+_AGE = re.compile(r"(\d{1,7})\s*(s|min|h|d)", re.IGNORECASE)
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
+
+
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """A filter: each part that is set must match. Ages are in milliseconds since the start of a run.
+
+    ``instance`` is a whole id, or a beginning with a `*` behind it. ``status`` is a part of the text of the status.
+    """
+
+    state: str = ""
+    name: str = ""
+    pool: str = ""
+    tag: str = ""
+    instance: str = ""
+    status: str = ""
+    older_ms: int = 0
+    younger_ms: int = 0
+
+    def checked(self) -> RunFilter:
+        """The filter itself, if every part is valid. Raises FilterError."""
+        self.query.checked()
+        for name, value in (("instance", self.instance), ("status", self.status)):
+            if len(value) > LONGEST:
+                raise FilterError(reason=f"{name} is longer than {LONGEST} characters.")
+        if self.status and conceals():
+            raise FilterError(reason="a filter by status needs the permission to see arguments.")
+        if self.older_ms and self.younger_ms and self.younger_ms <= self.older_ms:
+            raise FilterError(
+                reason="no run is both older and younger: give an older age that is below the younger one."
+            )
+        return self
+
+    @property
+    def query(self) -> TaskQuery:
+        """The part of the filter that each list of tasks has."""
+        return TaskQuery(kind=RUN, state=self.state, name=self.name, pool=self.pool, tag=self.tag)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether an index has exactly the runs that match."""
+        named = [part for part in (self.state, self.name, self.tag) if part]
+        return not (named or self.instance or self.status or self.older_ms or self.younger_ms)
+
+
+def age_ms(value: float | timedelta | str) -> int:
+    """An age in milliseconds: seconds, a timedelta, or a text such as `90s`, `15min`, `12h` or `7d`; "" is none.
+
+    Raises FilterError and BadOption.
+    """
+    if not isinstance(value, str):
+        return to_ms("age", value)
+    if not value.strip():
+        return 0
+    found = _AGE.fullmatch(value.strip())
+    if found is None:
+        raise FilterError(reason=f"{value[:50]!r} is not an age, such as 90s, 15min, 12h or 7d.")
+    return to_ms("age", int(found[1]) * _UNITS[found[2].lower()])
+
+
+class FoundRuns(NamedTuple):
+    """The rows of one page, with where the next one begins; `seen` of `size` candidates were looked at."""
+
+    rows: Sequence[TaskRow]
+    next: str = ""
+    size: int = 0
+    seen: int = 0
+    broken: tuple[Broken, ...] = ()
+
+
+def find_runs(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
+    """One page of the runs that match, newest first; it reads on, a few times, until it has one. Raises FilterError."""
+    limit, seen = max(1, min(limit, MOST)), 0
+    for _ in range(READS):
+        found = _read(wanted, after, limit)
+        seen, after = seen + found.seen, found.next
+        if found.rows or not after:
+            break
+    return found._replace(seen=seen)
+
+
+def shows(stored: str, wanted: str) -> bool:
+    """Whether a status, with its secrets masked, has a text in it. The store has looked at it as it is stored."""
+    return not wanted or wanted.casefold() in redactor().document(stored.encode()).casefold()
+
+
+def _read(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
+    reader = open_reader()
+    pools = pools_of(reader, wanted.pool)
+    indexes = _indexes(wanted)
+    begun = pagination.read(after, pools, indexes) if after else dict.fromkeys(pools, ("", "", ""))
+    now = reader.now_ms() if wanted.older_ms or wanted.younger_ms else 0
+    asked = {pool: _arguments(wanted, limit, place, indexes, now) for pool, place in begun.items()}
+    replies: Mapping[str, Sequence[Any]] = reader.ask("run_page", asked)
+    walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
+    taken, places = pagination.merge(walks, limit, lambda pool, row: -_at(walks[pool].start[0], row))
+    hide = redactor()
+    return FoundRuns(
+        rows=[row_of(pool, row, hide) for pool, row in taken],
+        next=pagination.write(places),
+        size=sum(walk.size for walk in walks.values()),
+        seen=sum(whole(reply[3]) for reply in replies.values()),
+        broken=broken_pools(reader.broken, reader.silent),
+    )
+
+
+def _walk(place: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[StoredRow]:
+    raw_index, size, ended, _seen, score, last, rows = reply
+    index, found = text(raw_index), [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
+    return pagination.Walk(
+        size=size,
+        start=(index, *place[1:]),
+        rows=[((index, row.score, row.id), row) for row in found],
+        next=None if ended else (index, text(score), text(last)),
+    )
+
+
+def _at(index: str, row: StoredRow) -> float:
+    """The sort key of rows from different pools: their sequence numbers are not comparable."""
+    return float(row.score) if index.startswith("state:") else float(whole(row.fields.get("c")))
+
+
+def _facets(wanted: RunFilter) -> list[tuple[str, str, str]]:
+    """For each part: the field of a record, its value, and the index of exactly those tasks."""
+    parts = (
+        ("k", RUN, KIND_INDEX),
+        ("n", wanted.name, f"name:{wanted.name}"),
+        ("tg", wanted.tag, f"tag:{wanted.tag}"),
+        ("s", wanted.state, f"state:{wanted.state}"),
+    )
+    return [part for part in parts if part[1]]
+
+
+def _indexes(wanted: RunFilter) -> list[str]:
+    return [index for _, _, index in _facets(wanted)]
+
+
+def _arguments(
+    wanted: RunFilter, limit: int, place: pagination.Place, indexes: Sequence[str], now: int
+) -> list[Argument]:
+    since = now - wanted.younger_ms if wanted.younger_ms else ""
+    till = now - wanted.older_ms if wanted.older_ms else ""
+    own = (since, till, wanted.status.lower(), wanted.instance)
+    triples = [part for facet in _facets(wanted) for part in facet]
+    return [limit, BUDGET, *place, *own, len(indexes), *indexes, *triples]
