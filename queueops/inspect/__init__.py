@@ -25,7 +25,7 @@ from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
-from queueops.inspect.task_name import NameRun, NameView, task_name
+from queueops.inspect.task_name import NamePause, NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
@@ -180,6 +180,7 @@ __all__ = [
     "Listing",
     "LogLine",
     "Moment",
+    "NamePause",
     "NameRun",
     "NameView",
     "Operation",

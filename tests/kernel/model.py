@@ -59,6 +59,7 @@ class Model:
     lanes: dict[str, Lane] = field(default_factory=dict)
     due: set[str] = field(default_factory=set)
     delayed: set[str] = field(default_factory=set)
+    paused: set[str] = field(default_factory=set)  # names
     count: int = 0
 
     # Producing
@@ -116,6 +117,7 @@ class Model:
         plain = push.kind == "task" and not push.tags and not push.delay_ms
         free = push.id not in self.tasks and push.id not in self.broken
         lanes = {task.lane for task in self.tasks.values()}
+        plain = plain and push.name not in self.paused
         return plain and free and self.lanes.get(push.lane, Lane()) == Lane() and not any(map(self.claimable, lanes))
 
     def hand(self, lease: Lease, worker: str) -> None:
@@ -243,6 +245,7 @@ class Model:
         tasks = sorted(
             (t for t in self.tasks.values() if (t.state, t.lane) == ("pending", lane)), key=lambda t: t.place
         )
+        tasks = [task for task in tasks if task.push.name not in self.paused]
         free = len(tasks) if found.limit is None else max(0, found.limit - self.active(lane))
         return [task.push.id for task in tasks[: free if found.tokens is None else min(free, found.tokens)]]
 

@@ -18,7 +18,7 @@ function lib.take_at_once(id, record)
   local lane = record.l or 'default'
   local conf = lib.lane_conf(lane)
   if ctx.patterns and not lib.serves(lane) then return false end
-  if conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0 then return false end
+  if conf.paused or conf.limit or conf.rate or call('EXISTS', P .. ':lanes:ready', P .. ':names:paused') > 0 then return false end
   local number, fields, more = lib.next_number(), {}, nil
   local leased = record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
   for field, value in pairs(record) do
