@@ -15,6 +15,7 @@ from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
+from queueops.inspect.lookup import LookUp, NamedHit, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.query import TaskQuery
@@ -179,10 +180,12 @@ __all__ = [
     "ListedChunk",
     "Listing",
     "LogLine",
+    "LookUp",
     "Moment",
     "NamePause",
     "NameRun",
     "NameView",
+    "NamedHit",
     "Operation",
     "OperationPreview",
     "OperationWait",
@@ -257,6 +260,7 @@ __all__ = [
     "lane",
     "lane_trends",
     "lanes",
+    "look_up",
     "matches",
     "name_trends",
     "next_runs",
