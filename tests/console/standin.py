@@ -21,12 +21,9 @@ from queueops.inspect import (
     ErrorRow,
     Failure,
     Finding,
-    FoundIds,
     LaneRow,
     LogLine,
-    LookUp,
     Moment,
-    NamedHit,
     Part,
     PoolView,
     RedisHealth,
@@ -40,13 +37,13 @@ from queueops.inspect import (
     WorkerRow,
 )
 from queueops.model.contracts import Row
-from queueops.model.ids import ID
 from queueops.model.states import ACTIONS, State
 from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
 from tests.console.standin_history import HistoryWorld
 from tests.console.standin_jobs import JobWorld
 from tests.console.standin_lane import LaneWorld
+from tests.console.standin_lookup import LookUpWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
 from tests.console.standin_status import StatusWorld
@@ -56,7 +53,6 @@ QUESTIONS = (
     "snapshot",
     "now_ms",
     "tasks",
-    "tasks_with_prefix",
     "task",
     "raw",
     "why",
@@ -67,7 +63,6 @@ QUESTIONS = (
     "chunk_lanes",
     "workers",
     "errors",
-    "look_up",
 )
 TASK_VERBS = (
     "retry",
@@ -160,27 +155,6 @@ class World:
         found.sort(key=lambda id: -self.entered.get(id, 0))
         rows = tuple(self.row(id) for id in found)
         return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
-
-    def tasks_with_prefix(self, prefix: str, limit: int = 20) -> FoundIds:
-        self._ask()
-        return FoundIds(rows=tuple(self.row(id) for id in self.states if id.startswith(prefix))[:limit], partial=True)
-
-    def look_up(self, wanted: str, most: int = 20, *, id: str = "") -> LookUp:
-        """The hits among what the others answer."""
-        part, begun = wanted.casefold(), self.tasks_with_prefix(wanted, most)
-        names = {name for name, _ in inspect.facets(TaskQuery())["name"]} | {task.name for task in inspect.registry()}
-        lanes = (NamedHit(name=row.lane, about=row.pool) for row in self.lanes() if part in row.lane.casefold())
-        workers = (NamedHit(name=row.id, about=row.host) for row in self.workers())
-        errors = (NamedHit(name=row.type, id=row.fingerprint, about=row.name) for row in self.errors())
-        return LookUp(
-            tasks=inspect.tasks(TaskQuery(id=id or wanted)).rows if ID.fullmatch(id or wanted) else (),
-            begun=begun.rows,
-            partial=begun.partial,
-            names=tuple(sorted(name for name in names if part in name.casefold())),
-            lanes=tuple(lanes),
-            workers=tuple(hit for hit in workers if part in f"{hit.name} {hit.about}".casefold()),
-            errors=tuple(hit for hit in errors if part in hit.name.casefold()),
-        )
 
     def task(self, id: str, pool: str = "") -> TaskDetail | None:
         self._ask()
@@ -366,6 +340,7 @@ class World:
         monkeypatch.setattr(control, "recall", self.recall)
         ChunkWorld(self).install(monkeypatch)
         LaneWorld(self).install(monkeypatch)
+        LookUpWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
         WorkflowWorld(self).install(monkeypatch)

@@ -7,7 +7,7 @@
 -- Reply: rows of the task (one or none), rows of the others, '1' if the budget left candidates out, names, lanes, workers
 --        (id, host, ...), errors (fingerprint, title, name, ...). Rows are as in `find`.
 -- Transitions: none.
---@needs id_prefix list_row store_helpers tolerant_reads
+--@needs id_prefix list_row tolerant_reads
 
 lib.tolerate()
 

@@ -2,6 +2,7 @@
 --@needs attempts numbers rules store_helpers transitions
 
 local BEAT_MS = 250 -- how old the pool's beat may become
+fresh.any_paused = false -- whether a name of the pool is paused: see paused_names.lua
 
 -- A silence of more ms is an outage. A watchdog alone comes once a second, however short the lease.
 local function outage_ms() return max(ctx.RULES.lease / 2, 3000) end

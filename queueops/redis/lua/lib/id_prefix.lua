@@ -1,5 +1,5 @@
 -- Tasks whose id begins with a text, within a budget: ids are in no order of their own.
---@needs list_row store_helpers
+--@needs list_row
 
 -- Rows of at most `most` tasks, and whether the budget left candidates out: so many of each state and end. `made` is the
 -- time in ms before which no such task was made ('' = not known).

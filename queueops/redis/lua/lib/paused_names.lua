@@ -1,11 +1,11 @@
 -- Paused names: an operator has paused all tasks of a name. A claim that meets such a task holds it back: the task leaves its
 -- lane for the set of its name, with its place. So a pause is one call, whatever waits, and the lane goes on with others.
 -- The field `paused` of the clock tells that any name is paused. Each claim reads the clock anyway.
---@needs attempts lanes store_helpers transitions
+--@needs attempts clock_guard lanes store_helpers transitions
 
 local BRING_MOST, LOOK_MOST = 200, 100
 lib.HOLD_MOST = 200 -- how many tasks a claim holds back before it returns
-fresh.any_paused, fresh.are_paused, fresh.held_back = false, TABLE, 0
+fresh.are_paused, fresh.held_back = TABLE, 0
 
 local function held_key(name) return P .. ':paused:' .. name end
 
