@@ -110,6 +110,7 @@ urlpatterns = [
     _url("registry/_rows", registry.rows, "registry-rows"),
     _url("registry/<name:id>/", registry.show, "registry-task"),
     _url("registry/<name:id>/_live", registry.live, "registry-task-live"),
+    *(_url(f"registry/<name:id>/_{verb}", registry.act, f"name-{verb}", verb=verb) for verb in registry.ACTIONS),
     _url("audit/", audit.index, "audit"),
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
     _url("audit/<int:pk>/_live", audit.live, "audit-live"),

@@ -54,12 +54,13 @@ PREFIXES = (
     "tasks-",
     "task-",
     "lane-",
+    "name-",
     "aggregation-",
     "worker-",
     "commands-",
     "schedule-",
 )
-THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule"}
+THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule", "name-": "_name"}
 
 logger = logging.getLogger("console.audit")
 

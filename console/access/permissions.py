@@ -67,6 +67,8 @@ TABLE: dict[str, Verb | None] = {
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,
+    "name-pause": Verb.CONFIGURE,
+    "name-resume": Verb.CONFIGURE,
     "schedule-new": Verb.SEE_ARGUMENTS,
     "schedule-edit": Verb.SEE_ARGUMENTS,
     "schedule-run": Verb.OPERATE,

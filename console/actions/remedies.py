@@ -17,6 +17,8 @@ def alarm_remedy(alarm: Alarm, may: frozenset[str]) -> dict[str, str] | None:
         return None
     if alarm.verb == "resume_lane":
         return {"action": url("lane-resume", pool=pool, lane=name), "label": _("Resume the lane")}
+    if alarm.verb == "resume_name":
+        return {"action": url("name-resume", {"pool": pool}, id=name), "label": _("Resume the name")}
     if alarm.verb == "resume_schedule":
         return {"action": url("schedule-resume", {"pool": pool}, id=name), "label": _("Resume the schedule")}
     return None
@@ -27,6 +29,8 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
     if finding.verb == "resume_lane" and Verb.CONFIGURE in may:
         lane = finding.target.removeprefix(f"{task.pool}/")
         return {"action": url("lane-resume", pool=task.pool, lane=lane), "label": _("Resume the lane")}
+    if finding.verb == "resume_name" and Verb.CONFIGURE in may:
+        return {"action": url("name-resume", {"pool": task.pool}, id=finding.target), "label": _("Resume the name")}
     if finding.verb == "retry_chunks" and finding.target == task.id and Verb.OPERATE in may:
         address = url("task-chunks-retry", {"whole": ["errored", "failed"]}, id=task.id)
         return {"action": address, "label": _("Retry failed chunks")}

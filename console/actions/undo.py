@@ -160,6 +160,15 @@ def _lane_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
         yield Step(pool, (), lambda: control.set_lane(pool, lane, **values))
 
 
+def _name_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
+    """In the pools where that changed."""
+    name, was, now = entry.before["name"], set(entry.before["paused_in"]), set(entry.after.get("paused_in", ()))
+    for pool in sorted(was - now):
+        yield Step(pool, (), partial(control.pause_name, name, pool, new=True))
+    for pool in sorted(now - was):
+        yield Step(pool, (), partial(control.resume_name, name, pool))
+
+
 def _schedule_as_before(entry: AuditEntry, who: str, **_: str) -> Iterator[Step]:
     pool, id = entry.before["pool"], entry.before["id"]
     back = control.resume_schedule if entry.verb == "pause_schedule" else control.pause_schedule
@@ -176,6 +185,8 @@ INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "pause": _lane_as_before,
     "resume": _lane_as_before,
     "set_lane": _lane_as_before,
+    "pause_name": _name_as_before,
+    "resume_name": _name_as_before,
     "pause_schedule": _schedule_as_before,
     "resume_schedule": _schedule_as_before,
 }

@@ -15,7 +15,7 @@ from console.pages.schedules import schedule_appearance
 from console.ui.links import chunk_of, task_url, url
 from console.ui.render import page
 from queueops import inspect
-from queueops.inspect import FilterError, TaskQuery, TaskRow
+from queueops.inspect import LookUp, TaskRow
 
 MOST = 20
 """The most hits of one kind."""
@@ -43,16 +43,12 @@ def find(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     if not text:
         return redirect("console:tasks")
-    if ref := chunk_of(text):
-        tasks, chunk = _tasks(ref.task), True
-    else:
-        tasks, chunk = _tasks(text), False
-    if len(tasks) == 1:
-        (task,) = tasks
+    chunk = chunk_of(text)
+    found = inspect.look_up(text, MOST, id=chunk.task if chunk else "")
+    if len(found.tasks) == 1:
+        (task,) = found.tasks
         return redirect(task_url(text if chunk else task.id, task.pool))
-    begun = inspect.tasks_with_prefix(text, MOST)
-    named = [Group(_("Tasks"), [_of_task(row) for row in tasks or begun.rows]), *_others(text.casefold())]
-    groups = [group for group in named if group.hits]
+    groups = [group for group in _groups(found, text.casefold()) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1:
         return redirect(hits[0].url)
@@ -60,52 +56,25 @@ def find(request: HttpRequest) -> HttpResponse:
         "text": text,
         "sought": text,
         "groups": groups,
-        "partial": begun.partial and not tasks,
-        "broken": begun.broken,
+        "partial": found.partial and not found.tasks,
+        "broken": found.broken,
     }
     return page(request, "find.html", context, status=200 if hits else 404)
 
 
-def _tasks(id: str) -> tuple[TaskRow, ...]:
-    """The tasks of this id, one in each pool that has it."""
-    try:
-        return inspect.tasks(TaskQuery(id=id)).rows
-    except FilterError:
-        return ()
+def _groups(found: LookUp, part: str) -> Iterator[Group]:
+    yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
+    yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found.names])
+    lanes = (Hit(lane.name, url("lane", pool=lane.about, lane=lane.name), lane.about) for lane in found.lanes)
+    yield Group(_("Lanes"), list(lanes))
+    yield Group(_("Workers"), [Hit(each.name, url("worker", id=each.name), each.about) for each in found.workers])
+    errors = (Hit(error.name, url("error", fingerprint=error.id), error.about) for error in found.errors)
+    yield Group(_("Errors"), list(errors))
+    yield Group(_("Schedules"), list(islice(_schedules(part), MOST)))
 
 
 def _of_task(row: TaskRow) -> Hit:
     return Hit(row.id, task_url(row.id, row.pool), row.name, row.state)
-
-
-def _others(part: str) -> Iterator[Group]:
-    """The hits that are not tasks."""
-    names = {name for name, _count in inspect.facets(TaskQuery()).get("name", [])}
-    names |= {known.name for known in inspect.registry()}
-    found = sorted(name for name in names if part in name.casefold())
-    yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found[:MOST]])
-    yield Group(_("Lanes"), list(islice(_lanes(part), MOST)))
-    yield Group(_("Workers"), list(islice(_workers(part), MOST)))
-    yield Group(_("Errors"), list(islice(_errors(part), MOST)))
-    yield Group(_("Schedules"), list(islice(_schedules(part), MOST)))
-
-
-def _lanes(part: str) -> Iterator[Hit]:
-    for lane, pool in sorted({(row.lane, row.pool) for row in inspect.lanes()}):
-        if part in lane.casefold():
-            yield Hit(lane, url("lane", pool=pool, lane=lane), pool)
-
-
-def _workers(part: str) -> Iterator[Hit]:
-    for row in inspect.workers():
-        if part in f"{row.id} {row.host}".casefold():
-            yield Hit(row.id, url("worker", id=row.id), row.host)
-
-
-def _errors(part: str) -> Iterator[Hit]:
-    for row in inspect.errors():
-        if part in row.type.casefold() or part == row.fingerprint:
-            yield Hit(row.type, url("error", fingerprint=row.fingerprint), row.name)
 
 
 def _schedules(part: str) -> Iterator[Hit]:

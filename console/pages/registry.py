@@ -8,14 +8,33 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from msgspec.structs import replace
 
+from console.actions.catalog import Action
+from console.actions.perform import answer
+from console.actions.selection import Thing
 from console.diagram.run_bars import HEIGHT, WIDTH, bars
+from console.models import AuditEntry
 from console.pages import history
 from console.ui.render import fragment, live_update, page
-from queueops import inspect
+from queueops import control, inspect
 from queueops.inspect import NameView
 
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages of one name cost the store one reading a second."""
+
+ACTIONS: dict[str, Action] = {
+    "pause": Action("pause_name", lambda pool, name: control.pause_name(name, pool, new=True), url="name-pause"),
+    "resume": Action("resume_name", lambda pool, name: control.resume_name(name, pool), url="name-resume"),
+}
+
+
+class _Name(Thing, frozen=True, kw_only=True):
+    """A task name, in one pool or, without a pool, in all of them."""
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Pause or resume it, and record the pools where it is paused then."""
+        pools, was = set(action.call(*self.tasks[0])), set(self.was["paused_in"])
+        now = was | pools if action.verb == "pause_name" else was - pools
+        entry.after = self.becomes | {"paused_in": sorted(now)}
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -40,6 +59,13 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
 def live(request: HttpRequest, id: str) -> HttpResponse:
     """The live update of a name's figures, runs, lanes and errors."""
     return fragment(request, "registry/live.html", _figures(_named(id, READING_AGE_S)))
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Pause the name, so that none of its tasks starts; or resume it. In one pool, if the URL names it, else in all."""
+    paused_in, pool = [pause.pool for pause in _named(id).paused], request.GET.get("pool", "")
+    thing = _Name.named(pool, id, {"name": id, "paused_in": paused_in}, {"name": id})
+    return answer(request, ACTIONS[verb], thing, "registry")
 
 
 def _named(id: str, max_age_s: float = 0.0) -> NameView:

@@ -55,6 +55,8 @@ def task_url(id: str, pool: str = "", name: str = "task", **more: Any) -> str:
 def alarm_url(alarm: Alarm) -> str:
     """The URL of the page with more about an alarm; empty if there is none."""
     name, _, query = alarm.url_hint.partition("?")
+    if name == "name":
+        return url("registry-task", id=dict(parse_qsl(query))["id"])
     if (name := name.strip("/")) not in TOLD:
         return ""
     return url(name, dict(parse_qsl(query)))

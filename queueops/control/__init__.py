@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from queueops.control.edit import edit_and_retry
 from queueops.control.lanes import pause_lane, resume_lane, set_lane
 from queueops.control.lost_answers import recall
+from queueops.control.names import pause_name, resume_name
 from queueops.control.per_pool_calls import MOST
 from queueops.control.pools import PoolInUse, flush, repair
 from queueops.control.tasks import (
@@ -117,6 +118,7 @@ __all__ = [
     "move",
     "pause_aggregation",
     "pause_lane",
+    "pause_name",
     "pause_operations",
     "pause_schedule",
     "postpone",
@@ -137,6 +139,7 @@ __all__ = [
     "restore",
     "resume_aggregation",
     "resume_lane",
+    "resume_name",
     "resume_operations",
     "resume_runs",
     "resume_schedule",

@@ -30,3 +30,11 @@ class NotImportable(QueueOpsError, RuntimeError):
 
     name: str
     reason: str
+
+
+class TooManyPausedNames(QueueOpsError):
+    """The name {name} is not paused: {limit} other names of the pool {pool} are, which is the most. Resume some."""
+
+    name: str
+    pool: str
+    limit: int

@@ -15,6 +15,7 @@ from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
+from queueops.inspect.lookup import LookUp, NamedHit, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.query import TaskQuery
@@ -25,7 +26,7 @@ from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
-from queueops.inspect.task_name import NameRun, NameView, task_name
+from queueops.inspect.task_name import NamePause, NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
@@ -182,9 +183,12 @@ __all__ = [
     "ListedChunk",
     "Listing",
     "LogLine",
+    "LookUp",
     "Moment",
+    "NamePause",
     "NameRun",
     "NameView",
+    "NamedHit",
     "Operation",
     "OperationPreview",
     "OperationWait",
@@ -260,6 +264,7 @@ __all__ = [
     "lane",
     "lane_trends",
     "lanes",
+    "look_up",
     "matches",
     "name_trends",
     "next_runs",

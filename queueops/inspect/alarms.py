@@ -43,7 +43,7 @@ class Alarm(Answer, frozen=True, kw_only=True):
     text: str
     url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
     command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
-    verb: str = ""  # resume_lane, resume_schedule
+    verb: str = ""  # resume_lane, resume_name, resume_schedule
     target: str = ""  # of the verb: `pool/name`
     about: str = ""  # which condition, of what: the same as long as it lasts
 
@@ -104,6 +104,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"silent {of}", _silent(view, sampled, alive))
     yield from _of(f"growing {of}", _growing(view, sampled))
     yield from _paused_schedules(view, sampled)
+    yield from _paused_names(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
     if count := sampled.get("given_up") or 0:
@@ -330,6 +331,18 @@ def _paused_schedules(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Al
             text = f"Schedule {id[:100]} of pool {view.name} is paused and has missed runs, the first {span(age)} ago."
             command = manage("queue", "schedule", id, "resume", "--pool", view.name)
             yield warning(text, "schedules", command, "resume_schedule", f"{view.name}/{id}")
+
+
+def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """Paused names whose tasks wait."""
+    for row in sampled.get("paused_names") or ():
+        name, waiting = str(row["name"]), int(row["waiting"])
+        if waiting:
+            oldest = row.get("oldest")
+            waited = f", the first for {span(max(0, sampled['taken'] - oldest))}" if oldest else ""
+            text = f"Task name {name[:100]} of pool {view.name} is paused: {_waiting(waiting)}{waited}."
+            command = manage("queue", "resume", "--name", name, "--pool", view.name)
+            yield warning(text, f"name?id={quote(name)}", command, "resume_name", f"{view.name}/{name}")
 
 
 def _waiting(count: int) -> str:

@@ -29,7 +29,8 @@ PROCESS_S = 0.00005
 """The least time between two starts of one process, in seconds: very short tasks are bounded by the engine."""
 SAME_TIME = 1.02
 """Lanes that are empty within 2 % of each other count as one moment: many equal lanes cost one step."""
-
+PAUSED_NAMES = "~names"
+"""The key of the tasks that left their lanes because their names are paused; no lane has it."""
 PAUSED, NO_WORKER, NO_SLOT, SHUT, UNKNOWN = "paused", "no worker", "limit 0", "shut", "no run yet"
 """Why there is no estimate. All but the last two mean: never, until that is mended. No worker: none serves the lane."""
 CLOSED = (PAUSED, NO_SLOT, SHUT, NO_WORKER)
@@ -190,7 +191,10 @@ class Model:
                 paused=bool(row.get("paused")),
                 shut=bool(row.get("shut")),
             )
-        states = sampled.get("states") or {}
+        states, held = sampled.get("states") or {}, sum(int(row["held"]) for row in sampled.get("paused_names") or ())
+        listed += held
+        if held:
+            yield Line(key=PAUSED_NAMES, lane="", waiting=held, active=0, run_s=None, paused=True)
         if (others := int(states.get(State.PENDING) or 0) - listed) > 0:
             yield Line(key="", lane="", waiting=others, active=0, run_s=self._run_s({}))
 

@@ -35,6 +35,7 @@ class LaneView(Answer, frozen=True, kw_only=True):
     alarms: tuple[Alarm, ...]
     bound: str  # what keeps its tasks from a start: `limit of 1` or `rate of 5/s`; empty if neither does
     names: tuple[tuple[str, int], ...]  # of some waiting tasks, the most frequent first
+    held: int = 0  # tasks of paused names, which wait beside the lane
     broken: tuple[Broken, ...] = ()
 
 
@@ -69,6 +70,7 @@ def _read(pool: str, name: str) -> LaneView | None:
         alarms=tuple(lane_alarms([row], now)),
         bound=bound_of(row),
         names=tuple(sorted(names.items(), key=lambda found: (-found[1], found[0]))),
+        held=int(figures.get("held") or 0),
         broken=broken_pools(reader.broken, reader.silent),
     )
 

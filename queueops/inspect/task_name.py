@@ -44,6 +44,14 @@ class NameRun(Answer, frozen=True, kw_only=True):
         return max(0, (self.ended_ms or now_ms) - self.begun_ms)
 
 
+class NamePause(Answer, frozen=True, kw_only=True):
+    """The pause of a name in one pool."""
+
+    pool: str
+    since_ms: int
+    held: int  # tasks that a claim has taken out of their lanes
+
+
 class NameView(Answer, frozen=True, kw_only=True):
     """One task name. Percentiles are None without a run within the hour."""
 
@@ -62,6 +70,7 @@ class NameView(Answer, frozen=True, kw_only=True):
     lanes: tuple[tuple[str, str, int], ...]  # pool, lane, number among the tasks that were looked at
     runs: tuple[NameRun, ...]  # the latest begun last
     errors: tuple[ErrorRow, ...]
+    paused: tuple[NamePause, ...] = ()  # by pool
     known: KnownTask | None = None  # its code and the workers that know it
     broken: tuple[Broken, ...] = ()
 
@@ -104,8 +113,8 @@ def _read(name: str) -> NameView | None:
 
 
 def _is_used(reply: Sequence[Any]) -> bool:
-    """Whether the pool has a task of the name, or had one within the hour."""
-    return bool(reply[1] or reply[5] or any(any(minute) for minute in reply[2]))
+    """Whether the pool has a task of the name, or had one within the hour, or the name is paused there."""
+    return bool(reply[1] or reply[5] or reply[8] or any(any(minute) for minute in reply[2]))
 
 
 def _view(
@@ -136,6 +145,11 @@ def _view(
         lanes=tuple(sorted(lanes, key=lambda lane: (-lane[2], lane))),
         runs=_runs(found),
         errors=tuple(sorted(errors, key=lambda row: -row.last_ms)),
+        paused=tuple(
+            NamePause(pool=pool, since_ms=whole(reply[8]), held=int(reply[9]))
+            for pool, reply in sorted(found.items())
+            if reply[8]
+        ),
         known=known,
         broken=broken_pools(reader.broken, reader.silent),
     )

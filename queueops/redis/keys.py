@@ -25,6 +25,8 @@ KERNEL_KEYS: dict[str, str] = {
     **dict.fromkeys(("alarms", "clock", "counts", "instances"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
     "follow_ups:dead": "zset",
+    "names:paused": "hash",
+    "paused:<name>": "zset",
     "schedules:queued": "set",
     "state:<state>": "zset",
     "lane:<lane>": "zset",
@@ -179,6 +181,10 @@ class Keys:
     def lane_active(self, lane: str) -> str:
         """The tasks that hold the slots of a lane with a limit."""
         return f"{self.prefix}:lane:{lane}#active"
+
+    def held(self, name: str) -> str:
+        """The ready tasks of a paused name that are held back, score = place in their lane."""
+        return f"{self.prefix}:paused:{name}"
 
     def name(self, name: str) -> str:
         """The tasks of one name, score = generation."""

@@ -54,6 +54,9 @@ class Detail(msgspec.Struct, kw_only=True):
     tick: int | None
     sampled: str
     """Of a pending task: the snapshot of its pool, as the watchdog wrote it."""
+    name_paused: int | None
+    held: int | None
+    """Since when the name of a pending task is paused; its place, if it left its lane for that."""
     workers: list[Beat]
     alive: int
     open: int

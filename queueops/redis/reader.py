@@ -100,6 +100,16 @@ class Reader:
         found = self._explained(pool, lambda client: client.zrevrange(key.lanes, 0, most - 1))
         return [text(lane) for lane in found]
 
+    def names(self, pools: Sequence[str], name: str, most: int) -> tuple[bool, set[str]]:
+        """Whether a pool has tasks of this name, and the names that these pools used last."""
+        keys = {pool: Keys(self.settings.namespace, pool) for pool in pools}
+        asked = {
+            pool: [("EXISTS", key.name(name)), ("ZREVRANGE", key.names, 0, most - 1)] for pool, key in keys.items()
+        }
+        found = list(self._read(asked).values())
+        recent = {text(each) for _, names in found for each in right(names) or ()}
+        return any(right(here) for here, _ in found), recent
+
     def ask(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
         """The reply of a read-only script for each pool, as its file in `lua/` describes it.
 

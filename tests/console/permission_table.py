@@ -49,6 +49,7 @@ NEEDED = {
     "configure": """
         aggregation-accept aggregation-drain aggregation-proxy
         aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set
+        name-pause name-resume
         api-token-create api-token-revoke maintenance-start maintenance-stop
         schedule-create schedule-delete schedule-edit-save schedule-pause
         schedule-resume worker-quiet worker-stop

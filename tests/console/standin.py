@@ -21,7 +21,6 @@ from queueops.inspect import (
     ErrorRow,
     Failure,
     Finding,
-    FoundIds,
     LaneRow,
     LogLine,
     Moment,
@@ -44,6 +43,7 @@ from tests.console.standin_commands import CommandWorld
 from tests.console.standin_history import HistoryWorld
 from tests.console.standin_jobs import JobWorld
 from tests.console.standin_lane import LaneWorld
+from tests.console.standin_lookup import LookUpWorld
 from tests.console.standin_registry import RegistryWorld
 from tests.console.standin_schedules import ScheduleWorld
 from tests.console.standin_status import StatusWorld
@@ -53,7 +53,6 @@ QUESTIONS = (
     "snapshot",
     "now_ms",
     "tasks",
-    "tasks_with_prefix",
     "task",
     "raw",
     "why",
@@ -156,10 +155,6 @@ class World:
         found.sort(key=lambda id: -self.entered.get(id, 0))
         rows = tuple(self.row(id) for id in found)
         return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
-
-    def tasks_with_prefix(self, prefix: str, limit: int = 20) -> FoundIds:
-        self._ask()
-        return FoundIds(rows=tuple(self.row(id) for id in self.states if id.startswith(prefix))[:limit], partial=True)
 
     def task(self, id: str, pool: str = "") -> TaskDetail | None:
         self._ask()
@@ -345,6 +340,7 @@ class World:
         monkeypatch.setattr(control, "recall", self.recall)
         ChunkWorld(self).install(monkeypatch)
         LaneWorld(self).install(monkeypatch)
+        LookUpWorld(self).install(monkeypatch)
         ScheduleWorld(self).install(monkeypatch)
         CommandWorld(self).install(monkeypatch)
         WorkflowWorld(self).install(monkeypatch)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from queueops import inspect
-from queueops.inspect import KnownTask, NameRun, NameView
+from queueops import control, inspect
+from queueops.inspect import KnownTask, NamePause, NameRun, NameView
 
 
 class RegistryWorld:
@@ -28,6 +29,13 @@ class RegistryWorld:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "registry", self.registry)
         monkeypatch.setattr(inspect, "task_name", self.task_name)
+        for verb in ("pause_name", "resume_name"):
+            monkeypatch.setattr(control, verb, partial(self.change, verb))
+
+    def change(self, verb: str, name: str, pool: str, **named: bool) -> dict[str, bool]:
+        """Pause or resume a name."""
+        self.world._act(verb, ((name, pool), named))
+        return {"default": False}
 
     def task_name(self, name: str, max_age_s: float = 0.0) -> NameView | None:
         """The known task; a run of each state, one of which goes on."""
@@ -55,5 +63,6 @@ class RegistryWorld:
                 NameRun(id=f"task-{n}", state=state, ended_ms=end, **run) for n, (state, end) in enumerate(ends)
             ),
             errors=tuple(self.world.errors()),
+            paused=(NamePause(pool=text, since_ms=now - 5000, held=2),),
             known=known,
         )

@@ -121,7 +121,7 @@ def example(pattern: URLPattern) -> str:
         kwargs["id"] = "host:1"
     if pattern.name and pattern.name.startswith(CHUNKED):
         kwargs["id"] = "count-1"
-    if pattern.name in ("registry-task", "registry-task-live"):
+    if pattern.name in ("registry-task", "registry-task-live", "name-pause", "name-resume"):
         kwargs["id"] = "demo.task"
     if pattern.name == "audit-go-on":
         kwargs["pk"] = GOING_ON

@@ -94,10 +94,31 @@ def lanes(look: Look) -> Problems:
     ready = look.by_lane([State.PENDING])
     for lane in {*look.picture.under("lane:"), *ready}:
         found = tasks_of(look.picture.order(f"lane:{lane}")) - look.broken
-        if found != ready.get(lane, set()):
+        held = _held(look) & ready.get(lane, set())
+        if found & held:
+            yield f"lane {lane} holds {sorted(found & held)}, and so do their paused names"
+        if found | held != ready.get(lane, set()):
             yield f"lane {lane} holds {sorted(found)}, but ready are {sorted(ready.get(lane, set()))}"
         if ready.get(lane) and lane not in look.picture.scores("lanes"):
             yield f"lane {lane} is not known"
+
+
+def _held(look: Look) -> set[str]:
+    """The tasks that left their lanes because their names are paused."""
+    return {key for name in look.picture.under("paused:") for key in tasks_of(look.picture.order(f"paused:{name}"))}
+
+
+def paused_names(look: Look) -> Problems:
+    """A task is held for a paused name only if it is ready and has the name; the clock tells that a name is paused."""
+    paused = look.picture.hash("names:paused")
+    for name in look.picture.under("paused:"):
+        here = tasks_of(look.picture.order(f"paused:{name}")) - look.haunted
+        if wrong := here - look.ids(s="pending", n=name):
+            yield f"the paused name {name} holds {sorted(wrong)}"
+        if name not in paused and f"~name:{name}" not in look.picture.scores("agenda"):
+            yield f"the name {name} is not paused, and nothing brings its tasks back"
+    if bool(paused) != (look.picture.hash("clock").get("paused") == "1"):
+        yield f"paused are {sorted(paused)}, and the clock does not say so"
 
 
 def round_of_lanes(look: Look) -> Problems:
@@ -328,6 +349,7 @@ def _is_before_its_turn(parent: dict[str, str], child: dict[str, str]) -> bool:
 CHECKS: tuple[Callable[[Look], Problems], ...] = (
     one_state,
     lanes,
+    paused_names,
     round_of_lanes,
     slots,
     agenda,

@@ -59,6 +59,7 @@ class Model:
     lanes: dict[str, Lane] = field(default_factory=dict)
     due: set[str] = field(default_factory=set)
     delayed: set[str] = field(default_factory=set)
+    paused: set[str] = field(default_factory=set)  # names
     count: int = 0
 
     # Producing
@@ -118,6 +119,7 @@ class Model:
         return (
             not push.delay_ms
             and free
+            and push.name not in self.paused
             and self.lanes.get(push.lane, Lane()) == Lane()
             and not any(map(self.claimable, lanes))
         )
@@ -247,6 +249,7 @@ class Model:
         tasks = sorted(
             (t for t in self.tasks.values() if (t.state, t.lane) == ("pending", lane)), key=lambda t: t.place
         )
+        tasks = [task for task in tasks if task.push.name not in self.paused]
         free = len(tasks) if found.limit is None else max(0, found.limit - self.active(lane))
         return [task.push.id for task in tasks[: free if found.tokens is None else min(free, found.tokens)]]
 

@@ -37,6 +37,8 @@ SHAPES = {
     r"files:notes": "hash",
     r"full_disks": "hash",
     r"name:.+": "zset",
+    r"paused:.+": "zset",
+    r"names:paused": "hash",
     r"kind:.+": "zset",
     r"tag:.+": "zset",
     r"error:[^#]+": "hash",

@@ -52,6 +52,7 @@ READING = {
     "job_lanes",
     "lane_detail",
     "lease_time_left",
+    "look_up",
     "name",
     "operations",
     "page",

@@ -40,6 +40,7 @@ CALLS = [
     ("operate", ["gone", "0", "cancel", "t", RULES, "", "", "me", "", "1", "1", NOW, "", "", "0"], "STALE"),
     ("operate", ["held", FENCE, "cancel", "t", RULES, "", "", "me", "", "1", "1", NOW, "", "", "0"], "HELD"),
     ("operate", ["stop", FENCE, "cancel", "t", RULES, "", "", "me", "", "1", "1", NOW, "", "", "0"], "STOP"),
+    ("pause_name", ["tests.noop", "1", "0"], "FULL"),
     ("redeliver", ["drop", "0", "gone"], "GONE"),
     ("reset_run", ["gone", "1", "new", "t", RULES, "me", ""], "GONE"),
     ("reset_run", ["run", "99", "new", "t", RULES, "me", ""], "REFUSED"),

@@ -35,6 +35,7 @@ EXAMPLES: dict[str, str] = {
     "lane:<lane>#active": "lane:narrow#active",
     "lane:<lane>#jobs": "lane:narrow#jobs",
     "name:<name>": f"name:{NAME}",
+    "paused:<name>": "paused:tests.paused",
     "kind:<kind>": "kind:mapreduce",
     "tag:<tag>": "tag:red",
     "error:<fingerprint>": "error:f1",
@@ -108,6 +109,7 @@ class Specimens(ChunkDesk):
         broker = self.broker
         broker.push([Push(id="w", name=NAME, pool=WELL)])
         broker.lane(SICK, "narrow", limit=3)
+        self._paused()
         self._tasks()
         self._composites()
         self._chunks()
@@ -124,6 +126,12 @@ class Specimens(ChunkDesk):
         for kind in TYPES:
             if not self.client.exists(self.name(kind)):
                 FILL[TYPES[kind]](self.client, self.name(kind))
+
+    def _paused(self) -> None:
+        """A task of a paused name, which a claim has met."""
+        self.broker.pause_name(SICK, "tests.paused", paused=True)
+        self.push("h", name="tests.paused")
+        assert self.claim(1) == []
 
     def _tasks(self) -> None:
         self.push("s", "f", "again", "t")

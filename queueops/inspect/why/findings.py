@@ -17,7 +17,7 @@ class Finding(Answer, frozen=True, kw_only=True):
     value: str = ""
     verb: str | None = None
     target: str = ""  # target of the verb: a task id, `pool/lane`, a worker id
-    place: str = ""  # page with more about it: `lanes`, `workers`, or the `parts` of `target`
+    place: str = ""  # page with more about it: `lanes`, `workers`, `name`, or the `parts` of `target`
 
 
 def good(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:

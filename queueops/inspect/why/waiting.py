@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.errors import read_failure, title
@@ -17,6 +18,7 @@ from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, 
 
 def ready_findings(detail: Detail) -> Iterator[Finding]:
     """Each condition for a start, and the position in the lane."""
+    yield from _paused_name(detail)
     yield _lane(detail)
     yield from _slots(detail)
     yield from _rate(detail)
@@ -93,6 +95,17 @@ def servers(detail: Detail) -> Iterator[Finding]:
     yield _capacity(taking)
 
 
+def _paused_name(detail: Detail) -> Iterator[Finding]:
+    name = text(detail.record.get(b"n"))
+    if detail.name_paused is not None:
+        age = span(max(0, detail.now - detail.name_paused))
+        told = f"All tasks of the name {name} are paused, for {age}. Resume the name, or type"
+        command = shlex.join(("manage.py", "queue", "resume", "--name", name))
+        yield bad(f"{told} `{command}`.", value="paused", verb="resume_name", target=name, place="name")
+    elif detail.held is not None:
+        yield bad(f"The name {name} was resumed. Its tasks return to their lanes, in parts.", value="returning")
+
+
 def _lane(detail: Detail) -> Finding:
     target = f"{detail.pool}/{detail.lane}"
     if detail.conf.get("paused") == "1":
@@ -124,6 +137,8 @@ def _rate(detail: Detail) -> Iterator[Finding]:
 
 def _position(detail: Detail) -> Finding:
     """Its position in the lane, and when it starts by the model of its pool."""
+    if detail.held is not None:
+        return bad("The task is held back, with its place in its lane.", value=detail.lane)
     if detail.rank is None:
         return bad("The task is not in its lane.", value=detail.lane)
     place = f"{detail.rank + 1:,} of {detail.ready:,}"

@@ -10,20 +10,26 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.errors import UnknownLane
-from queueops.management.queue import audit
+from queueops.management.queue import audit, names
 from queueops.management.queue.formatting import printable, to_json
 
 SET = ("limit", "rate", "weight")
 FACTS = (*SET, "paused")
 
 
-def pause(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
-    """Pause a lane."""
+def pause(*, pool: str | None, lane: str, name: str, **given: Any) -> Iterator[str]:
+    """Pause a lane, or all tasks of a name."""
+    if _is_name(lane, name):
+        return names.pause(name=name, pool=pool or "", new=given["new"], as_json=given["as_json"])
+    pool = pool or "default"
     return _act("pause", "paused", partial(control.pause_lane, new=given["new"]), pool, lane, given)
 
 
-def resume(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
-    """Resume a lane."""
+def resume(*, pool: str | None, lane: str, name: str, **given: Any) -> Iterator[str]:
+    """Resume a lane, or all tasks of a name."""
+    if _is_name(lane, name):
+        return names.resume(name=name, pool=pool or "", as_json=given["as_json"])
+    pool = pool or "default"
     return _act("resume", "resumed", control.resume_lane, pool, lane, given)
 
 
@@ -33,6 +39,12 @@ def set_lane(*, pool: str, lane: str, **given: Any) -> Iterator[str]:
     if not wanted:
         raise CommandError("Set what? Give --limit, --rate or --weight.", returncode=2)
     return _act("set_lane", "set", partial(control.set_lane, new=given["new"], **wanted), pool, lane, given)
+
+
+def _is_name(lane: str, name: str) -> bool:
+    if bool(lane) == bool(name):
+        raise CommandError("Which one? Give the name of a lane, or --name with that of a task.", returncode=2)
+    return bool(name)
 
 
 def _act(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from queueops import inspect
-from queueops.errors import advice
-from queueops.inspect import NameRun, NameView, TaskQuery
+from queueops import control, inspect
+from queueops.errors import UnknownTask, advice
+from queueops.inspect import NamePause, NameRun, NameView, TaskQuery
 from queueops.inspect.spans import span
+from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
 
 RUNS_HEAD = ("BEGUN", "TOOK", "STATE", "POOL", "LANE", "ID")
@@ -39,12 +41,42 @@ def show(*, name: str, as_json: bool, **_: Any) -> Iterator[str]:
         yield "\n" + table(ERRORS_HEAD, rows)
 
 
+def pause(*, name: str, pool: str, new: bool, as_json: bool) -> Iterator[str]:
+    """Pause a name, in one pool or in all."""
+    try:
+        yield from _act("pause_name", "paused", partial(control.pause_name, new=new), name, pool, as_json)
+    except UnknownTask as error:
+        raise CommandError(f"{error}; with --new it is paused.") from error
+
+
+def resume(*, name: str, pool: str, as_json: bool) -> Iterator[str]:
+    """Resume a name, in one pool or in all."""
+    return _act("resume_name", "running", control.resume_name, name, pool, as_json)
+
+
+def _act(
+    verb: str, word: str, call: Callable[[str, str], dict[str, bool]], name: str, pool: str, as_json: bool
+) -> Iterator[str]:
+    with audit.recorded(verb=verb, target="/".join(filter(None, (pool, name)))) as act:
+        before = call(name, pool)
+        was = {each for each, paused in before.items() if paused}
+        act.before = {"name": name, "paused_in": sorted(was)}
+        act.after = {"name": name, "paused_in": sorted(before) if verb == "pause_name" else []}
+    if as_json:
+        yield to_json({"name": name, "word": word, "before": before})
+        return
+    for each in before:
+        state = "paused" if each in was else "running"
+        yield f"The name {printable(name)} is {word} in the pool {printable(each)}; it was {state} before."
+
+
 def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     known, schedules = found.known, [row.id for row in inspect.schedules() if row.task == found.name]
     yield "name", found.name
     yield "takes", known.signature if known else ""
     yield "about", known.about if known else ""
     yield "tasks", ", ".join(f"{count:,} {state}" for state, count in sorted(found.states.items())) or "none"
+    yield "paused", "; ".join(_paused(pause, found.now_ms) for pause in found.paused)
     yield "rate", f"{found.in_rate:g}/s pushed, {found.out_rate:g}/s ended"
     yield "failed", f"{found.failure_rate * 100:.3g} % of {found.ended:,} attempts within the hour"
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)
@@ -52,6 +84,10 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "lanes", ", ".join(f"{pool}/{lane}" for pool, lane, _ in found.lanes)
     yield "schedules", ", ".join(schedules)
     yield "workers", ", ".join(known.workers) if known and known.workers else "no live worker reports it"
+
+
+def _paused(pause: NamePause, now_ms: int) -> str:
+    return f"in {pause.pool} for {span(max(0, now_ms - pause.since_ms))}, {pause.held:,} tasks out of their lanes"
 
 
 def _percentiles(middle: float | None, most: float | None) -> str:

@@ -66,8 +66,8 @@ VERBS = {
 """The actions on tasks: `actions.act` has them all."""
 EDITS = {"edit": (edit.edit, "give a task other arguments; an ended task runs again with them")}
 LANES = {
-    "pause": (lanes.pause, "claim nothing from a lane any more"),
-    "resume": (lanes.resume, "claim from a lane again"),
+    "pause": (lanes.pause, "claim nothing from a lane any more, or no task of a name"),
+    "resume": (lanes.resume, "claim from a lane again, or the tasks of a name"),
     "set-lane": (
         lanes.set_lane,
         "limit how many tasks of a lane run at once or start in a second; set its weight beside others",
@@ -119,11 +119,14 @@ def add_subcommands(parser: ArgumentParser) -> None:
     for name in WORKERS:
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
     found["stacks"].add_argument("--timeout", type=delay, default=15.0, metavar="SECONDS", help="how long to wait")
-    for name in LANES:
-        found[name].add_argument("lane", help="the lane's name, such as default")
-        found[name].add_argument("--pool", default="default")
+    found["set-lane"].add_argument("lane", help="the lane's name, such as default")
+    found["set-lane"].add_argument("--pool", default="default")
+    for name in ("pause", "resume"):
+        found[name].add_argument("lane", nargs="?", default="", help="the lane's name, such as default")
+        found[name].add_argument("--name", default="", help="all tasks of this name, in place of a lane")
+        found[name].add_argument("--pool", help="of the lane (default), or only there of the name (all pools)")
     for name in ("pause", "set-lane"):
-        found[name].add_argument("--new", action="store_true", help="also when no task was in this lane yet")
+        found[name].add_argument("--new", action="store_true", help="also when no such task was pushed yet")
     found["set-lane"].add_argument("--limit", type=number_or_none, help="tasks at once; none: no limit")
     found["set-lane"].add_argument("--rate", type=rate_or_none, help="starts a second, such as 0.5; none: any")
     found["set-lane"].add_argument("--weight", type=number_or_none, help="1 to 1000; none: the usual 1")

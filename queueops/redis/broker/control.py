@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from queueops.errors import BadReply
+from queueops.errors.tasks import TooManyPausedNames
 from queueops.model import endings, states
 from queueops.model.contracts import Row
 from queueops.model.ids import lane_or_none, new_id
@@ -14,6 +15,8 @@ MOST_AT_ONCE = 500
 """Rows in one call."""
 MOST_LANES = 500
 """Above this number of lanes that match patterns, only the most recent get their limits at a worker's start."""
+MOST_PAUSED = 1000
+"""Paused names of one pool: its snapshot reads them all."""
 TRASH_MS = 86_400_000
 """How long a deleted task can be restored."""
 
@@ -59,6 +62,16 @@ class ControlCalls(StoreClient):
         """
         before = iter(self._call("lane", pool, lane, "", *_flat(values)))
         return {field.decode(): value.decode() for field, value in zip(before, before, strict=True)}
+
+    def pause_name(self, pool: str, name: str, *, paused: bool) -> bool:
+        """Pause all tasks of a name, or resume them. Returns whether the name was paused before.
+
+        Raises TooManyPausedNames.
+        """
+        before, *_ = self._call("pause_name", pool, name, "1" if paused else "", MOST_PAUSED)
+        if before == b"FULL":
+            raise TooManyPausedNames(name=name, pool=pool, limit=MOST_PAUSED)
+        return bool(before)
 
     def declare_lanes(self, pool: str) -> None:
         """Apply the settings' limit, rate and weight to a pool's lanes, if these settings are new to the store.

@@ -6,7 +6,8 @@
 --        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them), token_at
 --        (where the lane's rate allows no start before that);
 --        beat, host, condition and silent_since of its worker; tick (the last watchdog); grace;
---        sampled (of a pending task: the pool's snapshot, as the watchdog wrote it);
+--        sampled (of a pending task: the pool's snapshot, as the watchdog wrote it); name_paused (since when its name is
+--        paused) and held (it left its lane for that);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state); follow_ups (id, pool, name, state, ...: pushed by its last end).
@@ -60,7 +61,11 @@ end
 local clock = call('HMGET', P .. ':clock', 'tick', 'grace')
 put('tick', clock[1])
 put('grace', clock[2])
-if record.s == 'pending' then put('sampled', call('GET', P .. ':snapshot')) end
+if record.s == 'pending' then
+  put('sampled', call('GET', P .. ':snapshot'))
+  put('name_paused', call('HGET', P .. ':names:paused', record.n or ''))
+  put('held', call('ZSCORE', P .. ':paused:' .. (record.n or ''), id))
+end
 
 local workers = {}
 for _, worker in ipairs(call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - late, 'LIMIT', 0, 100)) do

@@ -7,7 +7,7 @@
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it. Nothing is wrong if that is empty: the entry
 --        is to be given to another call.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs attempts fieldcheck lanes numbers phases rate_limit records rules store_helpers transitions
+--@needs attempts fieldcheck lanes numbers paused_names phases rate_limit records rules store_helpers transitions
 --@needs wakeup
 
 lib.need_agenda()
@@ -64,7 +64,12 @@ end
 local function check_lane(id, record)
   local lane = record.l or 'default'
   local waits, ready = lib.safe_call('ZSCORE', lib.lane_key(lane), id), record.s == 'pending'
-  if ready and not waits and not ctx.foreign[lib.lane_key(lane)] and lib.wrong(id, 'it is ready, and not in its lane') then
+  local held = lib.safe_call('ZSCORE', P .. ':paused:' .. record.n, id)
+  local elsewhere = held and (waits and 'in its lane' or not ready and record.s)
+  if elsewhere and lib.wrong(id, 'it is held for its paused name, and ' .. elsewhere) then lib.let_go(id, record.n) end
+  local placed = waits or held and lib.is_held(id, record.n)
+  if ready and not placed and not ctx.foreign[lib.lane_key(lane)] and lib.wrong(id, 'it is ready, and not in its lane') then
+    lib.let_go(id, record.n)
     lib.enter_lane(lane, id, record.p, lib.next_number())
   elseif waits and not ready and lib.wrong(id, 'it is ' .. record.s .. ', and in its lane') then
     lib.leave_lane(lane, id)

@@ -15,6 +15,15 @@ local known = call('ZSCORE', P .. ':lanes', lane) or call('EXISTS', key, key .. 
 local figures = lib.lane_figures(lane, LOOKS)
 figures.now = now
 
+-- Its tasks that left it because their names are paused: the pending ones that it does not have. The default lane has no
+-- counter: its tasks are the rest.
+local function held_back()
+  if call('EXISTS', P .. ':names:paused') == 0 then return 0 end
+  local counted = lib.number_of(call('HGET', P .. ':counts', 's|' .. (lane == 'default' and '' or lane) .. '|pending') or 0) or 0
+  return max(0, (lane == 'default' and call('ZCARD', P .. ':state:pending') - counted or counted) - figures.ready)
+end
+figures.held = held_back()
+
 local function rows_of(ids)
   local rows = {}
   for _, id in ipairs(ids) do rows[#rows + 1] = lib.row_of(id, '') end

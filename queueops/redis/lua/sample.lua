@@ -6,9 +6,10 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, workers, idle,
 --        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
---        broken (the keys that are of another type than they should be), and the figures of kinds.
+--        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
+--        and the figures of kinds.
 -- Transitions: none.
---@needs gauges lane_figures store_helpers tolerant_reads
+--@needs gauges lane_figures paused_names store_helpers tolerant_reads
 
 lib.tolerate()
 
@@ -84,7 +85,7 @@ local figures = {
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
   seq = seq or '0', loss = clock[7] or '', minute = this_minute, before = last_minute,
-  earlier = earlier, broken = ctx.wrong_types,
+  earlier = earlier, paused_names = lib.paused_figures(100), broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
 if ARGV[2] ~= '' then lib.note_gauges(figures) end

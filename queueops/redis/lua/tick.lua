@@ -8,7 +8,7 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@needs agenda attempts broken_keys lanes records task_end transitions wakeup
+--@needs agenda attempts broken_keys lanes paused_names records task_end transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -25,6 +25,7 @@ local function trim(state)
 end
 
 lib.act_on_due(limit)
+lib.note_paused()
 for state in pairs(TERMINAL) do trim(state) end
 for _, tick in pairs(lib.hooks.tick) do tick() end
 for _, worker in ipairs(lib.safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do

@@ -81,7 +81,7 @@ lib.hooks.follow_end = false -- creates what follows the end of a task, given it
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared
-lib.hooks.claim_foreign = false -- leases one that was taken from a lane
+lib.hooks.claim_foreign = false -- leases one that was taken from a lane, given its place there last
 lib.hooks.settle_foreign = false -- settles its lease, as `lib.settle`
 lib.hooks.release_foreign = false -- takes its lease back
 lib.hooks.end_of_foreign = false -- why the worker that runs one should end it, and whether by force; nil if it need not

@@ -1,6 +1,6 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_swap.lua.
---@needs attempts claim_on_settle end_effects lanes numbers phases rate_limit records served_kinds served_lanes
+--@needs attempts claim_on_settle end_effects lanes numbers paused_names phases rate_limit records served_kinds served_lanes
 --@needs store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
@@ -21,10 +21,11 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
     end
   end
   if not (name and CLASS[state]) then
-    if lib.is_foreign(id) then return lib.hooks.claim_foreign(id, number, worker, deadline, reply) end
+    if lib.is_foreign(id) then return lib.hooks.claim_foreign(id, number, worker, deadline, reply, score) end
     return lib.quarantine(id, 'pending', nil)
   end
   if state ~= 'pending' then return end
+  if lib.is_name_paused(name) then return lib.hold_back(id, score, name) end
   if lib.leaves_alone(worker, name, lane or 'default', score, id) then return end
   local leased = kind and CLAIMED_AS[phase and kind .. ' ' .. phase or kind] or 'locked'
   if created then
@@ -65,7 +66,7 @@ local function claim_turn(first, want, worker, lease, reply)
   if share > 0 and not popped then return call('ZREM', P .. ':lanes:ready', lane) end -- that is no lane
   popped = popped or {}
   local count, ids = #popped / 2, {}
-  local number = count > 0 and lib.next_number(count) - count or 0
+  local number, held = count > 0 and lib.next_number(count) - count or 0, ctx.held_back
   for i = 1, count do ids[i] = popped[2 * i - 1] end
   if is_own then
     lib.hooks.lease_from_own_lane(lane, ids, number, worker, now + lease, reply)
@@ -74,6 +75,10 @@ local function claim_turn(first, want, worker, lease, reply)
     local before, conf = #reply, lib.lane_conf(lane)
     for i = 1, count do lease_task(ids[i], popped[2 * i], number + i, entered[i], worker, now + lease, reply) end
     if conf.rate and #reply > before then lib.take_tokens(lib.lane_key(lane) .. '#conf', conf, #reply - before) end
+    if ctx.held_back > held then
+      count = count - (ctx.held_back - held)
+      lib.hold_back_next(lane)
+    end
   end
   if share == 0 or lib.free_slots(lane) == 0 or call('EXISTS', lib.lane_key(lane)) == 0 then
     call('ZREM', P .. ':lanes:ready', lane)
@@ -87,8 +92,8 @@ end
 local function claim_served(want, worker, lease, reply)
   local lanes, turns, before = ctx.calm and {} or lib.served_lanes(), 0, -1
   ctx.nothing_ready = #lanes == 0 and (ctx.calm or call('ZCARD', P .. ':lanes:ready') == 0)
-  while #lanes > 0 and #reply > before and #reply < want and turns < 500 do
-    before, ctx.passed = #reply, call('ZCARD', P .. ':lanes:ready') - #lanes
+  while #lanes > 0 and #reply + ctx.held_back > before and #reply < want and turns < 500 and ctx.held_back < lib.HOLD_MOST do
+    before, ctx.passed = #reply + ctx.held_back, call('ZCARD', P .. ':lanes:ready') - #lanes
     for _, first in ipairs(lanes) do
       if #reply == want or turns == 500 then break end
       turns = turns + 1
@@ -102,7 +107,7 @@ end
 
 local function claim_any(want, worker, lease, reply)
   local turns = 0
-  while #reply < want and turns < 500 do
+  while #reply < want and turns < 500 and ctx.held_back < lib.HOLD_MOST do
     turns = turns + 1
     local first = ctx.calm and {} or call('ZRANGE', P .. ':lanes:ready', ctx.passed, ctx.passed, 'WITHSCORES')
     if not first[1] then ctx.nothing_ready = turns == 1; break end

@@ -20,13 +20,20 @@ function lib.add_brief(id, kind, fields)
   if text then fields[#fields + 1] = '#brief'; fields[#fields + 1] = text end
 end
 
+-- Whether no lane is ready, and the name is not paused. One command tells: it counts the paused names twice.
+local function nothing_before(name)
+  local paused = P .. ':names:paused'
+  local seen = call('EXISTS', P .. ':lanes:ready', paused, paused)
+  return seen == 0 or seen == 2 and lib.try('HEXISTS', paused, name) == 0
+end
+
 -- Whether this task, with its fields as a list, may be leased without waiting in its lane.
 local function is_open(record, fields)
   if ctx.at_once.fits and not ctx.at_once.fits(fields) then return false end
   local lane = record.l or 'default'
   local conf = lib.lane_conf(lane)
   if ctx.patterns and not (lib.serves(lane) and lib.serves_kind(record.k)) then return false end
-  return not (conf.paused or conf.limit or conf.rate or (lib.try('ZCARD', P .. ':lanes:ready') or 1) > 0)
+  return not (conf.paused or conf.limit or conf.rate) and nothing_before(record.n)
 end
 
 -- Writes what the worker holds. `h` marks a lease that is handed over.

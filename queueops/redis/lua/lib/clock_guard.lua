@@ -2,6 +2,7 @@
 --@needs attempts numbers rules store_helpers transitions
 
 local BEAT_MS = 250 -- how old the pool's beat may become
+fresh.any_paused = false -- whether a name of the pool is paused: see paused_names.lua
 
 -- A silence of more ms is an outage. A watchdog alone comes once a second, however short the lease.
 local function outage_ms() return max(ctx.RULES.lease / 2, 3000) end
@@ -16,9 +17,9 @@ end
 -- not look like a dead worker. The pool's own beat shows both: exchanges and ticks refresh it.
 function lib.watch_clock()
   local key = P .. ':clock'
-  local row = lib.try('HMGET', key, 'beat', 'grace', 'seq') or {} -- without a clock no outage is known
+  local row = lib.try('HMGET', key, 'beat', 'grace', 'seq', 'paused') or {} -- without a clock no outage is known
   local beat, grace = lib.number_of(row[1]), lib.number_of(row[2]) or 0
-  ctx.least_number = lib.number_of(row[3]) or 0
+  ctx.least_number, ctx.any_paused = lib.number_of(row[3]) or 0, row[4] == '1'
   if beat and (now - beat > outage_ms() or now < beat - 500) then
     grace = now + ctx.RULES.lease
     lib.try('HSET', key, 'grace', grace)

@@ -1,6 +1,6 @@
 -- Fast path for a worker that settles a task alone and asks for the next one, as most do under load: both are plain. The
 -- rules are those of fast_settle.lua: it reads first, and leaves the call to the long path if it meets anything else.
---@needs attempts clock_guard end_effects fast_settle numbers store_helpers transitions wakeup
+--@needs attempts clock_guard end_effects fast_settle numbers paused_names store_helpers transitions wakeup
 
 local IS_MORE, IS_LIGHT = lib.IS_MORE, lib.IS_LIGHT
 
@@ -69,7 +69,7 @@ function lib.swap_fast(worker, obstacles)
   local turn = read_turn(obstacles == 1)
   local coming = turn and read_coming(turn)
   local task = coming and lib.read_plain_end(lib.watch_clock, obstacles == 1)
-  if not task then return nil end
+  if not task or lib.is_name_paused(coming.name) then return nil end
   local number = lib.next_number()
   lib.end_plain(task)
   leave_lane(turn)

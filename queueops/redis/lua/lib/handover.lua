@@ -9,11 +9,14 @@ local HANDED_MS, HANDED_BYTES = 2000, 16384
 local function fits_token(task) return task.is_text and task.size <= HANDED_BYTES end
 
 -- Whether the lane's settings and the worker that began to wait last permit it. Most lanes have no settings, and most
--- workers no name that they do not know: then one command tells.
+-- workers no name that they do not know: then one command tells. It counts the paused names three times.
 local function goes_by_hand(task)
   if not fits_token(task) then return false end
   local conf = P .. ':lane:' .. task.lane .. '#conf'
-  if call('EXISTS', conf, P .. ':unable') == 0 then return true end
+  local paused = P .. ':names:paused'
+  local seen = call('EXISTS', conf, P .. ':unable', paused, paused, paused)
+  if seen == 0 then return true end
+  if seen > 2 and lib.try('HEXISTS', paused, task.name) == 1 then return false end
   local row = call('HMGET', conf, 'limit', 'paused', 'rate', 'shut')
   if row[1] or row[2] == '1' or row[3] or row[4] then return false end
   local worker = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1]

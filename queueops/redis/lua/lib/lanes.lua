@@ -52,8 +52,10 @@ function lib.enter_lane(lane, id, priority, number)
   lib.append_scored(ctx.lane_entries, lane, lane_score(lib.number_of(priority) or 0, number), id)
 end
 
-function lib.leave_lane(lane, id)
-  lib.try('ZREM', lib.lane_key(lane), id)
+-- `name` is that of the task: if the name is paused, its set has the task in place of the lane.
+function lib.leave_lane(lane, id, name)
+  local count = lib.try('ZREM', lib.lane_key(lane), id)
+  if count == 0 and name then lib.try('ZREM', P .. ':paused:' .. name, id) end
   ctx.touched[lane] = true
 end
 

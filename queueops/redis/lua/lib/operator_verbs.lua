@@ -113,7 +113,10 @@ end
 
 function lib.operator_verbs.priority(id, record, priority)
   call('HSET', lib.task_key(id), 'p', priority)
-  if record.s == 'pending' then lib.enter_lane(record.l or 'default', id, priority, lib.next_number()) end
+  if record.s == 'pending' then
+    lib.leave_lane(record.l or 'default', id, record.n)
+    lib.enter_lane(record.l or 'default', id, priority, lib.next_number())
+  end
   return record.s
 end
 
@@ -121,7 +124,7 @@ function lib.operator_verbs.move(id, record, lane)
   lib.count_in_lane(record.l, record.s, -1)
   lib.count_in_lane(lane, record.s, 1)
   if record.s == 'pending' then
-    lib.leave_lane(record.l or 'default', id)
+    lib.leave_lane(record.l or 'default', id, record.n)
     lib.enter_lane(lane, id, record.p, lib.next_number())
   end
   call('HSET', lib.task_key(id), 'l', lane)

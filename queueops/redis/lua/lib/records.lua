@@ -44,7 +44,7 @@ end
 function lib.unlist(id, record)
   lib.unschedule(id)
   local lane = record.l or 'default'
-  if record.s == 'pending' then lib.leave_lane(lane, id) end
+  if record.s == 'pending' then lib.leave_lane(lane, id, record.n) end
   if LEASED[record.s] then lib.free_slot(lane, id) end
   lib.try('ZREM', P .. ':name:' .. record.n, id)
   if record.k then lib.try('ZREM', P .. ':kind:' .. record.k, id) end
@@ -135,7 +135,7 @@ end
 function lib.leave_place(id, record)
   keep_creation(id, record)
   local lane = record.l or 'default'
-  if record.s == 'pending' then lib.leave_lane(lane, id) end
+  if record.s == 'pending' then lib.leave_lane(lane, id, record.n) end
   if LEASED[record.s] then lib.free_slot(lane, id) end
   lib.unschedule(id)
 end

@@ -1,13 +1,13 @@
 -- Claim of chunks: from the lane of their task, and of a second run from the lane of tasks.
---@needs chunk_sets lanes second_run store_helpers transitions
+--@needs chunk_sets lanes paused_names second_run store_helpers transitions
 
 -- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none,
--- and that lane stays in the round. The task's own lane is paused, or the worker does not know the class or has enough.
+-- and that lane stays in the round. The task's own lane or name is paused, or the worker does not know the class or has enough.
 function lib.hooks.own_lane_share(lane, share, worker)
   local task, conf = string.sub(lane, 2), lib.lane_conf(lane)
   if not conf.state then ctx.gathering[task] = false end -- the task's record is lost
   if conf.paused then return 0 end
-  if lib.lane_conf(conf.lane).paused then return nil end
+  if lib.lane_conf(conf.lane).paused or lib.is_name_paused(conf.name) then return nil end
   if conf.unable and lib.safe_call('SISMEMBER', lib.chunk_set(task, 'unable'), worker) == 1 then return nil end
   if not conf.each or share == 0 then return share end
   local rest = conf.each - (lib.number_of(lib.safe_call('HGET', lib.chunk_set(task, 'by'), worker)) or 0)
@@ -51,16 +51,18 @@ function lib.hooks.lease_from_own_lane(lane, chunks, number, worker, deadline, r
 end
 
 -- Leases the second run of a chunk.
-function lib.hooks.claim_foreign(ref, number, worker, deadline, reply)
+function lib.hooks.claim_foreign(ref, number, worker, deadline, reply, score)
   local task, chunk = lib.split_ref(ref)
   local row = task and lib.fields_of(TASK .. task .. '#' .. chunk, 's', 'a', 'at', 'cr')
   local twin = lib.fields_of(TASK .. ref, 's', 'c')
   if not (twin and twin[1] == 'pending') then return end
+  local conf = lib.lane_conf('#' .. task)
+  if lib.is_name_paused(conf.name) then return lib.hold_back(ref, score, conf.name) end
   if not (row and (row[1] == 'active' or row[1] == 'errored')) then return lib.drop_twin(task, chunk, true) end
   lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
   lib.append_scored(ctx.entering, 'active', NOW, ref)
   lib.schedule(ref, deadline)
-  local fields = chunk_fields(task, lib.lane_conf('#' .. task), row[2], row[3], row[4])
+  local fields = chunk_fields(task, conf, row[2], row[3], row[4])
   reply[#reply + 1] = { ref, number, now - (lib.number_of(twin[2]) or now), fields }
 end
 

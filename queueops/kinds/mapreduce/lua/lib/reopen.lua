@@ -12,7 +12,7 @@ function lib.may_reopen(parent)
 end
 
 function lib.leave_stage(task, parent)
-  if parent.s == 'pending' then lib.leave_lane(parent.l or 'default', task) end
+  if parent.s == 'pending' then lib.leave_lane(parent.l or 'default', task, parent.n) end
   lib.unschedule(task)
   lib.forget_error(task, parent)
   lib.safe_call('HDEL', lib.task_key(task), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'd', 'uk')

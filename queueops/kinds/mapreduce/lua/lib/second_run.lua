@@ -14,7 +14,7 @@ end
 function lib.drop_twin(task, number, silently)
   local ref = task .. '#' .. number .. '~'
   local row = lib.fields_of(TASK .. ref, 's', 'l', 'w') or {}
-  if row[1] == 'pending' then lib.leave_lane(row[2] or 'default', ref) end
+  if row[1] == 'pending' then lib.leave_lane(row[2] or 'default', ref, lib.lane_conf('#' .. task).name) end
   if row[1] == 'active' then
     lib.append(ctx.leaving, 'active', ref)
     lib.unschedule(ref)

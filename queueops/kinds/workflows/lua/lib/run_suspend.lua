@@ -7,7 +7,7 @@ function lib.run_suspend.suspend(id, row)
   lib.safe_call('HSET', lib.task_key(id), 'vs', NOW)
   if row.s ~= 'pending' then return end -- a worker's step goes on to its end; a due time is kept
   lib.shift(id, row, 'idle')
-  lib.leave_lane(row.l or 'default', id)
+  lib.leave_lane(row.l or 'default', id, row.n)
   lib.safe_call('HSET', lib.task_key(id), 's', 'idle')
 end
 

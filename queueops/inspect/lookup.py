@@ -1,0 +1,95 @@
+"""Look-up: what a text in the find box may mean, in one round trip to each server, and within budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar
+
+from queueops.inspect.answers import Answer, Broken, broken_pools
+from queueops.inspect.id_search import BUDGET, SHORTEST
+from queueops.inspect.redaction import redactor
+from queueops.inspect.store import open_reader
+from queueops.inspect.task_rows import TaskRow, read_row, row_of
+from queueops.model.ids import ID, made_ms
+from queueops.redis.query_replies import text
+from queueops.tasks.declared_schedules import all_tasks
+
+LOOKED_AT = 2000
+"""Names, lanes, workers and errors of a pool that are looked at, the latest used first."""
+
+
+class NamedHit(Answer, frozen=True, kw_only=True):
+    """Something with a name that is not a task; `about` is a pool, a host or a task name."""
+
+    TEXTS: ClassVar = ("name", "about")
+
+    name: str
+    id: str = ""  # of an error: its fingerprint
+    about: str = ""
+
+
+class LookUp(Answer, frozen=True, kw_only=True):
+    """What was found. `tasks` have the text as their id; the ids of `begun` begin with it."""
+
+    tasks: tuple[TaskRow, ...] = ()
+    begun: tuple[TaskRow, ...] = ()
+    partial: bool = False  # the budget left tasks out
+    names: tuple[str, ...] = ()
+    lanes: tuple[NamedHit, ...] = ()
+    workers: tuple[NamedHit, ...] = ()
+    errors: tuple[NamedHit, ...] = ()
+    broken: tuple[Broken, ...] = ()
+
+
+def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
+    """Tasks by id, or by its beginning, and at most so many names, lanes, workers and errors with this part.
+
+    `id` is the id of the task, if that is not the text itself. It costs two round trips to each server.
+    """
+    reader, part = open_reader(), wanted.casefold()
+    id = id or wanted
+    start = wanted if len(wanted) >= SHORTEST and ID.fullmatch(wanted) else ""
+    since = made_ms(start) if start else None
+    of_ids = (id if ID.fullmatch(id) else "", start, "" if since is None else since, BUDGET, most)
+    replies = reader.ask("look_up", dict.fromkeys(reader.pools(), (*of_ids, part, LOOKED_AT, most)))
+    here = (task.name for task in all_tasks() if part in task.name.casefold())
+    names = {*here, *(text(name) for reply in replies.values() for name in reply[3])}
+    return LookUp(
+        tasks=tuple(_rows(replies, 0)),
+        begun=tuple(sorted(_rows(replies, 1), key=lambda row: -row.entered_ms)[:most]),
+        partial=any(reply[2] for reply in replies.values()),
+        names=tuple(sorted(names)[:most]),
+        lanes=_first(
+            most, (NamedHit(name=text(lane), about=pool) for pool, reply in replies.items() for lane in reply[4])
+        ),
+        workers=_first(most, _workers(replies.values())),
+        errors=_first(most, _errors(replies.values())),
+        broken=broken_pools(reader.broken, reader.silent),
+    )
+
+
+def _rows(replies: Mapping[str, Sequence[Any]], place: int) -> Iterator[TaskRow]:
+    hide = redactor()
+    for pool, reply in replies.items():
+        yield from (row_of(pool, read_row(text(id), row), hide) for id, _, *row in reply[place])
+
+
+def _workers(replies: Iterable[Sequence[Any]]) -> Iterator[NamedHit]:
+    """Each worker once, also if it serves several pools."""
+    found = {text(id): text(host) for reply in replies for id, host in zip(*[iter(reply[5])] * 2, strict=True)}
+    return (NamedHit(name=id, about=host) for id, host in found.items())
+
+
+def _errors(replies: Iterable[Sequence[Any]]) -> Iterator[NamedHit]:
+    """Each kind of error once: of its title only the type, because the rest may be of a task."""
+    found = {
+        text(fingerprint): (text(title).partition(": ")[0], text(name))
+        for reply in replies
+        for fingerprint, title, name in zip(*[iter(reply[6])] * 3, strict=True)
+    }
+    return (NamedHit(name=type, id=fingerprint, about=name) for fingerprint, (type, name) in found.items())
+
+
+def _first(most: int, hits: Iterable[NamedHit]) -> tuple[NamedHit, ...]:
+    return tuple(islice(sorted(hits, key=lambda hit: (hit.name, hit.about, hit.id)), most))

@@ -1,0 +1,59 @@
+#!lua flags=no-writes
+-- look_up: the answer of one pool to a text in the find box: the task of that id, tasks whose id begins with it, and names,
+-- lanes, workers and errors by a part of theirs, all within budgets.
+-- KEYS: 1 the pool's prefix
+-- ARGV: 1 id ('' = the text is none), 2 beginning of ids ('' = the text is none), 3 to 5 as 2 to 4 of `find`, 6 part of the
+--       others, in lower case, 7 how many of each to look at, the latest first, 8 how many hits of each
+-- Reply: rows of the task (one or none), rows of the others, '1' if the budget left candidates out, names, lanes, workers
+--        (id, host, ...), errors (fingerprint, title, name, ...). Rows are as in `find`.
+-- Transitions: none.
+--@needs id_prefix list_row tolerant_reads
+
+lib.tolerate()
+
+local id, start, part, looks, most = ARGV[1], ARGV[2], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+
+local function has_part(text) return string.find(string.lower(text), part, 1, true) ~= nil end
+
+local function members(index) return call('ZREVRANGE', P .. ':' .. index, 0, looks - 1) end
+
+local function among(texts)
+  local found = {}
+  for _, each in ipairs(texts) do
+    if #found < most and has_part(each) then found[#found + 1] = each end
+  end
+  return found
+end
+
+local row = id ~= '' and lib.row_of(id, '')
+local rows, left = {}, false
+if start ~= '' then rows, left = lib.rows_with_prefix(start, ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])) end
+
+local names, workers, seen = among(members('names')), {}, {}
+for _, name in ipairs(names) do seen[name] = true end
+for _, worker in ipairs(members('workers')) do
+  local told = call('HMGET', P .. ':worker:' .. worker, 'host', 'names')
+  local host = told[1] or ''
+  if #workers < 2 * most and has_part(worker .. ' ' .. host) then
+    workers[#workers + 1] = worker
+    workers[#workers + 1] = host
+  end
+  for name in string.gmatch(told[2] or '', '[^,]+') do -- a worker knows names that were never pushed
+    if #names < most and not seen[name] and has_part(name) then
+      seen[name] = true
+      names[#names + 1] = name
+    end
+  end
+end
+
+local errors = {}
+for _, fingerprint in ipairs(members('errors')) do
+  local told = call('HMGET', P .. ':error:' .. fingerprint, 'title', 'name')
+  local title = told[1] or ''
+  if #errors < 3 * most and (has_part(string.match(title, '^[^:]*')) or fingerprint == part) then
+    for _, value in ipairs({ fingerprint, title, told[2] or '' }) do errors[#errors + 1] = value end
+  end
+end
+
+return lib.told({ row and row[5][1] and { row } or {}, rows, left and '1' or '', names, among(members('lanes')), workers,
+  errors })

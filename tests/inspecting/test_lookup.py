@@ -1,0 +1,57 @@
+"""What the find box finds, by one call of each pool."""
+
+from __future__ import annotations
+
+from queueops import inspect
+from queueops.model.contracts import Outcome
+from tests.inspecting.errors import stored
+from tests.inspecting.test_why import beat
+from tests.kernel.desk import Desk
+from tests.support.monitoring import round_trips
+
+
+def test_a_task_is_found_by_its_id_and_others_by_the_beginning_of_theirs(desk: Desk) -> None:
+    desk.push("order-1", "order-17", "order-18", "other")
+    Desk(desk.broker, "far").push("order-1")
+    found = inspect.look_up("order-1")
+    assert {(task.id, task.pool) for task in found.tasks} == {("order-1", "default"), ("order-1", "far")}
+    assert {task.id for task in found.begun} == {"order-1", "order-17", "order-18"}
+    assert inspect.look_up("order-1#4", id="order-18").tasks[0].id == "order-18"
+    assert inspect.look_up("or").begun == ()
+    assert inspect.look_up("order *").tasks == ()
+
+
+def test_names_lanes_workers_and_errors_are_found_by_a_part_in_any_case(desk: Desk) -> None:
+    beat(desk, "Host:1", host="Mailhost", names="shop.Mailer,shop.other")
+    desk.push("a", name="shop.sendmail", lane="bulkMail")
+    desk.push("b", lane="other")
+    failed, _ = desk.claim(2)
+    desk.settle(failed, Outcome.ERROR, delay_ms=-1, **stored("f1", "secret of a task", "app.MailError"))
+    found = inspect.look_up("MAIL")
+    assert found.names == ("shop.Mailer", "shop.sendmail")
+    assert [(lane.name, lane.about) for lane in found.lanes] == [("bulkMail", "default")]
+    assert [(worker.name, worker.about) for worker in found.workers] == [("Host:1", "Mailhost")]
+    assert [(error.name, error.id, error.about) for error in found.errors] == [
+        ("app.MailError", "f1", "shop.sendmail"),
+    ]
+    assert inspect.look_up("secret").errors == ()
+    assert [error.id for error in inspect.look_up("f1").errors] == ["f1"]
+
+
+def test_a_pattern_is_taken_as_it_stands(desk: Desk) -> None:
+    desk.push("a", lane="a.b")
+    assert [lane.name for lane in inspect.look_up(".b").lanes] == ["a.b"]
+    assert inspect.look_up("a%.b").lanes == ()
+    assert inspect.look_up("^a").lanes == ()
+
+
+def test_it_costs_two_round_trips_and_no_whole_key(desk: Desk) -> None:
+    for start in range(0, 1500, 500):
+        desk.push(*[f"t{number}" for number in range(start, start + 500)], name="f.noop")
+    for pool in ("b", "c"):
+        Desk(desk.broker, pool).push("t1")
+    inspect.look_up("t1")
+    asked = round_trips(desk, lambda: inspect.look_up("t1"))
+    assert len(asked.sent) <= 1 + 3  # the list of pools, and a call of each pool, in one pipeline
+    assert asked.whole == []
+    assert len(asked.inside) < 300
