@@ -26,7 +26,7 @@ def run_download(job: Job) -> dict[str, Any]:
 
     if is_full(_pool() or "default"):
         current().restart(AGAIN_S)
-    found = download(read_download(job.id, job.url, _with_proxy(job)))
+    found = download(read_download(job.id, job.url, _with_proxy(job), extra=job.extra))
     if failure := found.failure:
         code = f"HTTP {failure.status}: " if failure.status else ""
         error = DownloadFailed(

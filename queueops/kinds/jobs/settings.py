@@ -54,6 +54,7 @@ class JobSettings:
     download_url: str = ""  # before the name of a stored file; empty = what the storage says
     retry: RetryRule = JOBS  # of jobs; a job's own `retries` and `retry` win
     callback_retry: RetryRule = CALLBACKS
+    s3_buckets: Mapping[str, str] = field(default_factory=dict)  # those that jobs may name, each with its region
     file_retention: float | None = None  # seconds after which a file is deleted; None = with the record of its job
     check_storage: bool = True  # whether a worker writes a file to the storage at its start
     partial_directory: str = ""  # of files on their way; empty = a directory of this user among the temporary ones
@@ -138,6 +139,18 @@ def _kafka(value: Any) -> dict[str, Any]:
     return found
 
 
+def _bucket(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", value):
+        raise read.Unfit("a bucket of S3: 3 to 63 small letters, digits, . and -")
+    return value
+
+
+def _region(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9-]{1,50}", value):
+        raise read.Unfit('the region of the bucket, such as "eu-central-1"')
+    return value
+
+
 SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """A symmetric secret of Standard Webhooks."""
 RULE: dict[str, read.Reader[Any]] = {
@@ -158,6 +171,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "DOWNLOAD_URL": _base_url,
     "RETRY": lambda value: replace(JOBS, **read.table(RULE)(value)),
     "CALLBACK_RETRY": lambda value: replace(CALLBACKS, **read.table(RULE)(value)),
+    "S3_BUCKETS": read.each(_region, _bucket),
     "FILE_RETENTION": read.optional(read.seconds(0)),
     "CHECK_STORAGE": read.flag,
     "PARTIAL_DIRECTORY": read.text,

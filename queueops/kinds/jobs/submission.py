@@ -77,14 +77,14 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     options = Options(retries=of_jobs().retry.retries, retry=of_jobs().retry.policy())
     options = options.but(**{name: given[name] for name in OF_TASKS if name in given})
     handler = check_lane(given.get("handler", DOWNLOAD), "name of a handler")
-    content = {
+    content: dict[str, Any] = {
         "aggregation": aggregation,
         "url": _text(given, "url", ""),
         "extra": _text(given, "extra", ""),
         "options": _options(given.get("options")),
     }
     if handler == DOWNLOAD and (JOB, DOWNLOAD) not in registry.handlers():
-        read_download(options.id or "", _text(given, "url", ""), _options(given.get("options")))
+        read_download(options.id or "", content["url"], content["options"], extra=content["extra"])
     push = Push(
         id=options.id or new_id(),
         kind=JOB,
