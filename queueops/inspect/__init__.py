@@ -72,6 +72,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import destinations as destinations
     from queueops.kinds.jobs.inspect import file_deletions as file_deletions
     from queueops.kinds.jobs.inspect import full_disks as full_disks
+    from queueops.kinds.jobs.inspect import job_counts as job_counts
     from queueops.kinds.jobs.inspect import job_lane as job_lane
     from queueops.kinds.jobs.inspect import job_story as job_story
     from queueops.kinds.jobs.inspect import jobs as jobs

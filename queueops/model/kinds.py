@@ -98,6 +98,7 @@ KINDS = (
             "files": "zset",
             "files:notes": "hash",
             "full_disks": "hash",
+            "job_counts": "hash",
             "lane:<lane>#jobs": "set",
         },
         names=("callback", "delete_files", "download"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from queueops.model.states import states_allowing
 from queueops.redis import pushwire
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
-from queueops.redis.query_replies import text
+from queueops.redis.query_replies import text, whole
 
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
@@ -200,6 +200,22 @@ class JobCalls(FileCalls):
             for host, facts in (rows or {}).items():
                 found[text(host)] = max(found.get(text(host), ""), text(facts))  # the time comes first
         return found
+
+    def add_counts(self, pool: str, counts: Mapping[str, int]) -> None:
+        """Add to the counters of a pool."""
+        key = self.keys(pool).job_counts
+
+        def fill(pipe: Any) -> None:
+            for name, number in counts.items():
+                pipe.hincrby(key, name, number)
+
+        self.announce(pool)
+        self.ask_all(pool, fill)
+
+    def counts(self, pool: str) -> dict[str, int]:
+        """The counters of a pool, by name."""
+        found = self.ask_one(pool, lambda client: client.hgetall(self.keys(pool).job_counts))
+        return {text(name): whole(text(number)) for name, number in (found or {}).items()}
 
     def callbacks(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], StoredCallback]:
         """What the records of callbacks hold, by pool and id; of one that is gone: nothing."""

@@ -197,10 +197,14 @@ class AggregationsPage(Schema):
 
 
 class Statistics(Schema):
-    """Jobs and callbacks by state, the number of workers, and the conditions that need attention."""
+    """Jobs and callbacks by state, the number of workers, and the conditions that need attention.
+
+    `counts` are attempts of downloads by answer, callbacks and deleted files since the store is in use.
+    """
 
     jobs: dict[str, int]
     callbacks: dict[str, int]
+    counts: dict[str, int]
     workers: int
     alarms: list[str]
 
