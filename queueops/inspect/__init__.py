@@ -14,7 +14,7 @@ from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
-from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
+from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.query import TaskQuery
@@ -175,6 +175,7 @@ __all__ = [
     "JobRow",
     "JobStory",
     "KnownTask",
+    "LanePage",
     "LaneRow",
     "LaneView",
     "ListedChunk",
@@ -255,6 +256,7 @@ __all__ = [
     "job_story",
     "jobs",
     "lane",
+    "lane_page",
     "lane_trends",
     "lanes",
     "matches",
