@@ -23,6 +23,7 @@ Role = Literal[
     "checks",
     "start",
     "facts",
+    "closed",
     "command",
 ]
 
@@ -58,6 +59,8 @@ class Kind:
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
+    - ``closed``: a function of a pool that gives patterns of lanes from which this worker claims nothing now, such as
+      while a disk is full. It is called before each claim, so it answers from memory most times.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
@@ -84,4 +87,5 @@ class Kind:
     checks: str = ""
     start: str = ""
     facts: str = ""
+    closed: str = ""
     command: str = ""

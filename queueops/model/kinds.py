@@ -113,6 +113,7 @@ KINDS = (
         checks="queueops.kinds.jobs.checks:check_jobs",
         start="queueops.kinds.jobs.start:prepare",
         facts="queueops.kinds.jobs.worker_facts:facts",
+        closed="queueops.kinds.jobs.disk_guard:closed_lanes",
         command="queueops.kinds.jobs.command:Command",
     ),
     Kind(

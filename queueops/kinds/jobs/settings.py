@@ -66,7 +66,7 @@ class JobSettings:
     classic_open: bool = False  # whether the classic routes need no token
     api_body_limit: int = 2 * MIB  # bytes; a token's own wins
     aggregation_idle: float = 2 * read.DAY  # seconds without use until an aggregation without a job vanishes
-    disk_pause: int = 95  # percent of the storage's disk from which downloads wait; 0 = never
+    disk_pause: int = 95  # percent of the storage's disk from which jobs wait; 0 = never
     disk_resume: int = 90  # percent at which they start again
     circuit_failures: int = 5  # failures of a host in a row that stop the callbacks to it; 0 = they are never stopped
     circuit_wait: float = 30.0  # seconds until the first callback is tried again; doubled after each failure of it

@@ -10,7 +10,7 @@ from queueops.errors import QueueOpsError
 from queueops.model.contracts import Exchange, Extend, Lease, Settlement
 from queueops.model.ports import Broker
 from queueops.worker.execution import settlements
-from queueops.worker.loop.matching_lanes import MatchingLanes
+from queueops.worker.loop.matching_lanes import Closed, MatchingLanes
 from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.transport import PendingTrip, Transport
@@ -54,10 +54,11 @@ class PoolClient:
         *,
         pipelined: bool = False,
         lanes: tuple[str, ...] = (),
+        closed: Iterable[Closed] = (),
     ) -> None:
         """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools.
 
-        Only lanes that match a pattern of ``lanes`` are served, if there is any.
+        Only lanes that match a pattern of ``lanes`` are served, if there is any, and none that ``closed`` tells of.
         """
         self.pool = pool
         self.held: dict[str, Held] = {}
@@ -69,7 +70,7 @@ class PoolClient:
         self.transport = Transport(pool, worker, broker, thread, pipelined=pipelined)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
-        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes)
+        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes, pool, closed)
         self._left_ms = left_ms
         self._extend_at = time.monotonic() + lease_seconds / 3
         self._asked: dict[str, int] = {}
@@ -193,7 +194,7 @@ class PoolClient:
             metrics=self.metrics.due(now),
             take=take,
             recovers=recovers,
-            lanes=self._lanes.patterns,
+            lanes=self._lanes.served() if want else self._lanes.patterns,
             met=self._lanes.met(now) if want else (),
         )
         error = self.transport.send(trip, self._known(settle) if recovers else ())
