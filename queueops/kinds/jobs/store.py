@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from queueops.errors import IdInUse
-from queueops.errors.jobs import AggregationDrains
+from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.kinds.jobs.file_calls import FileCalls
 from queueops.model.contracts import Push, Pushed, Row
 from queueops.model.ids import new_id
@@ -67,7 +67,7 @@ class JobCalls(FileCalls):
         """Create jobs of one pool: all or none of a thousand. More of them are created in batches of so many.
 
         A call without a reply is repeated, and creates nothing twice.
-        Raises AggregationDrains, IdInUse, BrokerUnavailable and StoreFull.
+        Raises AggregationDrains, FingerprintDiffers, IdInUse, BrokerUnavailable and StoreFull.
         """
         found: list[Pushed] = []
         self.announce(pool)
@@ -78,6 +78,8 @@ class JobCalls(FileCalls):
             reply = self._call("submit_jobs", pool, *_arguments(batch, list(lanes.values())))
             if reply[0] == b"DRAINING":
                 raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
+            if reply[0] == b"DIFFERS":
+                raise FingerprintDiffers(id=text(reply[1]))
             if reply[0] == b"UNREADABLE":
                 raise IdInUse(id=text(reply[1]), state="unreadable")
             words = zip(reply[::2], reply[1::2], batch, strict=True)

@@ -28,6 +28,9 @@ JOB = "job"
 """The kind of the record."""
 
 
+LONGEST_FINGERPRINT = 64
+
+
 class JobOptions(TypedDict, total=False):
     """What a job may be given beside its aggregation, for type checkers."""
 
@@ -44,6 +47,7 @@ class JobOptions(TypedDict, total=False):
     extra: str
     options: Mapping[str, Any] | None
     id: str | None
+    fingerprint: str
     pool: str
     priority: int
     retries: int
@@ -96,6 +100,8 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     targets = read_targets(given)
     if callbacks := encode_callbacks(push, content, targets):
         push.own = (*push.own, ("fu", callbacks))
+    if fingerprint := _fingerprint(given):
+        push.own = (*push.own, ("fp", fingerprint))
     return NewJob(push, (lane, *targets.lanes))
 
 
@@ -116,6 +122,14 @@ def _text(given: Mapping[str, Any], name: str, default: str) -> str:
     if not isinstance(value, str):
         raise BadOption(name=name, value=value, expected="a text")
     return value
+
+
+def _fingerprint(given: Mapping[str, Any]) -> str:
+    found = _text(given, "fingerprint", "")
+    if len(found) > LONGEST_FINGERPRINT or (found and not given.get("id")):
+        expected = f"a text of at most {LONGEST_FINGERPRINT} characters, beside an id of your own"
+        raise BadOption(name="fingerprint", value=found, expected=expected)
+    return found
 
 
 def _options(value: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
--- Served lanes: a worker that was given patterns takes tasks of matching lanes only, or leaves some lanes alone. It is never listed as idle, because a
--- wake-up token would reach it for a lane that it leaves: it looks by itself instead, each LOOK_MS. Workers without
--- patterns never come here.
+-- Served lanes: a worker that was given patterns takes tasks of matching lanes only, or leaves some lanes alone. It is
+-- never listed as idle, because a wake-up token would reach it for a lane that it leaves: it looks by itself instead, each
+-- LOOK_MS. Workers without patterns never come here.
 --@needs lanes
 
 local LOOK_MS, PAGE, MOST_SEEN = 250, 1000, 20000
