@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
@@ -31,8 +32,22 @@ class RetryRule:
     jitter: float = 0.0  # random share of a delay
 
     def policy(self) -> Retry:
+        """The delays."""
+        return _policy(self)
+
+    def stored(self) -> str:
         """The delays, as a record stores them."""
-        return Retry(self.delay, max_delay=self.max_delay, jitter=self.jitter, growth=self.growth)
+        return _stored(self)
+
+
+@lru_cache(maxsize=64)
+def _policy(rule: RetryRule) -> Retry:
+    return Retry(rule.delay, max_delay=rule.max_delay, jitter=rule.jitter, growth=rule.growth)
+
+
+@lru_cache(maxsize=64)
+def _stored(rule: RetryRule) -> str:
+    return rule.policy().explicit()
 
 
 JOBS = RetryRule(retries=2, delay=60.0, max_delay=3600.0, jitter=0.1)
