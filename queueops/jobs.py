@@ -26,11 +26,11 @@ def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any
     """Hand in one job. The first job of an aggregation decides its `limit` (jobs at once) and `rate` (starts a second).
 
     `handler` names what runs it. `url`, the text `extra` and the dict `options` are for the handler. With an `id` of
-    your own, a job is created once while its record is kept: the word of a second handle is EXISTS. The others are
-    options of every task.
+    your own, a job is created once while its record is kept: the word of a second handle is EXISTS. A `fingerprint`
+    stands for its content: a second job with the id and another one is refused. The others are options of every task.
 
-    Raises BadOption, BadId, UnknownOption, NotEncodable, PayloadTooLarge, AggregationDrains, BrokerUnavailable and
-    StoreFull.
+    Raises BadOption, BadId, UnknownOption, NotEncodable, PayloadTooLarge, AggregationDrains, FingerprintDiffers,
+    BrokerUnavailable and StoreFull.
     """
     (handle,) = submit_many([{"aggregation": aggregation, **options}])
     return handle

@@ -13,9 +13,11 @@ from console.actions.selection import Thing
 from console.http import redirects
 from console.pages import history
 from console.ui.forms import LaneForm
+from console.ui.links import url
 from console.ui.list_order import in_place
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
+from queueops.inspect import FilterError
 
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages cost the store one reading a second."""
@@ -28,13 +30,13 @@ SET = Action("set_lane", lambda pool, lane, *, who, **wanted: control.set_lane(p
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """All lanes."""
-    return page(request, "lanes/page.html", _context())
+    """One page of all lanes."""
+    return page(request, "lanes/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
-    """The live update of all lanes."""
-    return fragment(request, "lanes/rows.html", _context(READING_AGE_S))
+    """The live update of the page."""
+    return fragment(request, "lanes/rows.html", _context(request, READING_AGE_S))
 
 
 def act(request: HttpRequest, pool: str, lane: str, verb: str) -> HttpResponse:
@@ -46,7 +48,7 @@ def change(request: HttpRequest, pool: str, lane: str) -> HttpResponse:
     """Set the lane's limit, rate and weight."""
     form = LaneForm(request.POST)
     if not form.is_valid():
-        context = _context() | {"wrong": form, "wrong_pool": pool, "wrong_lane": lane}
+        context = _context(request) | {"wrong": form, "wrong_pool": pool, "wrong_lane": lane}
         return page(request, "lanes/page.html", context, status=422)
     perform(request, SET, _thing(pool, lane, **form.cleaned_data), form.cleaned_data)
     return redirects.back(request, "lanes")
@@ -61,12 +63,28 @@ def _thing(pool: str, lane: str, **changed: Any) -> Thing:
     return Thing.named(pool, lane, facts, facts | changed)
 
 
-def _context(max_age_s: float = 0.0) -> dict[str, Any]:
-    """The lanes, read now or up to `max_age_s` seconds ago. The chunk lanes are of the same reading."""
-    found = inspect.lanes(max_age_s=max_age_s)
-    chunk_lanes = inspect.chunk_lanes(max_age_s=READING_AGE_S)
-    lanes = inspect.Listing(in_place(found), found.broken)
+def _context(request: HttpRequest, max_age_s: float = 0.0) -> dict[str, Any]:
+    """A page of lanes, read now or up to `max_age_s` seconds ago.
+
+    The first page has the chunk lanes, of the same reading.
+    """
+    after, fault = request.GET.get("after", ""), ""
+    try:
+        found = inspect.lane_page(after=after, max_age_s=max_age_s)
+    except FilterError as error:
+        found, fault = inspect.LanePage(rows=()), str(error)
+    chunk_lanes = [] if after else inspect.chunk_lanes(max_age_s=READING_AGE_S)
+    lanes = inspect.Listing(in_place(found.rows), found.broken)
     trends = inspect.lane_trends(((lane.pool, lane.lane) for lane in lanes), max_age_s=history.READING_AGE_S)
     shown = list(trends.values())
-    update = live_update(reverse("console:lanes-rows"), lanes, chunk_lanes, lanes.broken, shown)
-    return {"lanes": lanes, "chunk_lanes": chunk_lanes, "trends": trends, **update}
+    update = live_update(reverse("console:lanes-rows"), after, lanes, chunk_lanes, lanes.broken, shown, after=after)
+    return {
+        "lanes": lanes,
+        "chunk_lanes": chunk_lanes,
+        "trends": trends,
+        "fault": fault,
+        "here": url("lanes", {"after": after}),
+        "first_url": url("lanes") if after else "",
+        "next_url": url("lanes", {"after": found.next}) if found.next else "",
+        **update,
+    }

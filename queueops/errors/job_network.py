@@ -41,3 +41,18 @@ class StorageNotReady(QueueOpsError):
 
     storage: str
     reason: str
+
+
+class BucketUnknown(QueueOpsError):
+    """The bucket {bucket} of S3 cannot be used here. Name it in QUEUEOPS['JOBS']['S3_BUCKETS'], and install
+    queueops[s3].
+    """
+
+    bucket: str
+
+
+class BucketNotRead(QueueOpsError):
+    """The bucket {bucket} of S3 cannot be read: {reason}. Mend its settings or its permissions."""
+
+    bucket: str
+    reason: str

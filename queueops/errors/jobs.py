@@ -8,11 +8,20 @@ from queueops.errors import QueueOpsError
 class AggregationDrains(QueueOpsError):
     """The aggregation {id} takes no jobs: it is drained. Submit the job later, or let it accept jobs again.
 
-    No job of the call, or of its batch of 500, was created.
+    No job of the call, or of its batch of 1,000, was created.
     """
 
     id: str
     pool: str
+
+
+class FingerprintDiffers(QueueOpsError):
+    """The id {id!r} belongs to a job that was handed in with another content. Hand in what is new with another id.
+
+    No job of the call, or of its batch of 1,000, was created.
+    """
+
+    id: str
 
 
 class AggregationInUse(QueueOpsError):

@@ -14,7 +14,7 @@ from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
-from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
+from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
 from queueops.inspect.lookup import LookUp, NamedHit, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.past import Past, PastRow, past
@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import destinations as destinations
     from queueops.kinds.jobs.inspect import file_deletions as file_deletions
     from queueops.kinds.jobs.inspect import full_disks as full_disks
+    from queueops.kinds.jobs.inspect import job_counts as job_counts
     from queueops.kinds.jobs.inspect import job_lane as job_lane
     from queueops.kinds.jobs.inspect import job_story as job_story
     from queueops.kinds.jobs.inspect import jobs as jobs
@@ -178,6 +179,7 @@ __all__ = [
     "JobRow",
     "JobStory",
     "KnownTask",
+    "LanePage",
     "LaneRow",
     "LaneView",
     "ListedChunk",
@@ -262,6 +264,7 @@ __all__ = [
     "job_story",
     "jobs",
     "lane",
+    "lane_page",
     "lane_trends",
     "lanes",
     "look_up",

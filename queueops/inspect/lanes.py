@@ -5,15 +5,18 @@ The lanes and the chunk lanes come from one sample of each pool. A process can s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, Listing, broken_pools
 from queueops.inspect.estimates import Estimate, Model
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 
 MOST, MOST_CHUNK_LANES = 200, 50
+INDEX = "lanes"
 
 
 class LaneRow(Answer, frozen=True, kw_only=True):
@@ -42,6 +45,14 @@ class LaneRow(Answer, frozen=True, kw_only=True):
         return f"{kind}:{self.title}" if digest and self.title else self.lane
 
 
+class LanePage(Answer, frozen=True, kw_only=True):
+    """One page of lanes, the latest used first; `next` continues it, empty at the end."""
+
+    rows: tuple[LaneRow, ...]
+    next: str = ""
+    broken: tuple[Broken, ...] = ()
+
+
 class ChunkLane(Answer, frozen=True, kw_only=True):
     """The chunks of one aggregating map-reduce task: they wait in a lane of their own."""
 
@@ -66,6 +77,7 @@ class _Sampled(NamedTuple):
 
 
 _SAMPLES: SharedReadings[_Sampled] = SharedReadings()
+_PAGES: SharedReadings[LanePage] = SharedReadings()
 
 
 def lanes(pool: str = "", *, max_age_s: float = 0.0) -> Listing[LaneRow]:
@@ -75,6 +87,44 @@ def lanes(pool: str = "", *, max_age_s: float = 0.0) -> Listing[LaneRow]:
     """
     found = _sampled(pool, max_age_s)
     return Listing((row for name, sampled in found.samples.items() for row in lane_rows(name, sampled)), found.broken)
+
+
+def lane_page(pool: str = "", after: str = "", *, max_age_s: float = 0.0) -> LanePage:
+    """All lanes of a pool or of all, page by page: `after` is the `next` of the page before.
+
+    The first page has at most 200 of each pool, and is of the reading of `lanes`; a later one has at most 200 in all.
+    The answer may be one that this process read up to ``max_age_s`` seconds ago. Raises FilterError for a wrong
+    `after`.
+    """
+    if after:
+        return _PAGES.read((pool, after), max_age_s, lambda: _page(pool, after))
+    found = _sampled(pool, max_age_s)
+    rows = tuple(row for name, sampled in found.samples.items() for row in lane_rows(name, sampled))
+    lists = {name: sampled["lanes"] or [] for name, sampled in found.samples.items()}
+    more = {name: _place(listed[-1]) for name, listed in lists.items() if len(listed) == MOST}
+    return LanePage(rows=rows, next=pagination.write(more), broken=found.broken)
+
+
+def _page(pool: str, after: str) -> LanePage:
+    reader = open_reader()
+    places = pagination.read(after, pools_of(reader, pool), (INDEX,))
+    replies = reader.ask("lane_page", {name: (used, lane, MOST) for name, (_, used, lane) in places.items()})
+    walks = {name: _walk(places[name], *reply) for name, reply in replies.items()}
+    taken, following = pagination.merge(walks, MOST, lambda _, row: -int(row["used"]))
+    return LanePage(
+        rows=tuple(_row(name, row, Estimate()) for name, row in taken),
+        next=pagination.write(following),
+        broken=broken_pools(reader.broken, reader.silent),
+    )
+
+
+def _walk(start: pagination.Place, more: bytes, found: Sequence[bytes]) -> pagination.Walk[dict[str, Any]]:
+    rows = [(_place(row), row) for row in map(json.loads, found)]
+    return pagination.Walk(start=start, rows=rows, next=rows[-1][0] if more and rows else None)
+
+
+def _place(row: dict[str, Any]) -> pagination.Place:
+    return INDEX, str(row["used"]), str(row["lane"])
 
 
 def chunk_lanes(pool: str = "", *, max_age_s: float = 0.0) -> list[ChunkLane]:

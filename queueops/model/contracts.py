@@ -140,9 +140,9 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 
     It claims up to ``want`` tasks. An ``idle`` worker is woken when a task comes later. It takes the commands that
     result for other pools, and ``take`` others; with -1 it takes none. ``lanes`` are patterns of the lanes that it
-    serves; without any it serves all of them. ``kinds`` are those of records that it takes, or with a `!` those that
-    it leaves. ``met`` are lanes that matched before: where many lanes are ready, the
-    store looks at these alone.
+    serves; without any it serves all of them. One after a ``^`` has lanes that it leaves alone. ``kinds`` are those of
+    records that it takes, or with a `!` those that it leaves. ``met`` are lanes that matched before: where many lanes
+    are ready, the store looks at these alone.
     """
 
     settle: Sequence[Settlement] = ()

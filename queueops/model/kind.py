@@ -25,6 +25,7 @@ Role = Literal[
     "start",
     "examines",
     "facts",
+    "closed",
     "command",
 ]
 
@@ -63,6 +64,8 @@ class Kind:
     - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
       leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
     - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
+    - ``closed``: a function of a pool that gives patterns of lanes from which this worker claims nothing now, such as
+      while a disk is full. It is called before each claim, so it answers from memory most times.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     """
 
@@ -91,4 +94,5 @@ class Kind:
     start: str = ""
     examines: str = ""
     facts: str = ""
+    closed: str = ""
     command: str = ""

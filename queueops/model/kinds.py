@@ -98,6 +98,7 @@ KINDS = (
             "files": "zset",
             "files:notes": "hash",
             "full_disks": "hash",
+            "job_counts": "hash",
             "lane:<lane>#jobs": "set",
         },
         names=("callback", "delete_files", "download"),
@@ -112,6 +113,7 @@ KINDS = (
         checks="queueops.kinds.jobs.checks:check_jobs",
         start="queueops.kinds.jobs.start:prepare",
         facts="queueops.kinds.jobs.worker_facts:facts",
+        closed="queueops.kinds.jobs.disk_guard:closed_lanes",
         command="queueops.kinds.jobs.command:Command",
     ),
     Kind(

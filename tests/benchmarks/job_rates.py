@@ -62,8 +62,8 @@ def downloads(count: int, store: int) -> None:
 def callbacks(count: int, store: int) -> None:
     """Callbacks without jobs, to each address of the server."""
     from queueops import conf
-    from queueops.kinds.jobs import defaults
     from queueops.kinds.jobs.callback_plans import CALLBACK, read_targets
+    from queueops.kinds.jobs.settings import of_jobs
     from queueops.kinds.jobs.store import JobCalls, NewJob
     from queueops.model.contracts import Push
     from queueops.model.ids import new_id
@@ -75,7 +75,8 @@ def callbacks(count: int, store: int) -> None:
     def made(number: int, url: str) -> NewJob:
         lane = read_targets({"callback_url": url}).lanes[0]._replace(limit=SLOTS)
         content = {"to": url, "success": True, "job": f"job-{number}", "url": "http://a.example/", "extra": ""}
-        fields = Options(retries=0, retry=defaults.CALLBACK_RETRY).push_fields(conf.current()) | {"lane": lane.lane}
+        options = Options(retries=0, retry=of_jobs().callback_retry.policy())
+        fields = options.push_fields(conf.current()) | {"lane": lane.lane}
         args = encode_arguments(CALLBACK, ({"size": 1024},), content)
         return NewJob(Push(id=new_id(), kind=CALLBACK, name=CALLBACK, args=args, **fields), (lane,))
 

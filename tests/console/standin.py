@@ -59,6 +59,7 @@ QUESTIONS = (
     "tree",
     "effects",
     "facets",
+    "lane_page",
     "lanes",
     "chunk_lanes",
     "workers",
@@ -258,6 +259,9 @@ class World:
                 LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
             ]
         )
+
+    def lane_page(self, pool: str = "", after: str = "", max_age_s: float = 0.0) -> inspect.LanePage:
+        return inspect.LanePage(rows=tuple(self.lanes()))
 
     def chunk_lanes(self, max_age_s: float = 0.0) -> list[ChunkLane]:
         self._ask()

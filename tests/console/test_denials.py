@@ -72,7 +72,7 @@ def own_page(request: HttpRequest, reason: str = "") -> HttpResponse:
 @pytest.fixture(params=["with Django's middleware", "without it"])
 def plain_project(request: pytest.FixtureRequest, settings: Any) -> None:
     """Of the settings that could give a refusal its headers, none is there."""
-    removed = {"csp.middleware.CSPMiddleware", "django.middleware.clickjacking.XFrameOptionsMiddleware"}
+    removed = {"console.project.api_paths.DocumentPolicy", "django.middleware.clickjacking.XFrameOptionsMiddleware"}
     if request.param == "without it":
         removed |= {CSRF}
     settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if name not in removed]

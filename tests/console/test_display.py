@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from console.ui.linked_ids import linked
 from queueops import inspect
-from queueops.inspect import LaneRow, Listing
+from queueops.inspect import LanePage, LaneRow
 from queueops.model.ids import new_id
 from tests.console.browsing import Open
 from tests.console.standin import World
@@ -89,7 +89,7 @@ def test_a_lane_of_a_hundred_characters_fits_into_its_table(
     rows = [LaneRow(pool="p" * 100, lane="l" * 100, ready=3, active=1, limit=2, oldest_ms=world.now - 5000)]
     snapshot = replace(world.snapshot(), lanes=tuple(rows))
     monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
-    monkeypatch.setattr(inspect, "lanes", lambda **_: Listing(rows))
+    monkeypatch.setattr(inspect, "lane_page", lambda **_: LanePage(rows=tuple(rows)))
     page = open_page("", viewport={"width": width, "height": 900})
     assert "lanes-scroll" not in page.evaluate(WIDER)
     page.set_viewport_size({"width": 1360, "height": 900})  # the forms of the limits need it, whatever the names are

@@ -163,7 +163,7 @@ def test_numbers_in_forms_are_what_a_browser_and_the_server_read(
     settings.USE_THOUSAND_SEPARATOR = True
     lane = LaneRow(pool="default", lane="slow", ready=0, active=1234, limit=5000, weight=1000, rate=1234.5)
     row = ChunkWorld(world).row(12345)
-    monkeypatch.setattr(inspect, "lanes", lambda **_: inspect.Listing([lane]))
+    monkeypatch.setattr(inspect, "lane_page", lambda **_: inspect.LanePage(rows=(lane,)))
     monkeypatch.setattr(inspect, "chunks", lambda *_, **__: ChunkPage(rows=(row,), next="", total=1))
     sent = {"Accept-Language": accepted}
     page = administrator.get("/ops/lanes/", headers=sent).content.decode()

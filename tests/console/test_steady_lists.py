@@ -10,7 +10,7 @@ from django.test import Client
 from msgspec.structs import replace
 
 from queueops import inspect
-from queueops.inspect import ErrorRow, LaneRow, Listing
+from queueops.inspect import ErrorRow, LanePage, LaneRow, Listing
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db
@@ -69,17 +69,18 @@ def test_the_buttons_of_a_lane_stay_where_they_are(
 ) -> None:
     names = ["tenant-10", "tenant-9", "bulk", "tenant-1"]
 
-    def lanes(order: list[str]) -> Listing[LaneRow]:
-        return Listing([LaneRow(pool=pool, lane=name, ready=1, active=0) for pool in ("b", "a") for name in order])
+    def lanes(order: list[str]) -> LanePage:
+        rows = [LaneRow(pool=pool, lane=name, ready=1, active=0) for pool in ("b", "a") for name in order]
+        return LanePage(rows=tuple(rows))
 
     def shown() -> list[tuple[str, str]]:
         page = administrator.get("/ops/lanes/").content.decode()
         return re.findall(r'<tr id="(l-[0-9a-f]{10})".*?/ops/lanes/([^"]+)/_pause"', page, re.S)
 
-    monkeypatch.setattr(inspect, "lanes", lambda **_: lanes(names))
+    monkeypatch.setattr(inspect, "lane_page", lambda **_: lanes(names))
     before = shown()
     assert [address for _, address in before[:4]] == ["a/bulk", "a/tenant-1", "a/tenant-9", "a/tenant-10"]
-    monkeypatch.setattr(inspect, "lanes", lambda **_: lanes(names[::-1]))
+    monkeypatch.setattr(inspect, "lane_page", lambda **_: lanes(names[::-1]))
     assert shown() == before
 
 

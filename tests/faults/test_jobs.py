@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from queueops import inspect, jobs
+from queueops import control, inspect, jobs
 from queueops.results.handle import TaskHandle
 from tests.faults import job_crashes
 from tests.faults.conftest import Bench
+from tests.faults.tasks import echo
 from tests.jobs.conftest import LOCAL
 from tests.jobs.world import World, count_callbacks, end_back_off
 from tests.support.waiting import wait_until
@@ -128,6 +130,9 @@ def test_the_load_of_the_original_ends_as_it_did_there(bench: Bench, world: Worl
     assert [row.counts for row in rows] == [{"succeeded": 20, "failed": 40}] * 5
     (host,) = inspect.destinations().rows
     assert host.counts == {"succeeded": 300}
+    bench.workers[0].end()
+    counted = {"response.200": 200, "response.mime": 100, "response.404": 100, "callback.delivered": 300}
+    assert inspect.job_counts() == counted
 
 
 def test_a_worker_of_downloads_and_one_of_callbacks_share_the_work(bench: Bench, world: World) -> None:
@@ -144,3 +149,44 @@ def test_a_worker_of_downloads_and_one_of_callbacks_share_the_work(bench: Bench,
 def kinds_run(log: str) -> set[str]:
     """Names of the tasks that a worker has started, as its log says."""
     return set(re.findall(r"queueops\.tasks (\S+) \S+ started", log))
+
+
+@pytest.fixture
+def empty_disk() -> Iterator[Path]:
+    """A directory on a file system in memory, of which next to nothing is used."""
+    with tempfile.TemporaryDirectory(prefix="queueops-tests-", dir="/dev/shm") as name:
+        yield Path(name)
+
+
+def test_a_full_disk_stops_the_claims_and_touches_no_job(
+    bench: Bench, world: World, tmp_path: Path, empty_disk: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """The disk counts as full from 1 % on. Then the storage moves to an empty one."""
+    data = tmp_path / os.environ.get("PYTEST_XDIST_WORKER", "data")
+    monkeypatch.setenv("QUEUEOPS_TESTS_DATA", str(data))
+    data.mkdir(mode=0o700)
+    (data / "disk").mkdir()
+    (data / "media").symlink_to(data / "disk")
+    own = bench.settings["JOBS"] | {"DISK_PAUSE": 1, "DISK_RESUME": 1}
+    bench.worker(JOBS=own, URL=settings.QUEUEOPS["URL"])
+    wait_until(inspect.full_disks, say=bench.say)
+
+    handles = jobs.submit_many([world.job(f"shop{number}", limit=8) for number in range(20)])
+    stored = [record_of(bench, handle) for handle in handles]
+    other = echo.push(7)
+    test = control.send_test_callback(world.server.url("/told"))
+    wait_until(lambda: (other.state, test.state) == ("succeeded", "succeeded"), say=bench.say)
+    assert [record_of(bench, handle) for handle in handles] == stored
+    assert world.downloads.seen.total() == 0
+
+    (data / "link").symlink_to(empty_disk)
+    (data / "link").replace(data / "media")
+    wait_until(lambda: {handle.state for handle in handles} == {"succeeded"}, 60, bench.say)
+    wait_until(lambda: not inspect.full_disks(), say=bench.say)
+    assert sum(1 for path in empty_disk.rglob("*") if path.is_file()) == 20
+
+
+def record_of(bench: Bench, handle: TaskHandle[Any]) -> dict[bytes, bytes]:
+    """The whole record of a job."""
+    found: dict[bytes, bytes] = bench.broker.client.hgetall(bench.broker.keys("default").task(handle.id))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -51,6 +52,40 @@ def test_an_idempotency_key_makes_one_job_for_each_client(api: Client) -> None:
     assert post(api, GOOD, Idempotency_Key="order 8")[1] != first[1]
     assert post(sent_by(api, "other"), GOOD, Idempotency_Key="order 7")[0] == 201
     assert post(api, GOOD, Idempotency_Key="x" * 201)[0] == 422
+
+
+def reused(answer: tuple[int, Any]) -> bool:
+    """Whether a request was refused because its key was used for another one."""
+    status, problem = answer
+    return (status, [each["field"] for each in problem.get("errors", [])]) == (422, ["Idempotency-Key"])
+
+
+def test_an_idempotency_key_with_another_body_is_refused(api: Client) -> None:
+    first = post(api, GOOD, Idempotency_Key="order 7")
+    refused = post(api, GOOD | {"extra": "other"}, Idempotency_Key="order 7")
+    assert reused(refused)
+    assert refused[1]["detail"].startswith("The header Idempotency-Key was used before with another body")
+    written = json.dumps(dict(reversed(GOOD.items())), indent=3).encode()
+    assert post(api, written, Idempotency_Key="order 7") == (200, first[1])
+    assert [row.id for row in inspect.jobs().rows] == [first[1]["id"]]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [[GOOD | {"extra": "x"}, GOOD], [GOOD, GOOD | {"extra": "x"}], [GOOD], [GOOD, GOOD, GOOD | {"aggr_id": "new"}]],
+)
+def test_many_jobs_with_a_key_of_other_jobs_are_refused_and_none_is_stored(api: Client, other: list[Any]) -> None:
+    first = post(api, {"jobs": [GOOD, GOOD]}, "jobs/bulk", Idempotency_Key="order 7")
+    assert reused(post(api, {"jobs": other}, "jobs/bulk", Idempotency_Key="order 7"))
+    assert {row.id for row in inspect.jobs().rows} == set(first[1]["ids"])
+    assert inspect.aggregation("new") is None
+
+
+def test_a_key_is_free_again_when_its_job_is_gone(api: Client) -> None:
+    first = post(api, GOOD, Idempotency_Key="order 7")
+    control.cancel([first[1]["id"]])
+    control.delete([first[1]["id"]])
+    assert post(api, GOOD | {"extra": "other"}, Idempotency_Key="order 7")[0] == 201
 
 
 WRONG = [

@@ -235,4 +235,5 @@ def test_statistics_count_jobs_and_callbacks_by_state(api: Client, kept: list[au
     found = get(api, "statistics")
     assert (found["jobs"]["pending"], found["jobs"]["cancelled"], found["callbacks"]["pending"]) == (2, 1, 1)
     assert found["workers"] == len(inspect.workers()) == 0
+    assert found["counts"] == {}
     assert found["alarms"]

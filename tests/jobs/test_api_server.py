@@ -69,5 +69,16 @@ def test_a_server_takes_jobs_and_stores_nothing_of_bad_input(
         assert (ask(server, "", "GET", "/hb").text, ask(server, "", "GET", "/api/v1/ready").status) == ("OK", 200)
         page = ask(server, "", "GET", "/api/v1/docs")
         assert (page.status, "cdn" in page.text, "swagger-ui-init.js" in page.text) == (200, False, True)
+        assert "Content-Security-Policy" in page.headers
+        german = {"Accept-Language": "de"}
+        for answer in (
+            ask(server, token, "GET", "/api/v1/ready", **german),
+            ask(server, token, "POST", "/api/v1/jobs", b"{}", **german),
+        ):
+            assert {"Content-Security-Policy", "Content-Language"} & {*answer.headers} == set()
+            assert "Accept-Language" not in answer.headers.get("Vary", "")
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        shown = ask(server, "", "GET", "/ops/login/", **german)
+        assert (shown.headers["Content-Language"], "Content-Security-Policy" in shown.headers) == ("de", True)
         assert server.log_in("ada", "correct horse").status == 302
         assert len(inspect.jobs().rows) == 2

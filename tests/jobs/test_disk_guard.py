@@ -24,6 +24,7 @@ def source(namespace: str, settings: Any, tmp_path: Any, monkeypatch: pytest.Mon
     settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL}
     settings.MEDIA_ROOT = str(tmp_path)
     monkeypatch.setattr(disk_guard, "_full", set())
+    monkeypatch.setattr(disk_guard, "_next_look", {})
     with serving({"/file": lambda exchange: exchange.answer(200, b"x")}) as server:
         yield server
 

@@ -20,7 +20,7 @@ from queueops.errors import BadOption
 from queueops.kinds.jobs import file_store
 from queueops.kinds.jobs.download import Downloaded, download
 from queueops.kinds.jobs.download_options import Download
-from queueops.kinds.jobs.file_store import delete_file, file_name, partial_file, publish
+from queueops.kinds.jobs.file_store import file_name, partial_file, publish
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.servers import Exchange, LocalServer, Route, serving
 
@@ -88,8 +88,6 @@ def test_a_storage_that_is_no_directory_gets_the_file_in_one_call(depot: Place) 
         assert download(wanted, settings=depot.settings, storage=storage).path == "a/b/job/job-1"
         with storage.open("a/b/job/job-1") as file:
             assert file.read() == body
-    delete_file("a/b/job/job-1", storage)
-    assert not storage.exists("a/b/job/job-1")
 
 
 def test_headers_of_the_settings_are_sent_and_those_of_the_job_win(depot: Place) -> None:

@@ -15,7 +15,7 @@ from standardwebhooks.webhooks import Webhook
 from queueops import control, inspect, jobs
 from queueops.conf.readers import Unfit
 from queueops.errors import BadOption
-from queueops.kinds.jobs import callback_senders, checks
+from queueops.kinds.jobs import callback_senders, checks, kafka_producer
 from queueops.kinds.jobs.callback_senders import register_sender
 from queueops.kinds.jobs.http_failures import FailureKind
 from queueops.kinds.jobs.kafka_producer import send
@@ -220,3 +220,10 @@ def test_a_project_registers_a_sender_of_its_own(namespace: str, handler: Regist
         assert [each.id for each in sent] == [callback_of(job).id]
     finally:
         callback_senders._senders.pop("memory")
+
+
+@pytest.mark.parametrize("code", ["_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART"])
+def test_a_topic_that_the_broker_does_not_have_is_told_apart(code: str) -> None:
+    error = confluent_kafka.KafkaError(getattr(confluent_kafka.KafkaError, code))
+    failure = kafka_producer._failure(error)
+    assert (failure.what, failure.retriable) == ("topic", True)

@@ -8,7 +8,7 @@ import pytest
 
 from queueops import Permanent, Retry, RetryLater, TaskFailed, control, inspect, jobs
 from queueops.errors import BadId, BadOption, IdInUse, UnknownOption
-from queueops.errors.jobs import AggregationDrains
+from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.jobs import Job, JobOptions
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
@@ -220,3 +220,16 @@ def test_what_is_stored_passes_every_check(desk: Desk) -> None:
     jobs.submit(aggregation="a", handler="work")
     desk.check()
     assert inspect.fsck("default").faults == ()
+
+
+def test_a_fingerprint_tells_two_jobs_of_one_id_apart(namespace: str) -> None:
+    first = jobs.submit(aggregation="a", handler="work", id="order-7", fingerprint="one")
+    assert jobs.submit(aggregation="a", handler="work", id="order-7", fingerprint="one").word == "EXISTS"
+    assert jobs.submit(aggregation="a", handler="work", id="order-7").word == "EXISTS"
+    many = [{"aggregation": "b", "handler": "work", "id": id, "fingerprint": "two"} for id in ("new", "order-7")]
+    with pytest.raises(FingerprintDiffers, match="The id 'order-7' belongs to a job that was handed in with another"):
+        jobs.submit_many(many)
+    assert [row.id for row in inspect.jobs().rows] == [first.id]
+    for wrong in ({"fingerprint": "x"}, {"id": "a", "fingerprint": "x" * 65}, {"id": "a", "fingerprint": 7}):
+        with pytest.raises(BadOption, match="fingerprint"):
+            jobs.submit(aggregation="a", handler="work", **wrong)  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ SHAPES = {
     r"lane:[^#]+#jobs": "set",
     r"files": "zset",
     r"files:notes": "hash",
-    r"full_disks": "hash",
+    r"full_disks|job_counts": "hash",
     r"name:.+": "zset",
     r"paused:.+": "zset",
     r"names:paused": "hash",

@@ -80,6 +80,53 @@ def test_a_worker_remembers_the_lanes_of_its_tasks_and_looks_at_all_once_a_secon
     assert list(everything.met(10.5)) == []
 
 
+@pytest.mark.parametrize(
+    ("patterns", "taken"),
+    [
+        (("^aggr:*",), ["default", "mail", "to:a"]),
+        (("^aggr:*", "^to:*"), ["default", "mail"]),
+        (("^*",), []),
+        (("to:*", "aggr:*", "^aggr:*"), ["to:a"]),
+        (("aggr:*", "^aggr:*"), []),
+    ],
+)
+def test_lanes_that_are_closed_to_a_worker_are_left_alone(
+    desk: Desk, patterns: tuple[str, ...], taken: list[str]
+) -> None:
+    for lane in ("default", "mail", "to:a", "aggr:a", "aggr:b"):
+        desk.push(lane.replace(":", "-"), lane=lane)
+    assert sorted(claim(desk, *patterns)) == [lane.replace(":", "-") for lane in taken]
+    assert len(claim(desk)) == 5 - len(taken)
+    desk.check()
+
+
+def test_a_task_that_comes_to_a_closed_lane_is_not_leased_by_a_settlement(desk: Desk) -> None:
+    desk.push("first")
+    desk.push("next", lane="aggr:a")
+    closed = ("^aggr:*",)
+    (lease,) = desk.broker.exchange("default", "w1", RoundTrip(want=1, lanes=closed)).leases
+    end = Settlement(id=lease.id, fence=lease.fence, outcome=Outcome.SUCCESS, value=b"1")
+    reply = desk.broker.exchange("default", "w1", RoundTrip(want=1, settle=[end], lanes=closed))
+    assert (lease.id, reply.settled, reply.leases, reply.ready) == ("first", ["OK"], [], False)
+
+
+def test_what_kinds_close_is_asked_for_at_each_claim() -> None:
+    closed: list[str] = []
+    lanes = MatchingLanes(("to:*",), pool="default", closed=[lambda pool: tuple(f"{each}:{pool}" for each in closed)])
+    assert lanes.served() == ("to:*",)
+    closed.append("aggr")
+    assert lanes.served() == ("to:*", "^aggr:default")
+    closed.clear()
+    assert lanes.served() == ("to:*",)
+
+
+def test_a_kind_that_cannot_tell_closes_nothing() -> None:
+    def fail(pool: str) -> tuple[str, ...]:
+        raise OSError("the disk is gone")
+
+    assert MatchingLanes((), pool="default", closed=[fail, lambda pool: ("a",)]).served() == ("^a",)
+
+
 def test_limits_and_pauses_hold_for_such_a_worker(desk: Desk) -> None:
     for number in range(4):
         desk.push(f"a{number}", lane="to:a")

@@ -51,6 +51,7 @@ READING = {
     "history",
     "job_lanes",
     "lane_detail",
+    "lane_page",
     "lease_time_left",
     "look_up",
     "name",

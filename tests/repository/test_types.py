@@ -1,4 +1,7 @@
-"""What users write is what type checkers understand: mypy and pyright check the same sample without an error."""
+"""What users write is what type checkers understand: mypy and pyright check the same sample without an error.
+
+Measurements and soaks are programs that the suite does not run: mypy tells if they use a name that is gone.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = "tests/types/sample.py"
 Check = Callable[[str], subprocess.CompletedProcess[str]]
 MISTAKES = "tests/types/mistakes.py"
+PROGRAMS = ("-p", "tests.benchmarks", "-p", "tests.soak")
+GONE = re.compile(r".*\[(?:attr-defined|call-arg|name-defined)\]")
+PEERS = "tests/benchmarks/peers/"  # they run with packages of their own, which are not installed here
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -47,3 +53,11 @@ def test_mistakes_are_found_by_type_checkers(check: Check) -> None:
     marked = {number for number, line in enumerate(lines, 1) if line.endswith("# mistake")}
     said = check(MISTAKES).stdout
     assert {int(number) for number in re.findall(r"mistakes\.py:(\d+).*error", said)} == marked, said
+
+
+def test_measurements_and_soaks_use_names_that_are_there() -> None:
+    found = run("mypy", *PROGRAMS)
+    assert found.stderr == ""
+    lines = found.stdout.splitlines()
+    assert [line for line in lines if GONE.fullmatch(line) and not line.startswith(PEERS)] == []
+    assert re.search(r"checked \d\d+ source files|no issues found", lines[-1]), found.stdout

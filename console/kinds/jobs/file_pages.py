@@ -110,7 +110,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
             found = inspect.stored_files(after=after)
     except FilterError as error:
         found, fault = StoredFilePage(rows=()), str(error)
-    following = getattr(found, "next", "")
+    following, fault = getattr(found, "next", ""), fault or getattr(found, "fault", "")
     return {
         "show": show,
         "views": [(word, label, url("files", {"show": word})) for word, label in VIEWS.items()],

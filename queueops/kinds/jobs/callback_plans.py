@@ -28,6 +28,10 @@ UNSUCCESSFUL = ("failure", "cancelled", "crashed")
 """Outcomes of a job without success that its callback tells of. A discarded or a deleted job has no callback."""
 
 
+NAMES = {prefix: (f"{prefix}_url", f"{prefix}_type", f"{prefix}_dst") for prefix in ("callback", "callback_error")}
+"""The options of a target, by their beginning."""
+
+
 class Target(msgspec.Struct, frozen=True):
     """Where a callback goes: how it is sent, and the destination for that sender."""
 
@@ -76,7 +80,8 @@ def target_of(named: Mapping[str, Any]) -> Target:
 
 def _target(given: Mapping[str, Any], prefix: str, usual: str) -> Target | None:
     """The target of the options `<prefix>_url`, or `<prefix>_type` and `<prefix>_dst`."""
-    url, kind, destination = (given.get(f"{prefix}_{end}") or "" for end in ("url", "type", "dst"))
+    of_url, of_type, of_destination = NAMES[prefix]
+    url, kind, destination = given.get(of_url) or "", given.get(of_type) or "", given.get(of_destination) or ""
     if url:
         if kind or destination:
             raise BadOption(name=f"{prefix}_dst", value=destination, expected=f"nothing beside {prefix}_url")
@@ -111,7 +116,7 @@ def _plan(push: Push, outcomes: tuple[str, ...], target: Target, about: Mapping[
         "k": CALLBACK,
         "l": target.lane.lane,
         "r": str(of_jobs().callback_retry.retries),
-        "rp": of_jobs().callback_retry.policy().explicit(),
+        "rp": of_jobs().callback_retry.stored(),
         "t": str(round(attempt_seconds() * 1000)),
         "a": encode_arguments(CALLBACK, (), {**target.named, **about}).decode(),
     }

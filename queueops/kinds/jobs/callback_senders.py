@@ -6,7 +6,7 @@ A sender of the project is registered with `register_sender` in the module `task
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
@@ -49,12 +49,11 @@ class HttpSender:
 
     def expected(self, destination: str) -> str:
         """A URL with a host. The network guard checks the host before each connection."""
-        is_good = destination.isprintable() and " " not in destination and _has_host(destination)
-        return "" if is_good else "a URL such as https://example.com/done"
+        return "" if _is_url(destination) else "a URL such as https://example.com/done"
 
     def place(self, destination: str) -> str:
         """The host, with its port if the URL names one."""
-        return urlsplit(destination).netloc.rpartition("@")[2].lower()
+        return _host(destination)
 
     def send(self, delivery: Delivery) -> Delivered:
         """Send the request once."""
@@ -121,6 +120,16 @@ def check_destination(kind: str, destination: object, option: str) -> str:
     if expected := sender_of(kind).expected(destination):
         raise BadOption(name=option, value=destination, expected=expected)
     return destination
+
+
+@lru_cache(maxsize=1024)
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+@lru_cache(maxsize=1024)
+def _is_url(text: str) -> bool:
+    return text.isprintable() and " " not in text and _has_host(text)
 
 
 def _has_host(url: str) -> bool:

@@ -6,14 +6,15 @@ Each attempt sends the same body: it is made of what the record holds, and the r
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from queueops.errors import BrokerUnavailable, NotDecodable, QueueOpsError
+from queueops.errors import BadOption, BrokerUnavailable, NotDecodable, QueueOpsError
 from queueops.kinds.jobs.callback_plans import CALLBACK, Target, target_of
-from queueops.kinds.jobs.callback_senders import sender_of
+from queueops.kinds.jobs.callback_senders import Sender, sender_of
+from queueops.kinds.jobs.counters import DEAD, DELIVERED, NO_SENDER, NO_TOPIC, count
 from queueops.kinds.jobs.download_options import DOWNLOAD
 from queueops.kinds.jobs.download_url import download_url
 from queueops.kinds.jobs.settings import of_jobs
@@ -24,6 +25,7 @@ from queueops.tasks.decisions import Permanent, RetryLater
 from queueops.tasks.encoding import decode_arguments, decode_result
 
 if TYPE_CHECKING:
+    from queueops.kinds.jobs.http_failures import Failure
     from queueops.kinds.jobs.webhook import Delivered
 
 LONGEST_ANSWER = 200
@@ -53,8 +55,9 @@ class CallbackHandler:
         target, body = message_of(context.lease.args)
         from queueops.kinds.jobs.webhook import Delivery  # its packages are an extra, and slow to import
 
-        sent = sender_of(target.kind).send(Delivery(id=context.id, url=target.destination, body=body))
+        sent = _sender(context, target).send(Delivery(id=context.id, url=target.destination, body=body))
         _note(context.pool, target, sent)
+        count(context.pool, *_counters(context, sent.failure))
         if (failure := sent.failure) is None:
             answer = {"answer": _in_one_line(sent.answer)}
             return answer if sent.status is None else {"status": sent.status, **answer}
@@ -65,6 +68,25 @@ class CallbackHandler:
         if failure.retry_after is not None:
             raise RetryLater(failure.retry_after, error)
         raise error
+
+
+def _sender(context: Context, target: Target) -> Sender:
+    """The sender of a target. Its type may be gone since the job was handed in: then it raises BadOption."""
+    try:
+        return sender_of(target.kind)
+    except BadOption:
+        count(context.pool, NO_SENDER)
+        raise
+
+
+def _counters(context: Context, failure: Failure | None) -> Iterator[str]:
+    """The counters of an attempt."""
+    if failure is None:
+        yield DELIVERED
+    elif not failure.retriable or context.attempt > context.lease.retries:
+        yield DEAD
+    if failure is not None and failure.what == "topic":
+        yield NO_TOPIC
 
 
 def _note(pool: str, target: Target, sent: Delivered) -> None:

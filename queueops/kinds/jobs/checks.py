@@ -10,6 +10,7 @@ from django.core.files.storage import FileSystemStorage
 
 from queueops import conf
 from queueops.kinds.jobs.file_store import new_storage
+from queueops.kinds.jobs.s3_buckets import missing_packages
 from queueops.kinds.jobs.settings import of_jobs
 
 PACKAGES = ("httpcore", "httpx", "ninja", "puremagic")
@@ -35,6 +36,9 @@ def check_packages() -> list[CheckMessage]:
         found.append(Error(told, hint=f"Write: pip install '{hint}'", id="queueops.E007"))
     if isinstance(given, dict) and given.get("KAFKA") and find_spec(KAFKA_PACKAGE) is None:
         told, hint = f"Callbacks to Kafka need a package that is not installed: {KAFKA_PACKAGE}.", "queueops[kafka]"
+        found.append(Error(told, hint=f"Write: pip install '{hint}'", id="queueops.E007"))
+    if isinstance(given, dict) and given.get("S3_BUCKETS") and (missing := missing_packages()):
+        told, hint = f"Buckets of S3 need packages that are not installed: {', '.join(missing)}.", "queueops[s3]"
         found.append(Error(told, hint=f"Write: pip install '{hint}'", id="queueops.E007"))
     return found
 

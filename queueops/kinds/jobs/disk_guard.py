@@ -1,6 +1,7 @@
-"""Disk guard: downloads of a machine wait while the disk of its storage is nearly full.
+"""Disk guard: a worker starts no job while the disk of its storage is nearly full.
 
-The two limits lie apart, so that a disk near one of them does not start and stop the downloads all the time.
+It claims none then: the jobs wait in their lanes, untouched, and workers of other machines take them. The two limits
+lie apart, so that a disk near one of them does not start and stop the jobs all the time.
 """
 
 from __future__ import annotations
@@ -9,21 +10,43 @@ import contextlib
 import shutil
 import socket
 from pathlib import Path
-from time import time
+from time import monotonic, time
 
 from django.core.files.storage import FileSystemStorage, default_storage
 
 from queueops.errors import BrokerUnavailable
+from queueops.kinds.jobs.checks import downloads
+from queueops.kinds.jobs.lane_names import AGGREGATION
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
 
-AGAIN_S = 60.0
-"""Seconds until a download that waits for space looks again."""
+AGAIN_S = 5.0
+"""Seconds until a download starts that this machine had claimed before its disk was full."""
+LOOK_S = 5.0
+"""Seconds between two looks at the disk."""
+CLOSED = (f"{AGGREGATION}*",)
+
+
+def closed_lanes(pool: str) -> tuple[str, ...]:
+    """The lanes from which this worker claims nothing now: those of all aggregations, or none."""
+    now = monotonic()
+    if now >= _next_look.get(pool, 0.0):
+        _next_look[pool] = now + LOOK_S
+        if downloads():
+            is_full(pool)
+        else:
+            _full.discard(pool)
+    return CLOSED if pool in _full else ()
+
+
+def jobs_wait() -> bool:
+    """Whether this worker claims no job now, as it has noted."""
+    return bool(_full)
 
 
 def is_full(pool: str = "default") -> bool:
-    """Whether downloads wait: the disk has passed the upper limit, and not fallen to the lower one since.
+    """Whether jobs wait: the disk has passed the upper limit, and not fallen to the lower one since.
 
     A change is noted in the store, for the console; so is a full disk each time. Other storages have no disk.
     """
@@ -58,3 +81,4 @@ def used_percent() -> float | None:
 
 _full: set[str] = set()
 """The pools in which this process has noted that the disk of its machine is full."""
+_next_look: dict[str, float] = {}

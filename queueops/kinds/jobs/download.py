@@ -22,6 +22,7 @@ from queueops.kinds.jobs.http_failures import Failure, FailureKind, failure_of_e
 from queueops.kinds.jobs.image_size import BadImage, image_size
 from queueops.kinds.jobs.mime import HEAD, MimePatterns, mime_type_of
 from queueops.kinds.jobs.net_guard import check_headers, check_url
+from queueops.kinds.jobs.s3_buckets import metadata, path_in, storage_of
 from queueops.kinds.jobs.settings import JobSettings, of_jobs
 
 PARTIAL, NOT_SATISFIABLE = 206, 416
@@ -101,10 +102,24 @@ class _Attempt:
                 part.discard()
             raise
         stored = part.size
-        path = publish(part, file_name(self._wanted.id, self._wanted.subpath), self._storage)
+        path = self._publish(part)
         return Downloaded(
             status=self.status, path=path, size=stored, mime_type=mime_type, image_size=size, resumed_at=resumed_at
         )
+
+    def _publish(self, part: PartialFile) -> str:
+        """Store the file where the job wants it. Gives how it is named there."""
+        wanted = self._wanted
+        name = file_name(wanted.id, wanted.subpath)
+        try:
+            with metadata(wanted.metadata):
+                stored = publish(part, name, self._storage or storage_of(wanted.bucket))
+        except (OSError, SuspiciousOperation):
+            raise
+        except Exception as error:  # each storage has errors of its own
+            reason = f"The file cannot be stored: {type(error).__name__}: {error}"
+            raise _Failed(FailureKind.STORAGE, reason, retriable=True) from error
+        return path_in(wanted.bucket, stored)
 
     def _fetch(self, part: PartialFile) -> int:
         """Read the body. Gives the place from which it was read: 0 for a whole body."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
+from queueops.kinds.jobs.counters import BAD_PROXY, RESPONSE, count
 from queueops.kinds.jobs.disk_guard import AGAIN_S, is_full
 from queueops.kinds.jobs.download_options import read_download
 from queueops.kinds.jobs.file_calls import RETENTION, QueuedFile
@@ -17,6 +19,7 @@ from queueops.tasks.context import current
 from queueops.tasks.decisions import Permanent, RetryLater
 
 if TYPE_CHECKING:
+    from queueops.kinds.jobs.download import Downloaded
     from queueops.kinds.jobs.handlers import Job
 
 
@@ -26,7 +29,8 @@ def run_download(job: Job) -> dict[str, Any]:
 
     if is_full(_pool() or "default"):
         current().restart(AGAIN_S)
-    found = download(read_download(job.id, job.url, _with_proxy(job)))
+    found = download(read_download(job.id, job.url, _with_proxy(job), extra=job.extra))
+    count(_pool(), *_counters(found))
     if failure := found.failure:
         code = f"HTTP {failure.status}: " if failure.status else ""
         error = DownloadFailed(
@@ -45,6 +49,16 @@ def run_download(job: Job) -> dict[str, Any]:
         "image_size": found.image_size,
         "response_code": found.status,
     }
+
+
+def _counters(found: Downloaded) -> Iterator[str]:
+    """The counters of an attempt: the status of its answer, and the kind of its failure."""
+    if found.status is not None:
+        yield f"{RESPONSE}{found.status}"
+    if found.failure is not None and found.failure.kind != "status":
+        yield f"{RESPONSE}{found.failure.kind}"
+    if found.failure is not None and found.failure.what == "proxy":
+        yield BAD_PROXY
 
 
 def _with_proxy(job: Job) -> dict[str, Any]:

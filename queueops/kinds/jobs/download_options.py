@@ -11,6 +11,8 @@ from queueops.errors.job_network import HeaderRefused
 from queueops.kinds.jobs.file_store import check_subpath
 from queueops.kinds.jobs.mime import MimePatterns
 from queueops.kinds.jobs.net_guard import check_headers, check_url
+from queueops.kinds.jobs.s3_buckets import check_bucket
+from queueops.kinds.jobs.s3_metadata import read_metadata
 from queueops.kinds.jobs.settings import JobSettings, of_jobs
 
 DOWNLOAD = "download"
@@ -31,9 +33,13 @@ class Download:
     timeout: float | None = None  # seconds in all; None = the setting
     headers: Mapping[str, str] = field(default_factory=dict)
     proxy: str = ""
+    bucket: str = ""  # of S3; empty = the default storage
+    metadata: Mapping[str, str] = field(default_factory=dict)  # of the file in S3
 
 
-def read_download(id: str, url: str, options: Mapping[str, Any], settings: JobSettings | None = None) -> Download:
+def read_download(
+    id: str, url: str, options: Mapping[str, Any], settings: JobSettings | None = None, *, extra: str = ""
+) -> Download:
     """What a job asks for. Raises BadOption, UnknownOption, AddressRefused and HeaderRefused."""
     settings = settings or of_jobs()
     for name in options:
@@ -44,6 +50,7 @@ def read_download(id: str, url: str, options: Mapping[str, Any], settings: JobSe
         check_url(proxy, "proxy", settings)
     mime_type = _text(options, "mime_type")
     MimePatterns.read(mime_type)
+    bucket = check_bucket(options.get("s3_bucket", ""), options.get("s3_region", ""), settings)
     return Download(
         id=id,
         url=url,
@@ -53,6 +60,8 @@ def read_download(id: str, url: str, options: Mapping[str, Any], settings: JobSe
         timeout=_seconds(options, "download_timeout"),
         headers=_headers(options.get("request_headers") or {}),
         proxy=proxy,
+        bucket=bucket,
+        metadata=read_metadata(extra) if bucket else {},
     )
 
 
@@ -87,5 +96,8 @@ def _headers(value: Any) -> dict[str, str]:
         raise
 
 
-OPTIONS = ("subpath", "mime_type", "extract_image_size", "download_timeout", "request_headers", "proxy")
+OPTIONS = (
+    "subpath", "s3_bucket", "s3_region", "mime_type", "extract_image_size", "download_timeout", "request_headers",
+    "proxy",
+)  # fmt: skip
 """Every option of the handler."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from queueops.errors.job_network import BucketUnknown
+from queueops.kinds.jobs.s3_buckets import bucket_of, name_of, storage_of
 from queueops.kinds.jobs.settings import of_jobs
 
 
 def download_url(path: str) -> str:
-    """Where a stored file is found: below the setting DOWNLOAD_URL, else where its storage says; empty if unknown."""
-    if base := of_jobs().download_url:
-        return f"{base.rstrip('/')}/{quote(path)}"
-    from django.core.files.storage import default_storage
+    """Where a stored file is found: below the setting DOWNLOAD_URL, else where its storage says; empty if unknown.
 
+    DOWNLOAD_URL is that of the default storage. The storage of a bucket may sign the URL, which then has an end.
+    """
+    bucket = bucket_of(path)
+    if (base := of_jobs().download_url) and not bucket:
+        return f"{base.rstrip('/')}/{quote(path)}"
     try:
-        return str(default_storage.url(path))
-    except (NotImplementedError, ValueError):  # what Django's Storage.url raises where files have no URL
+        return str(storage_of(bucket).url(name_of(path)))
+    except (NotImplementedError, ValueError, BucketUnknown):  # the first two say that files of a storage have no URL
         return ""

@@ -4,5 +4,6 @@ from queueops.model.fields import Field
 
 FIELDS = {
     "fl": Field("file_before"),
+    "fp": Field("job_fingerprint"),
     "fx": Field("file_deleted", "whole"),
 }

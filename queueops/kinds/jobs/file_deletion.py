@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from queueops.kinds.jobs.counters import DELETED, NOT_DELETED, count
 from queueops.kinds.jobs.file_calls import DueFile, Settled
 from queueops.kinds.jobs.file_store import delete_file, is_file_of
 from queueops.kinds.jobs.store import JobCalls
@@ -18,6 +19,8 @@ FILE_DELETION, DELETE_FILES = "file_deletion", "delete_files"
 """The kind of the task, and its name; its record names them in `lua/lib/files.lua`."""
 TURN_S = 15.0
 """Seconds after which the task gives its slot back: other tasks wait, or the worker is to end."""
+COUNTERS = {"gone": (DELETED,), "failed": (NOT_DELETED,)}
+"""By the outcome of a deletion."""
 RETRY = Retry(delay=60, backoff=2, max_delay=86_400, jitter=0.1)
 """The delay after a deletion that has failed. It is repeated until it succeeds or an operator keeps the file."""
 
@@ -37,6 +40,7 @@ class FileDeletionHandler:
         while file is not None:
             settled = delete(file)
             counts[settled.outcome] += 1
+            count(context.pool, *COUNTERS.get(settled.outcome, ()))
             is_over = context.cancelled or time.monotonic() > until
             file = calls.next_file(context.pool, settled, takes=not is_over)
             if context.cancelled:

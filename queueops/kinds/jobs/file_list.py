@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from queueops.errors.job_network import BucketNotRead
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.store import open_reader, pools_of
@@ -74,6 +75,7 @@ class OrphanFiles(Answer, frozen=True, kw_only=True):
 
     paths: tuple[str, ...]
     partial: bool = False
+    fault: str = ""  # why the search has ended early
 
 
 def file_deletions(pool: str = "", after: str = "", limit: int = 50, *, failed: bool = False) -> QueuedFilePage:
@@ -106,7 +108,10 @@ def stored_files(pool: str = "", after: str = "", limit: int = 50) -> StoredFile
 
 
 def orphan_files(limit: int = 50) -> OrphanFiles:
-    """Files without a job in the storage. A page looks for two seconds; `manage.py jobs orphans` looks at all."""
+    """Files without a job in the storage. A page looks for two seconds; `manage.py jobs orphans` looks at all.
+
+    Those in a bucket that cannot be read are left out, and `fault` says so.
+    """
     from queueops.kinds.jobs.orphans import files_without_job
 
     until, looked = time.monotonic() + ORPHANS_S, 0
@@ -117,10 +122,13 @@ def orphan_files(limit: int = 50) -> OrphanFiles:
         return looked > MOST_LOOKED_AT or time.monotonic() > until
 
     paths: list[str] = []
-    for path in files_without_job(is_over=is_over):
-        paths.append(path)
-        if len(paths) == limit:
-            return OrphanFiles(paths=tuple(paths), partial=True)
+    try:
+        for path in files_without_job(is_over=is_over):
+            paths.append(path)
+            if len(paths) == limit:
+                return OrphanFiles(paths=tuple(paths), partial=True)
+    except BucketNotRead as error:
+        return OrphanFiles(paths=tuple(paths), partial=True, fault=str(error))
     return OrphanFiles(paths=tuple(paths), partial=is_over())
 
 

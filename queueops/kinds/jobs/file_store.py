@@ -25,6 +25,7 @@ from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, default_storage, storages
 
 from queueops.errors import BadOption
+from queueops.kinds.jobs.s3_buckets import bucket_of, name_of, storage_of
 
 PART_OF_PATH = re.compile(r"(?!\.{1,2}\Z)[^\x00-\x1f\x7f/\\:*?\"<>|]{1,100}")
 LONGEST_SUBPATH = 400
@@ -143,9 +144,9 @@ def new_storage() -> Storage:
     return storages.create_storage(cast("dict[str, Any]", storages.backends["default"]))
 
 
-def delete_file(name: str, storage: Storage | None = None) -> None:
-    """Delete a job's file. It is no error if there is none."""
-    (storage or default_storage).delete(name)
+def delete_file(path: str) -> None:
+    """Delete a job's file. It is no error if there is none. Raises BucketUnknown."""
+    storage_of(bucket_of(path)).delete(name_of(path))
 
 
 def _renames(storage: Storage) -> bool:

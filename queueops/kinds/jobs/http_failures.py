@@ -47,6 +47,7 @@ class Failure:
     retriable: bool
     status: int | None = None  # of the answer, if there was one
     retry_after: float | None = None  # seconds that the answer asks for
+    what: str = ""  # that was refused: url, proxy or callback by the network guard, or the topic by Kafka
 
 
 def failure_of_status(response: httpx.Response) -> Failure:
@@ -64,7 +65,8 @@ def failure_of_status(response: httpx.Response) -> Failure:
 def failure_of_error(error: Exception) -> Failure:
     """The failure of a request without an answer."""
     if isinstance(error, AddressRefused | HeaderRefused):
-        return Failure(kind=FailureKind.REFUSED, reason=str(error), retriable=False)
+        what = error.what if isinstance(error, AddressRefused) else ""
+        return Failure(kind=FailureKind.REFUSED, reason=str(error), retriable=False, what=what)
     tls = next((each for each in _causes(error) if isinstance(each, ssl.SSLError)), None)
     if tls is not None and not isinstance(tls, BROKEN_OFF):
         return Failure(kind=FailureKind.TLS, reason=f"TLS failed: {error}", retriable=False)

@@ -73,6 +73,7 @@ __all__ = [
     "destinations",
     "file_deletions",
     "full_disks",
+    "job_counts",
     "job_lane",
     "job_story",
     "jobs",
@@ -238,6 +239,11 @@ def callbacks(state: str = "", destination: str = "", pool: str = "", after: str
         partial=page.partial,
         broken=page.broken,
     )
+
+
+def job_counts(pool: str = "default") -> dict[str, int]:
+    """What the workers of a pool have counted: answers to downloads, callbacks and deleted files, by name."""
+    return get_role(JobCalls).counts(pool)
 
 
 def callback_query(state: str = "", destination: str = "", pool: str = "") -> TaskQuery:

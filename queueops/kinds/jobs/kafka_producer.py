@@ -35,6 +35,7 @@ PERMANENT = frozenset(
     }
 )
 """Errors that another attempt with the same message would have again."""
+NO_TOPIC = frozenset({confluent_kafka.KafkaError._UNKNOWN_TOPIC, confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART})
 OUT_OF_TIME = frozenset({confluent_kafka.KafkaError._MSG_TIMED_OUT, confluent_kafka.KafkaError.REQUEST_TIMED_OUT})
 
 
@@ -88,6 +89,7 @@ def _failure(error: Any) -> Failure:
         kind=FailureKind.REFUSED if code in PERMANENT else kind,
         reason=f"Kafka says {error.name()}: {error.str()}.",
         retriable=code not in PERMANENT,
+        what="topic" if code in NO_TOPIC else "",
     )
 
 

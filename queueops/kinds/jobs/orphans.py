@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 from django.core.files.storage import Storage, default_storage
 
+from queueops.errors.job_network import BucketNotRead, BucketUnknown
 from queueops.kinds.jobs.download_options import DOWNLOAD
 from queueops.kinds.jobs.job_list import JobRow, jobs
+from queueops.kinds.jobs.s3_buckets import bucket_of, name_of, path_in, storage_of
+from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role
@@ -34,14 +39,14 @@ class LostFile(NamedTuple):
     path: str
 
 
-def files_without_job(storage: Storage | None = None, *, is_over: Callable[[], bool] = lambda: False) -> Iterator[str]:
+def files_without_job(*, is_over: Callable[[], bool] = lambda: False) -> Iterator[str]:
     """The names of files whose job is gone: neither a record nor one in the trash of any pool has the id.
 
-    ``is_over`` is asked before each file, and ends the search. Raises BrokerUnavailable: if one pool does not answer,
-    no file counts as an orphan.
+    They are in the default storage and in the buckets of `S3_BUCKETS`. ``is_over`` is asked before each file, and ends
+    the search. Raises BucketNotRead, and BrokerUnavailable: if one pool does not answer, no file counts as an orphan.
     """
     batch: list[str] = []
-    for name in _files(storage or default_storage, "", DEEPEST):
+    for name in chain(_files(default_storage, "", DEEPEST), *map(_in_bucket, sorted(of_jobs().s3_buckets))):
         if is_over():
             break
         if id_of(name):
@@ -52,9 +57,12 @@ def files_without_job(storage: Storage | None = None, *, is_over: Callable[[], b
     yield from without_job(batch)
 
 
-def jobs_without_file(storage: Storage | None = None) -> Iterator[LostFile]:
-    """The downloads that have succeeded, and whose file is gone, but for those that the deletion queue has deleted."""
-    storage, calls, after = storage or default_storage, get_role(JobCalls), ""
+def jobs_without_file() -> Iterator[LostFile]:
+    """The downloads that have succeeded, and whose file is gone, but for those that the deletion queue has deleted.
+
+    A file in a bucket that the settings no longer name is not looked for. Raises BucketNotRead.
+    """
+    calls, after = get_role(JobCalls), ""
     while True:
         page = jobs(state=State.SUCCEEDED, after=after, limit=AT_ONCE)
         rows = [row for row in page.rows if row.handler == DOWNLOAD]
@@ -62,7 +70,7 @@ def jobs_without_file(storage: Storage | None = None) -> Iterator[LostFile]:
         for row in rows:
             result, deleted = stored[row.pool, row.id]
             path = _path(result)
-            if path and not deleted and not storage.exists(path):
+            if path and not deleted and _is_gone(path):
                 yield _lost(row, path)
         after = page.next
         if not after:
@@ -71,6 +79,32 @@ def jobs_without_file(storage: Storage | None = None) -> Iterator[LostFile]:
 
 def _lost(row: JobRow, path: str) -> LostFile:
     return LostFile(row.id, row.pool, path)
+
+
+def _is_gone(path: str) -> bool:
+    bucket = bucket_of(path)
+    try:
+        with _read(bucket):
+            return not storage_of(bucket).exists(name_of(path))
+    except BucketUnknown:
+        return False
+
+
+def _in_bucket(bucket: str) -> Iterator[str]:
+    """The names of all files in a bucket."""
+    with _read(bucket):
+        yield from (path_in(bucket, name) for name in _files(storage_of(bucket), "", DEEPEST))
+
+
+@contextmanager
+def _read(bucket: str) -> Iterator[None]:
+    """Tell which bucket cannot be read; the default storage raises its own errors."""
+    try:
+        yield
+    except Exception as error:  # each storage has errors of its own
+        if not bucket or isinstance(error, BucketUnknown):
+            raise
+        raise BucketNotRead(bucket=bucket, reason=f"{type(error).__name__}: {error}") from error
 
 
 def _files(storage: Storage, directory: str, depth: int) -> Iterator[str]:

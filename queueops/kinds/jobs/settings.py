@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
@@ -31,8 +32,22 @@ class RetryRule:
     jitter: float = 0.0  # random share of a delay
 
     def policy(self) -> Retry:
+        """The delays."""
+        return _policy(self)
+
+    def stored(self) -> str:
         """The delays, as a record stores them."""
-        return Retry(self.delay, max_delay=self.max_delay, jitter=self.jitter, growth=self.growth)
+        return _stored(self)
+
+
+@lru_cache(maxsize=64)
+def _policy(rule: RetryRule) -> Retry:
+    return Retry(rule.delay, max_delay=rule.max_delay, jitter=rule.jitter, growth=rule.growth)
+
+
+@lru_cache(maxsize=64)
+def _stored(rule: RetryRule) -> str:
+    return rule.policy().explicit()
 
 
 JOBS = RetryRule(retries=2, delay=60.0, max_delay=3600.0, jitter=0.1)
@@ -54,6 +69,7 @@ class JobSettings:
     download_url: str = ""  # before the name of a stored file; empty = what the storage says
     retry: RetryRule = JOBS  # of jobs; a job's own `retries` and `retry` win
     callback_retry: RetryRule = CALLBACKS
+    s3_buckets: Mapping[str, str] = field(default_factory=dict)  # those that jobs may name, each with its region
     file_retention: float | None = None  # seconds after which a file is deleted; None = with the record of its job
     check_storage: bool = True  # whether a worker writes a file to the storage at its start
     partial_directory: str = ""  # of files on their way; empty = a directory of this user among the temporary ones
@@ -65,7 +81,7 @@ class JobSettings:
     classic_open: bool = False  # whether the classic routes need no token
     api_body_limit: int = 2 * MIB  # bytes; a token's own wins
     aggregation_idle: float = 2 * read.DAY  # seconds without use until an aggregation without a job vanishes
-    disk_pause: int = 95  # percent of the storage's disk from which downloads wait; 0 = never
+    disk_pause: int = 95  # percent of the storage's disk from which jobs wait; 0 = never
     disk_resume: int = 90  # percent at which they start again
     circuit_failures: int = 5  # failures of a host in a row that stop the callbacks to it; 0 = they are never stopped
     circuit_wait: float = 30.0  # seconds until the first callback is tried again; doubled after each failure of it
@@ -138,6 +154,18 @@ def _kafka(value: Any) -> dict[str, Any]:
     return found
 
 
+def _bucket(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", value):
+        raise read.Unfit("a bucket of S3: 3 to 63 small letters, digits, . and -")
+    return value
+
+
+def _region(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9-]{1,50}", value):
+        raise read.Unfit('the region of the bucket, such as "eu-central-1"')
+    return value
+
+
 SECRET = re.compile(r"whsec_(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 """A symmetric secret of Standard Webhooks."""
 RULE: dict[str, read.Reader[Any]] = {
@@ -158,6 +186,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "DOWNLOAD_URL": _base_url,
     "RETRY": lambda value: replace(JOBS, **read.table(RULE)(value)),
     "CALLBACK_RETRY": lambda value: replace(CALLBACKS, **read.table(RULE)(value)),
+    "S3_BUCKETS": read.each(_region, _bucket),
     "FILE_RETENTION": read.optional(read.seconds(0)),
     "CHECK_STORAGE": read.flag,
     "PARTIAL_DIRECTORY": read.text,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
 from queueops.errors import IdInUse
-from queueops.errors.jobs import AggregationDrains
+from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.kinds.jobs.file_calls import FileCalls
 from queueops.model.contracts import Push, Pushed, Row
 from queueops.model.ids import new_id
@@ -15,7 +15,7 @@ from queueops.model.states import states_allowing
 from queueops.redis import pushwire
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
-from queueops.redis.query_replies import text
+from queueops.redis.query_replies import text, whole
 
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
@@ -67,7 +67,7 @@ class JobCalls(FileCalls):
         """Create jobs of one pool: all or none of a thousand. More of them are created in batches of so many.
 
         A call without a reply is repeated, and creates nothing twice.
-        Raises AggregationDrains, IdInUse, BrokerUnavailable and StoreFull.
+        Raises AggregationDrains, FingerprintDiffers, IdInUse, BrokerUnavailable and StoreFull.
         """
         found: list[Pushed] = []
         self.announce(pool)
@@ -78,6 +78,8 @@ class JobCalls(FileCalls):
             reply = self._call("submit_jobs", pool, *_arguments(batch, list(lanes.values())))
             if reply[0] == b"DRAINING":
                 raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
+            if reply[0] == b"DIFFERS":
+                raise FingerprintDiffers(id=text(reply[1]))
             if reply[0] == b"UNREADABLE":
                 raise IdInUse(id=text(reply[1]), state="unreadable")
             words = zip(reply[::2], reply[1::2], batch, strict=True)
@@ -200,6 +202,22 @@ class JobCalls(FileCalls):
             for host, facts in (rows or {}).items():
                 found[text(host)] = max(found.get(text(host), ""), text(facts))  # the time comes first
         return found
+
+    def add_counts(self, pool: str, counts: Mapping[str, int]) -> None:
+        """Add to the counters of a pool."""
+        key = self.keys(pool).job_counts
+
+        def fill(pipe: Any) -> None:
+            for name, number in counts.items():
+                pipe.hincrby(key, name, number)
+
+        self.announce(pool)
+        self.ask_all(pool, fill)
+
+    def counts(self, pool: str) -> dict[str, int]:
+        """The counters of a pool, by name."""
+        found = self.ask_one(pool, lambda client: client.hgetall(self.keys(pool).job_counts))
+        return {text(name): whole(text(number)) for name, number in (found or {}).items()}
 
     def callbacks(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], StoredCallback]:
         """What the records of callbacks hold, by pool and id; of one that is gone: nothing."""

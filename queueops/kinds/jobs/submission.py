@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, TypedDict
 
 from queueops import conf
@@ -14,7 +15,7 @@ from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.callback_plans import encode_callbacks, read_targets
 from queueops.kinds.jobs.download_options import DOWNLOAD, read_download
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
-from queueops.kinds.jobs.settings import of_jobs
+from queueops.kinds.jobs.settings import RetryRule, of_jobs
 from queueops.kinds.jobs.store import LaneOfJobs, NewJob
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import Delay
@@ -26,6 +27,9 @@ from queueops.tasks.options import Options
 
 JOB = "job"
 """The kind of the record."""
+
+
+LONGEST_FINGERPRINT = 64
 
 
 class JobOptions(TypedDict, total=False):
@@ -44,6 +48,7 @@ class JobOptions(TypedDict, total=False):
     extra: str
     options: Mapping[str, Any] | None
     id: str | None
+    fingerprint: str
     pool: str
     priority: int
     retries: int
@@ -54,6 +59,7 @@ class JobOptions(TypedDict, total=False):
     delay: Delay | None
 
 
+KNOWN = dict.fromkeys(JobOptions.__annotations__)
 OF_TASKS = ("pool", "priority", "retries", "retry", "timeout", "tags", "keep", "delay", "id")
 """Options that a job has like every task."""
 
@@ -64,8 +70,8 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     A download also raises AddressRefused and HeaderRefused.
     """
     for name in given:
-        if name not in JobOptions.__annotations__:
-            raise UnknownOption(what="A job", name=name, advice=advice(name, JobOptions.__annotations__))
+        if name not in KNOWN:
+            raise UnknownOption(what="A job", name=name, advice=advice(name, KNOWN))
     lane = LaneOfJobs(
         lane_of_aggregation(aggregation),
         aggregation,
@@ -74,17 +80,18 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
         round(of_jobs().aggregation_idle * 1000),
         _proxy(given.get("options")),
     )
-    options = Options(retries=of_jobs().retry.retries, retry=of_jobs().retry.policy())
-    options = options.but(**{name: given[name] for name in OF_TASKS if name in given})
+    options = _usual(of_jobs().retry)
+    if own := {name: given[name] for name in OF_TASKS if name in given}:
+        options = options.but(**own)
     handler = check_lane(given.get("handler", DOWNLOAD), "name of a handler")
-    content = {
+    content: dict[str, Any] = {
         "aggregation": aggregation,
         "url": _text(given, "url", ""),
         "extra": _text(given, "extra", ""),
         "options": _options(given.get("options")),
     }
     if handler == DOWNLOAD and (JOB, DOWNLOAD) not in registry.handlers():
-        read_download(options.id or "", _text(given, "url", ""), _options(given.get("options")))
+        read_download(options.id or "", content["url"], content["options"], extra=content["extra"])
     push = Push(
         id=options.id or new_id(),
         kind=JOB,
@@ -96,7 +103,15 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     targets = read_targets(given)
     if callbacks := encode_callbacks(push, content, targets):
         push.own = (*push.own, ("fu", callbacks))
+    if fingerprint := _fingerprint(given):
+        push.own = (*push.own, ("fp", fingerprint))
     return NewJob(push, (lane, *targets.lanes))
+
+
+@lru_cache(maxsize=64)
+def _usual(rule: RetryRule) -> Options:
+    """The options of a job that sets none."""
+    return Options(retries=rule.retries, retry=rule.policy())
 
 
 def _proxy(options: Any) -> str:
@@ -116,6 +131,14 @@ def _text(given: Mapping[str, Any], name: str, default: str) -> str:
     if not isinstance(value, str):
         raise BadOption(name=name, value=value, expected="a text")
     return value
+
+
+def _fingerprint(given: Mapping[str, Any]) -> str:
+    found = _text(given, "fingerprint", "")
+    if len(found) > LONGEST_FINGERPRINT or (found and not given.get("id")):
+        expected = f"a text of at most {LONGEST_FINGERPRINT} characters, beside an id of your own"
+        raise BadOption(name="fingerprint", value=found, expected=expected)
+    return found
 
 
 def _options(value: Any) -> dict[str, Any]:

@@ -15,8 +15,8 @@ def facts(lanes: tuple[str, ...]) -> dict[str, str]:
     roles = [role for role, does in (("jobs", runs_jobs), ("callbacks", serves(lanes, DESTINATION))) if does]
     found = {"serves": " and ".join(roles)} if roles else {}
     if runs_jobs and downloads():
-        from queueops.kinds.jobs.disk_guard import used_percent
+        from queueops.kinds.jobs.disk_guard import jobs_wait, used_percent
 
-        used = used_percent()
-        found |= {"disk": f"{used:.0f} % full"} if used is not None else {}
+        used, waits = used_percent(), ", jobs wait" if jobs_wait() else ""
+        found |= {"disk": f"{used:.0f} % full{waits}"} if used is not None else {}
     return found

@@ -69,9 +69,9 @@ def _act(
 
 def _facts(pool: str, lane: str) -> dict[str, Any]:
     """The settings of the lane; only the name of a lane that does not exist."""
-    row = next((row for row in inspect.lanes() if (row.pool, row.lane) == (pool, lane)), None)
+    found = inspect.lane(pool, lane)
     named = {"pool": pool, "lane": lane}
-    return named if row is None else named | {name: getattr(row, name) for name in FACTS}
+    return named if found is None else named | {name: getattr(found.row, name) for name in FACTS}
 
 
 def _value(value: object) -> str:

@@ -29,10 +29,11 @@ local function minute_key(ago) return P .. ':metrics:' .. string.format('%.0f', 
 
 local LOOKS, MOST_LOOKS = 400, 20
 local looked_names, lanes = {}, {}
-local listed = call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1)
-local looks = max(4, min(MOST_LOOKS, floor(LOOKS / max(1, #listed))))
-for _, lane in ipairs(listed) do
-  local row = lib.lane_figures(lane, looks)
+local listed = call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
+local looks = max(4, min(MOST_LOOKS, floor(LOOKS / max(1, #listed / 2))))
+for i = 1, #listed, 2 do
+  local row = lib.lane_figures(listed[i], looks)
+  row.used = listed[i + 1]
   for name in pairs(row.names) do looked_names[name] = true end
   lanes[#lanes + 1] = row
 end

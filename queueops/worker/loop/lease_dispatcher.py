@@ -14,6 +14,7 @@ from queueops.model.ports import Broker, CommandDispatcher
 from queueops.worker.execution import settlements
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
+from queueops.worker.loop.matching_lanes import closed_by_kinds
 from queueops.worker.loop.pool_client import LINGER, PoolClient
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.prefetch import Prefetch
@@ -67,7 +68,7 @@ class Dispatcher:
         options = self._options
         return PoolClient(
             pool, worker, broker, options.lease, self._watch.left_ms, thread,
-            pipelined=options.is_alone, lanes=options.lanes, kinds=options.kinds,
+            pipelined=options.is_alone, lanes=options.lanes, kinds=options.kinds, closed=closed_by_kinds(),
         )  # fmt: skip
 
     def collect(self, now: float) -> None:

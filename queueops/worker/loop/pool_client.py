@@ -10,7 +10,7 @@ from queueops.errors import QueueOpsError
 from queueops.model.contracts import Exchange, Extend, Lease, Settlement
 from queueops.model.ports import Broker
 from queueops.worker.execution import settlements
-from queueops.worker.loop.matching_lanes import MatchingLanes
+from queueops.worker.loop.matching_lanes import Closed, MatchingLanes
 from queueops.worker.loop.metrics_buffer import MetricsBuffer
 from queueops.worker.loop.pool_thread import PoolThread
 from queueops.worker.loop.transport import PendingTrip, Transport
@@ -55,10 +55,12 @@ class PoolClient:
         pipelined: bool = False,
         lanes: tuple[str, ...] = (),
         kinds: tuple[str, ...] = (),
+        closed: Iterable[Closed] = (),
     ) -> None:
         """``thread`` makes the calls, for pools whose unresponsive server must not delay other pools.
 
-        Only lanes that match a pattern of ``lanes`` are served, if there is any, and only records of ``kinds``.
+        Only lanes that match a pattern of ``lanes`` are served, if there is any, and none that ``closed`` tells of; and
+        only records of ``kinds``, if there is any.
         """
         self.pool = pool
         self.held: dict[str, Held] = {}
@@ -70,7 +72,7 @@ class PoolClient:
         self.transport = Transport(pool, worker, broker, thread, pipelined=pipelined)
         self.to_settle: list[Settlement] = []
         self._settle_since = 0.0
-        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes, kinds)
+        self._lease, self._lanes = lease_seconds, MatchingLanes(lanes, kinds, pool, closed)
         self._left_ms = left_ms
         self._extend_at = time.monotonic() + lease_seconds / 3
         self._asked: dict[str, int] = {}
@@ -194,7 +196,7 @@ class PoolClient:
             metrics=self.metrics.due(now),
             take=take,
             recovers=recovers,
-            lanes=self._lanes.patterns,
+            lanes=self._lanes.served() if want else self._lanes.patterns,
             kinds=self._lanes.kinds,
             met=self._lanes.met(now) if want else (),
         )

@@ -1,6 +1,6 @@
 """Fields of `POST /download`: a body of the older downloader, as the arguments of `jobs.submit`.
 
-Its numbers may have a fraction, which is cut off. Fields that this version cannot do are refused by name.
+Its numbers may have a fraction, which is cut off. Unknown fields are refused by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIELDS = (
     "callback_error_type", "callback_error_dst", "s3_bucket", "s3_region", "subpath", "extra", "mime_type",
     "max_retries", "extract_image_size", "download_timeout", "request_headers",
 )  # fmt: skip
-STORED_ELSEWHERE = ("s3_bucket", "s3_region")
+IN_STORAGE = ("subpath", "s3_bucket", "s3_region")
 
 
 def read_body(data: bytes) -> dict[str, Any]:
@@ -32,9 +32,6 @@ def read_body(data: bytes) -> dict[str, Any]:
     for name in given:
         if name not in FIELDS:
             raise BadOption(name=name, value="...", expected="no such field; see the table of fields")
-    for name in STORED_ELSEWHERE:
-        if name in given:
-            raise BadOption(name=name, value=given[name], expected="no such field: files are in the default storage")
     return {
         "aggregation": _text(given, "aggr_id", needed=True),
         "limit": _whole(given, "aggr_limit", 1, needed=True),
@@ -49,7 +46,7 @@ def read_body(data: bytes) -> dict[str, Any]:
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of the download."""
     found: dict[str, Any] = {"proxy": _text(given, "aggr_proxy")}
-    found |= {name: _text(given, name) for name in ("subpath", "mime_type")}
+    found |= {name: _text(given, name) for name in (*IN_STORAGE, "mime_type")}
     if "extract_image_size" in given:
         found["extract_image_size"] = _value(given, "extract_image_size", bool, SWITCH)
     if "download_timeout" in given:
@@ -60,11 +57,13 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _targets(given: Mapping[str, Any]) -> dict[str, str]:
-    """Where the outcome goes. `callback_url` wins; without it, type and destination are needed."""
+    """Where the outcome goes. `callback_url` wins; without it, type and destination are needed, or a bucket."""
     if isinstance(url := given.get("callback_url"), str):
         if not url:
             raise BadOption(name="callback_url", value=url, expected="a URL")
         return {"callback_url": url}
+    if given.get("s3_bucket") and not given.keys() & {"callback_type", "callback_dst"}:
+        return {}
     found = {name: _text(given, name, needed=True) for name in ("callback_type", "callback_dst")}
     if "callback_error_dst" in given:
         found["callback_error_type"] = _text(given, "callback_error_type") or found["callback_type"]

@@ -16,13 +16,13 @@ from django.views.decorators.csrf import csrf_exempt
 from queueops import control, inspect, jobs
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.inspect import JobLane, TaskQuery
+from queueops.kinds.jobs import counters
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import ANYONE, Bearer
 from queueops.kinds.jobs.api.classic_fields import read_body
 from queueops.kinds.jobs.api.job_views import check_callbacks
 from queueops.kinds.jobs.api.problems import Problem
 from queueops.kinds.jobs.api_tokens import Scope
-from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.submission import JOB
 from queueops.model.states import State
@@ -31,6 +31,21 @@ View = Callable[..., HttpResponse]
 TEXT = "text/plain; charset=utf-8"
 POOL = "default"
 PAGE = 200
+COUNTERS = {
+    "processor": {
+        "failures": counters.STORAGE,
+        "invalidProxies": counters.BAD_PROXY,
+        "reaperFailures": counters.NOT_DELETED,
+        "reaperSuccessfulDeletions": counters.DELETED,
+    },
+    "notifier": {
+        "successfulCallbacks": counters.DELIVERED,
+        "failedCallbacks": counters.DEAD,
+        "undefinedBackendWithCallback": counters.NO_SENDER,
+        "unknownTopicOrPartition": counters.NO_TOPIC,
+    },
+}
+"""Names of the older downloader, and the counters of this one."""
 CODES = {422: 400}
 """Status codes that the older downloader did not have."""
 
@@ -98,18 +113,17 @@ def heartbeat(request: HttpRequest) -> HttpResponse:
 
 @_route("GET", Scope.READ)
 def statistics(request: HttpRequest, part: str) -> HttpResponse:
-    """Figures of the `processor` (jobs) or the `notifier` (callbacks). They count the records that are kept now."""
-    if part not in ("processor", "notifier"):
+    """Figures of the `processor` (jobs) or the `notifier` (callbacks): gauges, and what all workers have counted."""
+    if part not in COUNTERS:
         return _said(404, "There are statistics of processor and notifier.")
-    alive = int(bool(inspect.workers()))
-    if part == "notifier":
-        kept = _by_state(CALLBACK)
-        found = {"successfulCallbacks": kept[State.SUCCEEDED], "failedCallbacks": kept[State.FAILED]}
-    else:
-        kept = _by_state(JOB)
+    counts = inspect.job_counts(POOL)
+    found = {"alive": int(bool(inspect.workers()))} | {old: counts.get(name, 0) for old, name in COUNTERS[part].items()}
+    if part == "processor":
         pools = sum(1 for row in _aggregations() if row.in_flight)
-        found = {"workers": kept[State.LOCKED], "workerPools": pools, "failures": kept[State.FAILED]}
-    return _shared({"alive": alive} | found)
+        found |= {"workers": _by_state(JOB)[State.LOCKED], "workerPools": pools}
+        seen = sorted(name for name in counts if name.startswith(counters.RESPONSE))
+        found |= {f"download.{name}": counts[name] for name in seen}
+    return _shared(found)
 
 
 @_route("GET", Scope.READ)

@@ -18,7 +18,7 @@ from queueops.inspect import TaskDetail
 from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
-from queueops.kinds.jobs.api.problems import Problem, problem_of, refuse_unknown
+from queueops.kinds.jobs.api.problems import KEY, Problem, problem_of, refuse_unknown
 from queueops.kinds.jobs.api.schemas import (
     Changed,
     Created,
@@ -45,10 +45,13 @@ REASON = "cancelled by {name} over HTTP"
 
 @router.post("/jobs", auth=Bearer(Scope.SUBMIT), response={201: Created, 200: Created})
 def submit(request: HttpRequest, given: NewJob) -> Any:
-    """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200)."""
+    """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
+
+    The same key with another body is refused (422).
+    """
     options = _options(given)
-    if key := request.headers.get("Idempotency-Key", ""):
-        options["id"] = _id_of_key(request, key)
+    if key := request.headers.get(KEY, ""):
+        options |= {"id": _id_of_key(request, key), "fingerprint": _fingerprint(request)}
     handle = jobs.submit(**options)
     return Status(200 if handle.word == "EXISTS" else 201, Created(id=handle.id))
 
@@ -57,12 +60,14 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     """Hand in many jobs. If one is wrong, none is made, and the answer says which.
 
-    With a header `Idempotency-Key`, a repeated request makes no second jobs (200).
+    With a header `Idempotency-Key`, a repeated request makes no second jobs (200). The same key with another body is
+    refused (422).
     """
     wanted = [_options(job, "jobs", str(number)) for number, job in enumerate(given.jobs)]
-    if key := request.headers.get("Idempotency-Key", ""):
+    if key := request.headers.get(KEY, ""):
+        fingerprint = _fingerprint(request)
         for number, options in enumerate(wanted):
-            options["id"] = _id_of_key(request, key, str(number))
+            options |= {"id": _id_of_key(request, key, str(number)), "fingerprint": fingerprint}
     try:
         handles = jobs.submit_many(wanted)
     except QueueOpsError as error:
@@ -189,9 +194,14 @@ def _content(arguments: str) -> dict[str, Any]:
 def _id_of_key(request: HttpRequest, key: str, *number: str) -> str:
     """The id of the job of an idempotency key, or of one of its jobs. Two clients may use the same key."""
     if len(key) > LONGEST_KEY:
-        raise Problem(422, "The header Idempotency-Key is too long.", [("Idempotency-Key", f"at most {LONGEST_KEY}")])
+        raise Problem(422, f"The header {KEY} is too long.", [(KEY, f"at most {LONGEST_KEY} characters")])
     digest = sha256("\n".join((client_of_request(request).name, key, *number)).encode())
     return f"key-{digest.hexdigest()[:40]}"
+
+
+def _fingerprint(request: HttpRequest) -> str:
+    """What stands for the body of a request, however its JSON is written."""
+    return sha256(json.dumps(json.loads(request.body), sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _place_of_wrong(error: QueueOpsError) -> Sequence[str]:

@@ -19,11 +19,16 @@ from queueops.errors import (
     UnknownLane,
 )
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.errors.jobs import AggregationDrains, AggregationInUse
+from queueops.errors.jobs import AggregationDrains, AggregationInUse, FingerprintDiffers
 
 CONTENT_TYPE = "application/problem+json"
 FIELDS = {"aggregation": "aggr_id", "limit": "aggr_limit", "proxy": "aggr_proxy", "retries": "max_retries"}
 """Options of `jobs.submit` whose field has another name."""
+KEY = "Idempotency-Key"
+REUSED = (
+    f"The header {KEY} was used before with another body, and a job of that request is kept. Nothing was stored. "
+    "Send a new request with a new key."
+)
 NAME_OF_HANDLER = "name of a handler"
 
 
@@ -75,6 +80,8 @@ def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
         return Problem(503, "The store takes no jobs now.")
     if isinstance(error, AggregationDrains | AggregationInUse | IdInUse):
         return Problem(409, str(error))
+    if isinstance(error, FingerprintDiffers):
+        return Problem(422, REUSED, [(KEY, "It was used with another body.")])
     if isinstance(error, UnknownLane):
         return Problem(404, "There is no such aggregation.")
     name = ""

@@ -45,6 +45,8 @@ class NewJob(Strict):
     callback_error_dst: StrictStr = ""
     extra: StrictStr = ""
     subpath: StrictStr = ""
+    s3_bucket: StrictStr = ""
+    s3_region: StrictStr = ""
     mime_type: StrictStr = ""
     extract_image_size: StrictBool = False
     download_timeout: StrictInt | StrictFloat | None = None
@@ -195,10 +197,14 @@ class AggregationsPage(Schema):
 
 
 class Statistics(Schema):
-    """Jobs and callbacks by state, the number of workers, and the conditions that need attention."""
+    """Jobs and callbacks by state, the number of workers, and the conditions that need attention.
+
+    `counts` are attempts of downloads by answer, callbacks and deleted files since the store is in use.
+    """
 
     jobs: dict[str, int]
     callbacks: dict[str, int]
+    counts: dict[str, int]
     workers: int
     alarms: list[str]
 
@@ -209,5 +215,7 @@ class Health(Schema):
     status: str
 
 
-OF_DOWNLOADS = ("subpath", "mime_type", "extract_image_size", "download_timeout", "request_headers")
+OF_DOWNLOADS = (
+    "subpath", "s3_bucket", "s3_region", "mime_type", "extract_image_size", "download_timeout", "request_headers",
+)  # fmt: skip
 OF_CALLBACKS = tuple(f"callback{error}_{end}" for error in ("", "_error") for end in ("url", "type", "dst"))

@@ -17,6 +17,7 @@ from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.submission import JOB
 
 router = Router(tags=["status"])
+POOL = "default"
 KEPT_S = 1.0
 """So long one reading of the alarms and the workers serves all requests of a process."""
 
@@ -37,11 +38,12 @@ def ready(request: HttpRequest) -> Any:
 
 @router.get("/statistics", auth=Bearer(Scope.READ), response=Statistics)
 def statistics(request: HttpRequest) -> Any:
-    """Jobs and callbacks by state, the number of workers, and the alarms of the console."""
+    """Jobs and callbacks by state, what the workers have counted, their number, and the alarms of the console."""
     return {
         "jobs": _by_state(JOB),
         "callbacks": _by_state(CALLBACK),
         "workers": len(inspect.workers()),
+        "counts": inspect.job_counts(POOL),
         "alarms": [alarm.text for alarm in inspect.status(KEPT_S).alarms],
     }
 

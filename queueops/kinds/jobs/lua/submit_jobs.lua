@@ -7,7 +7,8 @@
 --       for each: id, token ('' = the id was made for this job), due ('' now, '+ms', or epoch ms), number of field values,
 --       the fields of the record (name, value, ...).
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
---        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read.
+--        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read;
+--        DIFFERS and an id whose job has another fingerprint.
 -- Transitions: push, postpone.
 --@needs aggregations conflicts lanes store_helpers transitions wakeup
 
@@ -48,6 +49,9 @@ local function known(record, token)
   return record and { record.tk == token and 'REPEAT' or 'EXISTS', tonumber(record.u) }
 end
 
+-- The fingerprint stands for all that was handed in; a job without one is the same as any.
+local function differs(record, fingerprint) return fingerprint and record.fp and record.fp ~= fingerprint end
+
 local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do
   lanes[i] = take(6)
@@ -60,6 +64,7 @@ for i = 1, tonumber(take(1)[1]) do
   if spec.token ~= '' then
     local record = lib.read_record(spec.id)
     if record == false then return { 'UNREADABLE', spec.id } end
+    if record and differs(record, spec.values.fp) then return { 'DIFFERS', spec.id } end
     spec.known = known(record, spec.token)
   end
   jobs[i] = spec

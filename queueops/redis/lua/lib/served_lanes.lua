@@ -1,32 +1,38 @@
--- Served lanes: a worker that was given patterns takes tasks of matching lanes only. It is never listed as idle, because a
--- wake-up token would reach it for a lane that it leaves: it looks by itself instead, each LOOK_MS. So does a worker that
--- was given kinds, more often: it is one part of a pair, which hand tasks to each other. Other workers never come here.
+-- Served lanes: a worker that was given patterns takes tasks of matching lanes only, or leaves some lanes alone. It is
+-- never listed as idle, because a wake-up token would reach it for a lane that it leaves: it looks by itself instead, each
+-- LOOK_MS. So does a worker that was given kinds, more often: it is one part of a pair, which hand tasks to each other. Other
+-- workers never come here.
 --@needs lanes served_kinds
 
 local LOOK_MS, LOOK_FOR_KINDS_MS, PAGE, MOST_SEEN = 250, 50, 1000, 20000
 fresh.patterns = false -- of the worker whose call this is; false: it serves all lanes
+fresh.closed = TABLE -- patterns of lanes that it leaves alone
 fresh.met_lanes = TABLE -- lanes that the worker has met: where many are ready, it looks at these, and seldom at all
 
 -- `text` has the patterns of the worker, each after a space, its kinds (see `serve_kinds`), then the lanes that it has met,
--- each after ` !`. In a pattern `*` stands for any characters. Returns after how many ms it looks again.
+-- each after ` !`. In a pattern `*` stands for any characters. One after a `^` is of lanes that the worker leaves alone; no
+-- lane's name has that character. Returns after how many ms it looks again.
 function lib.serve_only(text)
   ctx.patterns = {}
-  for each in string.gmatch(text, ' ([^ !~][^ ]*)') do
+  for sign, each in string.gmatch(text, ' (%^?)([^ !~^][^ ]*)') do
     local escaped = string.gsub(each, '[%.%+%-]', '%%%0')
-    ctx.patterns[#ctx.patterns + 1] = '^' .. string.gsub(escaped, '%*', '.*') .. '$'
+    local known = sign == '' and ctx.patterns or ctx.closed
+    known[#known + 1] = '^' .. string.gsub(escaped, '%*', '.*') .. '$'
   end
   for each in string.gmatch(text, ' !(%S+)') do ctx.met_lanes[#ctx.met_lanes + 1] = each end
-  if #ctx.patterns == 0 then ctx.patterns[1] = '^.*$' end -- it has kinds alone
   return lib.serve_kinds(text) and LOOK_FOR_KINDS_MS or LOOK_MS
 end
 
 -- Whether the worker serves a lane. That of one task alone is served with the lane of the task.
 function lib.serves(lane)
   if lib.is_own_lane(lane) then lane = lib.lane_conf(lane).lane or 'default' end
+  for _, each in ipairs(ctx.closed) do
+    if string.find(lane, each) then return false end
+  end
   for _, each in ipairs(ctx.patterns) do
     if string.find(lane, each) then return true end
   end
-  return false
+  return #ctx.patterns == 0
 end
 
 -- Those of these lanes that are in the round, each with its place, in the order of the round.

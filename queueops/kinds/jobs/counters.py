@@ -1,0 +1,83 @@
+"""Counters of jobs: answers to downloads, callbacks and deletions, each counted by the worker that has seen it.
+
+A process adds up what it counts. It stores the sums every few seconds, when it has nothing to do, and at its end. One
+that is killed loses what it has counted since.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, defaultdict
+from time import monotonic
+from typing import Any
+
+from queueops import signals
+from queueops.errors import QueueOpsError
+from queueops.kinds.jobs.store import JobCalls
+from queueops.redis.broker import get_role
+
+EVERY_S = 5.0
+"""Seconds between two times at which a busy process stores its sums."""
+RESPONSE = "response."
+"""Beginning of the counters of downloads: the status of an answer, or the kind of a failure follows."""
+STORAGE = f"{RESPONSE}storage"
+DELIVERED, DEAD = "callback.delivered", "callback.dead"
+NO_SENDER, NO_TOPIC = "callback.no_sender", "callback.no_topic"
+DELETED, NOT_DELETED = "file.deleted", "file.not_deleted"
+BAD_PROXY = "proxy.refused"
+
+logger = logging.getLogger("queueops")
+
+
+def count(pool: str, *names: str, by: int = 1) -> None:
+    """Count once for each name; outside of a pool nothing is counted."""
+    if pool:
+        _of_process.add(pool, names, by)
+
+
+def flush(**_: Any) -> None:
+    """Store what this process has counted. If the store does not answer, it is kept for the next time."""
+    _of_process.flush()
+
+
+class _Sums:
+    """What a process has counted and not stored yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_pool: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._due = 0.0
+        self._is_ending = False
+
+    def add(self, pool: str, names: tuple[str, ...], by: int) -> None:
+        with self._lock:
+            if not self._due:
+                signals.worker_idle.connect(flush, dispatch_uid=__name__)
+                signals.worker_stopping.connect(self._end, dispatch_uid=__name__)
+                self._due = monotonic() + EVERY_S
+            for name in names:
+                self._by_pool[pool][name] += by
+            is_due = self._is_ending or monotonic() >= self._due
+        if is_due:
+            self.flush()
+
+    def flush(self) -> None:
+        with self._lock:
+            taken, self._by_pool = self._by_pool, defaultdict(Counter)
+            self._due = monotonic() + EVERY_S
+        for pool, counts in taken.items():
+            try:
+                get_role(JobCalls).add_counts(pool, counts)
+            except QueueOpsError as error:
+                logger.debug("Counters of jobs are stored later: %s", error)
+                with self._lock:
+                    self._by_pool[pool].update(counts)
+
+    def _end(self, **_: Any) -> None:
+        """The last tasks still run: each stores what it counts at once."""
+        self._is_ending = True
+        self.flush()
+
+
+_of_process = _Sums()
