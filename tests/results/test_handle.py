@@ -21,7 +21,7 @@ from queueops.model.reasons import LONGEST_REASON
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
-from queueops.results import result_listener, waiting
+from queueops.results import waiting
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests.support import results_for_tests as results
@@ -33,21 +33,6 @@ from tests.support.waiting import wait_until
 def closed():
     yield
     waiting.close()
-
-
-@pytest.fixture
-def later():
-    """Run the worker a little later, in a thread."""
-    threads = []
-
-    def start(delay=0.05):
-        thread = threading.Timer(delay, run_worker)
-        threads.append(thread)
-        thread.start()
-
-    yield start
-    for thread in threads:
-        thread.join()
 
 
 def test_handles_of_one_task_are_equal():
@@ -292,32 +277,6 @@ def test_the_end_during_an_outage_is_seen_after_it(namespace, redis_client):
         pipe.execute()
     waiter.join(60)
     assert waiter_says == [7]
-
-
-def test_the_thread_ends_when_nobody_waits(namespace, later, monkeypatch):
-    monkeypatch.setattr(result_listener, "IDLE", 0.1)
-    handle = tasks.add.push(1)
-    later()
-    handle.result(60)
-    wait_until(lambda: "queueops-waiting" not in [thread.name for thread in threading.enumerate()])
-    handle = tasks.add.push(2)
-    later()
-    assert handle.result(60) == 3
-
-
-def test_without_a_wait_the_thread_ends_with_its_connection(namespace, redis_client, later, monkeypatch):
-    monkeypatch.setattr(result_listener, "IDLE", 60.0)
-    handle = tasks.add.push(1)
-    later()
-    assert handle.result(60) == 2
-    threads = [thread.name for thread in threading.enumerate()]
-    assert "queueops-waiting" in threads
-    for kind in ("pubsub", "normal"):  # to connect again would start an embedded server that was stopped
-        redis_client.client_kill_filter(_type=kind)
-    wait_until(lambda: "queueops-waiting" not in [thread.name for thread in threading.enumerate()])
-    handle = tasks.add.push(2)
-    later()
-    assert handle.result(60) == 3
 
 
 def test_an_ended_task_can_be_run_again(namespace):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import Retry, activity, control, current, wf, workflow
-from queueops.errors import BadArguments, TaskCancelled, TaskFailed
+from queueops.errors import BadArguments, TaskFailed
 from queueops.errors.workflows import ActivityFailed, HistoryTooLong, RunEnded
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -116,17 +116,6 @@ async def hesitates() -> str:
     return "changed its mind"
 
 
-@workflow(name="wf.timer_twice")
-async def cancels_a_timer_twice() -> str:
-    """Cancels a timer in a later step, twice."""
-    timer = asyncio.ensure_future(wf.sleep(60))
-    await wf.call(add, 1, 1)
-    timer.cancel()
-    timer.cancel()
-    await wf.call(add, 1, 1)
-    return "cancelled" if timer.cancelled() else "?"
-
-
 @workflow(name="wf.counting_parent")
 async def counting_parent() -> int:
     """Waits for a child that continues as new."""
@@ -146,15 +135,6 @@ async def tells_its_child() -> str:
     await wf.call(add, 1, 1)  # the child begins with this step
     assert await wf.send_signal("told", "approve", "by its parent")
     return await waiting
-
-
-@workflow(name="wf.drops_a_timer")
-async def drops_a_timer() -> str:
-    """Cancels a timer, and waits for a signal."""
-    timer = asyncio.ensure_future(wf.sleep(60))
-    await wf.call(add, 1, 1)
-    timer.cancel()
-    return str(await wf.signal("go"))
 
 
 @activity(name="wf.breaks", retries=1, retry=Retry(delay=0))
@@ -348,36 +328,6 @@ def test_an_activity_knows_its_attempt() -> None:
     assert kinds(run).count("call") == 1
 
 
-def test_a_cancelled_run_leaves_no_timer() -> None:
-    run = approval.start(60)
-    run_worker()
-    assert len(agenda()) == 1
-    run.cancel()
-    run_worker()
-    assert agenda() == []
-    with pytest.raises(TaskCancelled):
-        run.result(timeout=0)
-
-
-def test_a_timer_that_is_cancelled_twice_is_dropped_once() -> None:
-    run = cancels_a_timer_twice.start()
-    run_worker()
-    assert run.result(timeout=0) == "cancelled"
-    assert (kinds(run).count("timer"), kinds(run).count("drop")) == (1, 1)
-    assert agenda() == []
-
-
-def test_a_timer_that_is_dropped_leaves_the_agenda_while_its_run_goes_on() -> None:
-    run = drops_a_timer.start()
-    run_worker(until_idle=False)
-    assert len(agenda()) == 1
-    run_worker()
-    assert (run.state, agenda()) == (State.IDLE, [])
-    run.signal("go", "on")
-    run_worker()
-    assert run.result(timeout=0) == "on"
-
-
 def test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack() -> None:
     attempts.clear()
     run = broken_activity.start()
@@ -386,17 +336,6 @@ def test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack() -> 
     assert (kind, message) == ("ZeroDivisionError", "division by zero")
     assert "return 1 / divisor" in stack
     assert attempts == [1, 2]
-
-
-def test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm() -> None:
-    run = approval.start(60)
-    run_worker()
-    run.signal("approve", "in time")
-    broker = get_broker()
-    broker.client.zadd(broker.keys("default").agenda, {f"~timer:1:{run.id}": 1})
-    run_worker()
-    assert run.result(timeout=0) == "in time"
-    assert kinds(run) == ["step", "timer", "step", "signal", "fired", "drop", "end"]
 
 
 def test_the_parent_of_a_run_that_continues_as_new_sees_its_last_result() -> None:

@@ -1,0 +1,43 @@
+"""The thread that receives the messages for all waits of a process, and its end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from queueops.results import result_listener, waiting
+from tests.support import tasks_for_tests as tasks
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    waiting.close()
+
+
+def test_the_thread_ends_when_nobody_waits(namespace, later, monkeypatch):
+    monkeypatch.setattr(result_listener, "IDLE", 0.1)
+    handle = tasks.add.push(1)
+    later()
+    handle.result(60)
+    wait_until(lambda: "queueops-waiting" not in [thread.name for thread in threading.enumerate()])
+    handle = tasks.add.push(2)
+    later()
+    assert handle.result(60) == 3
+
+
+def test_without_a_wait_the_thread_ends_with_its_connection(namespace, redis_client, later, monkeypatch):
+    monkeypatch.setattr(result_listener, "IDLE", 60.0)
+    handle = tasks.add.push(1)
+    later()
+    assert handle.result(60) == 2
+    threads = [thread.name for thread in threading.enumerate()]
+    assert "queueops-waiting" in threads
+    for kind in ("pubsub", "normal"):  # to connect again would start an embedded server that was stopped
+        redis_client.client_kill_filter(_type=kind)
+    wait_until(lambda: "queueops-waiting" not in [thread.name for thread in threading.enumerate()])
+    handle = tasks.add.push(2)
+    later()
+    assert handle.result(60) == 3
