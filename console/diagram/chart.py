@@ -5,13 +5,12 @@ The drawing is 1000 wide and is stretched to its place; texts stand beside it, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from console.diagram.history_figures import Figure, Words, figures_of
 from console.ui import formatting
 from queueops.inspect import Point, Series, Trend
 
@@ -19,59 +18,6 @@ WIDTH, HEIGHT = 1000.0, 100.0
 MOST_COLUMNS = 24
 """Columns with a text of their own under the pointer."""
 SPARK_WIDTH, SPARK_HEIGHT, SPARK_POINTS = 100.0, 24.0, 20
-
-Words = str | Promise
-Value = Callable[[Point, float], float | None]
-"""A figure of a point, given the seconds of its step."""
-
-
-class Figure(msgspec.Struct, frozen=True):
-    """One chart: its lines, and how a value is written."""
-
-    word: str
-    title: Words
-    lines: tuple[tuple[Words, Value], ...]
-    written: Callable[[float | None], str]
-    unit: str = ""
-
-
-def _per_second(name: str) -> Value:
-    return lambda point, seconds: getattr(point, name) / seconds if point.known else None
-
-
-def _plain(name: str) -> Value:
-    return lambda point, _seconds: getattr(point, name)
-
-
-def _times(word: str) -> tuple[tuple[Words, Value], ...]:
-    return tuple((f"p{q}", _plain(f"{word}_p{q}_ms")) for q in (50, 95, 99))
-
-
-def _share(point: Point, _seconds: float) -> float | None:
-    return point.failure_rate if point.known else None
-
-
-FLOW = Figure(
-    "flow",
-    gettext_lazy("Throughput"),
-    ((gettext_lazy("in"), _per_second("came")), (gettext_lazy("out"), _per_second("ended"))),
-    formatting.rate,
-    "/s",
-)
-FAILING = Figure("failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), _share),), formatting.percent)
-BACKLOG = Figure(
-    "backlog",
-    gettext_lazy("Waiting and running"),
-    ((gettext_lazy("waiting"), _plain("waiting")), (gettext_lazy("running"), _plain("running"))),
-    formatting.short,
-)
-OLDEST = Figure(
-    "oldest", gettext_lazy("Oldest waiting"), ((gettext_lazy("oldest"), _plain("oldest_ms")),), formatting.about_ms
-)
-WAIT = Figure("wait", gettext_lazy("Wait"), _times("wait"), formatting.about_ms)
-RUN = Figure("run", gettext_lazy("Run"), _times("run"), formatting.about_ms)
-FIGURES = (FLOW, FAILING, BACKLOG, OLDEST, WAIT, RUN)
-"""The charts of a series, in order."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -106,7 +52,7 @@ class Chart(msgspec.Struct, frozen=True):
 
 def charts(series: Series) -> tuple[Chart, ...]:
     """The charts of a series; those without any value are left out."""
-    return tuple(chart for figure in FIGURES if (chart := draw(series, figure)) is not None)
+    return tuple(chart for figure in figures_of(series) if (chart := draw(series, figure)) is not None)
 
 
 def draw(series: Series, figure: Figure) -> Chart | None:

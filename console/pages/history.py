@@ -21,9 +21,10 @@ from queueops.inspect import Series
 
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
+FIT = "fit"
 RANGES = ("1h", "24h", "14d")
 LABELS = {"1h": _("1 hour"), "24h": _("24 hours"), "14d": _("14 days")}
-OF = ("pool", "lane", "name", "state")
+OF = ("pool", "lane", "name", "state", "error", "worker")
 """What a region may be of; the parameters of its URL."""
 
 
@@ -32,29 +33,34 @@ def live(request: HttpRequest) -> HttpResponse:
     return fragment(request, "history/region.html", region(request.GET, {}))
 
 
-def region(query: Mapping[str, str], of: Mapping[str, str]) -> dict[str, Any]:
-    """The context of a region: what it is `of`, or else what the query says. With `?at=` it is of that moment."""
-    chosen = query.get("range", "")
-    chosen = chosen if chosen in RANGES else "24h"
+def region(query: Mapping[str, str], of: Mapping[str, str], given: Series | None = None) -> dict[str, Any]:
+    """The context of a region: what it is `of`, or else what the query says. With `?at=` it is of that moment.
+
+    Without a range in the query it is the one that fits what is known. `given` is the series, if the page has read it.
+    """
     asked = {key: value for key in OF if (value := of.get(key, "") if of else query.get(key, ""))}
     if sum(key in asked for key in OF[1:]) > 1:
         raise Http404
-    pool, lane, name, state = (asked.get(key, "") for key in OF)
-    facets = {"pool": pool, "lane": lane, "name": name, "state": state}
     at_ms = moment(query)
     if at_ms is not None:
-        return _region_of(at_ms, chosen, facets)
-    series = _series(chosen, facets)
+        return _region_of(at_ms, range_in(query), asked)
+    series = given or _series(range_in(query), asked)
     found = happenings(series)
-    update = live_update(reverse("console:history-live"), series, found, range=chosen, **asked)
+    fixed = {} if range_in(query) == FIT else {"range": series.range}
     return {
         "series": series,
         "happenings": found,
-        "ranges": _links(chosen),
+        "ranges": _links(series.range),
         "earlier": written(series.points[-1].at_ms),
-        "chosen": chosen,
-        **update,
+        "chosen": series.range,
+        **live_update(reverse("console:history-live"), series, found, **fixed, **asked),
     }
+
+
+def range_in(query: Mapping[str, str]) -> str:
+    """The range that the query names, or the word of the one that fits."""
+    chosen = query.get("range", "")
+    return chosen if chosen in RANGES else FIT
 
 
 def moment(query: Mapping[str, str]) -> int | None:
@@ -75,14 +81,14 @@ def written(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
-def _region_of(at_ms: int, chosen: str, facets: dict[str, str]) -> dict[str, Any]:
+def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, Any]:
     """The figures of a moment, and charts with that moment in the middle if the time after it is known."""
     now_ms = int(time.time() * 1000)
-    chosen = _kept(chosen, now_ms - at_ms)
+    chosen = _kept("24h" if chosen == FIT else chosen, now_ms - at_ms)
     length = ALL_RANGES[chosen].step_ms * ALL_RANGES[chosen].points
     end_ms = min(now_ms, at_ms + length // 2) // 60_000 * 60_000
     past = inspect.past(at_ms, max_age_s=READING_AGE_S)
-    series = _series(chosen, facets, end_ms)
+    series = _series(chosen, asked, end_ms)
     return {
         "series": series,
         "happenings": happenings(series),
@@ -90,16 +96,15 @@ def _region_of(at_ms: int, chosen: str, facets: dict[str, str]) -> dict[str, Any
         "chosen": chosen,
         "at_ms": at_ms,
         "past": past,
-        "point": past.row(**{key: value for key, value in facets.items() if key != "state"}),
+        "point": past.row(**{key: value for key, value in asked.items() if key != "state"}),
         "seconds": past.step_ms / 1000,
         "earlier": written(past.at_ms - past.step_ms),
         "later": written(past.at_ms + past.step_ms),
     }
 
 
-def _series(chosen: str, facets: dict[str, str], now_ms: int = 0) -> Series:
-    pool, lane, name, state = (facets[key] for key in OF)
-    return inspect.series(chosen, pool=pool, lane=lane, name=name, state=state, now_ms=now_ms, max_age_s=READING_AGE_S)
+def _series(chosen: str, asked: Mapping[str, str], now_ms: int = 0) -> Series:
+    return inspect.series(chosen, **asked, now_ms=now_ms, max_age_s=READING_AGE_S)
 
 
 def _kept(chosen: str, age_ms: int) -> str:

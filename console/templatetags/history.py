@@ -13,6 +13,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from console.diagram import chart, moments
+from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
 from console.pages.history import RANGES, moment, region, written
 from console.templatetags.console import _moment
@@ -31,6 +32,8 @@ def history_charts(series: Series, happenings: list[Happening], chosen: str, at_
         "series": series,
         "mark": round((at_ms - begin) / (until - begin) * chart.WIDTH, 1) if at_ms else None,
         "charts": chart.charts(series),
+        "columns": columns_of(series),
+        "rows": rows_of(series),
         "lines": moments.lines(happenings, begin, until),
         "happenings": happenings,
         "legend": moments.legend(happenings),
@@ -42,7 +45,7 @@ def history_charts(series: Series, happenings: list[Happening], chosen: str, at_
 
 @register.inclusion_tag("console/history/region.html", takes_context=True)
 def history_region(context: Any, **of: str) -> dict[str, Any]:
-    """The live charts of a pool, lane, name or state (arguments `pool`, `lane`, `name`, `state`; without any: all).
+    """The live charts of a pool, or of its lane, name, state, error or worker (arguments; without any: of all pools).
 
     The range is that of the page's URL, `?range=`.
     """

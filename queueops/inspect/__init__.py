@@ -12,6 +12,7 @@ from queueops.inspect.facets import facets
 from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
+from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
@@ -19,7 +20,7 @@ from queueops.inspect.marks import HistoryMark
 from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
-from queueops.inspect.series import RANGES, Point, Series, Trend, lane_trends, name_trends, series
+from queueops.inspect.series import Point, Series, series
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
@@ -29,6 +30,7 @@ from queueops.inspect.task_name import NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
+from queueops.inspect.trends import Trend, error_trends, lane_trends, name_trends, pool_trends, worker_trends
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.worker_view import Stacks, WorkerRun, WorkerView, worker
@@ -246,6 +248,7 @@ __all__ = [
     "dead_follow_ups",
     "destinations",
     "effects",
+    "error_trends",
     "errors",
     "facets",
     "file_deletions",
@@ -267,6 +270,7 @@ __all__ = [
     "operations_of",
     "orphan_files",
     "past",
+    "pool_trends",
     "pools_without_workers",
     "preview",
     "preview_edit",
@@ -294,6 +298,7 @@ __all__ = [
     "unkept_schedules",
     "why",
     "worker",
+    "worker_trends",
     "workers",
     "workflow_run",
     "workflow_runs",

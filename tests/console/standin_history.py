@@ -28,10 +28,13 @@ class HistoryWorld:
         lane: str = "",
         name: str = "",
         state: str = "",
+        error: str = "",
+        worker: str = "",
         now_ms: int = 0,
         max_age_s: float = 0.0,
     ) -> Series:
         self.world._ask()
+        word = "24h" if word == "fit" else word
         chosen = RANGES[word]
         first = self.world.now // chosen.step_ms - chosen.points
         points = [self.point((first + number) * chosen.step_ms, number) for number in range(chosen.points)]
@@ -40,6 +43,8 @@ class HistoryWorld:
             lane=lane,
             name=name,
             state=state,
+            error=error,
+            worker=worker,
             range=word,
             step_ms=chosen.step_ms,
             points=tuple(points),
@@ -53,7 +58,7 @@ class HistoryWorld:
             return Point(at_ms=at_ms, known=False)
         times = {f"{word}_p{q}_ms": float(q * (number % 5 + 1)) for word in ("wait", "run") for q in (50, 95, 99)}
         counts = {"came": 60 + number, "ended": 58, "failed": number % 4, "waiting": number, "running": 4}
-        return Point(at_ms=at_ms, oldest_ms=900, **counts, **times)
+        return Point(at_ms=at_ms, oldest_ms=900, busy_share=0.4, memory=50_000_000 + number, **counts, **times)
 
     def lane_trends(self, lanes: Iterable[tuple[str, str]], max_age_s: float = 0.0) -> dict[tuple[str, str], Trend]:
         return {lane: self.trend() for lane in lanes}

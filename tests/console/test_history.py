@@ -7,7 +7,8 @@ import re
 import pytest
 from django.test import Client
 
-from console.diagram.chart import FAILING, FLOW, charts, draw, spark
+from console.diagram.chart import charts, draw, spark
+from console.diagram.history_figures import FAILING, FLOW
 from console.pages.history import RANGES
 from queueops.inspect import Point, Series, Trend
 from tests.console.standin import World
@@ -75,6 +76,25 @@ def test_lanes_and_names_have_small_charts(viewer: Client, page: str) -> None:
     text = viewer.get(f"/ops/{page}/").content.decode()
     assert text.count('<svg class="spark"') == 2
     assert 'aria-label="1\N{NARROW NO-BREAK SPACE}770 runs ended, 1\N{NARROW NO-BREAK SPACE}770 failed in 1' in text
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize(
+    ("page", "titles", "column"),
+    [
+        ("errors/f00/?range=14d", ["Failures per hour"], "Failed"),
+        ("errors/f00/?range=24h", ["Failures per ten minutes"], "Failed"),
+        ("workers/host:1/?range=1h", ["Runs", "Busy share of its slots", "Slots used", "Memory"], "Busy"),
+    ],
+)
+def test_an_error_and_a_worker_have_charts_of_their_own(
+    viewer: Client, page: str, titles: list[str], column: str
+) -> None:
+    text = viewer.get(f"/ops/{page}").content.decode()
+    history = text[text.index('<section id="history"') :]
+    assert re.findall(r"<figcaption><strong>([^<]+)", history) == titles
+    assert f'<th scope="col" class="n">{column}</th>' in history
+    assert ("error=f00" if "errors" in page else "worker=") in re.findall(r'hx-get="([^"]+)"', history)[0]
 
 
 @pytest.mark.usefixtures("world")

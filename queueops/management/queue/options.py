@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.query import FACETS
-from queueops.inspect.series import RANGES
 from queueops.management.arguments import (
     delay,
     json_list,
@@ -165,6 +165,8 @@ def _history_options(parser: ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--lane", default="", help="only this lane")
     one.add_argument("--name", default="", help="only tasks of this name")
+    one.add_argument("--error", default="", help="only failures of this fingerprint, as `queue errors` names it")
+    one.add_argument("--worker", default="", help="only this worker process, as `queue workers` names it")
     one.add_argument(
         "--state", default="", choices=tuple(map(str, State)), help="tasks that entered, left or were in it"
     )
