@@ -58,8 +58,9 @@ PREFIXES = (
     "worker-",
     "commands-",
     "schedule-",
+    "pool-",
 )
-THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule"}
+THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule", "pool-": "_pool"}
 
 logger = logging.getLogger("console.audit")
 

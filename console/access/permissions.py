@@ -42,7 +42,7 @@ _VIEWED = (
     "errors errors-rows error error-live lanes lanes-rows lane lane-live commands commands-rows "
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
-    "schedules schedules-rows schedule schedule-live "
+    "schedules schedules-rows schedule schedule-live pool pool-live "
     "settings settings-save help find icons missing history-live"
 )
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
@@ -67,6 +67,8 @@ TABLE: dict[str, Verb | None] = {
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,
+    "pool-pause": Verb.CONFIGURE,
+    "pool-resume": Verb.CONFIGURE,
     "schedule-new": Verb.SEE_ARGUMENTS,
     "schedule-edit": Verb.SEE_ARGUMENTS,
     "schedule-run": Verb.OPERATE,

@@ -160,6 +160,13 @@ def _lane_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
         yield Step(pool, (), lambda: control.set_lane(pool, lane, **values))
 
 
+def _pool_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
+    pool = entry.before["pool"]
+    back = control.resume_lane if entry.verb == "pause_pool" else control.pause_lane
+    for lane in entry.before.get("lanes", ()):
+        yield Step(pool, (), partial(back, pool, lane))
+
+
 def _schedule_as_before(entry: AuditEntry, who: str, **_: str) -> Iterator[Step]:
     pool, id = entry.before["pool"], entry.before["id"]
     back = control.resume_schedule if entry.verb == "pause_schedule" else control.pause_schedule
@@ -176,6 +183,8 @@ INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "pause": _lane_as_before,
     "resume": _lane_as_before,
     "set_lane": _lane_as_before,
+    "pause_pool": _pool_as_before,
+    "resume_pool": _pool_as_before,
     "pause_schedule": _schedule_as_before,
     "resume_schedule": _schedule_as_before,
 }

@@ -92,8 +92,12 @@ def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
     groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS[sort]), reverse=True)}
     keys = [each for each in shown.split(",") if each in groups] or list(groups)
     new = len(groups) - len(keys)
-    data = [groups[each] for each in keys], new, found.broken
+    trends = inspect.trends(
+        errors=[(group.pool, group.fingerprint) for group in found], max_age_s=history.READING_AGE_S
+    )
+    data = [groups[each] for each in keys], new, found.broken, trends.all
     return {
+        "trends": trends,
         "groups": [(each, groups[each]) for each in keys],
         "broken": found.broken,
         "new": new,

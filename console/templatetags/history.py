@@ -17,7 +17,7 @@ from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
 from console.pages.history import RANGES, moment, region, written
 from console.templatetags.console import _moment
-from queueops.inspect import LaneRow, Series, Trend
+from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
 
@@ -52,6 +52,12 @@ def history_region(context: Any, **of: str) -> dict[str, Any]:
     return region(context["request"].GET, of)
 
 
+@register.inclusion_tag("console/history/region.html")
+def read_region(region: dict[str, Any]) -> dict[str, Any]:
+    """The live charts of a region that the page has read together with other figures."""
+    return region
+
+
 @register.inclusion_tag("console/history/spark.html")
 def name_spark(trends: Mapping[str, Trend], name: str) -> dict[str, Any]:
     """The small chart of a name: its runs that ended, and failed ones."""
@@ -62,6 +68,30 @@ def name_spark(trends: Mapping[str, Trend], name: str) -> dict[str, Any]:
 def lane_spark(trends: Mapping[tuple[str, str], Trend], lane: LaneRow) -> dict[str, Any]:
     """The small chart of a lane: runs that ended, and failed ones."""
     return {"spark": chart.spark(trends.get((lane.pool, lane.lane)))}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def error_spark(trends: Mapping[tuple[str, str], Trend], error: ErrorRow, bare: bool = False) -> dict[str, Any]:
+    """The small chart of an error group: its failures; `bare`: nothing stands where there were none."""
+    return {"spark": chart.spark_of_failures(trends.get((error.pool, error.fingerprint))), "bare": bare}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def worker_spark(trends: Mapping[tuple[str, str], Trend], worker: WorkerRow) -> dict[str, Any]:
+    """The small chart of a worker: runs that ended, and failed ones."""
+    return {"spark": chart.spark(trends.get((next(iter(worker.pools), ""), worker.id)))}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def pool_spark(trends: Mapping[str, Trend], name: str) -> dict[str, Any]:
+    """The small chart of a pool: tasks that ended, and failed runs."""
+    return {"spark": chart.spark(trends.get(name))}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def figure_spark(hour: Series, word: str) -> dict[str, Any]:
+    """The trend of one figure of the overview over the last hour: `flow.in`, `flow.out`, `failing.failing`, ..."""
+    return {"spark": chart.spark_of_line(hour, *word.split(".")), "bare": True}
 
 
 @register.simple_tag(takes_context=True)

@@ -8,7 +8,7 @@ lost, `recall` returns what the action did.
 from typing import TYPE_CHECKING, Any
 
 from queueops.control.edit import edit_and_retry
-from queueops.control.lanes import pause_lane, resume_lane, set_lane
+from queueops.control.lanes import pause_lane, pause_pool, resume_lane, resume_pool, set_lane
 from queueops.control.lost_answers import recall
 from queueops.control.per_pool_calls import MOST
 from queueops.control.pools import PoolInUse, flush, repair
@@ -118,6 +118,7 @@ __all__ = [
     "pause_aggregation",
     "pause_lane",
     "pause_operations",
+    "pause_pool",
     "pause_schedule",
     "postpone",
     "postpone_chunks",
@@ -138,6 +139,7 @@ __all__ = [
     "resume_aggregation",
     "resume_lane",
     "resume_operations",
+    "resume_pool",
     "resume_runs",
     "resume_schedule",
     "retry",

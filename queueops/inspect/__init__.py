@@ -17,7 +17,9 @@ from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_lanes, lanes
 from queueops.inspect.marks import HistoryMark
+from queueops.inspect.overview_history import OverviewHistory, overview_history
 from queueops.inspect.past import Past, PastRow, past
+from queueops.inspect.pool_view import PoolDetail, pool
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
 from queueops.inspect.series import Point, Series, series
@@ -30,7 +32,7 @@ from queueops.inspect.task_name import NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
-from queueops.inspect.trends import Trend, error_trends, lane_trends, name_trends, pool_trends, worker_trends
+from queueops.inspect.trends import Trend, Trends, lane_trends, name_trends, trends
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.worker_view import Stacks, WorkerRun, WorkerView, worker
@@ -188,11 +190,13 @@ __all__ = [
     "OperationPreview",
     "OperationWait",
     "OrphanFiles",
+    "OverviewHistory",
     "Part",
     "PartsOf",
     "Past",
     "PastRow",
     "Point",
+    "PoolDetail",
     "PoolView",
     "QueuedFilePage",
     "QueuedFileRow",
@@ -225,6 +229,7 @@ __all__ = [
     "TaskRow",
     "Tree",
     "Trend",
+    "Trends",
     "WorkerRow",
     "WorkerRun",
     "WorkerView",
@@ -248,7 +253,6 @@ __all__ = [
     "dead_follow_ups",
     "destinations",
     "effects",
-    "error_trends",
     "errors",
     "facets",
     "file_deletions",
@@ -269,8 +273,9 @@ __all__ = [
     "operations",
     "operations_of",
     "orphan_files",
+    "overview_history",
     "past",
-    "pool_trends",
+    "pool",
     "pools_without_workers",
     "preview",
     "preview_edit",
@@ -295,10 +300,10 @@ __all__ = [
     "tasks",
     "tasks_with_prefix",
     "tree",
+    "trends",
     "unkept_schedules",
     "why",
     "worker",
-    "worker_trends",
     "workers",
     "workflow_run",
     "workflow_runs",

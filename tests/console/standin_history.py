@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from queueops import inspect
-from queueops.inspect import RANGES, HistoryMark, Past, PastRow, Point, Series, Trend
+from queueops.inspect import RANGES, HistoryMark, OverviewHistory, Past, PastRow, Point, Series, Trend, Trends
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -66,6 +66,15 @@ class HistoryWorld:
     def name_trends(self, names: Iterable[str], max_age_s: float = 0.0) -> dict[str, Trend]:
         return {name: self.trend() for name in names}
 
+    def trends(self, word: str = "1h", *, max_age_s: float = 0.0, **things: Iterable[str | tuple[str, str]]) -> Trends:
+        return Trends(**{sort: dict.fromkeys(each, self.trend()) for sort, each in things.items()})  # type: ignore[arg-type]
+
+    def overview_history(self, word: str = "fit", *, max_age_s: float = 0.0, **things: Any) -> OverviewHistory:
+        hour = self.series("1h")
+        return OverviewHistory(
+            series=self.series(word), hour=hour, yesterday=hour.points[3], trends=self.trends(**things)
+        )
+
     def past(self, at_ms: int, max_age_s: float = 0.0) -> Past:
         point, text = self.point(at_ms, 3), self.world.text
         rows = {word: (PastRow(**{word: text}, point=point),) for word in ("pool", "name")}
@@ -77,6 +86,7 @@ class HistoryWorld:
             pools=rows["pool"],
             lanes=lanes,
             names=rows["name"],
+            errors=(PastRow(error="f00", point=point),),
             states={"failed": 2},
         )
 
@@ -93,5 +103,5 @@ class HistoryWorld:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer in the engine's place."""
-        for name in ("series", "lane_trends", "name_trends", "past"):
+        for name in ("series", "lane_trends", "name_trends", "past", "trends", "overview_history"):
             monkeypatch.setattr(inspect, name, getattr(self, name))

@@ -31,6 +31,7 @@ DENIED_VERBS = {
     "commands-requeue": "requeue_commands",
     "lane-pause": "pause",
     "lane-set": "set_lane",
+    "pool-pause": "pause_pool",
     "api-token-create": "create_token",
     "api-token-revoke": "revoke_token",
     "aggregation-accept": "accept_jobs",

@@ -20,7 +20,7 @@ from tests.support.monitoring import counted_trips, round_trips
 
 pytestmark = pytest.mark.django_db
 DAY_MS = 86_400_000
-PAGES = ("", "lanes/default/mails/", "registry/shop.mail/", "errors/f1/", "workers/w1/")
+PAGES = ("", "lanes/default/mails/", "registry/shop.mail/", "errors/f1/", "workers/w1/", "pools/default/")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_the_overview_of_a_moment_lists_pools_lanes_and_names(desk: Desk, viewer
     keep(desk, at)
     text = viewer.get("/ops/", {"at": written(at)}).content.decode()
     moment_of = written(MINUTE.slot(at) * MINUTE.step_ms).replace(":", "%3A")
-    for page in ("lanes/default/mails/", "registry/shop.mail/", "errors/f1/"):
+    for page in PAGES[1:4] + PAGES[5:]:
         assert f'href="/ops/{page}?at={moment_of}"' in text
     assert "failed" in plain(text)
     empty = plain(viewer.get("/ops/", {"at": written(at - HOUR.step_ms)}).content.decode())

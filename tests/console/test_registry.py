@@ -132,7 +132,7 @@ def test_the_page_of_a_name_costs_five_round_trips(
     assert sum(command.startswith("FCALL history_") for command in asked.sent) == 2  # a day and an hour, at once
 
 
-@pytest.mark.parametrize(("page", "most"), [("", 7), ("lanes/", 4), ("registry/", 3), ("_history?range=14d", 2)])
+@pytest.mark.parametrize(("page", "most"), [("", 5), ("lanes/", 4), ("registry/", 3), ("_history?range=14d", 2)])
 def test_a_range_of_history_is_one_call(
     desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch, page: str, most: int
 ) -> None:

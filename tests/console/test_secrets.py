@@ -154,6 +154,8 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     rest = [
         "lanes/default/default/",
         "lanes/default/default/_live",
+        "pools/default/",
+        "pools/default/_live",
         "workers/",
         "lanes/",
         "commands/",

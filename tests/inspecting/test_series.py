@@ -94,10 +94,12 @@ def test_errors_and_workers_have_series_and_trends_of_their_own(desk: Desk) -> N
     point = inspect.series(worker="w1", now_ms=NOW).points[-1]
     assert (point.ended, point.failed, point.running, point.busy_share, point.memory) == (9, 2, 3, 0.125, 5000)
     assert inspect.series(worker="w2", now_ms=NOW).total.busy_share is None
-    errors = inspect.error_trends([(POOL, "f1"), ("other", "f1"), ("gone", "f1")], now_ms=NOW)
-    assert {pool: trend.failed[-1] for (pool, _), trend in errors.items()} == {POOL: 3, "other": 4, "gone": 0}
-    assert inspect.worker_trends([(POOL, "w1")], now_ms=NOW)[POOL, "w1"].ended[-1] == 9
-    assert inspect.pool_trends([POOL], now_ms=NOW).keys() == {POOL}
+    wanted = [(POOL, "f1"), ("other", "f1"), ("gone", "f1")]
+    found = inspect.trends(errors=wanted, workers=[(POOL, "w1")], pools=[POOL], now_ms=NOW)
+    assert {pool: trend.failed[-1] for (pool, _), trend in found.errors.items()} == {POOL: 3, "other": 4, "gone": 0}
+    assert found.workers[POOL, "w1"].ended[-1] == 9
+    assert found.pools.keys() == {POOL}
+    assert len(found.all) == 5
 
 
 def test_an_error_that_did_not_occur_is_zero_where_the_pool_is_known(desk: Desk) -> None:
