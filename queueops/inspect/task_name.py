@@ -62,6 +62,7 @@ class NameView(Answer, frozen=True, kw_only=True):
     lanes: tuple[tuple[str, str, int], ...]  # pool, lane, number among the tasks that were looked at
     runs: tuple[NameRun, ...]  # the latest begun last
     errors: tuple[ErrorRow, ...]
+    oldest_ms: int | None = None  # time at which the oldest waiting task became ready
     known: KnownTask | None = None  # its code and the workers that know it
     broken: tuple[Broken, ...] = ()
 
@@ -136,6 +137,7 @@ def _view(
         lanes=tuple(sorted(lanes, key=lambda lane: (-lane[2], lane))),
         runs=_runs(found),
         errors=tuple(sorted(errors, key=lambda row: -row.last_ms)),
+        oldest_ms=min((int(reply[8]) for reply in found.values() if int(reply[8]) >= 0), default=None),
         known=known,
         broken=broken_pools(reader.broken, reader.silent),
     )

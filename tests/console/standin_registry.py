@@ -55,5 +55,6 @@ class RegistryWorld:
                 NameRun(id=f"task-{n}", state=state, ended_ms=end, **run) for n, (state, end) in enumerate(ends)
             ),
             errors=tuple(self.world.errors()),
+            oldest_ms=now - 7000,
             known=known,
         )

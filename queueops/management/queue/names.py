@@ -45,6 +45,8 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "takes", known.signature if known else ""
     yield "about", known.about if known else ""
     yield "tasks", ", ".join(f"{count:,} {state}" for state, count in sorted(found.states.items())) or "none"
+    if found.oldest_ms is not None:
+        yield "oldest", f"waits for {span(max(0, found.now_ms - found.oldest_ms))}"
     yield "rate", f"{found.in_rate:g}/s pushed, {found.out_rate:g}/s ended"
     yield "failed", f"{found.failure_rate * 100:.3g} % of {found.ended:,} attempts within the hour"
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)

@@ -5,7 +5,8 @@
 --       5 how many error groups to look at at most
 -- Reply: Redis' time in ms; flat: state, number of tasks; per minute, the latest first: pushed, succeeded, failed attempts,
 --        ms of runs (a minute without any: empty); flat: bucket of wait, count; flat: bucket of run, count; tasks: id, and
---        the fields in `FIELDS`; flat: lane, number of the looked-at tasks in it; error groups as in `errors.lua`.
+--        the fields in `FIELDS`; flat: lane, number of the looked-at tasks in it; error groups as in `errors.lua`;
+--        time at which the oldest waiting task became ready (-1: none is known).
 -- Transitions: none.
 --@needs store_helpers task_counts tolerant_reads
 
@@ -79,4 +80,4 @@ for i = 1, #groups, 2 do
     errors[#errors + 1] = { groups[i], groups[i + 1], call('HGETALL', key), call('ZCARD', key .. '#tasks') }
   end
 end
-return lib.told({ string.format('%.0f', now), states, sums, waits, runs, tasks, by_lane, errors })
+return lib.told({ string.format('%.0f', now), states, sums, waits, runs, tasks, by_lane, errors, lib.oldest_of_name(name, counts) or -1 })

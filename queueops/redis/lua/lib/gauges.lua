@@ -18,7 +18,7 @@ local function note_names(fields)
     for state, count in pairs(counts) do
       if LEASED[state] then running = running + count end
     end
-    note(fields, 'n|' .. name, counts.pending, running)
+    note(fields, 'n|' .. name, counts.pending, running, lib.oldest_of_name(name, counts))
   end
 end
 
