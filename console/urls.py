@@ -63,6 +63,7 @@ urlpatterns = [
     _url("find/", find.find, "find"),
     _url("_status", overview.status, "status"),
     _url("_history", history.live, "history-live"),
+    _url("_history_values", history.values, "history-values"),
     _url("tasks/", tasks.index, "tasks"),
     _url("tasks/_rows", tasks.rows, "tasks-rows"),
     _url("tasks/_search", tasks.search, "tasks-search"),

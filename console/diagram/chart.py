@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 from django.utils.translation import gettext as _
 
-from console.diagram.history_figures import Figure, Words, figures_of
+from console.diagram.history_figures import Figure, Words, figures_of, with_unit
 from console.ui import formatting
 from queueops.inspect import Point, Series, Trend
 
@@ -76,10 +76,10 @@ def draw(series: Series, figure: Figure) -> Chart | None:
     return Chart(
         word=figure.word,
         title=figure.title,
-        top=_with_unit(figure, highest),
+        top=with_unit(figure, highest),
         summary=_summary(figure, labels, rows),
         lines=tuple(
-            Line(number, label, *path(row, scale, HEIGHT), _with_unit(figure, _last(row)))
+            Line(number, label, *path(row, scale, HEIGHT), with_unit(figure, _last(row)))
             for number, (label, row) in enumerate(zip(labels, rows, strict=True), start=1)
         ),
         columns=tuple(_columns(series.points, figure, labels, rows)),
@@ -128,7 +128,7 @@ def spark_of_line(series: Series, word: str, line: str) -> Spark | None:
         return None
     told = {
         "title": figure.title,
-        "most": _with_unit(figure, max(known)),
+        "most": with_unit(figure, max(known)),
         "time": formatting.span(series.step_ms * len(row)),
     }
     drawn = _small(_grouped(row, _highest), max(known) or 1.0)
@@ -192,7 +192,7 @@ def _columns(
         highest = [_highest(row[part]) for row in rows]
         if all(value is None for value in highest):
             continue
-        texts = [f"{label} {_with_unit(figure, value)}" for label, value in zip(labels, highest, strict=True)]
+        texts = [f"{label} {with_unit(figure, value)}" for label, value in zip(labels, highest, strict=True)]
         yield Column(
             round(begin * width, 1), round(len(points[part]) * width, 1), points[begin].at_ms, ", ".join(texts)
         )
@@ -203,14 +203,10 @@ def _summary(figure: Figure, labels: Sequence[Words], rows: Sequence[Sequence[fl
     told = []
     for label, row in zip(labels, rows, strict=True):
         highest = _highest(row)
-        words = {"label": label, "last": _with_unit(figure, _last(row)), "most": _with_unit(figure, highest)}
+        words = {"label": label, "last": with_unit(figure, _last(row)), "most": with_unit(figure, highest)}
         told.append(_("%(label)s: %(last)s at the end, %(most)s at most") % words)
     return f"{figure.title}. {'; '.join(told)}"
 
 
 def _last(row: Sequence[float | None]) -> float | None:
     return next((value for value in reversed(row) if value is not None), None)
-
-
-def _with_unit(figure: Figure, value: float | None) -> str:
-    return f"{figure.written(value)}{figure.unit if value is not None else ''}"

@@ -98,6 +98,22 @@ def figures_of(series: Series) -> tuple[Figure, ...]:
     return (WORK, BUSY, SLOTS, MEMORY) if series.worker else FIGURES
 
 
+def with_unit(figure: Figure, value: float | None) -> str:
+    """A value as it is written."""
+    return f"{figure.written(value)}{figure.unit if value is not None else ''}"
+
+
+def texts_of(series: Series, figure: Figure) -> list[str]:
+    """The values of a chart's lines at each point; empty where none is known."""
+    seconds = series.step_ms / 1000
+    found = []
+    for point in series.points:
+        row = [(label, value(point, seconds)) for label, value in figure.lines]
+        known = any(each is not None for _label, each in row)
+        found.append(", ".join(f"{label} {with_unit(figure, each)}" for label, each in row) if known else "")
+    return found
+
+
 class Column(msgspec.Struct, frozen=True):
     """A column of the table of values."""
 

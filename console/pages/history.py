@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
+from console.diagram.history_figures import figures_of, texts_of
 from console.pages.happenings import happenings
+from console.ui.links import with_query
 from console.ui.render import fragment, live_update
 from queueops import inspect
 from queueops.inspect import RANGES as ALL_RANGES
@@ -22,6 +24,7 @@ from queueops.inspect import Series
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
 FIT = "fit"
+LEAST_ZOOM_MS = 600_000
 RANGES = ("1h", "24h", "14d")
 LABELS = {"1h": _("1 hour"), "24h": _("24 hours"), "14d": _("14 days")}
 OF = ("pool", "lane", "name", "state", "error", "worker")
@@ -44,6 +47,8 @@ def region(query: Mapping[str, str], of: Mapping[str, str], given: Series | None
     at_ms = moment(query)
     if at_ms is not None:
         return _region_of(at_ms, range_in(query), asked)
+    if zoomed := _zoomed(query, asked):
+        return zoomed
     series = given or _series(range_in(query), asked)
     found = happenings(series)
     fixed = {} if range_in(query) == FIT else {"range": series.range}
@@ -53,6 +58,7 @@ def region(query: Mapping[str, str], of: Mapping[str, str], given: Series | None
         "ranges": _links(series.range),
         "earlier": written(series.points[-1].at_ms),
         "chosen": series.range,
+        "values_url": _values_url(asked, range=series.range),
         **live_update(reverse("console:history-live"), series, found, **fixed, **asked),
     }
 
@@ -81,6 +87,48 @@ def written(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
+def values(request: HttpRequest) -> HttpResponse:
+    """The values of a region's charts at each point, as they are written; a script shows those under the pointer."""
+    series = region(request.GET, {})["series"]
+    return JsonResponse(
+        {
+            "from": series.points[0].at_ms,
+            "step": series.step_ms,
+            "times": [_written_time(point.at_ms) for point in series.points],
+            "charts": {figure.word: texts_of(series, figure) for figure in figures_of(series)},
+        }
+    )
+
+
+def _written_time(ms: int) -> str:
+    """A time to the minute, in the user's zone."""
+    return f"{timezone.localtime(datetime.fromtimestamp(ms / 1000, UTC)):%Y-%m-%d %H:%M}"
+
+
+def _values_url(asked: Mapping[str, str], **more: str) -> str:
+    return with_query(reverse("console:history-values"), {**more, **asked})
+
+
+def _zoomed(query: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """The region between two times, which does not live; None if the query names no such two."""
+    since, until = (moment({"at": query.get(name, "")}) for name in ("since", "until"))
+    if since is None:
+        return None
+    until = until or int(time.time() * 1000)
+    if until - since < LEAST_ZOOM_MS:
+        until = since + LEAST_ZOOM_MS
+    series = _series(FIT, asked, until, since)
+    return {
+        "series": series,
+        "happenings": happenings(series),
+        "ranges": _links(""),
+        "earlier": written(series.points[-1].at_ms),
+        "chosen": "",
+        "zoom": (series.points[0].at_ms, series.until_ms),
+        "values_url": _values_url(asked, since=written(since), until=written(until)),
+    }
+
+
 def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, Any]:
     """The figures of a moment, and charts with that moment in the middle if the time after it is known."""
     now_ms = int(time.time() * 1000)
@@ -95,6 +143,7 @@ def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, A
         "ranges": _links(chosen, written(at_ms)),
         "chosen": chosen,
         "at_ms": at_ms,
+        "values_url": _values_url(asked, range=chosen, at=written(at_ms)),
         "past": past,
         "point": past.row(**{key: value for key, value in asked.items() if key != "state"}),
         "seconds": past.step_ms / 1000,
@@ -103,8 +152,8 @@ def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, A
     }
 
 
-def _series(chosen: str, asked: Mapping[str, str], now_ms: int = 0) -> Series:
-    return inspect.series(chosen, **asked, now_ms=now_ms, max_age_s=READING_AGE_S)
+def _series(chosen: str, asked: Mapping[str, str], now_ms: int = 0, since_ms: int = 0) -> Series:
+    return inspect.series(chosen, **asked, since_ms=since_ms, now_ms=now_ms, max_age_s=READING_AGE_S)
 
 
 def _kept(chosen: str, age_ms: int) -> str:

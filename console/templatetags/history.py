@@ -15,11 +15,12 @@ from django.utils.translation import gettext as _
 from console.diagram import chart, moments
 from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
-from console.pages.history import RANGES, moment, region, written
+from console.pages.history import moment, region, written
 from console.templatetags.console import _moment
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
+DAY_MS = 86_400_000
 
 
 @register.inclusion_tag("console/history/charts.html")
@@ -104,7 +105,7 @@ def is_past(context: Any) -> bool:
 def axis_time(ms: int, series: Series) -> str:
     """A time on the axis of a series: hour and minute, or the day."""
     moment = timezone.localtime(_moment(ms))
-    return date_format(moment, "H:i" if series.range in RANGES[:2] else "M j")
+    return date_format(moment, "H:i" if series.step_ms * len(series.points) <= DAY_MS else "M j")
 
 
 @register.simple_tag

@@ -57,6 +57,23 @@ def range_of(word: str) -> Range:
     return RANGES[word]
 
 
+ZOOM = "zoom"
+MOST_POINTS, LEAST_POINTS = 400, 10
+"""How many points a range between two times has."""
+
+
+def range_between(since_ms: int, until_ms: int, now_ms: int) -> Range:
+    """The range between two times, in the finest steps that are still kept and are not too many."""
+    for level in LEVELS:
+        points = level.slot(until_ms - 1) - level.slot(since_ms) + 1
+        if now_ms - since_ms < level.kept_s * 1000 and points <= MOST_POINTS:
+            break
+    points = min(max(points, LEAST_POINTS), HOUR.kept_s)
+    steps = -(-points // MOST_POINTS)
+    points = -(-points // steps)
+    return Range(ZOOM, level, points, max(1, points // 12), steps)
+
+
 Found = Mapping[str, Mapping[str, Sequence[Row | None]]]
 """By pool and series, a row for each step that was read."""
 
@@ -74,16 +91,17 @@ class Plan:
     A step that is still open is computed from the closed finer steps in it. An open minute has no row.
     """
 
-    def __init__(self, chosen: Range, now_ms: int) -> None:
-        """The range ends at a time."""
+    def __init__(self, chosen: Range, now_ms: int, *, is_closed: bool = False) -> None:
+        """The range ends at a time; ``is_closed``: with a step that has ended and is kept as a whole."""
         self.range = chosen
         level = chosen.level
-        last = level.slot(now_ms) - (level is MINUTE)
+        last = level.slot(now_ms - 1) if is_closed else level.slot(now_ms) - (level is MINUTE)
         self._first = (last // chosen.steps - chosen.points + 1) * chosen.steps
         self._steps: list[tuple[Level, int]] = []
         self._points: list[int] = []
         for slot in range(self._first, last + 1):
-            parts = _parts(level, slot, now_ms) if slot == last and level is not MINUTE else ((level, slot),)
+            is_open = slot == last and level is not MINUTE and not is_closed
+            parts = _parts(level, slot, now_ms) if is_open else ((level, slot),)
             for step in parts:
                 self._steps.append(step)
                 self._points.append((slot - self._first) // chosen.steps)

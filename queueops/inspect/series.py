@@ -9,7 +9,18 @@ from collections.abc import Iterable, Sequence
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import Answer, Broken, broken_pools
-from queueops.inspect.history_ranges import FIT, FITS_MS, RANGES, Plan, Reading, range_of, read, store_ms
+from queueops.inspect.history_ranges import (
+    FIT,
+    FITS_MS,
+    RANGES,
+    Plan,
+    Range,
+    Reading,
+    range_between,
+    range_of,
+    read,
+    store_ms,
+)
 from queueops.inspect.marks import HistoryMark, marks_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
@@ -92,24 +103,28 @@ def series(
     state: str = "",
     error: str = "",
     worker: str = "",
+    since_ms: int = 0,
     now_ms: int = 0,
     max_age_s: float = 0.0,
 ) -> Series:
     """The history of a pool or of all; with one of ``lane``, ``name``, ``state``, ``error``, ``worker`` of that alone.
 
     ``range`` is a word of RANGES, or ``fit``: a day, or an hour if nothing older than two hours is known. An ``error``
-    is a fingerprint. ``now_ms`` is the end of the range; 0 means now. The answer may be one that this process read up
+    is a fingerprint. ``now_ms`` is the end of the range; 0 means now. With ``since_ms`` it begins there, in the finest
+    steps that are kept and are not too many, and ``range`` is not used. The answer may be one that this process read up
     to ``max_age_s`` seconds ago. Raises FilterError.
     """
     of = {"lane": lane, "name": name, "state": state, "error": error, "worker": worker}
-    question = (range, pool, tuple(of.items()), now_ms)
-    return _SERIES.read(question, max_age_s, lambda: _series(range, pool, of, now_ms))
+    question = (range, pool, tuple(of.items()), since_ms, now_ms)
+    return _SERIES.read(question, max_age_s, lambda: _series(range, pool, of, since_ms, now_ms))
 
 
-def _series(word: str, pool: str, of: dict[str, str], now_ms: int) -> Series:
+def _series(word: str, pool: str, of: dict[str, str], since_ms: int, now_ms: int) -> Series:
     asked = SeriesQuestion(word, pool, **of)
     reader = open_reader()
     end_ms, pools = now_ms or store_ms(reader), pools_of(reader, pool)
+    if since_ms:
+        end_ms = asked.zoom(since_ms, end_ms, store_ms(reader))
     answers = read(reader, asked.questions(pools, end_ms, is_open=not now_ms))
     return asked.answer(answers, end_ms, broken_pools({}, reader.silent))
 
@@ -123,16 +138,27 @@ class SeriesQuestion:
     def __init__(self, word: str, pool: str = "", **of: str) -> None:
         """Check the range, and what the series is of. Raises FilterError."""
         self._ranges = [RANGES["24h"], RANGES["1h"]] if word == FIT else [range_of(word)]
+        self._is_closed = False
         self._of = {"pool": pool, **of}
         found = [f"{SIGNS[what]}|{value}" for what, value in of.items() if value]
         if len(found) > 1:
             raise FilterError(reason=f"the history has these apart, so write only one of {', '.join(SIGNS)}")
         self._key = found[0] if found else POOL
 
+    def zoom(self, since_ms: int, until_ms: int, now_ms: int) -> int:
+        """Ask between two times instead; return the end, which is that of a step. Raises FilterError."""
+        until_ms = min(until_ms, now_ms)
+        if since_ms >= until_ms:
+            raise FilterError(reason="the range ends before it begins")
+        chosen = range_between(since_ms, until_ms, now_ms)
+        self._ranges, level = [chosen], chosen.level
+        self._is_closed = level.slot(until_ms - 1) < level.slot(now_ms)
+        return (level.slot(until_ms - 1) + 1) * level.step_ms if self._is_closed else until_ms
+
     def questions(self, pools: Iterable[str], end_ms: int, *, is_open: bool) -> list[HistoryQuestion]:
         """What is read; ``is_open``: the range ends now."""
         wanted = dict.fromkeys(pools, (self._key, *(ALONE if self._is_rare else ())))
-        return [Plan(each, end_ms).question(wanted, is_open) for each in self._ranges]
+        return [self._plan(each, end_ms).question(wanted, is_open) for each in self._ranges]
 
     @property
     def _is_rare(self) -> bool:
@@ -142,13 +168,16 @@ class SeriesQuestion:
     def answer(self, readings: Sequence[Reading], end_ms: int, broken: tuple[Broken, ...] = ()) -> Series:
         """The series, from the readings of its questions."""
         longest, *shorter = [
-            self._made(Plan(each, end_ms), reading, broken)
+            self._made(self._plan(each, end_ms), reading, broken)
             for each, reading in zip(self._ranges, readings, strict=True)
         ]
         since = longest.known_since_ms
         if shorter and (since is None or longest.until_ms - since <= FITS_MS):
             return shorter[0]
         return longest
+
+    def _plan(self, chosen: Range, end_ms: int) -> Plan:
+        return Plan(chosen, end_ms, is_closed=self._is_closed)
 
     def _made(self, plan: Plan, reading: Reading, broken: tuple[Broken, ...]) -> Series:
         rows = plan.joined([(pool, self._key) for pool in reading.rows], reading.rows)

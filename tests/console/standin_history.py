@@ -30,6 +30,7 @@ class HistoryWorld:
         state: str = "",
         error: str = "",
         worker: str = "",
+        since_ms: int = 0,
         now_ms: int = 0,
         max_age_s: float = 0.0,
     ) -> Series:

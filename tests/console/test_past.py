@@ -91,6 +91,34 @@ def test_a_page_shows_the_figures_of_a_moment_and_the_way_back(desk: Desk, viewe
     assert 'name="at"' in live
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_the_time_between_two_moments(desk: Desk, viewer: Client, page: str) -> None:
+    at = MINUTE.slot(desk.now() - DAY_MS) * MINUTE.step_ms
+    keep(desk, at)
+    asked = {"since": written(at - 600_000), "until": written(at + 600_000)}
+    text = viewer.get(f"/ops/{page}", asked).content.decode()
+    said = [datetime.fromtimestamp((at + by) / 1000, UTC).strftime("%Y-%m-%d %H:%M") for by in (-600_000, 600_000)]
+    assert f"{said[0]} – {said[1]} Back to live" in plain(text)
+    history = text[text.index('<section id="history"') :]
+    assert "data-live" not in history[: history.index(">")]
+    assert '<figure class="chart' in history
+    (url,) = re.findall(r'data-values="([^"]+)"', history)
+    values = viewer.get(html.unescape(url)).json()
+    assert values["step"] == MINUTE.step_ms
+    place = (at - values["from"]) // values["step"]
+    assert any(row[place] for row in values["charts"].values())
+    assert values["times"][place] == f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M}"
+
+
+def test_two_moments_that_are_unreadable_or_too_close_are_mended(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS
+    for asked in ({"since": "x", "until": written(at)}, {"since": written(desk.now() + DAY_MS)}):
+        assert "data-live" in viewer.get("/ops/", asked).content.decode()
+    narrow = viewer.get("/ops/", {"since": written(at), "until": written(at - DAY_MS)})
+    assert narrow.status_code == 200
+    assert 'data-points="10"' in narrow.content.decode()
+
+
 def test_the_overview_of_a_moment_lists_pools_lanes_and_names(desk: Desk, viewer: Client) -> None:
     at = desk.now() - DAY_MS
     keep(desk, at)

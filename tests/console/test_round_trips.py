@@ -21,7 +21,7 @@ FIND = dict.fromkeys(("find/?q=nothing-of-this", f"find/?q={NAME}"), 9)
 """The find box asks for tasks, names, lanes, workers, errors and schedules, one after the other."""
 OF_ONE_TASK = ("", "attempts/", "timeline/", "log/", "why/", "raw/", "audit/", "_live?tab=summary")
 PAGES = (
-    *("", "_overview", "_status", "_history", "?range=14d", "settings/", "help/", "audit/"),
+    *("", "_overview", "_status", "_history", "_history_values", "?range=14d", "settings/", "help/", "audit/"),
     *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
     *(f"tasks/l/{part}" for part in OF_ONE_TASK),
     *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "chunks/"),

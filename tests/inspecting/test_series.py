@@ -121,6 +121,31 @@ def test_a_fitting_range_is_an_hour_until_more_is_known(desk: Desk) -> None:
     assert inspect.series("fit", lane="a", now_ms=NOW).range == "1h"
 
 
+def test_a_range_between_two_times_has_the_finest_steps_that_are_kept(desk: Desk) -> None:
+    now = desk.now()
+    hour = HOUR.step_ms
+    for ago, level in ((2, MINUTE), (80, TEN_MINUTES), (30 * 24, HOUR)):
+        slot = level.slot(now - ago * hour)
+        keep(desk, slot, {"p": Row(came=7)}, level)
+        begin = slot * level.step_ms
+        found = inspect.series(since_ms=begin - hour, now_ms=begin + hour)
+        assert (found.range, found.step_ms, found.total.came) == ("zoom", level.step_ms, 7)
+        assert found.points[0].at_ms <= begin - hour
+        assert found.until_ms >= begin + hour
+        assert len(found.points) <= 400
+    wide = inspect.series(since_ms=now - 390 * 24 * hour, now_ms=now - 24 * hour)
+    assert len(wide.points) <= 400
+    assert wide.total.came == 7  # that of the hour: finer steps are not read
+    with pytest.raises(FilterError, match="ends before it begins"):
+        inspect.series(since_ms=now, now_ms=now - 1)
+
+
+def test_a_range_that_reaches_into_an_open_step_has_what_is_known_of_it(desk: Desk) -> None:
+    now = desk.now()
+    keep(desk, MINUTE.slot(now) - 1, {"p": Row(came=7)})
+    assert inspect.series(since_ms=now - 30 * HOUR.step_ms, now_ms=now).total.came == 7
+
+
 def test_many_questions_are_one_round_trip(desk: Desk) -> None:
     keep(desk, MINUTE.slot(NOW) - 1, {"p": Row(came=1)})
     inspect.series(now_ms=NOW)

@@ -27,7 +27,8 @@ def index(request: HttpRequest) -> HttpResponse:
         moment = inspect.past(at_ms, max_age_s=history.READING_AGE_S)
         return page(request, "overview/past.html", {"past": moment, "seconds": moment.step_ms / 1000})
     context, past = _context(history.range_in(request.GET))
-    return page(request, "overview/page.html", context | {"region": history.region(request.GET, {}, past.series)})
+    given = past.series if "since" not in request.GET else None
+    return page(request, "overview/page.html", context | {"region": history.region(request.GET, {}, given)})
 
 
 def live(request: HttpRequest) -> HttpResponse:
