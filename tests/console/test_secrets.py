@@ -139,6 +139,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "",
         "_overview",
         "_history",
+        "_history_values",
         "_status",
         "find/?q=secrets",
         "find/?q=error",
