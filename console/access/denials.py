@@ -59,8 +59,15 @@ PREFIXES = (
     "worker-",
     "commands-",
     "schedule-",
+    "pool-",
 )
-THINGS = {"task-chunks-": "_chunks", "commands-": "_commands", "schedule-": "_schedule", "name-": "_name"}
+THINGS = {
+    "task-chunks-": "_chunks",
+    "commands-": "_commands",
+    "schedule-": "_schedule",
+    "name-": "_name",
+    "pool-": "_pool",
+}
 
 logger = logging.getLogger("console.audit")
 

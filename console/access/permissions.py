@@ -42,8 +42,8 @@ _VIEWED = (
     "errors errors-rows error error-live lanes lanes-rows lane lane-live commands commands-rows "
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
-    "schedules schedules-rows schedule schedule-live "
-    "settings settings-save help find icons missing history-live"
+    "schedules schedules-rows schedule schedule-live pool pool-live "
+    "settings settings-save help find icons missing history-live history-values"
 )
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
 _ON_SCHEDULES = "create edit-save pause resume delete"
@@ -69,6 +69,8 @@ TABLE: dict[str, Verb | None] = {
     "lane-set": Verb.CONFIGURE,
     "name-pause": Verb.CONFIGURE,
     "name-resume": Verb.CONFIGURE,
+    "pool-pause": Verb.CONFIGURE,
+    "pool-resume": Verb.CONFIGURE,
     "schedule-new": Verb.SEE_ARGUMENTS,
     "schedule-edit": Verb.SEE_ARGUMENTS,
     "schedule-run": Verb.OPERATE,

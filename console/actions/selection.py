@@ -172,6 +172,16 @@ class Thing(Choice, frozen=True, kw_only=True):
             entry.after = self.becomes
 
 
+class Pool(Thing, frozen=True, kw_only=True):
+    """A pool whose lanes are paused or resumed: the audit entry has the lanes that were changed."""
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Make the call; the lanes are noted one by one, so that an interrupted call can be undone, too."""
+        changed = entry.before["lanes"] = list[str]()
+        action.call(self.tasks[0][1], note=changed.append)
+        entry.after = self.becomes
+
+
 def _task(value: str) -> tuple[str, str]:
     pool, space, id = value.partition(" ")
     if not space or not ID.fullmatch(id) or (pool and not NAME.fullmatch(pool)):

@@ -169,6 +169,13 @@ def _name_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
         yield Step(pool, (), partial(control.resume_name, name, pool))
 
 
+def _pool_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
+    pool = entry.before["pool"]
+    back = control.resume_lane if entry.verb == "pause_pool" else control.pause_lane
+    for lane in entry.before.get("lanes", ()):
+        yield Step(pool, (), partial(back, pool, lane))
+
+
 def _schedule_as_before(entry: AuditEntry, who: str, **_: str) -> Iterator[Step]:
     pool, id = entry.before["pool"], entry.before["id"]
     back = control.resume_schedule if entry.verb == "pause_schedule" else control.pause_schedule
@@ -187,6 +194,8 @@ INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "set_lane": _lane_as_before,
     "pause_name": _name_as_before,
     "resume_name": _name_as_before,
+    "pause_pool": _pool_as_before,
+    "resume_pool": _pool_as_before,
     "pause_schedule": _schedule_as_before,
     "resume_schedule": _schedule_as_before,
 }

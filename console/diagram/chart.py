@@ -6,72 +6,27 @@ The drawing is 1000 wide and is stretched to its place; texts stand beside it, s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from console.diagram.history_figures import Figure, Words, figures_of, with_unit
 from console.ui import formatting
 from queueops.inspect import Point, Series, Trend
 
+T = TypeVar("T")
 WIDTH, HEIGHT = 1000.0, 100.0
 MOST_COLUMNS = 24
 """Columns with a text of their own under the pointer."""
 SPARK_WIDTH, SPARK_HEIGHT, SPARK_POINTS = 100.0, 24.0, 20
-
-Words = str | Promise
-Value = Callable[[Point, float], float | None]
-"""A figure of a point, given the seconds of its step."""
-
-
-class Figure(msgspec.Struct, frozen=True):
-    """One chart: its lines, and how a value is written."""
-
-    word: str
-    title: Words
-    lines: tuple[tuple[Words, Value], ...]
-    written: Callable[[float | None], str]
-    unit: str = ""
-
-
-def _per_second(name: str) -> Value:
-    return lambda point, seconds: getattr(point, name) / seconds if point.known else None
-
-
-def _plain(name: str) -> Value:
-    return lambda point, _seconds: getattr(point, name)
-
-
-def _times(word: str) -> tuple[tuple[Words, Value], ...]:
-    return tuple((f"p{q}", _plain(f"{word}_p{q}_ms")) for q in (50, 95, 99))
-
-
-def _share(point: Point, _seconds: float) -> float | None:
-    return point.failure_rate if point.known else None
-
-
-FLOW = Figure(
-    "flow",
-    gettext_lazy("Throughput"),
-    ((gettext_lazy("in"), _per_second("came")), (gettext_lazy("out"), _per_second("ended"))),
-    formatting.rate,
-    "/s",
-)
-FAILING = Figure("failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), _share),), formatting.percent)
-BACKLOG = Figure(
-    "backlog",
-    gettext_lazy("Waiting and running"),
-    ((gettext_lazy("waiting"), _plain("waiting")), (gettext_lazy("running"), _plain("running"))),
-    formatting.short,
-)
-OLDEST = Figure(
-    "oldest", gettext_lazy("Oldest waiting"), ((gettext_lazy("oldest"), _plain("oldest_ms")),), formatting.about_ms
-)
-WAIT = Figure("wait", gettext_lazy("Wait"), _times("wait"), formatting.about_ms)
-RUN = Figure("run", gettext_lazy("Run"), _times("run"), formatting.about_ms)
-FIGURES = (FLOW, FAILING, BACKLOG, OLDEST, WAIT, RUN)
-"""The charts of a series, in order."""
+LINES = {
+    "flow": ("in", "out"),
+    "failing": ("failing",),
+    "backlog": ("waiting", "running"),
+    **dict.fromkeys(("wait", "run"), ("p50", "p95", "p99")),
+}
+"""The words of the lines of a figure, for small charts of one of them."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -106,7 +61,7 @@ class Chart(msgspec.Struct, frozen=True):
 
 def charts(series: Series) -> tuple[Chart, ...]:
     """The charts of a series; those without any value are left out."""
-    return tuple(chart for figure in FIGURES if (chart := draw(series, figure)) is not None)
+    return tuple(chart for figure in figures_of(series) if (chart := draw(series, figure)) is not None)
 
 
 def draw(series: Series, figure: Figure) -> Chart | None:
@@ -121,10 +76,10 @@ def draw(series: Series, figure: Figure) -> Chart | None:
     return Chart(
         word=figure.word,
         title=figure.title,
-        top=_with_unit(figure, highest),
+        top=with_unit(figure, highest),
         summary=_summary(figure, labels, rows),
         lines=tuple(
-            Line(number, label, *path(row, scale, HEIGHT), _with_unit(figure, _last(row)))
+            Line(number, label, *path(row, scale, HEIGHT), with_unit(figure, _last(row)))
             for number, (label, row) in enumerate(zip(labels, rows, strict=True), start=1)
         ),
         columns=tuple(_columns(series.points, figure, labels, rows)),
@@ -132,31 +87,66 @@ def draw(series: Series, figure: Figure) -> Chart | None:
 
 
 class Spark(msgspec.Struct, frozen=True):
-    """A small chart of a list: a path of ended runs and one of failed ones, and its text."""
+    """A small chart of a list: a path of values and one of failures, each empty if there is none, and its text."""
 
     d: str
-    area: str
     failed: str
     text: str
 
 
 def spark(trend: Trend | None) -> Spark | None:
-    """The small chart of a trend; None without any data."""
+    """The small chart of a trend: ended runs and failed ones; None without any data."""
     if trend is None or not any((*trend.ended, *trend.failed, *(value or 0 for value in trend.waiting))):
         return None
-    size = -(-len(trend.ended) // SPARK_POINTS)
-    ended, failing = (
-        [sum(row[begin : begin + size]) for begin in range(0, len(row), size)] for row in (trend.ended, trend.failed)
-    )
+    ended, failing = _grouped(trend.ended, sum), _grouped(trend.failed, sum)
     highest = max(*ended, *failing, 1)
-    d, area = path(ended, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)
-    failed = path(failing, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)[0] if any(failing) else ""
     told = {
         "ended": formatting.count(sum(trend.ended)),
         "failed": formatting.count(sum(trend.failed)),
         "time": formatting.span(trend.step_ms * len(trend.ended)),
     }
-    return Spark(d, area, failed, _("%(ended)s runs ended, %(failed)s failed in %(time)s") % told)
+    failed = _small(failing, highest) if any(failing) else ""
+    return Spark(_small(ended, highest), failed, _("%(ended)s runs ended, %(failed)s failed in %(time)s") % told)
+
+
+def spark_of_failures(trend: Trend | None) -> Spark | None:
+    """The small chart of an error's trend; None without any failure."""
+    if trend is None or not any(trend.failed):
+        return None
+    failing = _grouped(trend.failed, sum)
+    told = {"failed": formatting.count(sum(trend.failed)), "time": formatting.span(trend.step_ms * len(trend.failed))}
+    return Spark("", _small(failing, max(failing)), _("%(failed)s failures in %(time)s") % told)
+
+
+def spark_of_line(series: Series, word: str, line: str) -> Spark | None:
+    """The small chart of one line of a figure, such as `wait`, `p95`; None if less than two points have a value."""
+    figure = next(each for each in figures_of(series) if each.word == word)
+    value = next(value for each, (_label, value) in zip(LINES[word], figure.lines, strict=True) if each == line)
+    row = [value(point, series.step_ms / 1000) for point in series.points]
+    known = [each for each in row if each is not None]
+    if len(known) < 2:
+        return None
+    told = {
+        "title": figure.title,
+        "most": with_unit(figure, max(known)),
+        "time": formatting.span(series.step_ms * len(row)),
+    }
+    drawn = _small(_grouped(row, _highest), max(known) or 1.0)
+    return Spark(drawn, "", _("%(title)s: %(most)s at most in %(time)s") % told)
+
+
+def _small(row: Sequence[float | None], highest: float) -> str:
+    return path(row, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)[0]
+
+
+def _grouped(row: Sequence[T], joined: Callable[[Sequence[T]], T]) -> list[T]:
+    """At most SPARK_POINTS values, each of several neighbours."""
+    size = -(-len(row) // SPARK_POINTS)
+    return [joined(row[begin : begin + size]) for begin in range(0, len(row), size)]
+
+
+def _highest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def path(
@@ -199,10 +189,10 @@ def _columns(
     width = WIDTH / len(points)
     for begin in range(0, len(points), size):
         part = slice(begin, begin + size)
-        highest = [max((value for value in row[part] if value is not None), default=None) for row in rows]
+        highest = [_highest(row[part]) for row in rows]
         if all(value is None for value in highest):
             continue
-        texts = [f"{label} {_with_unit(figure, value)}" for label, value in zip(labels, highest, strict=True)]
+        texts = [f"{label} {with_unit(figure, value)}" for label, value in zip(labels, highest, strict=True)]
         yield Column(
             round(begin * width, 1), round(len(points[part]) * width, 1), points[begin].at_ms, ", ".join(texts)
         )
@@ -212,15 +202,11 @@ def _summary(figure: Figure, labels: Sequence[Words], rows: Sequence[Sequence[fl
     """What the chart says, for a reader who does not see it."""
     told = []
     for label, row in zip(labels, rows, strict=True):
-        highest = max((value for value in row if value is not None), default=None)
-        words = {"label": label, "last": _with_unit(figure, _last(row)), "most": _with_unit(figure, highest)}
+        highest = _highest(row)
+        words = {"label": label, "last": with_unit(figure, _last(row)), "most": with_unit(figure, highest)}
         told.append(_("%(label)s: %(last)s at the end, %(most)s at most") % words)
     return f"{figure.title}. {'; '.join(told)}"
 
 
 def _last(row: Sequence[float | None]) -> float | None:
     return next((value for value in reversed(row) if value is not None), None)
-
-
-def _with_unit(figure: Figure, value: float | None) -> str:
-    return f"{figure.written(value)}{figure.unit if value is not None else ''}"

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
+from console.pages import history
 from console.ui import live_list as living
 from console.ui.links import chunk_of
 from console.ui.render import fragment, live_update, page
@@ -34,6 +35,9 @@ def rows(request: HttpRequest) -> HttpResponse:
 def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
     """One group: its error, a sample with a traceback, and the tasks that failed with it."""
     group = _group(fingerprint)
+    if group is not None and history.moment(request.GET) is not None:  # its tasks of now do not matter then
+        context = {"group": group, "fingerprint": fingerprint, "sample": _sample(group)}
+        return page(request, "errors/one.html", context)
     found = inspect.browse(TaskQuery(error=fingerprint), "", SAMPLES)
     if group is None and not found.page.rows:
         raise Http404
@@ -88,8 +92,12 @@ def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
     groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS[sort]), reverse=True)}
     keys = [each for each in shown.split(",") if each in groups] or list(groups)
     new = len(groups) - len(keys)
-    data = [groups[each] for each in keys], new, found.broken
+    trends = inspect.trends(
+        errors=[(group.pool, group.fingerprint) for group in found], max_age_s=history.READING_AGE_S
+    )
+    data = [groups[each] for each in keys], new, found.broken, trends.all
     return {
+        "trends": trends,
         "groups": [(each, groups[each]) for each in keys],
         "broken": found.broken,
         "new": new,

@@ -19,10 +19,15 @@ OPEN_MS = 120_000
 
 
 def happenings(series: Series) -> list[Happening]:
-    """The newest first; of actions only those that name the lane or the task name that the series is of."""
+    """The newest first; of actions only those that name the lane, name, error or worker of the series."""
     since_ms, until_ms = series.points[0].at_ms, series.points[-1].at_ms + series.step_ms + OPEN_MS
-    found = [*map(_marked, series.marks), *_actions(since_ms, until_ms, series.lane or series.name)]
+    found = [*map(_marked, series.marks), *_actions(since_ms, until_ms, _about(series))]
     return sorted(found, key=lambda each: -each.at_ms)
+
+
+def _about(series: Series) -> str:
+    """What an action must name to be shown."""
+    return series.lane or series.name or series.error or series.worker
 
 
 def _marked(mark: HistoryMark) -> Happening:

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
+from console.diagram.history_figures import figures_of, texts_of
 from console.pages.happenings import happenings
+from console.ui.links import with_query
 from console.ui.render import fragment, live_update
 from queueops import inspect
 from queueops.inspect import RANGES as ALL_RANGES
@@ -21,9 +23,11 @@ from queueops.inspect import Series
 
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
+FIT = "fit"
+LEAST_ZOOM_MS = 600_000
 RANGES = ("1h", "24h", "14d")
 LABELS = {"1h": _("1 hour"), "24h": _("24 hours"), "14d": _("14 days")}
-OF = ("pool", "lane", "name", "state")
+OF = ("pool", "lane", "name", "state", "error", "worker")
 """What a region may be of; the parameters of its URL."""
 
 
@@ -32,29 +36,37 @@ def live(request: HttpRequest) -> HttpResponse:
     return fragment(request, "history/region.html", region(request.GET, {}))
 
 
-def region(query: Mapping[str, str], of: Mapping[str, str]) -> dict[str, Any]:
-    """The context of a region: what it is `of`, or else what the query says. With `?at=` it is of that moment."""
-    chosen = query.get("range", "")
-    chosen = chosen if chosen in RANGES else "24h"
+def region(query: Mapping[str, str], of: Mapping[str, str], given: Series | None = None) -> dict[str, Any]:
+    """The context of a region: what it is `of`, or else what the query says. With `?at=` it is of that moment.
+
+    Without a range in the query it is the one that fits what is known. `given` is the series, if the page has read it.
+    """
     asked = {key: value for key in OF if (value := of.get(key, "") if of else query.get(key, ""))}
     if sum(key in asked for key in OF[1:]) > 1:
         raise Http404
-    pool, lane, name, state = (asked.get(key, "") for key in OF)
-    facets = {"pool": pool, "lane": lane, "name": name, "state": state}
     at_ms = moment(query)
     if at_ms is not None:
-        return _region_of(at_ms, chosen, facets)
-    series = _series(chosen, facets)
+        return _region_of(at_ms, range_in(query), asked)
+    if zoomed := _zoomed(query, asked):
+        return zoomed
+    series = given or _series(range_in(query), asked)
     found = happenings(series)
-    update = live_update(reverse("console:history-live"), series, found, range=chosen, **asked)
+    fixed = {} if range_in(query) == FIT else {"range": series.range}
     return {
         "series": series,
         "happenings": found,
-        "ranges": _links(chosen),
+        "ranges": _links(series.range),
         "earlier": written(series.points[-1].at_ms),
-        "chosen": chosen,
-        **update,
+        "chosen": series.range,
+        "values_url": _values_url(asked, range=series.range),
+        **live_update(reverse("console:history-live"), series, found, **fixed, **asked),
     }
+
+
+def range_in(query: Mapping[str, str]) -> str:
+    """The range that the query names, or the word of the one that fits."""
+    chosen = query.get("range", "")
+    return chosen if chosen in RANGES else FIT
 
 
 def moment(query: Mapping[str, str]) -> int | None:
@@ -75,31 +87,73 @@ def written(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
 
 
-def _region_of(at_ms: int, chosen: str, facets: dict[str, str]) -> dict[str, Any]:
+def values(request: HttpRequest) -> HttpResponse:
+    """The values of a region's charts at each point, as they are written; a script shows those under the pointer."""
+    series = region(request.GET, {})["series"]
+    return JsonResponse(
+        {
+            "from": series.points[0].at_ms,
+            "step": series.step_ms,
+            "times": [_written_time(point.at_ms) for point in series.points],
+            "charts": {figure.word: texts_of(series, figure) for figure in figures_of(series)},
+        }
+    )
+
+
+def _written_time(ms: int) -> str:
+    """A time to the minute, in the user's zone."""
+    return f"{timezone.localtime(datetime.fromtimestamp(ms / 1000, UTC)):%Y-%m-%d %H:%M}"
+
+
+def _values_url(asked: Mapping[str, str], **more: str) -> str:
+    return with_query(reverse("console:history-values"), {**more, **asked})
+
+
+def _zoomed(query: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, Any] | None:
+    """The region between two times, which does not live; None if the query names no such two."""
+    since, until = (moment({"at": query.get(name, "")}) for name in ("since", "until"))
+    if since is None:
+        return None
+    until = until or int(time.time() * 1000)
+    if until - since < LEAST_ZOOM_MS:
+        until = since + LEAST_ZOOM_MS
+    series = _series(FIT, asked, until, since)
+    return {
+        "series": series,
+        "happenings": happenings(series),
+        "ranges": _links(""),
+        "earlier": written(series.points[-1].at_ms),
+        "chosen": "",
+        "zoom": (series.points[0].at_ms, series.until_ms),
+        "values_url": _values_url(asked, since=written(since), until=written(until)),
+    }
+
+
+def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, Any]:
     """The figures of a moment, and charts with that moment in the middle if the time after it is known."""
     now_ms = int(time.time() * 1000)
-    chosen = _kept(chosen, now_ms - at_ms)
+    chosen = _kept("24h" if chosen == FIT else chosen, now_ms - at_ms)
     length = ALL_RANGES[chosen].step_ms * ALL_RANGES[chosen].points
     end_ms = min(now_ms, at_ms + length // 2) // 60_000 * 60_000
     past = inspect.past(at_ms, max_age_s=READING_AGE_S)
-    series = _series(chosen, facets, end_ms)
+    series = _series(chosen, asked, end_ms)
     return {
         "series": series,
         "happenings": happenings(series),
         "ranges": _links(chosen, written(at_ms)),
         "chosen": chosen,
         "at_ms": at_ms,
+        "values_url": _values_url(asked, range=chosen, at=written(at_ms)),
         "past": past,
-        "point": past.row(**{key: value for key, value in facets.items() if key != "state"}),
+        "point": past.row(**{key: value for key, value in asked.items() if key != "state"}),
         "seconds": past.step_ms / 1000,
         "earlier": written(past.at_ms - past.step_ms),
         "later": written(past.at_ms + past.step_ms),
     }
 
 
-def _series(chosen: str, facets: dict[str, str], now_ms: int = 0) -> Series:
-    pool, lane, name, state = (facets[key] for key in OF)
-    return inspect.series(chosen, pool=pool, lane=lane, name=name, state=state, now_ms=now_ms, max_age_s=READING_AGE_S)
+def _series(chosen: str, asked: Mapping[str, str], now_ms: int = 0, since_ms: int = 0) -> Series:
+    return inspect.series(chosen, **asked, since_ms=since_ms, now_ms=now_ms, max_age_s=READING_AGE_S)
 
 
 def _kept(chosen: str, age_ms: int) -> str:

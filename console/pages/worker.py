@@ -34,6 +34,7 @@ def _context(id: str, max_age_s: float = 0.0) -> dict[str, Any]:
     return {
         "found": found,
         "worker": found.row,
+        "pool": next(iter(found.row.pools), ""),  # the history of its first pool has it
         "slots": slot_rows.rows(found),
         "from_ms": slot_rows.begin_of(found),
         "memory": slot_rows.memory(found),

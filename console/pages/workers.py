@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
+from console.pages import history
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import WorkerRow
@@ -92,5 +93,8 @@ def _side_effects(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[
 
 def _context() -> dict[str, Any]:
     workers = inspect.workers()
-    update = live_update(reverse("console:workers-rows"), workers, workers.broken)
-    return {"workers": workers, "versions": {worker.version for worker in workers}, **update}
+    trends = inspect.trends(
+        workers=[(worker.pools[0], worker.id) for worker in workers if worker.pools], max_age_s=history.READING_AGE_S
+    )
+    update = live_update(reverse("console:workers-rows"), workers, workers.broken, trends.all)
+    return {"workers": workers, "trends": trends, "versions": {worker.version for worker in workers}, **update}

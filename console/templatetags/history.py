@@ -13,12 +13,14 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from console.diagram import chart, moments
+from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
-from console.pages.history import RANGES, moment, region, written
+from console.pages.history import moment, region, written
 from console.templatetags.console import _moment
-from queueops.inspect import LaneRow, Series, Trend
+from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
+DAY_MS = 86_400_000
 
 
 @register.inclusion_tag("console/history/charts.html")
@@ -31,6 +33,8 @@ def history_charts(series: Series, happenings: list[Happening], chosen: str, at_
         "series": series,
         "mark": round((at_ms - begin) / (until - begin) * chart.WIDTH, 1) if at_ms else None,
         "charts": chart.charts(series),
+        "columns": columns_of(series),
+        "rows": rows_of(series),
         "lines": moments.lines(happenings, begin, until),
         "happenings": happenings,
         "legend": moments.legend(happenings),
@@ -42,11 +46,17 @@ def history_charts(series: Series, happenings: list[Happening], chosen: str, at_
 
 @register.inclusion_tag("console/history/region.html", takes_context=True)
 def history_region(context: Any, **of: str) -> dict[str, Any]:
-    """The live charts of a pool, lane, name or state (arguments `pool`, `lane`, `name`, `state`; without any: all).
+    """The live charts of a pool, or of its lane, name, state, error or worker (arguments; without any: of all pools).
 
     The range is that of the page's URL, `?range=`.
     """
     return region(context["request"].GET, of)
+
+
+@register.inclusion_tag("console/history/region.html")
+def read_region(region: dict[str, Any]) -> dict[str, Any]:
+    """The live charts of a region that the page has read together with other figures."""
+    return region
 
 
 @register.inclusion_tag("console/history/spark.html")
@@ -61,6 +71,30 @@ def lane_spark(trends: Mapping[tuple[str, str], Trend], lane: LaneRow) -> dict[s
     return {"spark": chart.spark(trends.get((lane.pool, lane.lane)))}
 
 
+@register.inclusion_tag("console/history/spark.html")
+def error_spark(trends: Mapping[tuple[str, str], Trend], error: ErrorRow, bare: bool = False) -> dict[str, Any]:
+    """The small chart of an error group: its failures; `bare`: nothing stands where there were none."""
+    return {"spark": chart.spark_of_failures(trends.get((error.pool, error.fingerprint))), "bare": bare}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def worker_spark(trends: Mapping[tuple[str, str], Trend], worker: WorkerRow) -> dict[str, Any]:
+    """The small chart of a worker: runs that ended, and failed ones."""
+    return {"spark": chart.spark(trends.get((next(iter(worker.pools), ""), worker.id)))}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def pool_spark(trends: Mapping[str, Trend], name: str) -> dict[str, Any]:
+    """The small chart of a pool: tasks that ended, and failed runs."""
+    return {"spark": chart.spark(trends.get(name))}
+
+
+@register.inclusion_tag("console/history/spark.html")
+def figure_spark(hour: Series, word: str) -> dict[str, Any]:
+    """The trend of one figure of the overview over the last hour: `flow.in`, `flow.out`, `failing.failing`, ..."""
+    return {"spark": chart.spark_of_line(hour, *word.split(".")), "bare": True}
+
+
 @register.simple_tag(takes_context=True)
 def is_past(context: Any) -> bool:
     """Whether the page is asked for as it was at a moment."""
@@ -71,7 +105,7 @@ def is_past(context: Any) -> bool:
 def axis_time(ms: int, series: Series) -> str:
     """A time on the axis of a series: hour and minute, or the day."""
     moment = timezone.localtime(_moment(ms))
-    return date_format(moment, "H:i" if series.range in RANGES[:2] else "M j")
+    return date_format(moment, "H:i" if series.step_ms * len(series.points) <= DAY_MS else "M j")
 
 
 @register.simple_tag

@@ -161,6 +161,8 @@ def live_update(address: str, *data: Any, **params: Any) -> dict[str, str]:
 def _inside(here: str, name: str) -> bool:
     if here == "chunks":  # the chunks of all tasks
         here = "tasks-chunks"
+    if here.partition("-")[0] == "pool":
+        here = "lanes"
     return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")
 
 

@@ -8,7 +8,7 @@ lost, `recall` returns what the action did.
 from typing import TYPE_CHECKING, Any
 
 from queueops.control.edit import edit_and_retry
-from queueops.control.lanes import pause_lane, resume_lane, set_lane
+from queueops.control.lanes import pause_lane, pause_pool, resume_lane, resume_pool, set_lane
 from queueops.control.lost_answers import recall
 from queueops.control.names import pause_name, resume_name
 from queueops.control.per_pool_calls import MOST
@@ -120,6 +120,7 @@ __all__ = [
     "pause_lane",
     "pause_name",
     "pause_operations",
+    "pause_pool",
     "pause_schedule",
     "postpone",
     "postpone_chunks",
@@ -141,6 +142,7 @@ __all__ = [
     "resume_lane",
     "resume_name",
     "resume_operations",
+    "resume_pool",
     "resume_runs",
     "resume_schedule",
     "retry",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from queueops.conf import MOST_RATE
 from queueops.control.per_pool_calls import check_pool
 from queueops.errors import BadOption, UnknownLane, advice
 from queueops.model.contracts import DEFAULT_LANE
-from queueops.model.ids import check_lane
+from queueops.model.ids import check_lane, lane_or_none
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
@@ -18,6 +20,8 @@ ALLOWED = {
     "rate": f"a number from {LEAST_RATE:g} to {MOST_RATE:,.0f}",
     "weight": f"a whole number from 1 to {MOST_WEIGHT}",
 }
+MOST_LANES = 10_000
+"""The lanes that a pool remembers."""
 NEIGHBOURS = 100
 """Number of known lanes that are searched for a similar name."""
 
@@ -42,6 +46,34 @@ def resume_lane(pool: str, lane: str) -> dict[str, str]:
     """Resume the lane. Returns the settings before."""
     _check(pool, lane)
     return get_broker().lane(pool, lane, paused=None)
+
+
+def pause_pool(pool: str, *, note: Callable[[str], object] = str) -> tuple[str, ...]:
+    """Pause each lane of the pool; running tasks continue. Returns the lanes that were not paused before.
+
+    The lanes are those that the settings declare, the default one, and the latest used. A lane that gets its first task
+    later is not paused. ``note`` is called with each lane as it is paused.
+    """
+    return _each(pool, 1, note)
+
+
+def resume_pool(pool: str, *, note: Callable[[str], object] = str) -> tuple[str, ...]:
+    """Resume each paused lane of the pool. Returns these lanes; ``note`` as in `pause_pool`."""
+    return _each(pool, None, note)
+
+
+def _each(pool: str, paused: int | None, note: Callable[[str], object]) -> tuple[str, ...]:
+    check_pool(pool)
+    broker, changed = get_broker(), []
+    declared = (DEFAULT_LANE, *broker.settings.pool(pool).lanes)
+    for lane in dict.fromkeys((*declared, *Reader(broker).lanes(pool, MOST_LANES))):
+        if lane_or_none(lane.encode()) is None:
+            continue  # a name that no task can have
+        before = broker.lane(pool, lane, paused=paused)
+        if ("paused" in before) != bool(paused):
+            changed.append(lane)
+            note(lane)
+    return tuple(changed)
 
 
 def set_lane(

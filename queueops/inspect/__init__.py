@@ -12,15 +12,18 @@ from queueops.inspect.facets import facets
 from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
+from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
 from queueops.inspect.lookup import LookUp, NamedHit, look_up
 from queueops.inspect.marks import HistoryMark
+from queueops.inspect.overview_history import OverviewHistory, overview_history
 from queueops.inspect.past import Past, PastRow, past
+from queueops.inspect.pool_view import PoolDetail, pool
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, registry
-from queueops.inspect.series import RANGES, Point, Series, Trend, lane_trends, name_trends, series
+from queueops.inspect.series import Point, Series, series
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
@@ -30,6 +33,7 @@ from queueops.inspect.task_name import NamePause, NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
+from queueops.inspect.trends import Trend, Trends, lane_trends, name_trends, trends
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.worker_view import Stacks, WorkerRun, WorkerView, worker
@@ -195,11 +199,13 @@ __all__ = [
     "OperationPreview",
     "OperationWait",
     "OrphanFiles",
+    "OverviewHistory",
     "Part",
     "PartsOf",
     "Past",
     "PastRow",
     "Point",
+    "PoolDetail",
     "PoolView",
     "QueuedFilePage",
     "QueuedFileRow",
@@ -233,6 +239,7 @@ __all__ = [
     "TaskRow",
     "Tree",
     "Trend",
+    "Trends",
     "WorkerRow",
     "WorkerRun",
     "WorkerView",
@@ -278,7 +285,9 @@ __all__ = [
     "operations",
     "operations_of",
     "orphan_files",
+    "overview_history",
     "past",
+    "pool",
     "pools_without_workers",
     "preview",
     "preview_edit",
@@ -305,6 +314,7 @@ __all__ = [
     "tasks",
     "tasks_with_prefix",
     "tree",
+    "trends",
     "unkept_schedules",
     "why",
     "worker",

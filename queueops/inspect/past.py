@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from queueops.inspect.answers import Answer, Broken, broken_pools
-from queueops.inspect.series import Point, point_of, store_ms
+from queueops.inspect.history_ranges import store_ms
+from queueops.inspect.series import Point, point_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
 from queueops.model.history import LEVELS, POOL, Level, Row, together, unpack
@@ -13,11 +14,13 @@ from queueops.redis.query_replies import text
 
 
 class PastRow(Answer, frozen=True, kw_only=True):
-    """The figures of a pool, a lane or a name at that moment; a name is that of all pools together."""
+    """One series at that moment; a name and an error are those of all pools together."""
 
     pool: str = ""
     lane: str = ""
     name: str = ""
+    error: str = ""  # fingerprint
+    worker: str = ""
     point: Point
 
 
@@ -31,15 +34,21 @@ class Past(Answer, frozen=True, kw_only=True):
     lanes: tuple[PastRow, ...]  # those with rows of their own, the most waiting first
     names: tuple[PastRow, ...]  # likewise, the most failures first
     states: dict[str, int]  # tasks in each
+    errors: tuple[PastRow, ...] = ()  # likewise, the most failures first
+    workers: tuple[PastRow, ...] = ()
     broken: tuple[Broken, ...] = ()
 
-    def row(self, *, pool: str = "", lane: str = "", name: str = "") -> Point | None:
-        """The figures of that pool, lane or name, or of all pools; None if they are not known apart."""
-        if not (pool or lane or name):
+    def row(self, *, pool: str = "", lane: str = "", name: str = "", error: str = "", worker: str = "") -> Point | None:
+        """The figures of that pool, lane, name, error or worker, or of all pools; None if they are not known apart."""
+        wanted = {"lane": lane, "name": name, "error": error, "worker": worker}
+        what = next((what for what, value in wanted.items() if value), "pool" if pool else "")
+        if not what:
             return self.total if self.total.known else None
-        rows = self.lanes if lane else self.names if name else self.pools
-        wanted = (pool if not name else "", lane, name)
-        return next((row.point for row in rows if (row.pool, row.lane, row.name) == wanted), None)
+        rows: tuple[PastRow, ...] = getattr(self, f"{what}s")
+        place = {what: wanted.get(what, pool)} | ({"pool": pool} if what in ("pool", "lane") else {})
+        return next(
+            (row.point for row in rows if all(getattr(row, key) == value for key, value in place.items())), None
+        )
 
 
 _READINGS: SharedReadings[Past] = SharedReadings()
@@ -63,25 +72,37 @@ def _past(at_ms: int) -> Past:
         for pool, fields in reader.history_step((level.word, slot), reader.pools()).items()
     }
     at = slot * level.step_ms
-    names: dict[str, list[Row]] = {}
-    states: dict[str, list[Row]] = {}
-    for rows in found.values():
-        for key, row in rows.items():
-            for prefix, into in (("n|", names), ("s|", states)):
-                if key.startswith(prefix):
-                    into.setdefault(key.removeprefix(prefix), []).append(row)
     pools = {pool: rows[POOL] for pool, rows in found.items() if POOL in rows}
-    by_name = [PastRow(name=name, point=point_of(at, together(rows))) for name, rows in names.items()]
+    states = _by_series("s", found)
+    names = [PastRow(name=name, point=point_of(at, row)) for name, row in _by_series("n", found).items()]
+    errors = [PastRow(error=error, point=point_of(at, row)) for error, row in _by_series("e", found).items()]
     return Past(
         at_ms=at,
         step_ms=level.step_ms,
         total=point_of(at, together(pools.values()) if pools else None),
         pools=tuple(PastRow(pool=pool, point=point_of(at, row)) for pool, row in pools.items()),
         lanes=_lanes(at, found),
-        names=tuple(sorted(by_name, key=lambda row: (-row.point.failed, -row.point.came, row.name))),
-        states={state: together(rows).waiting for state, rows in states.items() if together(rows).waiting > 0},
+        names=tuple(sorted(names, key=lambda row: (-row.point.failed, -row.point.came, row.name))),
+        states={state: row.waiting for state, row in states.items() if row.waiting > 0},
+        errors=tuple(sorted(errors, key=lambda row: (-row.point.failed, row.error))),
+        workers=tuple(
+            PastRow(pool=pool, worker=key[2:], point=point_of(at, row))
+            for pool, rows in found.items()
+            for key, row in rows.items()
+            if key.startswith("w|")
+        ),
         broken=broken_pools(reader.broken, reader.silent),
     )
+
+
+def _by_series(sign: str, found: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:
+    """The rows of a sort, of all pools together, by what each is of."""
+    rows: dict[str, list[Row]] = {}
+    for of_pool in found.values():
+        for key, row in of_pool.items():
+            if key.startswith(f"{sign}|"):
+                rows.setdefault(key[2:], []).append(row)
+    return {what: together(each) for what, each in rows.items()}
 
 
 def _lanes(at: int, found: Mapping[str, Mapping[str, Row]]) -> tuple[PastRow, ...]:

@@ -71,6 +71,7 @@ class NameView(Answer, frozen=True, kw_only=True):
     runs: tuple[NameRun, ...]  # the latest begun last
     errors: tuple[ErrorRow, ...]
     paused: tuple[NamePause, ...] = ()  # by pool
+    oldest_ms: int | None = None  # time at which the oldest waiting task became ready
     known: KnownTask | None = None  # its code and the workers that know it
     broken: tuple[Broken, ...] = ()
 
@@ -150,6 +151,7 @@ def _view(
             for pool, reply in sorted(found.items())
             if reply[8]
         ),
+        oldest_ms=min((int(reply[10]) for reply in found.values() if int(reply[10]) >= 0), default=None),
         known=known,
         broken=broken_pools(reader.broken, reader.silent),
     )

@@ -1,4 +1,4 @@
-"""History of a pool: figures by step of time, for the pool, its states, lanes and names.
+"""History of a pool: figures by step of time, for the pool, its states, lanes, names, error groups and workers.
 
 A worker counts into the hash of the minute. The watchdog rolls closed minutes up to rows: one for each minute, then for
 ten minutes, then for an hour. A row is a MessagePack array of about 40 to 120 bytes, with mergeable histograms.
@@ -16,10 +16,12 @@ import msgspec
 from queueops.model.histogram import percentile
 from queueops.model.states import TERMINAL, State
 
-MOST_LANES, MOST_NAMES = 50, 100
-"""Lanes and names with rows of their own in a step of time. All others are summed in one row of each."""
-POOL, OTHER_LANES, OTHER_NAMES = "p", "l", "n"
-"""The series of the whole pool; of all lanes, and of all names, that have no row of their own."""
+MOST_LANES, MOST_NAMES, MOST_ERRORS, MOST_WORKERS = 50, 100, 50, 50
+"""Series of each sort with rows of their own in a step of time. All others are summed in one row of each sort."""
+POOL, OTHER_LANES, OTHER_NAMES, OTHER_ERRORS, OTHER_WORKERS = "p", "l", "n", "e", "w"
+"""The series of the whole pool; of all lanes, names, errors, workers that have no row of their own."""
+CAPS = {OTHER_LANES: MOST_LANES, OTHER_NAMES: MOST_NAMES, OTHER_ERRORS: MOST_ERRORS, OTHER_WORKERS: MOST_WORKERS}
+"""How many series have rows of their own, by the sign that begins their names; the sign alone is all others."""
 
 
 class Level(NamedTuple):
@@ -71,6 +73,8 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     run_ms: int = 0  # sum of the run times
     waits: Flat = ()  # histogram: bucket, count, bucket, count, ...
     runs: Flat = ()
+    able_ms: int = 0  # of a worker: the time of all its slots, of which ``run_ms`` were in use
+    memory: int = -1  # of a worker, in bytes: the highest observed
 
     @property
     def weight(self) -> int:
@@ -94,11 +98,14 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 
 
 _encode, _decoder = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(Row)
+_DEFAULTS = msgspec.structs.astuple(Row())
 
 
 def pack(row: Row) -> bytes:
-    """A row as it is stored."""
-    return _encode(row)
+    """A row as it is stored: without the last fields that have their defaults, as a store keeps short values small."""
+    values = msgspec.structs.astuple(row)
+    size = max((at for at, value in enumerate(values, 1) if value != _DEFAULTS[at - 1]), default=0)
+    return _encode(values[:size])
 
 
 def unpack(data: bytes) -> Row | None:
@@ -130,6 +137,8 @@ def _combined(rows: list[Row], observed: Callable[[list[int]], int]) -> Row:
         waiting=observed([row.waiting for row in rows]),
         running=observed([row.running for row in rows]),
         oldest_ms=max(row.oldest_ms for row in rows),
+        able_ms=sum(row.able_ms for row in rows),
+        memory=observed([row.memory for row in rows]),
         run_ms=sum(row.run_ms for row in rows),
         waits=_added(row.waits for row in rows),
         runs=_added(row.runs for row in rows),
@@ -154,10 +163,11 @@ def merged(steps: Iterable[Mapping[str, Row]]) -> Rows:
 
 
 def capped(rows: Rows) -> Rows:
-    """At most MOST_LANES lanes and MOST_NAMES names: those with most in them. The others are in one row of each."""
+    """Of each sort at most the number in CAPS: those with most in them. The others are in one row of the sort."""
     kept = dict(rows)
-    for prefix, most, rest in (("l|", MOST_LANES, OTHER_LANES), ("n|", MOST_NAMES, OTHER_NAMES)):
-        found = sorted((series for series in rows if series.startswith(prefix)), key=lambda each: -rows[each].weight)
+    for rest, most in CAPS.items():
+        of_sort = (series for series in rows if series.startswith(f"{rest}|"))
+        found = sorted(of_sort, key=lambda each: -rows[each].weight)
         if len(found) > most:
             others = [kept.pop(series) for series in found[most:]]
             kept[rest] = together([*others, *([kept[rest]] if rest in kept else [])])
@@ -174,6 +184,28 @@ def total(rows: Mapping[str, Row]) -> int:
     return sum(row.events for row in rows.values())
 
 
+class _Work(NamedTuple):
+    """What a worker did in a minute, and what was observed at its end."""
+
+    ended: int
+    failed: int
+    used_ms: int
+    able_ms: int
+    busy: int
+    memory: int
+
+    @property
+    def row(self) -> Row:
+        return Row(
+            ended=self.ended,
+            failed=self.failed,
+            run_ms=self.used_ms,
+            able_ms=self.able_ms,
+            running=self.busy,
+            memory=self.memory,
+        )
+
+
 class _Minute:
     """The counters of one minute, by series."""
 
@@ -182,6 +214,7 @@ class _Minute:
         self.waits: dict[str, Counter[int]] = {}
         self.runs: dict[str, Counter[int]] = {}
         self.observed: dict[str, tuple[int, int, int]] = {}
+        self.others: dict[str, Row] = {}
         self.came_to_lanes = 0
 
     def read(self, field: str, value: str) -> None:
@@ -189,6 +222,9 @@ class _Minute:
         word, _, rest = field.partition("|")
         if word == "@g":
             self._observe(rest, value)
+            return
+        if word == "@w":
+            self._work(rest, value)
             return
         number = int(value) if value.lstrip("-").isdigit() else 0
         if word == "tr":
@@ -198,6 +234,8 @@ class _Minute:
             self._count(f"n|{rest}", word, number)
             if word == "err":
                 self._count(POOL, word, number)
+        elif word == "@e":
+            self.others[f"e|{rest}"] = Row(failed=number)
         elif word in ("run", "wait"):
             self._time(word, rest, number)
         elif word in ("@run", "@wait"):
@@ -213,7 +251,7 @@ class _Minute:
         if came > 0:
             self._count("l|default", "in", came)
         found = {*self.counts, *self.waits, *self.runs, *self.observed}
-        return {series: self._row(series) for series in found if series}
+        return {series: self._row(series) for series in found if series} | self.others
 
     def _row(self, series: str) -> Row:
         counts = self.counts.get(series, Counter())
@@ -256,6 +294,11 @@ class _Minute:
         if bucket.isdigit():
             times = self.waits if word == "wait" else self.runs
             times.setdefault(series, Counter())[int(bucket)] += number
+
+    def _work(self, worker: str, value: str) -> None:
+        parts = value.split(" ")
+        if len(parts) == len(_Work._fields) and all(part.isdigit() for part in parts):
+            self.others[f"w|{worker}"] = _Work(*map(int, parts)).row
 
     def _observe(self, series: str, value: str) -> None:
         parts = [int(part) if part.isdigit() else -1 for part in value.split(" ")]

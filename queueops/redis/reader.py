@@ -26,8 +26,6 @@ from queueops.redis.wrong_types import right
 
 T = TypeVar("T")
 Argument = str | int | bytes
-MOST_STEPS = 1000
-"""Steps of the history that one call reads."""
 
 
 class Glance(NamedTuple):
@@ -115,12 +113,20 @@ class Reader:
 
         Keys that the script found wrong are remembered in `broken`.
         """
-        replies = self._answers(script, arguments)
-        for pool, (wrong, _) in replies.items():
+        return {
+            pool: reply
+            for pool, (reply,) in self.ask_each(script, {pool: (each,) for pool, each in arguments.items()}).items()
+        }
+
+    def ask_each(self, script: str, arguments: Mapping[str, Sequence[Sequence[Argument]]]) -> dict[str, list[Any]]:
+        """The same with several calls of each pool, all in one round trip to each server: a reply for each call."""
+        found: dict[str, list[Any]] = {}
+        for pool, replies in self._answers(script, arguments).items():
+            wrong = tuple(text(key) for each, _ in replies for key in each or ())
             if wrong:
-                known = (*self.broken.get(pool, ()), *map(text, wrong))
-                self.broken[pool] = tuple(dict.fromkeys(known))
-        return {pool: reply for pool, (_, reply) in replies.items()}
+                self.broken[pool] = tuple(dict.fromkeys((*self.broken.get(pool, ()), *wrong)))
+            found[pool] = [reply for _, reply in replies]
+        return found
 
     def rows(self, wanted: Mapping[str, Sequence[tuple[str, str]]]) -> dict[tuple[str, str], Sequence[Any]]:
         """Tasks of several pools, by pool and id, each with the parents that its record names; see `lua/rows.lua`.
@@ -161,8 +167,8 @@ class Reader:
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, dict[str, Any]]:
         """The figures of each pool, counted now; see `lua/sample.lua`."""
-        found = self._answers("sample", dict.fromkeys(names, (lanes, "", 0)))
-        return {pool: json.loads(text(data)) for pool, data in found.items()}
+        found = self._answers("sample", dict.fromkeys(names, ((lanes, "", 0),)))
+        return {pool: json.loads(text(data)) for pool, (data,) in found.items()}
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
         """The pool of each id, by its record, quarantine entry or trash entry; unknown ids are omitted."""
@@ -194,33 +200,6 @@ class Reader:
         found, _ = self._fan_out.servers(lambda client: self.broker._repeat(client.time))
         seconds, microseconds = next(iter(found.values()))
         return int(seconds) * 1000 + int(microseconds) // 1000
-
-    def history(
-        self, steps: Sequence[tuple[str, int]], wanted: Mapping[str, Sequence[str]]
-    ) -> dict[str, list[list[bytes | None]]]:
-        """For each pool and step (level, number) the rows of these series; see `lua/history.lua`.
-
-        One call of a pool reads MOST_STEPS steps. A step of a wrong type counts as empty.
-        """
-        return self.history_with_marks(steps, wanted, (0, 0, 0))[0]
-
-    def history_with_marks(
-        self, steps: Sequence[tuple[str, int]], wanted: Mapping[str, Sequence[str]], marks: tuple[int, int, int]
-    ) -> tuple[dict[str, list[list[bytes | None]]], dict[str, list[list[bytes]]]]:
-        """The same, and the newest marks of each pool: how many of each list, from when, and until when."""
-        rows: dict[str, list[list[bytes | None]]] = {
-            pool: [[None] * len(series) for _ in steps] for pool, series in wanted.items()
-        }
-        told: dict[str, list[list[bytes]]] = {}
-        for begin in range(0, len(steps), MOST_STEPS):
-            runs = list(_runs(steps[begin : begin + MOST_STEPS]))
-            head = [*(marks if begin == 0 else (0, 0, 0)), len(runs), *(part for run in runs for part in run)]
-            asked = {pool: [*head, *series] for pool, series in wanted.items() if pool not in self.silent}
-            for pool, (found, of_pool) in self.ask("history", asked).items():
-                told.setdefault(pool, of_pool)
-                for position, row in found:
-                    rows[pool][begin + int(position)] = row
-        return {pool: each for pool, each in rows.items() if pool not in self.silent}, told
 
     def history_step(self, step: tuple[str, int], names: Iterable[str]) -> dict[str, dict[bytes, bytes]]:
         """All rows of one step of these pools, in one round trip to each server."""
@@ -340,12 +319,14 @@ class Reader:
         self.silent |= silent
         return answers
 
-    def _answers(self, script: str, arguments: Mapping[str, Sequence[Argument]]) -> dict[str, Any]:
-        """Run a script once for each pool, in one round trip to each server, unless the server forgot the script."""
+    def _answers(self, script: str, arguments: Mapping[str, Sequence[Sequence[Argument]]]) -> dict[str, list[Any]]:
+        """Make these calls of a script, in one round trip to each server, unless the server forgot the script."""
 
-        def ask(names: list[str]) -> dict[str, Any]:
-            calls = [(Keys(self.settings.namespace, pool).prefix, arguments[pool]) for pool in names]
-            return dict(zip(names, self.broker._repeat(lambda: self._run(script, calls), names[0]), strict=True))
+        def ask(names: list[str]) -> dict[str, list[Any]]:
+            prefixes = {pool: Keys(self.settings.namespace, pool).prefix for pool in names}
+            calls = [(prefixes[pool], values) for pool in names for values in arguments[pool]]
+            replies = iter(self.broker._repeat(lambda: self._run(script, calls), names[0]))
+            return {pool: list(islice(replies, len(arguments[pool]))) for pool in names}
 
         return self.everywhere(arguments, ask)
 
@@ -376,20 +357,6 @@ def _mark(task: Sequence[bytes | None], trash: Sequence[bytes | None]) -> tuple[
         if state is not None:
             return text(state) if is_there else "", text(token or b"")
     return None
-
-
-def _runs(steps: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int, int]]:
-    """The steps as runs of steps that follow each other: level, first step, how many."""
-    level, first, count = "", 0, 0
-    for word, slot in steps:
-        if word == level and slot == first + count:
-            count += 1
-            continue
-        if count:
-            yield level, first, count
-        level, first, count = word, slot, 1
-    if count:
-        yield level, first, count
 
 
 def _if_text(reply: Any) -> bytes | None:

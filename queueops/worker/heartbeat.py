@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import sha1
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -39,6 +40,16 @@ logger = logging.getLogger("queueops.worker")
 
 def _at_once(pool: str, call: Callable[[], bool]) -> bool:
     return call()
+
+
+class WorkDone(NamedTuple):
+    """What a process has done since its start."""
+
+    done: int = 0
+    failed: int = 0
+    """Those that ended with an error."""
+    ran_ms: float = 0.0
+    """The time of ended tasks; that of running tasks is added."""
 
 
 class Heartbeat:
@@ -68,14 +79,14 @@ class Heartbeat:
         }
 
     def send(
-        self, broker: Broker, worker: str, pools: Iterable[str], state: str, done: int, call: Call = _at_once
+        self, broker: Broker, worker: str, pools: Iterable[str], state: str, work: WorkDone, call: Call = _at_once
     ) -> int:
         """Send a heartbeat to ``pools`` if one is needed; return the process's memory in bytes.
 
         An idle process without news sends none before AT_REST seconds have passed. A store that does not answer
         ends the round. The pools after it get none, unless each pool has its own thread.
         """
-        fields, pools, now = self._fields(state, done), list(pools), time.monotonic()
+        fields, pools, now = self._fields(state, work), list(pools), time.monotonic()
         self.due_at = now + EVERY
         tells = fields | {"rss": 0, "memory": "", "pools": ",".join(pools)}
         if state != "live" or fields["busy"] or fields["held"] or tells != self._told or now - self._told_at >= AT_REST:
@@ -109,18 +120,18 @@ class Heartbeat:
         except QueueOpsError as error:
             logger.debug("The worker could not be removed from the registry: %s", error)
 
-    def _fields(self, state: str, done: int) -> Fields:
+    def _fields(self, state: str, work: WorkDone) -> Fields:
         """``running`` is JSON: [[task id, name, epoch ms of its start, pool], ...]."""
         now, size = time.time(), memory_bytes()
         self._memory.note(now, size)
-        running = [
-            (lease.id, lease.name, round((now - slot.seconds()) * 1000), lease.pool)
-            for slot, lease in self._executor.running()
-        ]
+        known = [(lease, slot.seconds()) for slot, lease in self._executor.running()]
+        running = [(lease.id, lease.name, round((now - seconds) * 1000), lease.pool) for lease, seconds in known]
         return self._fixed | {
             "busy": len(running),
             "held": self._executor.queued(),
-            "done": done,
+            "done": work.done,
+            "failed": work.failed,
+            "used_ms": round(work.ran_ms + 1000 * sum(seconds for _lease, seconds in known)),
             "rss": size,
             "memory": str(self._memory),
             "state": state,

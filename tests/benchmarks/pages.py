@@ -35,7 +35,17 @@ PAGES = (
         "tasks/pending-7/why/",
         "tasks/failed-8/attempts/",
     ),
-    *("errors/", "errors/seed00000001/", "lanes/", LANE, f"{LANE}?at={{yesterday}}", "workers/", "workers/w1/"),
+    *(
+        "errors/",
+        "errors/seed00000001/",
+        "lanes/",
+        LANE,
+        f"{LANE}?at={{yesterday}}",
+        "workers/",
+        "workers/w1/",
+        "pools/default/",
+    ),
+    *("errors/seed00000001/?range=14d", "errors/seed00000001/?at={yesterday}", "workers/w1/?at={yesterday}"),
     *("registry/", f"registry/{NAME}/", f"registry/{NAME}/?at={{yesterday}}", "find/?q=failed-8", "find/?q=task_1"),
     *("schedules/", "commands/", "audit/", "settings/"),
 )
@@ -48,7 +58,7 @@ def prepare(tasks: int) -> None:
 
     broker, begun = get_broker(), perf_counter()
     made = seed_tasks.seed(broker, "default", tasks)
-    seed_history.seed(broker, "default", round(time() * 1000), names=50, lanes=40)
+    seed_history.seed(broker, "default", round(time() * 1000), names=50, lanes=40, errors=10, workers=4)
     facts = {"host": "web1", "pid": 4711, "started": round(time() * 1000), "slots": 8, "busy": 2, "version": "1"}
     broker.beat("default", "w1", facts | {"names": NAME, "state": "live", "pools": "default"})
     used = broker.client.info("memory")["used_memory"] / 2**20

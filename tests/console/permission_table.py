@@ -15,9 +15,9 @@ NEEDED = {
     """,
     "view": """
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
-        commands commands-rows error error-live errors errors-rows find help history-live icons
+        commands commands-rows error error-live errors errors-rows find help history-live history-values icons
         files files-rows
-        lane lane-live lanes lanes-rows missing overview overview-live
+        lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
         settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
@@ -48,7 +48,7 @@ NEEDED = {
     """,
     "configure": """
         aggregation-accept aggregation-drain aggregation-proxy
-        aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set
+        aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set pool-pause pool-resume
         name-pause name-resume
         api-token-create api-token-revoke maintenance-start maintenance-stop
         schedule-create schedule-delete schedule-edit-save schedule-pause

@@ -50,20 +50,8 @@ from tests.console.standin_status import StatusWorld
 from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
-    "snapshot",
-    "now_ms",
-    "tasks",
-    "task",
-    "raw",
-    "why",
-    "tree",
-    "effects",
-    "facets",
-    "lane_page",
-    "lanes",
-    "chunk_lanes",
-    "workers",
-    "errors",
+    *("snapshot", "now_ms", "tasks", "tasks_with_prefix", "task", "raw", "why", "tree", "effects", "facets"),
+    *("lanes", "lane_page", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (
     "retry",
@@ -79,9 +67,11 @@ TASK_VERBS = (
     "set_priority",
     "move",
     "keep",
-    "pause_operations",
-    "resume_operations",
-    "stop_operations",
+    *("pause_operations", "resume_operations", "stop_operations"),
+)
+OTHER_VERBS = (
+    *("pause_lane", "resume_lane", "set_lane", "pause_pool", "resume_pool"),
+    *("quiet_worker", "stop_worker", "dump_stacks"),
 )
 
 
@@ -338,7 +328,16 @@ class World:
             monkeypatch.setattr(inspect, name, getattr(self, name))
         for name in TASK_VERBS:
             monkeypatch.setattr(control, name, self._verb(self.act, name))
-        for name in ("pause_lane", "resume_lane", "set_lane", "quiet_worker", "stop_worker", "dump_stacks"):
+        for name in (
+            "pause_lane",
+            "resume_lane",
+            "pause_pool",
+            "resume_pool",
+            "set_lane",
+            "quiet_worker",
+            "stop_worker",
+            "dump_stacks",
+        ):
             monkeypatch.setattr(control, name, self._verb(self.other, name))
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         monkeypatch.setattr(control, "recall", self.recall)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from queueops import inspect
-from queueops.inspect import RANGES, HistoryMark, Past, PastRow, Point, Series, Trend
+from queueops.inspect import RANGES, HistoryMark, OverviewHistory, Past, PastRow, Point, Series, Trend, Trends
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -28,10 +28,14 @@ class HistoryWorld:
         lane: str = "",
         name: str = "",
         state: str = "",
+        error: str = "",
+        worker: str = "",
+        since_ms: int = 0,
         now_ms: int = 0,
         max_age_s: float = 0.0,
     ) -> Series:
         self.world._ask()
+        word = "24h" if word == "fit" else word
         chosen = RANGES[word]
         first = self.world.now // chosen.step_ms - chosen.points
         points = [self.point((first + number) * chosen.step_ms, number) for number in range(chosen.points)]
@@ -40,6 +44,8 @@ class HistoryWorld:
             lane=lane,
             name=name,
             state=state,
+            error=error,
+            worker=worker,
             range=word,
             step_ms=chosen.step_ms,
             points=tuple(points),
@@ -53,13 +59,22 @@ class HistoryWorld:
             return Point(at_ms=at_ms, known=False)
         times = {f"{word}_p{q}_ms": float(q * (number % 5 + 1)) for word in ("wait", "run") for q in (50, 95, 99)}
         counts = {"came": 60 + number, "ended": 58, "failed": number % 4, "waiting": number, "running": 4}
-        return Point(at_ms=at_ms, oldest_ms=900, **counts, **times)
+        return Point(at_ms=at_ms, oldest_ms=900, busy_share=0.4, memory=50_000_000 + number, **counts, **times)
 
     def lane_trends(self, lanes: Iterable[tuple[str, str]], max_age_s: float = 0.0) -> dict[tuple[str, str], Trend]:
         return {lane: self.trend() for lane in lanes}
 
     def name_trends(self, names: Iterable[str], max_age_s: float = 0.0) -> dict[str, Trend]:
         return {name: self.trend() for name in names}
+
+    def trends(self, word: str = "1h", *, max_age_s: float = 0.0, **things: Iterable[str | tuple[str, str]]) -> Trends:
+        return Trends(**{sort: dict.fromkeys(each, self.trend()) for sort, each in things.items()})  # type: ignore[arg-type]
+
+    def overview_history(self, word: str = "fit", *, max_age_s: float = 0.0, **things: Any) -> OverviewHistory:
+        hour = self.series("1h")
+        return OverviewHistory(
+            series=self.series(word), hour=hour, yesterday=hour.points[3], trends=self.trends(**things)
+        )
 
     def past(self, at_ms: int, max_age_s: float = 0.0) -> Past:
         point, text = self.point(at_ms, 3), self.world.text
@@ -72,6 +87,7 @@ class HistoryWorld:
             pools=rows["pool"],
             lanes=lanes,
             names=rows["name"],
+            errors=(PastRow(error="f00", point=point),),
             states={"failed": 2},
         )
 
@@ -88,5 +104,5 @@ class HistoryWorld:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer in the engine's place."""
-        for name in ("series", "lane_trends", "name_trends", "past"):
+        for name in ("series", "lane_trends", "name_trends", "past", "trends", "overview_history"):
             monkeypatch.setattr(inspect, name, getattr(self, name))

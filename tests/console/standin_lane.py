@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.inspect import LaneView, Stacks, WorkerRun, WorkerView
+from queueops.inspect import LaneView, PoolDetail, Stacks, WorkerRun, WorkerView
 
 
 class LaneWorld:
@@ -30,6 +30,19 @@ class LaneWorld:
             alarms=(),
             bound="limit of 2" if row.limit else "",
             names=((self.world.text, 3),),
+        )
+
+    def pool(self, name: str, max_age_s: float = 0.0) -> PoolDetail | None:
+        snapshot = self.world.snapshot()
+        view = next((pool for pool in snapshot.pools if pool.name == name), None)
+        if view is None:
+            return None
+        return PoolDetail(
+            view=view,
+            now_ms=self.world.now,
+            lanes=snapshot.lanes,
+            workers=tuple(self.world.workers()),
+            alarms=snapshot.alarms,
         )
 
     def worker(self, id: str, max_age_s: float = 0.0) -> WorkerView | None:
@@ -56,3 +69,4 @@ class LaneWorld:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "lane", self.lane)
         monkeypatch.setattr(inspect, "worker", self.worker)
+        monkeypatch.setattr(inspect, "pool", self.pool)

@@ -64,5 +64,6 @@ class RegistryWorld:
             ),
             errors=tuple(self.world.errors()),
             paused=(NamePause(pool=text, since_ms=now - 5000, held=2),),
+            oldest_ms=now - 7000,
             known=known,
         )

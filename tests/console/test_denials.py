@@ -32,6 +32,7 @@ DENIED_VERBS = {
     "lane-pause": "pause",
     "lane-set": "set_lane",
     "name-pause": "pause_name",
+    "pool-pause": "pause_pool",
     "api-token-create": "create_token",
     "api-token-revoke": "revoke_token",
     "aggregation-accept": "accept_jobs",

@@ -7,7 +7,8 @@ import re
 import pytest
 from django.test import Client
 
-from console.diagram.chart import FAILING, FLOW, charts, draw, spark
+from console.diagram.chart import charts, draw, spark, spark_of_failures, spark_of_line
+from console.diagram.history_figures import FAILING, FLOW
 from console.pages.history import RANGES
 from queueops.inspect import Point, Series, Trend
 from tests.console.standin import World
@@ -74,7 +75,62 @@ def test_the_overview_has_the_charts_of_a_range(viewer: Client, range: str) -> N
 def test_lanes_and_names_have_small_charts(viewer: Client, page: str) -> None:
     text = viewer.get(f"/ops/{page}/").content.decode()
     assert text.count('<svg class="spark"') == 2
-    assert 'aria-label="1\N{NARROW NO-BREAK SPACE}770 runs ended, 1\N{NARROW NO-BREAK SPACE}770 failed in 1' in text
+    assert "<title>1\N{NARROW NO-BREAK SPACE}770 runs ended, 1\N{NARROW NO-BREAK SPACE}770 failed in 1" in text
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("errors/", ["failures in 1"]),
+        ("workers/", ["runs ended"]),
+        ("pools/default/", ["runs ended"]),
+        (
+            "",
+            ["Throughput: 2.0/s", "Failing: ", "Waiting and running: ", "Wait: ", "Run: ", "runs ended", "failures in"],
+        ),
+    ],
+)
+def test_lists_and_figures_have_small_charts_with_their_text(viewer: Client, page: str, words: list[str]) -> None:
+    text = viewer.get(f"/ops/{page}").content.decode()
+    told = re.findall(r'<svg class="spark"[^>]+><title>([^<]+)', text)
+    for each in words:
+        assert any(each in one for one in told), (each, told)
+
+
+def test_a_small_chart_of_failures_or_of_one_line_says_its_numbers() -> None:
+    trend = Trend(step_ms=MINUTE_MS, until_ms=0, ended=(0, 0), failed=(0, 2), waiting=(None, None))
+    found = spark_of_failures(trend)
+    assert found is not None
+    assert (found.text, found.d) == ("2 failures in 2\N{NARROW NO-BREAK SPACE}min", "")
+    assert spark_of_failures(None) is None
+    points = [Point(at_ms=number, wait_p95_ms=value) for number, value in enumerate((10.0, None, 40.0))]
+    line = spark_of_line(series_of(*points), "wait", "p95")
+    assert line is not None
+    assert (line.d.count("M"), line.text) == (
+        2,
+        "Wait: 40\N{NARROW NO-BREAK SPACE}ms at most in 3\N{NARROW NO-BREAK SPACE}min",
+    )
+    assert spark_of_line(series_of(*points[:2]), "wait", "p95") is None
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize(
+    ("page", "titles", "column"),
+    [
+        ("errors/f00/?range=14d", ["Failures per hour"], "Failed"),
+        ("errors/f00/?range=24h", ["Failures per ten minutes"], "Failed"),
+        ("workers/host:1/?range=1h", ["Runs", "Busy share of its slots", "Slots used", "Memory"], "Busy"),
+    ],
+)
+def test_an_error_and_a_worker_have_charts_of_their_own(
+    viewer: Client, page: str, titles: list[str], column: str
+) -> None:
+    text = viewer.get(f"/ops/{page}").content.decode()
+    history = text[text.index('<section id="history"') :]
+    assert re.findall(r"<figcaption><strong>([^<]+)", history) == titles
+    assert f'<th scope="col" class="n">{column}</th>' in history
+    assert ("error=f00" if "errors" in page else "worker=") in re.findall(r'hx-get="([^"]+)"', history)[0]
 
 
 @pytest.mark.usefixtures("world")

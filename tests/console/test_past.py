@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from console.pages.history import moment, written
 from queueops import inspect
+from queueops.model.contracts import Outcome
 from queueops.model.history import HOUR, LEVELS, MINUTE, Level, Row
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import POOL, Desk
@@ -19,19 +20,24 @@ from tests.support.monitoring import counted_trips, round_trips
 
 pytestmark = pytest.mark.django_db
 DAY_MS = 86_400_000
+PAGES = ("", "lanes/default/mails/", "registry/shop.mail/", "errors/f1/", "workers/w1/", "pools/default/")
 
 
 @pytest.fixture
 def desk(namespace: str) -> Desk:
     desk = Desk(get_broker())
-    desk.push("a", name="shop.mail", lane="mails")
+    desk.push("a", "b", name="shop.mail", lane="mails")
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, fingerprint="f1", title="ValueError: no")
+    desk.broker.beat(POOL, "w1", {"host": "h", "pid": 1, "pools": POOL, "state": "live", "slots": 1})
     return desk
 
 
 def keep(desk: Desk, ms: int, level: Level = MINUTE, pool: str = POOL, **more: Row) -> None:
     """Keep the step of this time, with 120 pushes for each minute of it."""
     row = Row(came=120, ended=60, failed=30, waiting=4321, running=7, oldest_ms=900_000)
-    rows = {"p": row, "l|mails": row, "n|shop.mail": row, "s|failed": Row(waiting=55)} | more
+    worker = Row(ended=180, failed=4321, running=7, run_ms=30, able_ms=40, memory=50 << 20)
+    rows = {"p": row, "l|mails": row, "n|shop.mail": row, "e|f1": Row(failed=4321), "w|w1": worker}
+    rows |= {"s|failed": Row(waiting=55)} | more
     desk.broker.announce(pool)
     desk.broker.keep_history(pool, level, {level.slot(ms): rows}, level.slot(ms))
 
@@ -53,6 +59,8 @@ def test_a_moment_has_the_figures_of_its_step_of_all_pools(desk: Desk) -> None:
     assert found.states == {"failed": 110}
     assert found.row(pool="default") == found.pools[0].point
     assert found.row(pool="default", lane="none") is None
+    assert found.row(error="f1").failed == 2 * 4321  # type: ignore[union-attr]
+    assert found.row(worker="w1", pool="default").busy_share == 0.75  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.word)
@@ -63,7 +71,7 @@ def test_the_shortest_step_that_is_still_kept_is_taken(desk: Desk, level: Level)
     assert (inspect.past(at).step_ms, inspect.past(at).total.came) == (level.step_ms, 120)
 
 
-@pytest.mark.parametrize("page", ["", "lanes/default/mails/", "registry/shop.mail/"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_the_figures_of_a_moment_and_the_way_back(desk: Desk, viewer: Client, page: str) -> None:
     at = desk.now() - DAY_MS
     keep(desk, at)
@@ -83,13 +91,41 @@ def test_a_page_shows_the_figures_of_a_moment_and_the_way_back(desk: Desk, viewe
     assert 'name="at"' in live
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_shows_the_time_between_two_moments(desk: Desk, viewer: Client, page: str) -> None:
+    at = MINUTE.slot(desk.now() - DAY_MS) * MINUTE.step_ms
+    keep(desk, at)
+    asked = {"since": written(at - 600_000), "until": written(at + 600_000)}
+    text = viewer.get(f"/ops/{page}", asked).content.decode()
+    said = [datetime.fromtimestamp((at + by) / 1000, UTC).strftime("%Y-%m-%d %H:%M") for by in (-600_000, 600_000)]
+    assert f"{said[0]} – {said[1]} Back to live" in plain(text)
+    history = text[text.index('<section id="history"') :]
+    assert "data-live" not in history[: history.index(">")]
+    assert '<figure class="chart' in history
+    (url,) = re.findall(r'data-values="([^"]+)"', history)
+    values = viewer.get(html.unescape(url)).json()
+    assert values["step"] == MINUTE.step_ms
+    place = (at - values["from"]) // values["step"]
+    assert any(row[place] for row in values["charts"].values())
+    assert values["times"][place] == f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M}"
+
+
+def test_two_moments_that_are_unreadable_or_too_close_are_mended(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS
+    for asked in ({"since": "x", "until": written(at)}, {"since": written(desk.now() + DAY_MS)}):
+        assert "data-live" in viewer.get("/ops/", asked).content.decode()
+    narrow = viewer.get("/ops/", {"since": written(at), "until": written(at - DAY_MS)})
+    assert narrow.status_code == 200
+    assert 'data-points="10"' in narrow.content.decode()
+
+
 def test_the_overview_of_a_moment_lists_pools_lanes_and_names(desk: Desk, viewer: Client) -> None:
     at = desk.now() - DAY_MS
     keep(desk, at)
     text = viewer.get("/ops/", {"at": written(at)}).content.decode()
     moment_of = written(MINUTE.slot(at) * MINUTE.step_ms).replace(":", "%3A")
-    for link in (f"/ops/lanes/default/mails/?at={moment_of}", f"/ops/registry/shop.mail/?at={moment_of}"):
-        assert f'href="{link}"' in text
+    for page in PAGES[1:4] + PAGES[5:]:
+        assert f'href="/ops/{page}?at={moment_of}"' in text
     assert "failed" in plain(text)
     empty = plain(viewer.get("/ops/", {"at": written(at - HOUR.step_ms)}).content.decode())
     assert "The history has no figures of this time." in empty
@@ -113,7 +149,7 @@ def test_an_unreadable_moment_or_one_of_the_future_is_now(viewer: Client, desk: 
         assert moment({"at": "2025-07-01T12:00"}) == moment({"at": "2025-07-01T10:00Z"})
 
 
-@pytest.mark.parametrize("page", ["", "lanes/default/mails/", "registry/shop.mail/"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_moment_costs_few_round_trips(desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     at = desk.now() - DAY_MS
     keep(desk, at)

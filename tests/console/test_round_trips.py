@@ -19,11 +19,12 @@ MOST = 5
 POOLS = ("default", SICK, WELL)
 OF_ONE_TASK = ("", "attempts/", "timeline/", "log/", "why/", "raw/", "audit/", "_live?tab=summary")
 PAGES = (
-    *("", "_overview", "_status", "_history", "?range=14d", "settings/", "help/", "audit/"),
+    *("", "_overview", "_status", "_history", "_history_values", "?range=14d", "settings/", "help/", "audit/"),
     *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
     *(f"tasks/l/{part}" for part in OF_ONE_TASK),
     *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "chunks/"),
     *("errors/", "errors/_rows", "errors/f1/", "errors/f1/_live", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
+    *("?range=1h", f"pools/{SICK}/", f"pools/{SICK}/_live", "errors/f1/?range=14d", "workers/w1/?range=1h"),
     *(f"lanes/{SICK}/default/_live", "commands/", "commands/_rows", "schedules/", "schedules/_rows"),
     *(f"schedules/hourly/?pool={SICK}", "workers/", "workers/_rows", "workers/w1/", "workers/w1/_live"),
     *("registry/", "registry/_rows", f"registry/{NAME}/", f"registry/{NAME}/_live"),

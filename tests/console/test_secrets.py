@@ -139,6 +139,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "",
         "_overview",
         "_history",
+        "_history_values",
         "_status",
         "find/?q=secrets",
         "find/?q=error",
@@ -154,6 +155,8 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     rest = [
         "lanes/default/default/",
         "lanes/default/default/_live",
+        "pools/default/",
+        "pools/default/_live",
         "workers/",
         "lanes/",
         "commands/",

@@ -45,6 +45,7 @@ FORMS: dict[str, dict[str, object]] = {
         f"tasks-all-{verb}": {"confirmed": "1", "typed": "1", "reason": "all", "delay": "60", "lane": "slow"}
         for verb in WHOLE
     },
+    "pool-pause": {"confirmed": "1"},
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "aggregation-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "api-token-create": {"name": "shop", "scopes": ["submit"]},

@@ -14,6 +14,7 @@ from queueops.inspect import RANGES
 from queueops.model.histogram import bucket
 from queueops.model.history import HOUR, LEVELS, MINUTE, TEN_MINUTES, Row
 from tests.kernel.desk import POOL, Desk
+from tests.support.monitoring import counted_trips
 from tests.support.seed_history import rows_at, seed
 
 NOW = 1_790_000_000_000 // HOUR.step_ms * HOUR.step_ms + 25 * MINUTE.step_ms + 30_000
@@ -83,6 +84,77 @@ def test_pools_are_added_and_lanes_names_and_states_are_apart(desk: Desk) -> Non
     assert inspect.name_trends([]) == inspect.lane_trends([]) == {}
 
 
+def test_errors_and_workers_have_series_and_trends_of_their_own(desk: Desk) -> None:
+    slot = MINUTE.slot(NOW) - 1
+    worker = Row(ended=9, failed=2, run_ms=30_000, able_ms=240_000, running=3, memory=5000)
+    keep(desk, slot, {"e|f1": Row(failed=3), "w|w1": worker})
+    keep(desk, slot, {"e|f1": Row(failed=4)}, pool="other")
+    assert inspect.series(error="f1", now_ms=NOW).total.failed == 7
+    assert inspect.series(error="f1", pool="other", now_ms=NOW).total.failed == 4
+    point = inspect.series(worker="w1", now_ms=NOW).points[-1]
+    assert (point.ended, point.failed, point.running, point.busy_share, point.memory) == (9, 2, 3, 0.125, 5000)
+    assert inspect.series(worker="w2", now_ms=NOW).total.busy_share is None
+    wanted = [(POOL, "f1"), ("other", "f1"), ("gone", "f1")]
+    found = inspect.trends(errors=wanted, workers=[(POOL, "w1")], pools=[POOL], now_ms=NOW)
+    assert {pool: trend.failed[-1] for (pool, _), trend in found.errors.items()} == {POOL: 3, "other": 4, "gone": 0}
+    assert found.workers[POOL, "w1"].ended[-1] == 9
+    assert found.pools.keys() == {POOL}
+    assert len(found.all) == 5
+
+
+def test_an_error_that_did_not_occur_is_zero_where_the_pool_is_known(desk: Desk) -> None:
+    slot = MINUTE.slot(NOW)
+    keep(desk, slot - 3, {"p": Row(came=1), "e|f1": Row(failed=2)})
+    keep(desk, slot - 2, {"p": Row(came=1)})
+    keep(desk, slot - 1, {"p": Row(came=1), "e": Row(failed=9)})  # it may be among the others
+    last = inspect.series(error="f1", now_ms=NOW).points[-4:]
+    assert [(point.known, point.failed) for point in last] == [(False, 0), (True, 2), (True, 0), (False, 0)]
+
+
+def test_a_fitting_range_is_an_hour_until_more_is_known(desk: Desk) -> None:
+    assert inspect.series("fit", now_ms=NOW).range == "1h"
+    keep(desk, MINUTE.slot(NOW) - 20, {"p": Row(came=1), "l|a": Row(came=1)})
+    found = inspect.series("fit", now_ms=NOW)
+    assert (found.range, found.total.came) == ("1h", 1)
+    keep(desk, TEN_MINUTES.slot(NOW) - 30, {"p": Row(came=2)}, TEN_MINUTES)
+    assert inspect.series("fit", now_ms=NOW).range == "24h"
+    assert inspect.series("fit", lane="a", now_ms=NOW).range == "1h"
+
+
+def test_a_range_between_two_times_has_the_finest_steps_that_are_kept(desk: Desk) -> None:
+    now = desk.now()
+    hour = HOUR.step_ms
+    for ago, level in ((2, MINUTE), (80, TEN_MINUTES), (30 * 24, HOUR)):
+        slot = level.slot(now - ago * hour)
+        keep(desk, slot, {"p": Row(came=7)}, level)
+        begin = slot * level.step_ms
+        found = inspect.series(since_ms=begin - hour, now_ms=begin + hour)
+        assert (found.range, found.step_ms, found.total.came) == ("zoom", level.step_ms, 7)
+        assert found.points[0].at_ms <= begin - hour
+        assert found.until_ms >= begin + hour
+        assert len(found.points) <= 400
+    wide = inspect.series(since_ms=now - 390 * 24 * hour, now_ms=now - 24 * hour)
+    assert len(wide.points) <= 400
+    assert wide.total.came == 7  # that of the hour: finer steps are not read
+    with pytest.raises(FilterError, match="ends before it begins"):
+        inspect.series(since_ms=now, now_ms=now - 1)
+
+
+def test_a_range_that_reaches_into_an_open_step_has_what_is_known_of_it(desk: Desk) -> None:
+    now = desk.now()
+    keep(desk, MINUTE.slot(now) - 1, {"p": Row(came=7)})
+    assert inspect.series(since_ms=now - 30 * HOUR.step_ms, now_ms=now).total.came == 7
+
+
+def test_many_questions_are_one_round_trip(desk: Desk) -> None:
+    keep(desk, MINUTE.slot(NOW) - 1, {"p": Row(came=1)})
+    inspect.series(now_ms=NOW)
+    for word in ("fit", "13mo"):
+        with counted_trips() as trips:
+            inspect.series(word, pool=POOL, now_ms=NOW)
+        assert trips.made == 2  # the list of pools, and the rows
+
+
 def test_a_range_is_read_by_bounded_commands(desk: Desk) -> None:
     for words in ("1h", "24h", "14d", "13mo"):
         before = desk.client.info("commandstats")
@@ -106,7 +178,7 @@ def test_seeded_history_is_read_as_it_was_written(desk: Desk) -> None:
 def test_a_wrong_range_and_two_facets_are_refused() -> None:
     with pytest.raises(FilterError, match="there is no range 'year'; write one of 1h, 24h, 14d"):
         inspect.series("year")
-    with pytest.raises(FilterError, match="write one of lane, name and state"):
+    with pytest.raises(FilterError, match="write only one of lane, name, state, error, worker"):
         inspect.series(lane="a", name="b")
 
 
@@ -125,3 +197,13 @@ def test_the_command_shows_steps_with_data_and_their_total(desk: Desk) -> None:
     assert found["total"]["came"] == 3000
     with pytest.raises(CommandError):
         queue("--range", "1h", "--lane", "a", "--name", "b")
+
+
+def test_the_command_shows_errors_and_workers_with_their_own_columns(desk: Desk) -> None:
+    slot = MINUTE.slot(desk.now()) - 2
+    worker = Row(ended=9, failed=2, run_ms=30_000, able_ms=240_000, running=3, memory=5 << 20)
+    keep(desk, slot, {"e|f1": Row(failed=3), "w|w1": worker})
+    assert [line.split()[-1] for line in queue("--range", "1h", "--error", "f1").splitlines()] == ["FAILED", "3", "3"]
+    lines = queue("--range", "1h", "--worker", "w1").splitlines()
+    assert lines[0].split() == ["FROM", "ENDED", "FAILED", "SLOTS", "USED", "BUSY", "%", "RSS", "MB"]
+    assert lines[-1].split() == ["all", "9", "2", "3", "12.5", "5"]

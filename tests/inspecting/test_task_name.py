@@ -56,6 +56,21 @@ def _failure(id: str) -> dict[str, Any]:
     return stored("f1") if id == "r68" else {}
 
 
+def test_it_has_the_time_since_which_its_oldest_task_waits(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    desk.push("a", "b", name="shop.mail")
+    entered = desk.now() - 90_000
+    desk.client.zadd(desk.keys.state("pending"), {"b": entered}, xx=True)
+    found = inspect.task_name("shop.mail")
+    assert found is not None
+    assert found.oldest_ms == entered
+    call_command("queue", "name", "shop.mail")
+    assert "oldest   waits for 1.5 min" in capsys.readouterr().out
+    desk.drain()
+    found = inspect.task_name("shop.mail")
+    assert found is not None
+    assert found.oldest_ms is None
+
+
 def test_it_costs_three_round_trips_and_reads_no_whole_index(desk: Desk) -> None:
     for start in range(0, 2000, 500):
         desk.push(*[f"t{number}" for number in range(start, start + 500)], name=NAME)

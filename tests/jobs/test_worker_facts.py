@@ -14,7 +14,7 @@ from queueops.kinds.jobs.worker_facts import facts
 from queueops.redis.broker import get_broker
 from queueops.worker import WorkerOptions
 from queueops.worker.execution.thread_executor import ThreadExecutor
-from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.heartbeat import Heartbeat, WorkDone
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.shared_slot_table import SlotTable
 from tests.console.conftest import client_of, collected, viewer  # noqa: F401  fixtures
@@ -51,7 +51,7 @@ def beat(lanes: tuple[str, ...] = ()) -> None:
     channel = ProgressBuffer(get_broker(), lambda lease, seconds: None, lambda lease, seconds: None)
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     try:
-        Heartbeat(WorkerOptions(lanes=lanes), executor).send(get_broker(), "w1", ["default"], "live", 0)
+        Heartbeat(WorkerOptions(lanes=lanes), executor).send(get_broker(), "w1", ["default"], "live", WorkDone())
     finally:
         executor.close(5)
         table.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from queueops.model.histogram import BOUNDS, bucket
 from queueops.model.history import (
+    CAPS,
     MOST_LANES,
     MOST_NAMES,
     OTHER_LANES,
@@ -105,5 +106,29 @@ def test_a_row_is_small_and_a_longer_or_shorter_one_can_be_read() -> None:
     assert unpack(pack(row)) == row
     assert len(pack(row)) < 40
     assert unpack(b"\x92\x01\x02") == Row(came=1, ended=2)
-    assert unpack(pack(row).replace(b"\x9a", b"\x9b", 1) + b"\x07") == row
+    full = Row(came=1, memory=5)
+    assert unpack(pack(full).replace(b"\x9c", b"\x9d", 1) + b"\x07") == full
+    assert pack(Row(failed=3)) == b"\x93\x00\x00\x03"
+    assert (pack(Row()), unpack(pack(Row()))) == (b"\x90", Row())
     assert unpack(b"garbage") is None
+
+
+def test_a_minute_has_rows_of_errors_and_workers_and_leaves_out_what_is_unreadable() -> None:
+    found = minute_rows({"@e|f1": "3", "@w|w1": "9 2 30000 240000 3 5000", "@w|w2": "9 2", "@w|w3": "a b c d e f"})
+    assert found == {
+        "e|f1": Row(failed=3),
+        "w|w1": Row(ended=9, failed=2, run_ms=30_000, able_ms=240_000, running=3, memory=5000),
+    }
+
+
+def test_the_busy_share_of_a_longer_step_is_of_the_time_that_is_known() -> None:
+    known = [Row(run_ms=30, able_ms=60, memory=7, running=1), Row(run_ms=0, able_ms=20, memory=5, running=3)]
+    assert following(known) == Row(run_ms=30, able_ms=80, memory=7, running=3)
+    assert together([*known, Row()]) == Row(run_ms=30, able_ms=80, memory=12, running=4)
+
+
+def test_each_sort_has_its_cap() -> None:
+    rows = {f"{sign}|{number}": Row(failed=number + 1) for sign in CAPS for number in range(CAPS[sign] + 2)}
+    found = capped(rows)
+    assert {sign: sum(key.startswith(f"{sign}|") for key in found) for sign in CAPS} == CAPS
+    assert {found[sign].failed for sign in CAPS} == {3}

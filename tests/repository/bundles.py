@@ -20,7 +20,7 @@ STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
     "vendor/idiomorph/idiomorph-ext.min.js",
-    *(f"console/{name}.js" for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks")),
+    *(f"console/{name}.js" for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts")),
 )
 BUILT = {"css": STATIC / "console/built/console.css", "js": STATIC / "console/built/console.js"}
 SOURCES = ("templates/**/*.html", "queueops_demo/templates/**/*.html", "console/**/*.py", "static/console/*.js")

@@ -1,6 +1,7 @@
 """Seeder of history: thirteen months of a pool's history, and the bytes that each level takes.
 
-`python -m tests.support.seed_history [--url URL] [--namespace NAME] [--pool NAME] [--names N] [--lanes N] [--days N]`
+`python -m tests.support.seed_history [--url URL] [--namespace NAME] [--pool NAME] [--names N] [--lanes N] [--errors N]
+[--workers N] [--days N]`
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ STEPS_A_CALL = 50
 DAY_MS = 86_400_000
 
 
-def rows_at(ms: int, level: Level, names: int, lanes: int) -> Rows:
+def rows_at(ms: int, level: Level, names: int, lanes: int, errors: int = 0, workers: int = 0) -> Rows:
     """The rows of one step: a load that follows the day and the week, with a bad hour each Tuesday night."""
     minutes = level.step_ms // MINUTE.step_ms
     day = 1 + 0.6 * math.sin(2 * math.pi * ms / DAY_MS) - 0.2 * (ms // DAY_MS % 7 > 4)
@@ -32,6 +33,23 @@ def rows_at(ms: int, level: Level, names: int, lanes: int) -> Rows:
         | {f"l|lane_{number}": _row(number, minutes, day, bad) for number in range(lanes)}
         | {"p": total, f"s|{State.PENDING}": Row(came=total.came, ended=total.ended, waiting=total.waiting)}
         | {f"s|{state}": Row(came=total.ended, waiting=total.ended) for state in (State.SUCCEEDED, State.FAILED)}
+        | {
+            f"e|seed{number:08}": Row(failed=round(minutes * day) * (40 if bad else 2))
+            for number in range(1, errors + 1)
+        }
+        | {f"w|w{number}": _worker(minutes, day) for number in range(1, workers + 1)}
+    )
+
+
+def _worker(minutes: int, day: float) -> Row:
+    able = minutes * 8 * 60_000
+    return Row(
+        ended=round(minutes * day * 30),
+        failed=round(minutes * day / 4),
+        running=round(4 * day),
+        run_ms=round(able * min(1.0, day / 2)),
+        able_ms=able,
+        memory=round(80_000_000 * (1 + day / 8)),
     )
 
 
@@ -54,15 +72,18 @@ def _row(number: int, minutes: int, day: float, bad: bool) -> Row:
     )
 
 
-def seed(broker: RedisBroker, pool: str, now_ms: int, *, names: int, lanes: int, days: float = 396) -> dict[str, int]:
-    """Store all steps of the last `days`, as a watchdog does; return how many each level has."""
+def seed(broker: RedisBroker, pool: str, now_ms: int, *, days: float = 396, **counts_of: int) -> dict[str, int]:
+    """Store all steps of the last `days`, as a watchdog does; return how many each level has.
+
+    `counts_of` says how many `names`, `lanes`, `errors` and `workers` each step has.
+    """
     counts = {}
     for level in LEVELS:
         last = level.slot(now_ms) - 1
         first = max(level.slot(now_ms - level.kept_s * 1000), level.slot(now_ms - round(days * DAY_MS))) + 1
         for begin in range(first, last + 1, STEPS_A_CALL):
             slots = range(begin, min(begin + STEPS_A_CALL, last + 1))
-            steps = {slot: rows_at(slot * level.step_ms, level, names, lanes) for slot in slots}
+            steps = {slot: rows_at(slot * level.step_ms, level, **counts_of) for slot in slots}
             broker.keep_history(pool, level, steps, slots[-1])
         counts[level.word] = last - first + 1
     return counts
@@ -86,11 +107,14 @@ def main() -> None:
     parser.add_argument("--pool", default="default")
     parser.add_argument("--names", type=int, default=10)
     parser.add_argument("--lanes", type=int, default=3)
+    parser.add_argument("--errors", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--days", type=float, default=396)
     options = parser.parse_args()
     broker = RedisBroker(Settings(url=options.url, namespace=options.namespace))
     broker.announce(options.pool)
-    seed(broker, options.pool, round(time.time() * 1000), names=options.names, lanes=options.lanes, days=options.days)
+    counts_of = {what: getattr(options, what) for what in ("names", "lanes", "errors", "workers")}
+    seed(broker, options.pool, round(time.time() * 1000), days=options.days, **counts_of)
     for level, count, size in sizes(broker, options.pool):
         print(f"{level.word:>4}: {count:>6,} steps, {size:>12,} bytes, {size // max(1, count):>7,} a step")
     broker.close()

@@ -91,6 +91,20 @@ def test_it_is_begun_and_its_lease_is_renewed_at_once(dispatcher):
     wait_until(settled)
 
 
+def test_it_counts_what_has_ended_and_what_has_failed(dispatcher):
+    tasks.add.push(1)
+    tasks.fail.push()
+
+    def has_ended():
+        dispatcher.collect(time.monotonic())
+        dispatcher.exchange(time.monotonic())
+        return dispatcher.finished == 2
+
+    wait_until(has_ended)
+    assert dispatcher.failed == 1
+    assert dispatcher.ran_ms > 0
+
+
 def test_one_that_begins_nothing_more_gives_it_back(dispatcher):
     handle, token = handed(dispatcher)
     dispatcher.closed, before = True, dispatcher.claimed

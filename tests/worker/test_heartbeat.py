@@ -9,10 +9,12 @@ import pytest
 from queueops.errors import BrokerUnavailable
 from queueops.worker import heartbeat
 from queueops.worker.execution.thread_executor import ThreadExecutor
-from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.heartbeat import Heartbeat, WorkDone
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import WorkerOptions
 from queueops.worker.shared_slot_table import SlotTable
+
+NOTHING = WorkDone()
 
 
 class Store:
@@ -22,11 +24,13 @@ class Store:
         self.beats: list[tuple[str, Any]] = []
         self.names: set[str] = set()
         self.gone = False
+        self.fields: dict[str, Any] = {}
 
     def beat(self, pool: str, worker: str, fields: dict[str, Any]) -> None:
         if self.gone:
             raise BrokerUnavailable(url="redis://nowhere", attempts=1, reason="gone")
         self.beats.append((pool, fields["state"]))
+        self.fields = fields
         self.names = set(fields["names"].split(","))
 
 
@@ -42,7 +46,7 @@ def beat(store: Store):
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     heart = Heartbeat(WorkerOptions(threads=1), executor)
 
-    def send(*pools: str, state: str = "live", done: int = 0) -> list[tuple[str, Any]]:
+    def send(*pools: str, state: str = "live", done: WorkDone = NOTHING) -> list[tuple[str, Any]]:
         store.beats.clear()
         assert heart.send(store, "w1", pools, state, done) > 0
         return store.beats
@@ -55,9 +59,9 @@ def beat(store: Store):
 def test_one_at_rest_says_it_once_and_again_when_it_has_news(beat):
     assert beat("a") == [("a", "live")]
     assert beat("a") == []
-    assert beat("a", done=3) == [("a", "live")]
-    assert beat("a", "b", done=3) == [("a", "live"), ("b", "live")]
-    assert beat("a", "b", done=3) == []
+    assert beat("a", done=WorkDone(3)) == [("a", "live")]
+    assert beat("a", "b", done=WorkDone(3)) == [("a", "live"), ("b", "live")]
+    assert beat("a", "b", done=WorkDone(3)) == []
 
 
 def test_one_that_takes_nothing_more_says_each_time_that_it_is_there(beat):
@@ -79,3 +83,8 @@ def test_what_was_not_heard_is_said_again(beat, store):
 def test_it_tells_the_names_of_kinds_that_no_code_registers(beat, store):
     beat("a")
     assert {"callback", "download"} <= store.names
+
+
+def test_it_tells_what_the_process_has_done(beat, store):
+    beat("a", done=WorkDone(5, 2, 1234.4))
+    assert [store.fields[name] for name in ("done", "failed", "used_ms")] == [5, 2, 1234]

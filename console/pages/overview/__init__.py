@@ -15,23 +15,25 @@ from console.ui.kind_pages import panels
 from console.ui.list_order import by_trouble
 from console.ui.render import Frame, fragment, page
 from queueops import inspect
+from queueops.inspect import OverviewHistory
 
-MOST_LANES = 12
-DAY_MS = 86_400_000
+MOST_LANES, MOST_ERRORS = 12, 6
 
 
 def index(request: HttpRequest) -> HttpResponse:
     """The whole system on one page: now, or with `?at=` at that moment."""
     at_ms = history.moment(request.GET)
     if at_ms is not None:
-        past = inspect.past(at_ms, max_age_s=history.READING_AGE_S)
-        return page(request, "overview/past.html", {"past": past, "seconds": past.step_ms / 1000})
-    return page(request, "overview/page.html", _context())
+        moment = inspect.past(at_ms, max_age_s=history.READING_AGE_S)
+        return page(request, "overview/past.html", {"past": moment, "seconds": moment.step_ms / 1000})
+    context, past = _context(history.range_in(request.GET))
+    given = past.series if "since" not in request.GET else None
+    return page(request, "overview/page.html", context | {"region": history.region(request.GET, {}, given)})
 
 
 def live(request: HttpRequest) -> HttpResponse:
     """The live update of the page, when the snapshot has changed."""
-    return fragment(request, "overview/layout.html", _context())
+    return fragment(request, "overview/layout.html", _context(history.FIT)[0])
 
 
 def status(request: HttpRequest) -> HttpResponse:
@@ -46,15 +48,26 @@ def missing(request: HttpRequest) -> NoReturn:
     raise Http404
 
 
-def _context() -> dict[str, Any]:
+def _context(range: str) -> tuple[dict[str, Any], OverviewHistory]:
+    """What is now, and what was: all of the past is one reading."""
     snapshot = inspect.snapshot()
-    yesterday = inspect.past(snapshot.taken_ms - DAY_MS, max_age_s=history.READING_AGE_S).total
+    lanes, errors = by_trouble(snapshot.lanes, snapshot.taken_ms)[:MOST_LANES], snapshot.errors[:MOST_ERRORS]
+    past = inspect.overview_history(
+        range,
+        lanes=[(lane.pool, lane.lane) for lane in lanes],
+        errors=[(error.pool, error.fingerprint) for error in errors],
+        pools=[pool.name for pool in snapshot.pools],
+        max_age_s=history.READING_AGE_S,
+    )
     return {
-        "version": snapshot.version,
+        "version": f"{snapshot.version}-{past.hour.until_ms}",
         "snapshot": snapshot,
         "figures": figures(snapshot),
-        "yesterday": yesterday if yesterday.known else None,
+        "hour": past.hour,
+        "yesterday": past.yesterday if past.yesterday.known else None,
+        "trends": past.trends,
         "panels": panels(snapshot),
-        "lanes": by_trouble(snapshot.lanes, snapshot.taken_ms)[:MOST_LANES],
+        "lanes": lanes,
+        "errors": errors,
         "machine": draw(snapshot.states, snapshot.flows, stuck_states(snapshot)),
-    }
+    }, past

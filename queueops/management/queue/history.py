@@ -1,4 +1,4 @@
-"""History: `queue history` shows figures over time, of all pools, a pool, a lane, a name or a state."""
+"""History: `queue history` shows figures over time, of pools, or of one lane, name, state, error or worker."""
 
 from __future__ import annotations
 
@@ -15,18 +15,40 @@ HEAD = (
     *("FROM", "IN", "OUT", "FAILED", "RETRIED", "WAITING", "RUNNING", "OLDEST"),
     *("WAIT P50", "P95", "P99", "RUN P50", "P95", "P99"),
 )
+ERROR_HEAD = ("FROM", "FAILED")
+WORKER_HEAD = ("FROM", "ENDED", "FAILED", "SLOTS USED", "BUSY %", "RSS MB")
+OF = ("lane", "name", "state", "error", "worker")
 
 
-def show_history(*, range: str, pool: str, lane: str, name: str, state: str, as_json: bool, **_: Any) -> Iterator[str]:
+def show_history(*, range: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """The steps of a range with data, the oldest first; as JSON all of them."""
     check_pool(pool)
-    found = inspect.series(range, pool=pool, lane=lane, name=name, state=state)
+    found = inspect.series(range, pool=pool, **{what: given[what] for what in OF})
     if as_json:
         yield to_json(found)
         return
     yield from shown_broken(found.broken)
-    rows = [_line(moment(point.at_ms)[:16], point) for point in found.points if point.known]
-    yield table(HEAD, [*rows, _line("all", found.total)]) if rows else f"Nothing is known of the last {range}."
+    head: tuple[str, ...] = HEAD
+    line = _line
+    if found.error:
+        head, line = ERROR_HEAD, _of_error
+    elif found.worker:
+        head, line = WORKER_HEAD, _of_worker
+    rows = [line(moment(point.at_ms)[:16], point) for point in found.points if point.known]
+    yield table(head, [*rows, line("all", found.total)]) if rows else f"Nothing is known of the last {range}."
+
+
+def _of_error(at: str, point: Point) -> tuple[object, ...]:
+    return at, point.failed
+
+
+def _of_worker(at: str, point: Point) -> tuple[object, ...]:
+    busy = None if point.busy_share is None else round(point.busy_share * 100, 1)
+    return at, point.ended, point.failed, point.running, busy, _megabytes(point.memory)
+
+
+def _megabytes(size: int | None) -> int | None:
+    return None if size is None else round(size / 2**20)
 
 
 def _line(at: str, point: Point) -> tuple[object, ...]:

@@ -77,6 +77,8 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "about", known.about if known else ""
     yield "tasks", ", ".join(f"{count:,} {state}" for state, count in sorted(found.states.items())) or "none"
     yield "paused", "; ".join(_paused(pause, found.now_ms) for pause in found.paused)
+    if found.oldest_ms is not None:
+        yield "oldest", f"waits for {span(max(0, found.now_ms - found.oldest_ms))}"
     yield "rate", f"{found.in_rate:g}/s pushed, {found.out_rate:g}/s ended"
     yield "failed", f"{found.failure_rate * 100:.3g} % of {found.ended:,} attempts within the hour"
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.query import FACETS
-from queueops.inspect.series import RANGES
 from queueops.management.arguments import (
     delay,
     json_list,
@@ -25,6 +25,7 @@ from queueops.management.queue import (
     history,
     lanes,
     names,
+    pools,
     queries,
     registry,
     trees,
@@ -45,6 +46,7 @@ QUESTIONS = {
     "history": (history.show_history, "figures over time: in, out, failed, waiting, and how long tasks wait and run"),
     "tasks": (registry.list_known, "the tasks in the code: arguments, options, and the workers that know them"),
     "name": (names.show, "one task name: rates, waits, runs, latest tasks and errors"),
+    "pool": (pools.show, "one pool: figures, lanes and workers"),
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
@@ -73,6 +75,10 @@ LANES = {
         "limit how many tasks of a lane run at once or start in a second; set its weight beside others",
     ),
 }
+POOLS = {
+    "pause-pool": (pools.act, "pause each lane that a pool has now"),
+    "resume-pool": (pools.act, "resume each paused lane of a pool"),
+}
 WORKERS = {
     "quiet": (workers.tell, "let a worker process end what it runs, and take nothing new"),
     "stop": (workers.tell, "end a worker process within its grace time"),
@@ -80,7 +86,7 @@ WORKERS = {
 }
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
 TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
-ALL = QUESTIONS | TASKS | EDITS | LANES | WORKERS | FLUSH
+ALL = QUESTIONS | TASKS | EDITS | LANES | POOLS | WORKERS | FLUSH
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
@@ -98,6 +104,8 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["tasks"].add_argument("name", nargs="?", default="", help="only this task, in full")
     _history_options(found["history"])
     found["name"].add_argument("name", help="the task's name")
+    for name in ("pool", *POOLS):
+        found[name].add_argument("pool", help="the pool's name")
     found["fsck"].add_argument("--pool", default="", help="only this pool (default: all pools)")
     found["fsck"].add_argument("--repair", action="store_true", help="repair what is found")
     _flush_options(found["flush"])
@@ -168,6 +176,8 @@ def _history_options(parser: ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--lane", default="", help="only this lane")
     one.add_argument("--name", default="", help="only tasks of this name")
+    one.add_argument("--error", default="", help="only failures of this fingerprint, as `queue errors` names it")
+    one.add_argument("--worker", default="", help="only this worker process, as `queue workers` names it")
     one.add_argument(
         "--state", default="", choices=tuple(map(str, State)), help="tasks that entered, left or were in it"
     )

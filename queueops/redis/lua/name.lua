@@ -6,7 +6,8 @@
 -- Reply: Redis' time in ms; flat: state, number of tasks; per minute, the latest first: pushed, succeeded, failed attempts,
 --        ms of runs (a minute without any: empty); flat: bucket of wait, count; flat: bucket of run, count; tasks: id, and
 --        the fields in `FIELDS`; flat: lane, number of the looked-at tasks in it; error groups as in `errors.lua`;
---        since when the name is paused ('' = it is not), how many of its tasks are held back.
+--        since when the name is paused ('' = it is not), how many of its tasks are held back, time at which the oldest waiting
+--        task became ready (-1: none is known).
 -- Transitions: none.
 --@needs store_helpers task_counts tolerant_reads
 
@@ -81,4 +82,4 @@ for i = 1, #groups, 2 do
   end
 end
 return lib.told({ string.format('%.0f', now), states, sums, waits, runs, tasks, by_lane, errors,
-  call('HGET', P .. ':names:paused', name) or '', call('ZCARD', P .. ':paused:' .. name) })
+  call('HGET', P .. ':names:paused', name) or '', call('ZCARD', P .. ':paused:' .. name), lib.oldest_of_name(name, counts) or -1 })

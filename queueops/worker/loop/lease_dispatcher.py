@@ -45,7 +45,8 @@ class Dispatcher:
         signal: Callable[[Sequence[Ended]], object], ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """``ring`` is called, in any thread, when the thread of a pool has received something."""
-        self.finished = 0
+        self.finished = self.failed = 0
+        self.ran_ms = 0.0
         self.claimed = 0
         self.closed = False
         self._last_end = float("-inf")
@@ -74,14 +75,18 @@ class Dispatcher:
     def collect(self, now: float) -> None:
         """Pass ended tasks from the executor to their pool clients."""
         done = self._executor.done
-        total, count = 0.0, 0
+        total, count, failed = 0.0, 0, 0
         while done:
             lease, settlement, run_ms = done.popleft()
             self._by_pool[lease.pool].ended(lease, settlement, run_ms, now)
             total += run_ms
             count += 1
+            if settlement.fingerprint:
+                failed += 1
         if count:
             self.finished += count
+            self.failed += failed
+            self.ran_ms += total
             self._last_end = now
             self._prefetch.ran(total, count)
 

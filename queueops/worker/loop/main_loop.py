@@ -24,7 +24,7 @@ from queueops.worker.execution.composite_signals import SignalThread
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
-from queueops.worker.heartbeat import Heartbeat
+from queueops.worker.heartbeat import Heartbeat, WorkDone
 from queueops.worker.loop.lease_dispatcher import SHARES, Dispatcher
 from queueops.worker.loop.pool_client import PoolClient
 from queueops.worker.loop.prefetch import Prefetch
@@ -181,7 +181,9 @@ class Loop:
             return clients[pool].transport.call("heartbeat", beat)
 
         self._outbox.look_again()
-        rss = self._heartbeat.send(self._broker, self._worker, clients, state, self._dispatcher.finished, call)
+        dispatcher = self._dispatcher
+        work = WorkDone(dispatcher.finished, dispatcher.failed, dispatcher.ran_ms)
+        rss = self._heartbeat.send(self._broker, self._worker, clients, state, work, call)
         limit = self._options.max_memory
         if limit is not None and rss > limit * 1024 * 1024:
             self.retire(f"it takes {rss // (1024 * 1024)} MB of memory")

@@ -1,6 +1,6 @@
 -- Gauges: once a minute, what waits and what runs, for the history. They stand among the counters of the minute, as
 -- `@g|<series>`: waiting, running, and the age of the oldest in ms, each '-' where it is not known.
---@needs attempts store_helpers task_counts
+--@needs attempts history_counts store_helpers task_counts
 
 local MOST_NAMES = 100
 
@@ -18,7 +18,7 @@ local function note_names(fields)
     for state, count in pairs(counts) do
       if LEASED[state] then running = running + count end
     end
-    note(fields, 'n|' .. name, counts.pending, running)
+    note(fields, 'n|' .. name, counts.pending, running, lib.oldest_of_name(name, counts))
   end
 end
 
@@ -34,4 +34,5 @@ function lib.note_gauges(figures)
   for _, lane in ipairs(figures.lanes) do note(fields, 'l|' .. lane.lane, lane.ready, lane.active, lane.oldest) end
   note_names(fields)
   if lib.call_sliced('HSET', ctx.metrics_key, fields) then call('EXPIRE', ctx.metrics_key, '172800') end
+  lib.note_counts()
 end

@@ -39,3 +39,25 @@ function lib.running_in(lane)
   end
   return running
 end
+
+-- Time at which the oldest waiting task of a name became ready; nil without one. The index has the tasks in the order of their
+-- pushes: those that have ended stand first, then those that run, then those that wait. So a few are looked at, first of all
+-- and where the ended ones should end. Where priorities or retries have mixed the order, an older one may stand elsewhere.
+local FIRST, BEFORE, AFTER = 8, 8, 24
+function lib.oldest_of_name(name, counts)
+  if counts.pending == 0 then return nil end
+  local ended = 0
+  for state, count in pairs(counts) do
+    if TERMINAL[state] then ended = ended + count end
+  end
+  local key = P .. ':name:' .. name
+  local ids = call('ZRANGE', key, 0, FIRST - 1)
+  local from = max(FIRST, ended - BEFORE)
+  for _, id in ipairs(call('ZRANGE', key, from, from + BEFORE + AFTER - 1)) do ids[#ids + 1] = id end
+  local oldest
+  for _, entered in ipairs(#ids > 0 and call('ZMSCORE', P .. ':state:pending', unpack(ids)) or {}) do
+    local at = lib.number_of(entered)
+    if at and at < (oldest or at + 1) then oldest = at end
+  end
+  return oldest
+end

@@ -1,0 +1,169 @@
+"""History figures: which charts a series has, how their values are computed and written, and the table of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+from msgspec.structs import replace
+
+from console.ui import formatting
+from queueops.inspect import Point, Series
+
+Words = str | Promise
+Value = Callable[[Point, float], float | None]
+"""A figure of a point, given the seconds of its step."""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One chart: its lines, and how a value is written."""
+
+    word: str
+    title: Words
+    lines: tuple[tuple[Words, Value], ...]
+    written: Callable[[float | None], str]
+    unit: str = ""
+
+
+def _per_second(name: str) -> Value:
+    return lambda point, seconds: getattr(point, name) / seconds if point.known else None
+
+
+def _counted(name: str) -> Value:
+    return lambda point, _seconds: getattr(point, name) if point.known else None
+
+
+def _plain(name: str) -> Value:
+    return lambda point, _seconds: getattr(point, name)
+
+
+def _times(word: str) -> tuple[tuple[Words, Value], ...]:
+    return tuple((f"p{q}", _plain(f"{word}_p{q}_ms")) for q in (50, 95, 99))
+
+
+def _share(point: Point, _seconds: float) -> float | None:
+    return point.failure_rate if point.known else None
+
+
+FLOW = Figure(
+    "flow",
+    gettext_lazy("Throughput"),
+    ((gettext_lazy("in"), _per_second("came")), (gettext_lazy("out"), _per_second("ended"))),
+    formatting.rate,
+    "/s",
+)
+FAILING = Figure("failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), _share),), formatting.percent)
+BACKLOG = Figure(
+    "backlog",
+    gettext_lazy("Waiting and running"),
+    ((gettext_lazy("waiting"), _plain("waiting")), (gettext_lazy("running"), _plain("running"))),
+    formatting.short,
+)
+OLDEST = Figure(
+    "oldest", gettext_lazy("Oldest waiting"), ((gettext_lazy("oldest"), _plain("oldest_ms")),), formatting.about_ms
+)
+WAIT = Figure("wait", gettext_lazy("Wait"), _times("wait"), formatting.about_ms)
+RUN = Figure("run", gettext_lazy("Run"), _times("run"), formatting.about_ms)
+FIGURES = (FLOW, FAILING, BACKLOG, OLDEST, WAIT, RUN)
+FAILURES = Figure(
+    "failures", gettext_lazy("Failures"), ((gettext_lazy("failures"), _counted("failed")),), formatting.count
+)
+WORK = Figure(
+    "work",
+    gettext_lazy("Runs"),
+    ((gettext_lazy("ended"), _per_second("ended")), (gettext_lazy("failed"), _per_second("failed"))),
+    formatting.rate,
+    "/s",
+)
+BUSY = Figure(
+    "busy", gettext_lazy("Busy share of its slots"), ((gettext_lazy("busy"), _plain("busy_share")),), formatting.percent
+)
+SLOTS = Figure("slots", gettext_lazy("Slots used"), ((gettext_lazy("slots"), _plain("running")),), formatting.count)
+MEMORY = Figure("memory", gettext_lazy("Memory"), ((gettext_lazy("memory"), _plain("memory")),), formatting.size)
+PER_STEP = {
+    60_000: gettext_lazy("Failures per minute"),
+    600_000: gettext_lazy("Failures per ten minutes"),
+    3_600_000: gettext_lazy("Failures per hour"),
+}
+
+
+def figures_of(series: Series) -> tuple[Figure, ...]:
+    """The charts of a series, in order."""
+    if series.error:
+        return (replace(FAILURES, title=PER_STEP.get(series.step_ms, FAILURES.title)),)
+    return (WORK, BUSY, SLOTS, MEMORY) if series.worker else FIGURES
+
+
+def with_unit(figure: Figure, value: float | None) -> str:
+    """A value as it is written."""
+    return f"{figure.written(value)}{figure.unit if value is not None else ''}"
+
+
+def texts_of(series: Series, figure: Figure) -> list[str]:
+    """The values of a chart's lines at each point; empty where none is known."""
+    seconds = series.step_ms / 1000
+    found = []
+    for point in series.points:
+        row = [(label, value(point, seconds)) for label, value in figure.lines]
+        known = any(each is not None for _label, each in row)
+        found.append(", ".join(f"{label} {with_unit(figure, each)}" for label, each in row) if known else "")
+    return found
+
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of the table of values."""
+
+    title: Words
+    value: Callable[[Point], object]
+    written: Callable[[Any], str]
+
+
+def _column(title: Words, name: str, written: Callable[[Any], str] = formatting.count) -> Column:
+    return Column(title, attrgetter(name), written)
+
+
+FAILED = _column(gettext_lazy("Failed"), "failed")
+TIMES = tuple(
+    _column(title, f"{word}_p{q}_ms", formatting.about_ms)
+    for word, titles in (
+        ("wait", (gettext_lazy("Wait p50"), gettext_lazy("Wait p95"), gettext_lazy("Wait p99"))),
+        ("run", (gettext_lazy("Run p50"), gettext_lazy("Run p95"), gettext_lazy("Run p99"))),
+    )
+    for q, title in zip((50, 95, 99), titles, strict=True)
+)
+COLUMNS = (
+    _column(gettext_lazy("In"), "came"),
+    _column(gettext_lazy("Out"), "ended"),
+    FAILED,
+    _column(gettext_lazy("Retried"), "retried"),
+    _column(gettext_lazy("Waiting"), "waiting"),
+    _column(gettext_lazy("Running"), "running"),
+    _column(gettext_lazy("Oldest"), "oldest_ms", formatting.about_ms),
+    *TIMES,
+)
+OF_WORKER = (
+    _column(gettext_lazy("Ended"), "ended"),
+    FAILED,
+    _column(gettext_lazy("Slots used"), "running"),
+    _column(gettext_lazy("Busy"), "busy_share", formatting.percent),
+    _column(gettext_lazy("Memory"), "memory", formatting.size),
+)
+
+
+def columns_of(series: Series) -> tuple[Column, ...]:
+    """The columns of the table of values."""
+    return (FAILED,) if series.error else OF_WORKER if series.worker else COLUMNS
+
+
+def rows_of(series: Series) -> list[tuple[int, list[str]]]:
+    """The rows of the table: the time of each stretch that is known, and its values as they are written."""
+    columns = columns_of(series)
+    return [
+        (point.at_ms, [column.written(column.value(point)) for column in columns])
+        for point in series.stretches
+        if point.known
+    ]

@@ -1,0 +1,97 @@
+"""Pool page: figures and past of one pool, its lanes by trouble, its workers, and pause and resume of all its lanes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from console.actions.catalog import Action
+from console.actions.perform import answer
+from console.actions.selection import Pool
+from console.pages import history
+from console.ui.formatting import count
+from console.ui.list_order import by_trouble
+from console.ui.render import fragment, live_update, page
+from queueops import control, inspect
+from queueops.inspect import PoolDetail
+
+READING_AGE_S = 1.0
+"""So old the reading behind a live update may be: many open pages of one pool cost the store one reading a second."""
+MOST_LANES = 12
+ACTIONS: dict[str, Action] = {
+    "pause": Action(
+        "pause_pool",
+        lambda pool, **how: control.pause_pool(pool, **how),
+        _("Pause all lanes"),
+        "player-pause",
+        asks_first=True,
+        note=_(
+            "Workers claim no more tasks from the lanes that the pool has now. Running tasks continue. A lane that gets"
+            " its first task later is not paused."
+        ),
+        url="pool-pause",
+    ),
+    "resume": Action(
+        "resume_pool",
+        lambda pool, **how: control.resume_pool(pool, **how),
+        _("Resume all lanes"),
+        "player-play",
+        note=_("Workers claim tasks from all lanes again, also from those that were paused one by one."),
+        url="pool-resume",
+    ),
+}
+
+
+def show(request: HttpRequest, pool: str) -> HttpResponse:
+    """One pool."""
+    return page(request, "pools/one.html", _context(pool))
+
+
+def live(request: HttpRequest, pool: str) -> HttpResponse:
+    """The live update of a pool's figures, lanes and workers."""
+    return fragment(request, "pools/live.html", _context(pool, READING_AGE_S))
+
+
+def act(request: HttpRequest, pool: str, verb: str) -> HttpResponse:
+    """Pause all lanes of the pool, once the user has confirmed it; or resume them."""
+    found = _found(pool)
+    effects = (_waiting(found),) if verb == "pause" else ()
+    thing = Pool.named("", pool, {"pool": pool}, {"paused": verb == "pause"}, effects)
+    return answer(request, ACTIONS[verb], thing, "lanes")
+
+
+def _waiting(found: PoolDetail) -> str:
+    """What does not start any more."""
+    text = ngettext("%(n)s task waits in this pool.", "%(n)s tasks wait in this pool.", found.view.waiting)
+    return text % {"n": count(found.view.waiting)}
+
+
+def _found(pool: str, max_age_s: float = 0.0) -> PoolDetail:
+    found = inspect.pool(pool, max_age_s)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _context(pool: str, max_age_s: float = 0.0) -> dict[str, Any]:
+    found = _found(pool, max_age_s)
+    lanes = by_trouble(found.lanes, found.now_ms)[:MOST_LANES]
+    trends = inspect.trends(
+        lanes=[(lane.pool, lane.lane) for lane in lanes],
+        workers=[(row.pools[0], row.id) for row in found.workers if row.pools],
+        max_age_s=history.READING_AGE_S,
+    )
+    told = found.view, lanes, found.workers, found.alarms, found.broken, trends.all
+    return {
+        "found": found,
+        "pool": found.view,
+        "lanes": lanes,
+        "more": len(found.lanes) - len(lanes),
+        "workers": found.workers,
+        "trends": trends,
+        **live_update(reverse("console:pool-live", kwargs={"pool": pool}), *told),
+    }

@@ -1,0 +1,95 @@
+"""Charts in a real browser: the values under the pointer, a drag that zooms, a click that shows a minute."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.console.browsing import Open, tick
+from tests.console.standin import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+
+
+def plot(page: Page, word: str = "flow") -> Locator:
+    found = page.locator(f"#history .chart-{word} .plot")
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def move(page: Page, place: Locator, share: float) -> None:
+    """Move the mouse to a share of the width."""
+    box = place.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+
+
+def query(page: Page) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlparse(page.url).query).items()}
+
+
+def test_the_pointer_shows_the_values_of_a_point_in_all_charts(open_page: Open) -> None:
+    page = open_page("?range=1h")
+    chart = plot(page)
+    move(page, chart, 0.0)
+    expect(chart.locator(".readout")).to_have_text(re.compile(r"\d\d:\d\d  in 1\.0/s, out 0\.97/s"))
+    move(page, chart, 0.995)
+    expect(chart.locator(".readout")).to_have_text(re.compile(r"\d\d:\d\d  in 2\.0/s, out 0\.97/s"))
+    expect(page.locator("#history .cursor")).to_have_count(6)
+    expect(plot(page, "backlog").locator(".readout")).to_contain_text("waiting 59, running 4")
+    page.mouse.move(5, 5)
+    expect(page.locator("#history .cursor, #history .readout")).to_have_count(0)
+
+
+def test_the_cursor_stays_while_the_page_lives(open_page: Open, world: World) -> None:
+    page = open_page("?range=1h")
+    chart = plot(page)
+    move(page, chart, 0.5)
+    expect(chart.locator(".readout")).to_contain_text("in 1.5/s")
+    world.now += 60_000
+    tick(page)
+    expect(chart.locator(".readout")).to_contain_text("in 1.5/s")
+    expect(page.locator("#history .cursor")).to_have_count(6)
+
+
+def test_a_click_shows_the_figures_of_that_minute(open_page: Open) -> None:
+    page = open_page("lanes/default/slow/?range=1h")
+    chart = plot(page)
+    move(page, chart, 0.5)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.get_by_role("link", name="Back to live")).to_be_visible()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ", query(page)["at"])
+    assert query(page)["range"] == "1h"
+
+
+def test_a_drag_zooms_and_escape_gives_it_up(open_page: Open) -> None:
+    page = open_page("?range=24h")
+    before = page.url
+    chart = plot(page)
+    for ends in ("Escape", ""):
+        move(page, chart, 0.25)
+        page.mouse.down()
+        move(page, chart, 0.5)
+        expect(chart.locator(".span")).to_have_count(1)
+        if ends:
+            page.keyboard.press(ends)
+        page.mouse.up()
+        if ends:
+            assert page.url == before
+    page.wait_for_url(re.compile("since="))
+    assert sorted(query(page)) == ["since", "until"]
+    expect(page.get_by_role("link", name="Back to live")).to_be_visible()
+    assert page.locator("#history .chart").count() == 6
+
+
+def test_without_javascript_the_charts_and_the_form_are_there(open_page: Open) -> None:
+    page = open_page("?range=1h", java_script_enabled=False)
+    assert page.locator("#history .chart path.line").count() == 12
+    assert page.locator("#history .hits rect title").count() > 100
+    page.locator("#history input[name=at]").fill("2026-01-01T10:00")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("link", name="Back to live")).to_be_visible()
