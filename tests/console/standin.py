@@ -60,7 +60,6 @@ QUESTIONS = (
     "tree",
     "effects",
     "facets",
-    "lane_page",
     "lanes",
     "chunk_lanes",
     "workers",
@@ -258,15 +257,9 @@ class World:
 
     def lanes(self, max_age_s: float = 0.0) -> inspect.Listing[LaneRow]:
         self._ask()
-        return inspect.Listing(
-            [
-                LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000),
-                LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
-            ]
-        )
-
-    def lane_page(self, pool: str = "", after: str = "", max_age_s: float = 0.0) -> inspect.LanePage:
-        return inspect.LanePage(rows=tuple(self.lanes()))
+        usual = LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000)
+        slow = LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3)
+        return inspect.Listing([usual, slow])
 
     def chunk_lanes(self, max_age_s: float = 0.0) -> list[ChunkLane]:
         self._ask()

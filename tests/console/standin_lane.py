@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.inspect import LaneView, Stacks, WorkerRun, WorkerView
+from queueops.inspect import LanePage, LaneView, Stacks, WorkerRun, WorkerView
 
 
 class LaneWorld:
@@ -32,6 +32,9 @@ class LaneWorld:
             names=((self.world.text, 3),),
         )
 
+    def lane_page(self, pool: str = "", after: str = "", max_age_s: float = 0.0) -> LanePage:
+        return LanePage(rows=tuple(self.world.lanes()))
+
     def worker(self, id: str, max_age_s: float = 0.0) -> WorkerView | None:
         row = next((row for row in self.world.workers() if row.id == id), None)
         if row is None:
@@ -55,4 +58,5 @@ class LaneWorld:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "lane", self.lane)
+        monkeypatch.setattr(inspect, "lane_page", self.lane_page)
         monkeypatch.setattr(inspect, "worker", self.worker)
