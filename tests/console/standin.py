@@ -51,7 +51,7 @@ from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
     *("snapshot", "now_ms", "tasks", "tasks_with_prefix", "task", "raw", "why", "tree", "effects", "facets"),
-    *("lanes", "lane_page", "chunk_lanes", "workers", "errors"),
+    *("lanes", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (
     "retry",
@@ -243,15 +243,9 @@ class World:
 
     def lanes(self, max_age_s: float = 0.0) -> inspect.Listing[LaneRow]:
         self._ask()
-        return inspect.Listing(
-            [
-                LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000),
-                LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3),
-            ]
-        )
-
-    def lane_page(self, pool: str = "", after: str = "", max_age_s: float = 0.0) -> inspect.LanePage:
-        return inspect.LanePage(rows=tuple(self.lanes()))
+        usual = LaneRow(pool="default", lane="default", ready=3, active=1, oldest_ms=self.now - 5000)
+        slow = LaneRow(pool="default", lane="slow", ready=0, active=1, limit=2, paused=True, weight=3)
+        return inspect.Listing([usual, slow])
 
     def chunk_lanes(self, max_age_s: float = 0.0) -> list[ChunkLane]:
         self._ask()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import inspect
-from queueops.inspect import LaneView, PoolDetail, Stacks, WorkerRun, WorkerView
+from queueops.inspect import LanePage, LaneView, PoolDetail, Stacks, WorkerRun, WorkerView
 
 
 class LaneWorld:
@@ -45,6 +45,9 @@ class LaneWorld:
             alarms=snapshot.alarms,
         )
 
+    def lane_page(self, pool: str = "", after: str = "", max_age_s: float = 0.0) -> LanePage:
+        return LanePage(rows=tuple(self.world.lanes()))
+
     def worker(self, id: str, max_age_s: float = 0.0) -> WorkerView | None:
         row = next((row for row in self.world.workers() if row.id == id), None)
         if row is None:
@@ -68,5 +71,6 @@ class LaneWorld:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "lane", self.lane)
+        monkeypatch.setattr(inspect, "lane_page", self.lane_page)
         monkeypatch.setattr(inspect, "worker", self.worker)
         monkeypatch.setattr(inspect, "pool", self.pool)

@@ -28,7 +28,7 @@ LANES, AGGREGATIONS, LIFE = "jobs/test_lane_names.py::", "jobs/test_aggregations
 DOWNLOAD, DOWNLOADS, CLIENT = "jobs/test_download.py::", "jobs/test_download_jobs.py::", "jobs/test_http_client.py::"
 TYPES, CALLBACKS, WEBHOOK = "jobs/test_file_types.py::", "jobs/test_callbacks.py::", "jobs/test_webhook.py::"
 CLASSIC, DISK = "jobs/test_classic.py::", "jobs/test_disk_guard.py::"
-DELETED = "jobs/test_file_deletion.py::"
+DELETED, COUNTERS = "jobs/test_file_deletion.py::", "jobs/test_counters.py::"
 FAULTS = "faults/test_jobs.py::"
 STATUS = DOWNLOAD + "test_a_status_says_if_another_attempt_is_of_use"
 
@@ -82,7 +82,10 @@ BEHAVIOURS: dict[int, Behaviour] = {
     6: Behaviour(
         "a job without content can be shown", (LIFE + "test_a_job_without_any_option_has_a_status_and_a_story",)
     ),
-    7: Behaviour("what is stored of a job is what was handed in", (LIFE + "test_a_handler_gets_what_was_handed_in",)),
+    7: Behaviour(
+        "what is stored of a job is what was handed in",
+        (LIFE + "test_a_handler_gets_what_was_handed_in", CLASSIC + "test_all_fields_are_taken"),
+    ),
     8: Behaviour("a queued job is claimed under its id", (LIFE + "test_a_job_that_waits_is_claimed_under_its_id",)),
     9: Behaviour(
         "a callback that is sent again begins with attempt 0",
@@ -97,11 +100,14 @@ BEHAVIOURS: dict[int, Behaviour] = {
         "it vanishes after its idle time, and not with its last job",
     ),
     11: Behaviour(
-        "an aggregation with jobs stays", (AGGREGATIONS + "test_an_aggregation_shows_its_limits_and_its_jobs_by_state",)
+        "an aggregation with jobs stays", (AGGREGATIONS + "test_an_aggregation_is_deleted_only_when_it_is_empty",)
     ),
     12: Behaviour(
         "an aggregation without settings has a default limit",
-        (SUBMIT + "test_an_aggregation_has_a_limit_without_being_told",),
+        (
+            SUBMIT + "test_an_aggregation_has_a_limit_without_being_told",
+            LIFE + "test_a_job_whose_aggregation_lost_its_settings_still_runs",
+        ),
     ),
     13: Behaviour(
         "a live claim is respected, an expired one is taken",
@@ -115,7 +121,13 @@ BEHAVIOURS: dict[int, Behaviour] = {
     15: Behaviour(
         "headers of a job win", (DOWNLOAD + "test_headers_of_the_settings_are_sent_and_those_of_the_job_win",)
     ),
-    16: Behaviour("a proxy is used", (CLIENT + "test_a_proxy_is_asked_with_its_password",)),
+    16: Behaviour(
+        "the proxy of the aggregation is used",
+        (
+            LIFE + "test_a_download_goes_through_the_proxy_of_its_aggregation",
+            CLIENT + "test_a_proxy_is_asked_with_its_password",
+        ),
+    ),
     17: Behaviour(
         "a check of types has its patterns",
         (TYPES + "test_a_pattern_that_cannot_be_read_is_refused",),
@@ -129,7 +141,11 @@ BEHAVIOURS: dict[int, Behaviour] = {
         (DOWNLOAD + "test_a_type_that_is_not_allowed_is_refused_and_not_stored",),
     ),
     22: Behaviour(
-        "an attempt that is cut off can be repeated", (DOWNLOAD + "test_progress_is_told_and_may_end_the_attempt",)
+        "an attempt that is cut off can be repeated",
+        (
+            DOWNLOAD + "test_progress_is_told_and_may_end_the_attempt",
+            FAULTS + "test_processes_that_are_killed_at_work_lose_no_job_and_no_callback",
+        ),
     ),
     23: Behaviour("a download ends as a success", (DOWNLOADS + "test_a_job_without_a_handler_is_a_download",)),
     24: Behaviour("404 ends as a failure", (DOWNLOADS + "test_a_permanent_failure_ends_the_job_and_is_told",)),
@@ -145,7 +161,7 @@ BEHAVIOURS: dict[int, Behaviour] = {
     27: Behaviour(
         "a paused system starts nothing, and goes on",
         (
-            DISK + "test_downloads_wait_from_95_percent_until_90_percent",
+            FAULTS + "test_a_full_disk_stops_the_claims_and_touches_no_job",
             AGGREGATIONS + "test_an_operator_changes_pauses_and_resumes_an_aggregation",
         ),
         "a download that runs is not cut off when the disk fills",
@@ -169,8 +185,11 @@ BEHAVIOURS: dict[int, Behaviour] = {
     38: Behaviour("a pattern is negated", (TYPES + "test_patterns_allow_and_refuse_types",)),
     39: Behaviour(
         "a callback without a way is told",
-        (CALLBACKS + "test_a_wrong_url_is_refused_at_the_push",),
-        "a job with an unknown way of callbacks is refused when it is handed in",
+        (
+            CLASSIC + "test_a_callback_that_cannot_be_sent_is_refused",
+            COUNTERS + "test_callbacks_are_counted_when_they_are_delivered_or_dead",
+        ),
+        "a job with an unknown way of callbacks is refused when it is handed in; a way that is gone later is counted",
     ),
     40: Behaviour(
         "what becomes of a delivered and of a dead callback",
@@ -183,14 +202,18 @@ BEHAVIOURS: dict[int, Behaviour] = {
     41: Behaviour(
         "a callback in flight of a lost worker is sent again",
         (FAULTS + "test_a_callback_whose_worker_dies_in_the_delivery_is_sent_again_as_it_was",),
+        "a dead callback is no lease, so nothing takes it back; an operator sends it again, as of 40",
     ),
-    42: Behaviour("202 is delivered", (CALLBACKS + "test_a_success_is_told_with_its_result",)),
+    42: Behaviour(
+        "202 is delivered",
+        (
+            CALLBACKS + "test_a_success_is_told_with_its_result",
+            WEBHOOK + "test_a_callback_is_delivered_and_each_key_verifies_its_signature",
+        ),
+    ),
     43: Behaviour(
         "the file and all fields of the callback",
-        (
-            DOWNLOADS + "test_a_job_without_a_handler_is_a_download",
-            CALLBACKS + "test_a_success_is_told_with_its_result",
-        ),
+        (LIFE + "test_the_file_is_identical_and_the_callback_has_every_field",),
     ),
     44: Behaviour(
         "404 is told without download_url", (DOWNLOADS + "test_a_permanent_failure_ends_the_job_and_is_told",)
@@ -198,19 +221,24 @@ BEHAVIOURS: dict[int, Behaviour] = {
     45: Behaviour("a wrong type is told", (LIFE + "test_a_wrong_type_is_told_by_the_callback",)),
     46: Behaviour(
         "the size of a picture, and none of other files",
-        (DOWNLOAD + "test_the_size_of_an_image_is_read", TYPES + "test_other_files_have_no_size"),
+        (
+            LIFE + "test_the_file_is_identical_and_the_callback_has_every_field",
+            LIFE + "test_a_file_that_is_no_picture_has_no_size_and_is_stored",
+            TYPES + "test_other_files_have_no_size",
+        ),
     ),
     47: Behaviour("500, 503, then success", (LIFE + "test_two_answers_of_a_server_in_trouble_and_then_a_file",)),
     48: Behaviour("no retries", (LIFE + "test_a_job_has_as_many_attempts_as_it_was_given",)),
     49: Behaviour("one retry", (LIFE + "test_a_job_has_as_many_attempts_as_it_was_given",)),
     50: Behaviour(
         "a short body beats a wrong type, and fails",
-        (DOWNLOAD + "test_a_body_that_breaks_off_early_is_told_and_not_its_type",),
+        (LIFE + "test_a_body_that_ends_early_fails_the_job_at_last_with_that_reason",),
     ),
     51: Behaviour(
         "counters are consistent",
         (
-            MANAGED + "test_statistics_count_jobs_and_callbacks_by_state",
+            COUNTERS + "test_the_classic_statistics_have_the_counters_under_their_old_names",
+            COUNTERS + "test_each_attempt_is_counted_by_its_answer_and_its_failure",
             FAULTS + "test_the_load_of_the_original_ends_as_it_did_there",
         ),
     ),

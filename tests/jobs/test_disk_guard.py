@@ -9,8 +9,10 @@ import pytest
 from django.test import Client
 
 from queueops import control, inspect, jobs
+from queueops.jobs import job_handler
 from queueops.kinds.jobs import disk_guard
 from queueops.redis.broker import get_broker
+from queueops.tasks import registry
 from queueops.testing import run_worker
 from queueops.watchdog import Watchdog
 from tests.console.conftest import client_of, collected, viewer  # noqa: F401  fixtures
@@ -53,7 +55,7 @@ def test_downloads_wait_from_95_percent_until_90_percent(
     (disk,) = inspect.full_disks()
     assert disk.percent == 90
     assert "is 90 % full" in viewer.get("/ops/aggregations/").content.decode()
-    told = f"The disk of the storage on {disk.host} is 90 % full: its downloads wait."
+    told = f"The disk of the storage on {disk.host} is 90 % full: its jobs wait."
     assert [alarm.text for alarm in alarms("disk")] == [told]
     assert alarms("disk")[0].level == "danger"
     assert told in viewer.get("/ops/").content.decode()
@@ -62,6 +64,36 @@ def test_downloads_wait_from_95_percent_until_90_percent(
     run_worker()
     assert (inspect.task(job.id).state, inspect.full_disks()) == ("succeeded", ())
     assert alarms("disk") == []
+
+
+def test_the_lanes_of_jobs_are_closed_from_95_percent_until_90_percent(
+    source: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for used in (94.0, 95.0, 94.0, 90.1, 90.0, 94.0):
+        monkeypatch.setattr(disk_guard, "used_percent", lambda used=used: used)
+        monkeypatch.setattr(disk_guard, "_next_look", {})
+        found.append((disk_guard.closed_lanes("default"), len(inspect.full_disks())))
+    closed = (("aggr:*",), 1)
+    assert found == [((), 0), closed, closed, closed, ((), 0), ((), 0)]
+
+
+def test_the_disk_is_not_looked_at_for_each_claim(source: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr(disk_guard, "used_percent", lambda: looks.append(1) or 96.0)
+    assert [disk_guard.closed_lanes("default") for _ in range(100)] == [("aggr:*",)] * 100
+    assert len(looks) == 1
+
+
+def test_a_project_with_a_handler_of_its_own_for_downloads_has_no_closed_lanes(
+    source: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk_guard, "used_percent", lambda: 96.0)
+    job_handler("download")(lambda job: None)
+    try:
+        assert disk_guard.closed_lanes("default") == ()
+    finally:
+        registry.unregister("job", "download")
 
 
 def alarms(word: str) -> list[inspect.Alarm]:

@@ -127,6 +127,7 @@ def test_a_type_that_is_not_allowed_is_refused_and_not_stored(depot: Place) -> N
 def test_a_short_file_has_a_type_too(depot: Place) -> None:
     depot.server.routes["/file"] = says(b"{}")
     assert depot.get(mime_type="application/json").mime_type == "application/json"
+    assert why(depot.get(mime_type="image/*")) == ("mime", False)
 
 
 def test_the_size_of_an_image_is_read(depot: Place) -> None:
@@ -326,6 +327,8 @@ def test_progress_is_told_and_may_end_the_attempt(depot: Place) -> None:
     with pytest.raises(KeyboardInterrupt):
         download(replace(wanted, id="job-2"), settings=depot.settings, storage=depot.storage, progress=stop)
     assert depot.files() == {"job/job-1": TEXT}
+    assert download(replace(wanted, id="job-2"), settings=depot.settings, storage=depot.storage).failure is None
+    assert depot.files() == {"job/job-1": TEXT, "job/job-2": TEXT}
 
 
 def test_a_storage_that_refuses_is_a_failure_of_the_storage(depot: Place) -> None:

@@ -18,8 +18,9 @@ from queueops.kinds.jobs.file_store import delete_file
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
-from tests.jobs.conftest import LOCAL, Register
+from tests.jobs.conftest import LOCAL, Names, Register
 from tests.jobs.servers import Exchange, LocalServer, serving
+from tests.jobs.test_file_types import picture
 from tests.jobs.test_http_client import CERTIFICATE
 from tests.jobs.world import end_back_off
 from tests.kernel.desk import Desk
@@ -64,13 +65,13 @@ def run_to_the_end() -> None:
 def test_ids_that_are_made_by_many_threads_differ(desk: Desk) -> None:
     ids: list[str] = []
     threads = [
-        threading.Thread(target=lambda: ids.append(jobs.submit(aggregation="a", handler="work").id)) for _ in range(20)
+        threading.Thread(target=lambda: ids.append(jobs.submit(aggregation="a", handler="work").id)) for _ in range(50)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(set(ids)) == 20
+    assert len(set(ids)) == 50
     assert {len(id) for id in ids} == {26}
 
 
@@ -207,3 +208,72 @@ def test_a_wrong_type_is_told_by_the_callback(world: LocalServer) -> None:
     assert (job.state, body["success"], body["download_url"]) == ("failed", False, "")
     assert "text/plain" in body["error"]
     assert sum(asked.path == "/file" for asked in world.asked) == 1
+
+
+def test_the_file_is_identical_and_the_callback_has_every_field(
+    world: LocalServer, settings: Any, tmp_path: Path
+) -> None:
+    own = settings.QUEUEOPS["JOBS"] | {"DOWNLOAD_URL": "https://files.example"}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": own}
+    body = picture("PNG", (10, 10)) + bytes(range(256)) * 300
+    world.routes["/file"] = lambda exchange: exchange.answer(200, body)
+    given = {"options": {"extract_image_size": True}, "callback_url": world.url("/told"), "extra": '{"order": 7}'}
+    job = jobs.submit(aggregation="a", url=world.url("/file"), **given)
+    run_to_the_end()
+    path = f"{job.id[:3]}/{job.id}"
+    assert (tmp_path / "media" / path).read_bytes() == body
+    assert told(world) == [
+        {
+            "success": True,
+            "error": "",
+            "extra": '{"order": 7}',
+            "image_size": "10x10",
+            "resource_url": world.url("/file"),
+            "download_url": f"https://files.example/{path}",
+            "job_id": job.id,
+            "response_code": 200,
+            "result": job.result(timeout=1),
+            "delivered": True,
+            "delivery_error": "",
+        }
+    ]
+
+
+@pytest.mark.parametrize("mime_type", ["", "application/pdf"])
+def test_a_file_that_is_no_picture_has_no_size_and_is_stored(world: LocalServer, mime_type: str) -> None:
+    world.routes["/file"] = lambda exchange: exchange.answer(200, b"%PDF-1.7\n1 0 obj")
+    options = {"extract_image_size": True, "mime_type": mime_type}
+    job = jobs.submit(aggregation="a", url=world.url("/file"), callback_url=world.url("/told"), options=options)
+    run_to_the_end()
+    (body,) = told(world)
+    assert (job.state, body["success"], body["image_size"]) == ("succeeded", True, "")
+    assert body["result"]["mime_type"] == "application/pdf"
+
+
+def test_a_body_that_ends_early_fails_the_job_at_last_with_that_reason(world: LocalServer) -> None:
+    def breaks_off(exchange: Exchange) -> None:
+        exchange.close_connection = True
+        exchange.answer(200, b"content", Content_Length="99", Connection="close")
+
+    world.routes["/file"] = breaks_off
+    given = {"options": {"mime_type": "image/*"}, "callback_url": world.url("/told"), "retries": 1}
+    job = jobs.submit(aggregation="a", url=world.url("/file"), **given)
+    run_to_the_end()
+    (body,) = told(world)
+    assert (job.state, body["success"], body["download_url"]) == ("failed", False, "")
+    assert "The body ended after 7 bytes, before it was complete" in body["error"]
+    assert "mime" not in body["error"]
+    assert sum(asked.path == "/file" for asked in world.asked) == 2
+
+
+def test_a_download_goes_through_the_proxy_of_its_aggregation(world: LocalServer, names: Names) -> None:
+    names("files.example", "127.0.0.1")
+    url = "http://files.example/a"
+    with serving({url: answers(200)}) as proxy, serving({url: answers(200)}) as other:
+        made = [
+            jobs.submit(aggregation="a", url=url, options={"proxy": each.url()} if each else {})
+            for each in (proxy, other, None)
+        ]
+        run_to_the_end()
+        assert [job.state for job in made] == ["succeeded"] * 3
+        assert ([asked.path for asked in proxy.asked], other.asked) == ([url] * 3, [])

@@ -1,6 +1,7 @@
 """`python -m tests.soak.jobs`: many jobs and callbacks over HTTP, while a worker is killed each second.
 
-The target is flaky: it refuses the first attempts of each third callback, and half of the requests for some files.
+With `--over-http` clients hand the jobs in at a gunicorn, and send each request twice. The target is flaky: it refuses
+the first attempts of each third callback, and half of the requests for some files.
 Exit status 0 when each job has ended, each was told by one callback, and no limit was exceeded; else 1.
 """
 
@@ -21,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import django
 
 if TYPE_CHECKING:
-    from queueops.results.handle import TaskHandle
     from tests.faults.processes import Worker
     from tests.jobs.world import World
 
@@ -48,6 +48,7 @@ def main() -> int:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
             "QUEUEOPS_TESTS_DATA": name,
+            "QUEUEOPS_API": "1",
             "QUEUEOPS_TESTS_URL": f"embedded:{folder / 'store'}",
             "QUEUEOPS_TESTS_LEDGER": str(folder / "ledger"),
             "QUEUEOPS_TESTS_SETTINGS": json.dumps(settings),
@@ -70,17 +71,18 @@ def _soak(folder: Path, settings: dict[str, Any], options: argparse.Namespace) -
         workers = Workers(folder, settings, options.workers)
         try:
             begun = time.monotonic()
-            handles = _submit(world, options)
+            ids = _submit(world, folder, options)
             submitted = time.monotonic() - begun
             kills = workers.kill_each_second(options.kills)
-            _until_drained(len(handles))
+            _until_drained(len(ids))
             ended = time.monotonic() - begun
         finally:
             workers.end()
-        found = list(_problems(world, handles))
+        found = list(_problems(world, ids))
         gets = Counter(asked.path for asked in world.server.asked if asked.method == "GET")
         report = {
-            "jobs": len(handles),
+            "jobs": len(ids),
+            "handed in": "over HTTP" if options.over_http else "in process",
             "kills": kills,
             "seconds to submit": round(submitted, 1),
             "seconds in all": round(ended, 1),
@@ -122,9 +124,10 @@ class Workers:
         return Worker(log, self._settings, Ledger(self._folder / "ledger"), "--threads", "16")
 
 
-def _submit(world: World, options: argparse.Namespace) -> list[TaskHandle[Any]]:
-    """Hand in all jobs, the aggregations in turn."""
+def _submit(world: World, folder: Path, options: argparse.Namespace) -> list[str]:
+    """Hand in all jobs, the aggregations in turn; their ids."""
     from queueops import jobs
+    from tests.soak.job_clients import hand_in, serving_api
 
     given = (
         world.job(
@@ -136,7 +139,10 @@ def _submit(world: World, options: argparse.Namespace) -> list[TaskHandle[Any]]:
         )
         for number in range(options.jobs)
     )
-    return jobs.submit_many(given)
+    if not options.over_http:
+        return [handle.id for handle in jobs.submit_many(given)]
+    with serving_api(folder / "web") as (port, token):
+        return hand_in(port, token, given)
 
 
 def _until_drained(count: int) -> None:
@@ -150,11 +156,13 @@ def _until_drained(count: int) -> None:
     wait_until(is_over, DRAIN_SECONDS, every=0.2)
 
 
-def _problems(world: World, handles: list[TaskHandle[Any]]) -> Iterator[str]:
+def _problems(world: World, handed_in: list[str]) -> Iterator[str]:
     from queueops import inspect
     from tests.jobs.world import count_callbacks, count_jobs
 
-    ids = {handle.id for handle in handles}
+    ids = set(handed_in)
+    if len(ids) != len(handed_in):
+        yield f"{len(handed_in)} jobs were handed in, and have {len(ids)} ids"
     if count_jobs() != {"succeeded": len(ids)}:
         yield f"jobs by state: {dict(count_jobs())}"
     if count_callbacks() != {"succeeded": len(ids)}:
@@ -182,6 +190,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--aggregations", type=int, default=200)
     parser.add_argument("--workers", type=int, default=4, help="each of one process with 16 threads")
     parser.add_argument("--kills", type=int, default=20, help="one each second")
+    parser.add_argument("--over-http", action="store_true", help="clients of the API hand the jobs in")
     return parser.parse_args()
 
 

@@ -11,7 +11,7 @@ from queueops.redis.broker import get_role
 from queueops.redis.query_replies import maybe_whole, whole
 
 FULL_DISK_MS = 300_000
-"""A note of a full disk that is older counts no more: each download that waits renews it."""
+"""A note of a full disk that is older counts no more: each worker that looks at the disk renews it."""
 
 
 class Maintenance(Answer, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ def maintenance() -> Maintenance | None:
 
 
 class FullDisk(Answer, frozen=True, kw_only=True):
-    """A machine whose downloads wait, because the disk of its storage is nearly full."""
+    """A machine whose jobs wait, because the disk of its storage is nearly full."""
 
     host: str
     percent: int
@@ -42,7 +42,7 @@ class FullDisk(Answer, frozen=True, kw_only=True):
 
 
 def full_disks() -> tuple[FullDisk, ...]:
-    """The machines whose downloads wait for space now."""
+    """The machines whose jobs wait for space now."""
     noted = get_role(JobCalls).full_disks(open_reader().pools())
     rows = ((host, *facts.partition(" ")[::2]) for host, facts in noted.items())
     found = (FullDisk(host=host, percent=whole(used), seen_ms=whole(at)) for host, at, used in rows)

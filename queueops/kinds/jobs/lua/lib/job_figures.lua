@@ -1,4 +1,4 @@
--- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their downloads wait.
+-- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their jobs wait.
 -- Key `full_disks`: machine -> time of the note and percent. A note that is older than FRESH counts no more.
 --@needs transitions
 
