@@ -80,10 +80,13 @@ def _of_task(row: TaskRow) -> Hit:
 
 def _others(part: str) -> Iterator[Group]:
     """The hits that are not tasks."""
-    names = {name for name, _count in inspect.facets(TaskQuery()).get("name", [])}
+    facets = inspect.facets(TaskQuery())
+    names = {name for name, _count in facets.get("name", [])}
     names |= {known.name for known in inspect.registry()}
     found = sorted(name for name in names if part in name.casefold())
     yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found[:MOST]])
+    pools = sorted(pool for pool, _count in facets.get("pool", []) if part in pool.casefold())
+    yield Group(_("Pools"), [Hit(pool, url("pool", pool=pool)) for pool in pools[:MOST]])
     yield Group(_("Lanes"), list(islice(_lanes(part), MOST)))
     yield Group(_("Workers"), list(islice(_workers(part), MOST)))
     yield Group(_("Errors"), list(islice(_errors(part), MOST)))
