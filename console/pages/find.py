@@ -1,4 +1,4 @@
-"""Find box: tasks by id or its beginning, and names, lanes, workers, errors and schedules by a part of theirs."""
+"""Find box: tasks by id or its beginning; names, pools, lanes, workers, errors and schedules by a part of theirs."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def find(request: HttpRequest) -> HttpResponse:
 def _groups(found: LookUp, part: str) -> Iterator[Group]:
     yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
     yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found.names])
+    yield Group(_("Pools"), [Hit(pool, url("pool", pool=pool)) for pool in found.pools])
     lanes = (Hit(lane.name, url("lane", pool=lane.about, lane=lane.name), lane.about) for lane in found.lanes)
     yield Group(_("Lanes"), list(lanes))
     yield Group(_("Workers"), [Hit(each.name, url("worker", id=each.name), each.about) for each in found.workers])

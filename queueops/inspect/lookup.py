@@ -36,6 +36,7 @@ class LookUp(Answer, frozen=True, kw_only=True):
     begun: tuple[TaskRow, ...] = ()
     partial: bool = False  # the budget left tasks out
     names: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
     lanes: tuple[NamedHit, ...] = ()
     workers: tuple[NamedHit, ...] = ()
     errors: tuple[NamedHit, ...] = ()
@@ -43,7 +44,7 @@ class LookUp(Answer, frozen=True, kw_only=True):
 
 
 def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
-    """Tasks by id, or by its beginning, and at most so many names, lanes, workers and errors with this part.
+    """Tasks by id, or by its beginning, and at most so many names, pools, lanes, workers and errors with this part.
 
     `id` is the id of the task, if that is not the text itself. It costs two round trips to each server.
     """
@@ -60,6 +61,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
         begun=tuple(sorted(_rows(replies, 1), key=lambda row: -row.entered_ms)[:most]),
         partial=any(reply[2] for reply in replies.values()),
         names=tuple(sorted(names)[:most]),
+        pools=tuple(sorted(pool for pool in replies if part in pool.casefold())[:most]),
         lanes=_first(
             most, (NamedHit(name=text(lane), about=pool) for pool, reply in replies.items() for lane in reply[4])
         ),

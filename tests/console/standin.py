@@ -50,7 +50,7 @@ from tests.console.standin_status import StatusWorld
 from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
-    *("snapshot", "now_ms", "tasks", "tasks_with_prefix", "task", "raw", "why", "tree", "effects", "facets"),
+    *("snapshot", "now_ms", "tasks", "task", "raw", "why", "tree", "effects", "facets"),
     *("lanes", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db
         ("count-1#6", "/ops/mapreduce/count-1/6/?pool=default"),
         ("Special.task", "/ops/registry/special.task/"),
         ("slow", "/ops/lanes/default/slow/"),
+        ("Wareh", "/ops/pools/warehouse/"),
         ("host:1", "/ops/workers/host:1/"),
         ("", "/ops/tasks/"),
     ],
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.django_db
 def test_a_single_hit_is_opened_at_once(
     text: str, address: str, world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect, "facets", lambda query: {"name": [("special.task", 3)]})
+    monkeypatch.setattr(inspect, "facets", lambda query: {"name": [("special.task", 3)], "pool": [("warehouse", 3)]})
     world.states["count-1"] = "aggregating"
     answer = operator.get("/ops/find/", {"q": text})
     assert (answer.status_code, answer.headers.get("Location")) == (302, address)

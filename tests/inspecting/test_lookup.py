@@ -18,6 +18,7 @@ def test_a_task_is_found_by_its_id_and_others_by_the_beginning_of_theirs(desk: D
     assert {task.id for task in found.begun} == {"order-1", "order-17", "order-18"}
     assert inspect.look_up("order-1#4", id="order-18").tasks[0].id == "order-18"
     assert inspect.look_up("or").begun == ()
+    assert (inspect.look_up("AR").pools, inspect.look_up("order-1").pools) == (("far",), ())
     assert inspect.look_up("order *").tasks == ()
 
 
