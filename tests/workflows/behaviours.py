@@ -74,7 +74,7 @@ END_TO_END: Mapping[str, Tests] = {
     "SubWorkflow/PropagateCancellation": ("test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",),
     "SubWorkflow/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
     "SubWorkflow/Signal": (
-        "test_end_to_end.test_a_parent_sends_a_signal_to_its_child",
+        "test_commands.test_a_parent_sends_a_signal_to_its_child",
         "test_runs.test_a_child_reports_to_its_parent",
     ),
     "SubWorkflow/DifferentQueue": (
@@ -85,7 +85,7 @@ END_TO_END: Mapping[str, Tests] = {
     "RemoveWorkflowInstance": ("test_backend.test_a_deleted_run_is_gone_with_its_history",),
     "ContextPropagation": ("test_end_to_end.test_metadata_reaches_the_activities_of_a_run",),
     "MaxHistorySize": ("test_end_to_end.test_a_history_has_a_greatest_length",),
-    "Activity/Panic": ("test_end_to_end.test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack",),
+    "Activity/Panic": ("test_commands.test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack",),
     "Activity/CustomError": ("test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",),
     "Activity/ReceiveAttempt": ("test_end_to_end.test_an_activity_knows_its_attempt",),
     "Activity/ExtendTask": ("test_known_faults.test_an_activity_that_runs_longer_than_its_lease_keeps_it",),
@@ -93,7 +93,7 @@ END_TO_END: Mapping[str, Tests] = {
     "Timer/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
     "Timer/CancelTwice": ("test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",),
     "Timer/CancelBeforeFiringRemovesFutureEvent": (
-        "test_end_to_end.test_a_timer_that_is_dropped_leaves_the_agenda_while_its_run_goes_on",
+        "test_commands.test_a_timer_that_is_dropped_leaves_the_agenda_while_its_run_goes_on",
     ),
     "Timer/ScheduleCancelRace": ("test_end_to_end.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",),
     "Stats/ActiveInstance": (
