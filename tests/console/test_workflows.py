@@ -212,6 +212,22 @@ def test_a_search_that_has_found_nothing_yet_goes_on(
     assert "order/0" in operator.get(older).content.decode()
 
 
+def test_a_list_shows_statuses_as_text_and_errors(namespace: str, operator: Client, viewer: Client) -> None:
+    failed = raises.start()
+    run_worker()
+    key = get_broker().keys("default").task(failed.id)
+    get_broker().ask_one("default", lambda client: client.hset(key, "vq", b'"says \\"no\\""'))
+    shown = html.unescape(operator.get("/ops/workflows/").content.decode())
+    assert 'data-label="Status">says "no"</td>' in shown
+    assert '<span class="bad">ValueError: no such order</span>' in shown
+    assert "no such order" not in viewer.get("/ops/workflows/").content.decode()
+    assert 'says "no"' in page(operator, failed)
+
+
+def test_the_signal_that_a_run_waits_for_is_filled_in(run: Handle, operator: Client) -> None:
+    assert re.search(r'name="name" value="approve"', page(operator, run))
+
+
 def test_a_list_shows_places_without_folders(run: Handle, operator: Client) -> None:
     shown = html.unescape(operator.get("/ops/workflows/").content.decode())
     assert re.search(r'<span class="under">test_runs\.py:\d+ in approval</span>', shown)

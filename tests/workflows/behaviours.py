@@ -74,7 +74,7 @@ END_TO_END: Mapping[str, Tests] = {
     "SubWorkflow/PropagateCancellation": ("test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",),
     "SubWorkflow/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
     "SubWorkflow/Signal": (
-        "test_end_to_end.test_a_parent_sends_a_signal_to_its_child",
+        "test_commands.test_a_parent_sends_a_signal_to_its_child",
         "test_runs.test_a_child_reports_to_its_parent",
     ),
     "SubWorkflow/DifferentQueue": (
@@ -85,17 +85,17 @@ END_TO_END: Mapping[str, Tests] = {
     "RemoveWorkflowInstance": ("test_backend.test_a_deleted_run_is_gone_with_its_history",),
     "ContextPropagation": ("test_end_to_end.test_metadata_reaches_the_activities_of_a_run",),
     "MaxHistorySize": ("test_end_to_end.test_a_history_has_a_greatest_length",),
-    "Activity/Panic": ("test_end_to_end.test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack",),
+    "Activity/Panic": ("test_commands.test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack",),
     "Activity/CustomError": ("test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",),
     "Activity/ReceiveAttempt": ("test_end_to_end.test_an_activity_knows_its_attempt",),
     "Activity/ExtendTask": ("test_known_faults.test_an_activity_that_runs_longer_than_its_lease_keeps_it",),
-    "Timer/CancelWorkflowInstance": ("test_timers.test_a_cancelled_run_leaves_no_timer",),
+    "Timer/CancelWorkflowInstance": ("test_end_to_end.test_a_cancelled_run_leaves_no_timer",),
     "Timer/CancelBeforeStarting": ("test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",),
-    "Timer/CancelTwice": ("test_timers.test_a_timer_that_is_cancelled_twice_is_dropped_once",),
+    "Timer/CancelTwice": ("test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",),
     "Timer/CancelBeforeFiringRemovesFutureEvent": (
-        "test_timers.test_a_timer_that_is_dropped_leaves_the_agenda_while_its_run_goes_on",
+        "test_commands.test_a_timer_that_is_dropped_leaves_the_agenda_while_its_run_goes_on",
     ),
-    "Timer/ScheduleCancelRace": ("test_timers.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",),
+    "Timer/ScheduleCancelRace": ("test_end_to_end.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",),
     "Stats/ActiveInstance": (
         "test_run_lists.test_open_runs_are_counted_by_state_and_pool",
         "test_run_lists.test_activities_are_counted_in_their_pool_until_they_end",
@@ -182,7 +182,7 @@ ENGINE: Mapping[str, Tests] = {
     ),
     "executor: an unhandled error ends the run": ("test_runs.test_what_the_code_raises_fails_the_run",),
     "executor: a timer that is cancelled several times": (
-        "test_timers.test_a_timer_that_is_cancelled_twice_is_dropped_once",
+        "test_end_to_end.test_a_timer_that_is_cancelled_twice_is_dropped_once",
     ),
     "executor: a signal that comes with the start": ("test_runs.test_a_signal_before_the_first_step_is_kept",),
     "executor: pending futures at the end": (
@@ -196,7 +196,7 @@ ENGINE: Mapping[str, Tests] = {
     "commands: begun, dropped before and after the commit, ended": (
         "test_replay.test_what_begins_and_ends_in_one_step_is_no_command",
         "test_replay.test_a_timer_that_is_not_needed_any_more_is_dropped",
-        "test_timers.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",
+        "test_end_to_end.test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm",
     ),
     "commands: a side effect is recorded": (
         "test_end_to_end.test_side_effects_run_once_though_their_code_is_replayed",

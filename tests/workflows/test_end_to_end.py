@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from queueops import Retry, activity, control, current, wf, workflow
-from queueops.errors import BadArguments, TaskFailed
-from queueops.errors.workflows import ActivityFailed, HistoryTooLong, RunEnded
+from queueops import activity, control, current, wf, workflow
+from queueops.errors import BadArguments, TaskCancelled, TaskFailed
+from queueops.errors.workflows import HistoryTooLong, RunEnded
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
@@ -116,6 +116,17 @@ async def hesitates() -> str:
     return "changed its mind"
 
 
+@workflow(name="wf.timer_twice")
+async def cancels_a_timer_twice() -> str:
+    """Cancels a timer in a later step, twice."""
+    timer = asyncio.ensure_future(wf.sleep(60))
+    await wf.call(add, 1, 1)
+    timer.cancel()
+    timer.cancel()
+    await wf.call(add, 1, 1)
+    return "cancelled" if timer.cancelled() else "?"
+
+
 @workflow(name="wf.counting_parent")
 async def counting_parent() -> int:
     """Waits for a child that continues as new."""
@@ -126,32 +137,6 @@ async def counting_parent() -> int:
 async def asks_who() -> Any:
     """The metadata of an activity."""
     return await wf.call(who)
-
-
-@workflow(name="wf.tells_its_child")
-async def tells_its_child() -> str:
-    """Sends a signal to its child."""
-    waiting = asyncio.ensure_future(wf.child(approval.using(id="told"), 60.0))
-    await wf.call(add, 1, 1)  # the child begins with this step
-    assert await wf.send_signal("told", "approve", "by its parent")
-    return await waiting
-
-
-@activity(name="wf.breaks", retries=1, retry=Retry(delay=0))
-def breaks(divisor: int) -> float:
-    """Fails with an error that nobody expected."""
-    attempts.append(current().attempt)
-    return 1 / divisor
-
-
-@workflow(name="wf.broken_activity")
-async def broken_activity() -> list[str]:
-    """Catches the error, with its stack."""
-    try:
-        await wf.call(breaks, 0)
-    except ActivityFailed as error:
-        return [error.type, error.message, error.traceback]
-    return []
 
 
 def agenda() -> list[bytes]:
@@ -273,13 +258,6 @@ def test_what_is_cancelled_in_its_own_step_never_begins() -> None:
         child.handle("never")
 
 
-def test_a_parent_sends_a_signal_to_its_child() -> None:
-    run = tells_its_child.start()
-    run_worker()
-    assert run.result(timeout=0) == "by its parent"
-    assert [entry.name for entry in approval.handle("told").history() if entry.kind == "signal"] == ["approve"]
-
-
 def test_a_signal_to_an_instance_that_comes_later_is_not_kept() -> None:
     run = early_teller.start()
     run_worker()
@@ -328,14 +306,34 @@ def test_an_activity_knows_its_attempt() -> None:
     assert kinds(run).count("call") == 1
 
 
-def test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack() -> None:
-    attempts.clear()
-    run = broken_activity.start()
+def test_a_cancelled_run_leaves_no_timer() -> None:
+    run = approval.start(60)
     run_worker()
-    kind, message, stack = run.result(timeout=0)
-    assert (kind, message) == ("ZeroDivisionError", "division by zero")
-    assert "return 1 / divisor" in stack
-    assert attempts == [1, 2]
+    assert len(agenda()) == 1
+    run.cancel()
+    run_worker()
+    assert agenda() == []
+    with pytest.raises(TaskCancelled):
+        run.result(timeout=0)
+
+
+def test_a_timer_that_is_cancelled_twice_is_dropped_once() -> None:
+    run = cancels_a_timer_twice.start()
+    run_worker()
+    assert run.result(timeout=0) == "cancelled"
+    assert (kinds(run).count("timer"), kinds(run).count("drop")) == (1, 1)
+    assert agenda() == []
+
+
+def test_a_timer_that_fires_in_the_step_that_drops_it_does_no_harm() -> None:
+    run = approval.start(60)
+    run_worker()
+    run.signal("approve", "in time")
+    broker = get_broker()
+    broker.client.zadd(broker.keys("default").agenda, {f"~timer:1:{run.id}": 1})
+    run_worker()
+    assert run.result(timeout=0) == "in time"
+    assert kinds(run) == ["step", "timer", "step", "signal", "fired", "drop", "end"]
 
 
 def test_the_parent_of_a_run_that_continues_as_new_sees_its_last_result() -> None:

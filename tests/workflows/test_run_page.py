@@ -13,6 +13,7 @@ from django.core.management import call_command
 from queueops import activity, current, inspect, wf, workflow
 from queueops.errors import FilterError
 from queueops.inspect import RunChildren, RunView
+from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 
@@ -150,6 +151,11 @@ def test_an_open_activity_is_shown_with_its_attempts_its_progress_and_its_error(
     assert (call.progress, call.total, call.detail) == (3, 10, "part 3")
     assert call.error == "OSError: the scale is off"
     assert call.due_ms is not None
+    assert (call.worker, call.begun_ms) == ("", None)  # no worker runs it now
+    get_broker().control("default", "run_now", [call.task])
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    (call,) = view(run).calls
+    assert (call.worker, call.begun_ms) == ("w1", lease.begun_ms)
 
 
 def children(run: Any, **more: Any) -> RunChildren:

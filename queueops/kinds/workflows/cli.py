@@ -140,7 +140,7 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             ("state", task.state),
             ("arguments", task.args_json),
             ("result", task.result_json),
-            ("status", view.status),
+            ("status", view.status_text),
             ("blocked since", moment(view.blocked_ms)),
             ("suspended since", moment(view.suspended_ms)),
             ("reason", view.reason),
@@ -194,7 +194,7 @@ def _story_line(line: RunLine) -> tuple[object, ...]:
 def _line(row: RunFacts) -> tuple[object, ...]:
     state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.state
     waits = ", ".join(row.waits_for[:2])
-    return row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, row.status, waits, row.pool
+    return row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, row.status_text, waits, row.pool
 
 
 def _list_options(parser: ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from queueops.kinds.workflows.run_list import (
     RunPage,
     masked,
     places_of,
+    plain,
     run_facts,
     run_query,
     runs_of_instance,
@@ -80,6 +81,11 @@ class RunView(Answer, frozen=True, kw_only=True):
     first: int = 0
     lines: tuple[RunLine, ...] = ()
     spans: tuple[RunSpan, ...] = ()
+
+    @property
+    def status_text(self) -> str:
+        """The status for people: a text without its quotes, other values as JSON."""
+        return plain(self.status)
 
     @property
     def signals(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from queueops.kinds.workflows import events
 from queueops.kinds.workflows.run_list import RunFacts, facts_of
 from queueops.kinds.workflows.run_store import CallRow, task_of
 from queueops.kinds.workflows.store import WorkflowCalls
-from queueops.model.states import TIMED
+from queueops.model.states import LEASED, TIMED
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
@@ -43,7 +43,7 @@ class RunCall(Answer, frozen=True, kw_only=True):
     retries: int = 0
     due_ms: int | None = None
     begun_ms: int | None = None  # when its attempt began
-    worker: str = ""
+    worker: str = ""  # that runs it now
     progress: float | None = None  # as `current().progress` told last
     total: float | None = None
     detail: str = ""  # the last line that its code wrote by `current().log`
@@ -148,9 +148,11 @@ def _call(pool: str, number: str, what: str, tasks: Mapping[tuple[str, str], Cal
     if row is None:
         return RunCall(number=at, kind=kind, task=id, pool=elsewhere, state="on its way" if elsewhere else "gone")
     record = row.record
+    runs = record.state in LEASED
     return RunCall(
         number=at, kind=kind, task=record.id, pool=elsewhere, name=record.name, state=record.state,
         attempt=record.attempt, retries=record.retries, due_ms=record.due if record.state in TIMED else None,
-        begun_ms=record.begun, worker=record.worker, progress=record.progress, total=record.total,
-        detail=_last_words(row.log), error=title(read_failure(record.error)), reason=record.reason,
+        begun_ms=record.begun if runs else None, worker=record.worker if runs else "",
+        progress=record.progress, total=record.total, detail=_last_words(row.log),
+        error=title(read_failure(record.error)), reason=record.reason,
     )  # fmt: skip

@@ -8,7 +8,10 @@ from datetime import timedelta
 from itertools import islice
 from typing import ClassVar
 
+import msgspec
+
 from queueops.inspect.answers import Answer, Broken
+from queueops.inspect.errors import read_failure, title
 from queueops.inspect.id_search import tasks_with_prefix
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import conceals, redactor
@@ -32,6 +35,7 @@ _PLACE = re.compile(r".*[/\\](?=[^/\\]+:\d+ in )")
 class RunFacts(Answer, frozen=True, kw_only=True):
     """A run in a list. `status` is the value of `wf.set_status`, masked; empty for users without the permission."""
 
+    TEXTS: ClassVar = ("error",)
     TEXTS_OF_TASKS: ClassVar = ("reason",)
 
     id: str
@@ -44,6 +48,7 @@ class RunFacts(Answer, frozen=True, kw_only=True):
     due_ms: int | None = None
     status: str = ""
     reason: str = ""
+    error: str = ""  # of a failed run, in one line
     suspended_ms: int | None = None
     blocked_ms: int | None = None
     blocked_times: int = 0
@@ -57,6 +62,11 @@ class RunFacts(Answer, frozen=True, kw_only=True):
     after: str = ""
     parent: str = ""
     allowed: tuple[str, ...] = ()
+
+    @property
+    def status_text(self) -> str:
+        """The status for people: a text without its quotes, other values as JSON."""
+        return plain(self.status)
 
 
 class RunPage(Answer, frozen=True, kw_only=True):
@@ -196,6 +206,7 @@ def facts_of(pool: str, id: str, stored: RunFields, row: TaskRow | None = None) 
         due_ms=row.due_ms if row else maybe_whole(fields.get("d")),
         status=masked(fields["vq"].encode()) if "vq" in fields else "",
         reason=fields.get("y", ""),
+        error=title(read_failure(fields.get("er", "").encode())),
         suspended_ms=maybe_whole(fields.get("vs")),
         blocked_ms=maybe_whole(fields.get("vb")),
         blocked_times=maybe_whole(fields.get("vc")) or 0,
@@ -223,6 +234,15 @@ def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def short_place(place: str) -> str:
     """A place of the code without its folders: `module.py:line in function`."""
     return _PLACE.sub("", place, count=1)
+
+
+def plain(document: str) -> str:
+    """A JSON text as what it says; another document as it is."""
+    try:
+        value = msgspec.json.decode(document) if document.startswith('"') else None
+    except msgspec.MsgspecError:  # it was cut
+        return document
+    return value if isinstance(value, str) else document
 
 
 def masked(data: bytes) -> str:

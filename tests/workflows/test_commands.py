@@ -1,0 +1,81 @@
+"""Commands of a run while it goes on: a signal to a child, a timer that is dropped, an activity that breaks."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from queueops import Retry, activity, current, wf, workflow
+from queueops.errors.workflows import ActivityFailed
+from queueops.model.states import State
+from queueops.testing import run_worker
+from tests.workflows.test_end_to_end import agenda
+from tests.workflows.test_runs import add, approval
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+attempts: list[int] = []
+
+
+@workflow(name="wf.tells_its_child")
+async def tells_its_child() -> str:
+    """Sends a signal to its child."""
+    waiting = asyncio.ensure_future(wf.child(approval.using(id="told"), 60.0))
+    await wf.call(add, 1, 1)  # the child begins with this step
+    assert await wf.send_signal("told", "approve", "by its parent")
+    return await waiting
+
+
+@workflow(name="wf.drops_a_timer")
+async def drops_a_timer() -> str:
+    """Cancels a timer, and waits for a signal."""
+    timer = asyncio.ensure_future(wf.sleep(60))
+    await wf.call(add, 1, 1)
+    timer.cancel()
+    return str(await wf.signal("go"))
+
+
+@activity(name="wf.breaks", retries=1, retry=Retry(delay=0))
+def breaks(divisor: int) -> float:
+    """Fails with an error that nobody expected."""
+    attempts.append(current().attempt)
+    return 1 / divisor
+
+
+@workflow(name="wf.broken_activity")
+async def broken_activity() -> list[str]:
+    """Catches the error, with its stack."""
+    try:
+        await wf.call(breaks, 0)
+    except ActivityFailed as error:
+        return [error.type, error.message, error.traceback]
+    return []
+
+
+def test_a_parent_sends_a_signal_to_its_child() -> None:
+    run = tells_its_child.start()
+    run_worker()
+    assert run.result(timeout=0) == "by its parent"
+    assert [entry.name for entry in approval.handle("told").history() if entry.kind == "signal"] == ["approve"]
+
+
+def test_a_timer_that_is_dropped_leaves_the_agenda_while_its_run_goes_on() -> None:
+    run = drops_a_timer.start()
+    run_worker(until_idle=False)
+    assert len(agenda()) == 1
+    run_worker()
+    assert (run.state, agenda()) == (State.IDLE, [])
+    run.signal("go", "on")
+    run_worker()
+    assert run.result(timeout=0) == "on"
+
+
+def test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack() -> None:
+    attempts.clear()
+    run = broken_activity.start()
+    run_worker()
+    kind, message, stack = run.result(timeout=0)
+    assert (kind, message) == ("ZeroDivisionError", "division by zero")
+    assert "return 1 / divisor" in stack
+    assert attempts == [1, 2]
