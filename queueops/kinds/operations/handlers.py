@@ -22,7 +22,7 @@ from queueops.tasks.encoding import decode_arguments
 from queueops.tasks.store_call import write
 
 REST_S = 0.0005
-"""So long the operation rests after each part, which takes the store about a millisecond: other work comes in between."""
+"""So long the operation rests after each part, which takes the store a millisecond: other work comes in between."""
 PAUSED_S = 5.0
 """So long a paused operation gives its slot back before it looks again. A resume starts it at once."""
 
