@@ -30,6 +30,12 @@ def work(seconds: float = 0.0) -> int:
 
 
 @task()
+def started_at() -> float:
+    """The moment of its start, by the clock that all processes of a machine share."""
+    return time.monotonic()
+
+
+@task()
 def echo(value: object = None) -> object:
     return value
 

@@ -21,6 +21,7 @@ from queueops.model import kinds, states
 from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment, eager
 from tests.repository import reference
+from tests.soak.night import FAULTS
 
 pytest_plugins = ["queueops.pytest_plugin"]
 ROOT = Path(__file__).parents[2]
@@ -204,3 +205,11 @@ def anchors(page: Path) -> set[str]:
     """The headings of a page as links name them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_table_of_alarms_has_each_fault_of_the_drill() -> None:
+    (table,) = re.findall(r"^\| fault \|.*\n\|[-|]+\n((?:\|.*\n)+)", (DOCS / "console.md").read_text(), re.MULTILINE)
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
+    assert [row[0] for row in rows] == [fault.name for fault in FAULTS]
+    assert all(int(row[2]) == len(fault.why) for row, fault in zip(rows, FAULTS, strict=True))
+    assert all(int(row[1].partition(",")[0]) <= 20 and int(row[3]) <= 2 for row in rows)

@@ -1,170 +1,46 @@
-"""`python -m tests.soak.drill`: plant the faults of a night, one at a time, and time the alarm of each.
+"""`python -m tests.soak.drill`: plant the faults of a night, one at a time, and mend each as an operator does.
 
-For each fault it prints: the seconds until an alarm names the cause, the clicks from the alarm to the page with more
-about it, and the remedy, a button or a command. Exit status 1 if an alarm is late, or leads nowhere.
+An operator has the overview open in Chromium. For each fault the drill takes the seconds until an alarm on that page
+names the cause, the clicks from there to the page that shows why, and the clicks from that page to the button that
+mends it, or to the command. It presses the button, or does what the command says, and the alarm has to end.
+Exit status 1 if an alarm is late, or a way is longer than two clicks. `--docs` writes the table into docs/console.md.
 """
 
 from __future__ import annotations
 
-import html
+import argparse
 import os
 import re
-import signal
+import shlex
+import socket
 import sys
 import tempfile
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import django
 
-LATE_S = 20.0
-BOUND_S = 120.0
-"""The longest wait for an alarm, and for its end."""
+from tests.soak.night import BOUND_S, FAULTS, Fault, Scene
+from tests.support.waiting import wait_until
 
-
-class Fault(NamedTuple):
-    """A planted fault. Its alarm cannot be told before the condition has lasted for `lasts_s`."""
-
-    name: str
-    plant: Callable[[Scene], AbstractContextManager[None]]
-    alarm: str
-    lasts_s: float = 0.0
-
-
-class Scene:
-    """A worker and a watchdog on a store of their own, and the console as an administrator sees it."""
-
-    def __init__(self, folder: Path) -> None:
-        from tests.faults.processes import Ledger
-
-        self.folder, self.ledger = folder, Ledger(folder / "ledger")
-        self._count = 0
-        self.worker, self.watchdog = self.start("runworker", "--threads", "4"), self.start("watchdog")
-
-    def start(self, command: str, *words: str) -> Any:
-        from tests.faults.processes import Worker
-
-        self._count += 1
-        return Worker(self.folder / f"{self._count:02d}.log", {}, self.ledger, *words, command=command)
-
-    def end(self) -> None:
-        """End both processes by their ids."""
-        for process in (self.worker, self.watchdog):
-            process.end()
-
-
-@contextmanager
-def failing_name(scene: Scene) -> Iterator[None]:
-    from tests.faults import tasks
-
-    tasks.echo.push_many([(number,) for number in range(100)])
-    tasks.returns_an_object.using(retries=0).push_many([()] * 15)
-    yield
-
-
-@contextmanager
-def paused_lane(scene: Scene) -> Iterator[None]:
-    from queueops import control
-    from tests.faults import tasks
-
-    tasks.echo.using(lane="mails").push_many([(0,)])
-    control.pause_lane("default", "mails")
-    tasks.echo.using(lane="mails").push_many([(0,)] * 5)
-    yield
-    control.resume_lane("default", "mails")
-
-
-@contextmanager
-def lane_at_its_limit(scene: Scene) -> Iterator[None]:
-    from queueops import control
-    from tests.faults import tasks
-
-    tasks.echo.using(lane="api").push_many([(0,)])
-    control.set_lane("default", "api", limit=1)
-    tasks.work.using(lane="api").push_many([(75.0,), (0.0,)])
-    yield
-    control.set_lane("default", "api", limit=None)
-
-
-@contextmanager
-def frozen_worker(scene: Scene) -> Iterator[None]:
-    scene.worker.freeze()
-    yield
-    scene.worker.signal_all(signal.SIGCONT)
-
-
-@contextmanager
-def dead_worker(scene: Scene) -> Iterator[None]:
-    scene.worker.signal_all(signal.SIGKILL)
-    scene.worker.end()
-    yield
-    scene.worker = scene.start("runworker", "--threads", "4")
-
-
-@contextmanager
-def dead_watchdog(scene: Scene) -> Iterator[None]:
-    scene.watchdog.signal_all(signal.SIGKILL)
-    scene.watchdog.end()
-    yield
-    scene.watchdog = scene.start("watchdog")
-
-
-@contextmanager
-def paused_schedule(scene: Scene) -> Iterator[None]:
-    from queueops import control
-    from tests.faults import tasks
-
-    control.create_schedule(tasks.echo, "@every 2s", id="reports")
-    control.pause_schedule("reports")
-    yield
-    control.delete_schedule("reports")
-
-
-@contextmanager
-def full_store(scene: Scene) -> Iterator[None]:
-    client = _client()
-    client.setrange("drill:filler", 50_000_000, b"x")  # so that what connections take hardly counts
-    client.config_set("maxmemory", int(client.info("memory")["used_memory"] * 1.04))
-    yield
-    client.config_set("maxmemory", 0)
-    client.delete("drill:filler")
-
-
-@contextmanager
-def slow_store(scene: Scene) -> Iterator[None]:
-    ended = threading.Event()
-
-    def hold_up() -> None:
-        while not ended.is_set():
-            _client().client_pause(700)
-
-    holding = threading.Thread(target=hold_up)
-    holding.start()
-    yield
-    ended.set()
-    holding.join()
-
-
-FAULTS = (
-    Fault("a failing name", failing_name, r"Task \S+returns_an_object: 15 of 15 attempts"),
-    Fault("a paused lane", paused_lane, r"Lane mails .* is paused; 5 tasks wait"),
-    Fault("a lane at its limit", lane_at_its_limit, r"Lane api .*limit", 60.0),
-    Fault("a frozen worker", frozen_worker, r"[Ww]orker.* frozen"),
-    Fault("a dead worker", dead_worker, r"[Ww]orker.* dead"),
-    Fault("a dead watchdog", dead_watchdog, r"[Nn]o watchdog"),
-    Fault("a paused schedule", paused_schedule, r"[Ss]chedule reports .*paused"),
-    Fault("a full store", full_store, r"The store uses \d+% of its memory limit"),
-    Fault("a slow store", slow_store, r"The store is slow"),
+LATE_S, MOST_CLICKS = 20.0, 2
+DOCS = Path("docs/console.md")
+HEAD = (
+    "| fault | seconds to the alarm | clicks to why | clicks to mended, or to the command | remedy |",
+    "|---|---|---|---|---|",
 )
 
 
 def main() -> int:
     """Plant each fault in a folder and on a store of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/console.md")
+    parser.add_argument("--only", default="", help="only faults with this in their name")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="queueops-drill-") as folder:
         store = Path(folder) / "store"
         os.environ |= {
@@ -179,63 +55,107 @@ def main() -> int:
 
         embedded.start(store)
         try:
-            return drill(Scene(Path(folder)))
+            rows, bad = drill(Scene(Path(folder)), [fault for fault in FAULTS if given.only in fault.name])
         finally:
             embedded.stop(store)
+    if given.docs and not bad:
+        write(rows)
+    return int(bad)
 
 
-def drill(scene: Scene) -> int:
-    """Plant each fault; the exit status."""
-    bad = 0
-    print("| fault | seconds to the alarm | clicks to why | remedy |\n|---|---|---|---|")
+def drill(scene: Scene, faults: list[Fault]) -> tuple[list[str], bool]:
+    """Plant and mend each fault; the rows of the table, and whether one is not good."""
+    rows, bad = [], False
+    print("\n".join(HEAD))
     try:
-        browser = _browser()
-        for fault in FAULTS:
-            _until_well()
-            begun = time.monotonic()
-            with fault.plant(scene):
-                alarm = _alarm(fault, begun)
-                took = time.monotonic() - begun - fault.lasts_s
-                clicks, remedy = _way(browser, fault, alarm) if alarm else ("-", "-")
-            good = alarm is not None and took <= LATE_S and "-" not in (clicks, remedy)
-            bad += not good
-            shown = f"{took:.1f}" if alarm else "none"
-            if fault.lasts_s:
-                shown += f" after {fault.lasts_s:.0f} s of waiting"
-            print(f"| {fault.name} | {shown} | {clicks} | {remedy} |{'' if good else ' <-- not good'}", flush=True)
+        with _overview(scene) as page:
+            for fault in faults:
+                _until_well()
+                found = Round(scene, page, fault).play()
+                rows.append(str(found))
+                bad = bad or not found.is_good
+                print(f"{found}{'' if found.is_good else f' <-- not good: {found.trouble}'}", flush=True)
     finally:
         scene.end()
-    return int(bool(bad))
+    return rows, bad
 
 
-def _alarm(fault: Fault, begun: float) -> Any:
-    from queueops import inspect
-
-    while time.monotonic() - begun < BOUND_S:
-        for alarm in inspect.status().alarms:
-            if re.search(fault.alarm, alarm.text):
-                return alarm
-        time.sleep(0.2)
-    print("  alarms:", [alarm.text for alarm in inspect.status().alarms])
-    return None
+def write(rows: list[str]) -> None:
+    """Replace the table of the page."""
+    lines, page = "\n".join((*HEAD, *rows)), DOCS.read_text()
+    found = re.search(r"^\| fault \|.*\n(?:\|.*\n)+", page, re.MULTILINE)
+    assert found, "the page has no such table"
+    DOCS.write_text(page.replace(found[0], f"{lines}\n"))
 
 
-def _way(browser: Any, fault: Fault, alarm: Any) -> tuple[str, str]:
-    """The clicks from the overview to the page with more, and the remedy that the overview offers."""
-    from console.access.permissions import Verb
-    from console.actions.remedies import alarm_remedy
-    from console.ui.links import alarm_url
+class Round:
+    """One fault, from its beginning to its end: what an operator needed."""
 
-    page = html.unescape(browser.get("/ops/").content.decode())
-    if not re.search(fault.alarm, page):
-        print("  not on the overview:", alarm.text)
-        return "-", "-"
-    address = alarm_url(alarm)
-    clicks = "1" if address and browser.get(address).status_code == 200 else "0" if alarm.url_hint == "health" else "-"
-    button = alarm_remedy(alarm, frozenset({Verb.CONFIGURE}))
-    if button and button["action"] in page:
-        return clicks, f"the button “{button['label']}”"
-    return clicks, f"`{alarm.command}`" if alarm.command and alarm.command in page else "-"
+    def __init__(self, scene: Scene, page: Any, fault: Fault) -> None:
+        self.scene, self.page, self.fault = scene, page, fault
+        self.took_s = BOUND_S
+        self.clicks = self.last_clicks = 0
+        self.remedy = self.trouble = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the alarm was in time, and both ways were short and led there."""
+        return not self.trouble and self.took_s <= LATE_S and max(self.clicks, self.last_clicks) <= MOST_CLICKS
+
+    def __str__(self) -> str:
+        shown = f"{max(0.0, self.took_s):.0f}"
+        if self.fault.lasts_s:
+            shown += f", after {self.fault.lasts_s:.0f} s of waiting"
+        return f"| {self.fault.name} | {shown} | {self.clicks} | {self.last_clicks} | {self.remedy} |"
+
+    def play(self) -> Round:
+        """Plant, wait for the alarm, find why, mend."""
+        from playwright.sync_api import Error
+
+        self.page.goto("/ops/")
+        begun = time.monotonic()
+        with self.fault.plant(self.scene):
+            try:
+                box = self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first
+                box.wait_for(timeout=1000 * (BOUND_S + self.fault.lasts_s))
+                self.took_s = time.monotonic() - begun - self.fault.lasts_s
+                self._find_why(box)
+                self._mend()
+            except (AssertionError, Error) as error:
+                self.trouble = str(error)
+        return self
+
+    def _find_why(self, box: Any) -> None:
+        for number, step in enumerate(self.fault.why):
+            self._click(box if number == 0 else self.page.locator("main"), step)
+        self.clicks = len(self.fault.why)
+        self.page.locator("main").get_by_text(re.compile(self.fault.cause)).first.wait_for()
+
+    def _mend(self) -> None:
+        if self.fault.mend:
+            for step in self.fault.mend:
+                self._click(self.page.locator("main"), step)
+            self.last_clicks, name = len(self.fault.mend), self.fault.mend[-1].partition(":")[2]
+            self.remedy = f"the button \u201c{name}\u201d"
+            self.page.locator(".flash-success, .flash-ok, [role=status]").first.wait_for()
+        else:
+            if self.fault.why:
+                self._click(self.page.locator("nav").first, "link:Overview")
+                self.last_clicks = 1
+            box = self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first
+            command = box.locator("code").inner_text()
+            self.remedy = f"`{command}`"
+            assert self.fault.obey
+            self.fault.obey(self.scene, shlex.split(command))
+        if self.fault.ends:
+            self.page.goto("/ops/")
+            self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first.wait_for(
+                state="detached", timeout=1000 * BOUND_S
+            )
+
+    def _click(self, within: Any, step: str) -> None:
+        role, _, name = step.partition(":")
+        within.get_by_role(role, name=name).first.click()
 
 
 def _until_well() -> None:
@@ -248,23 +168,40 @@ def _until_well() -> None:
         time.sleep(0.2)
 
 
-def _browser() -> Any:
-    from django.contrib.auth import get_user_model
+@contextmanager
+def _overview(scene: Scene) -> Iterator[Any]:
+    """The overview in Chromium, in which an administrator is logged in, of a server process with threads."""
     from django.core.management import call_command
-    from django.test import Client
     from django.test.utils import setup_test_environment
+    from playwright.sync_api import sync_playwright
+
+    from tests.console.browsing import ARGUMENTS, PATIENCE_MS, log_in
+    from tests.support.chromium import find_chromium
+    from tests.support.topology import free_ports
 
     setup_test_environment()
     call_command("migrate", verbosity=0)
-    client = Client()
-    client.force_login(get_user_model().objects.create_superuser("operator"))
-    return client
+    session, (port,) = log_in(), free_ports(1)
+    server = scene.start("runserver", "--noreload", "--insecure", str(port))
+    url = f"http://127.0.0.1:{port}"
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS, timeout=PATIENCE_MS)
+            context = browser.new_context(base_url=url)
+            context.add_cookies([{"name": "sessionid", "value": session, "url": url}])
+            _until_answered(port)
+            yield context.new_page()
+            browser.close()
+    finally:
+        server.end()
 
 
-def _client() -> Any:
-    from queueops.redis.broker import get_broker
+def _until_answered(port: int) -> None:
+    def answers() -> bool:
+        with socket.socket() as tried:
+            return tried.connect_ex(("127.0.0.1", port)) == 0
 
-    return get_broker().client
+    wait_until(answers)
 
 
 if __name__ == "__main__":

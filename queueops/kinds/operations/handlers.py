@@ -21,8 +21,8 @@ from queueops.tasks.context import Context
 from queueops.tasks.encoding import decode_arguments
 from queueops.tasks.store_call import write
 
-REST_S = 0.001
-"""So long the operation rests after each part, which takes the store as long: other work comes in between."""
+REST_S = 0.0005
+"""So long the operation rests after each part, which takes the store a millisecond: other work comes in between."""
 PAUSED_S = 5.0
 """So long a paused operation gives its slot back before it looks again. A resume starts it at once."""
 

@@ -1,0 +1,252 @@
+"""The faults of a night: how each is planted, and what an operator looks at, clicks and types until it is mended."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BOUND_S = 120.0
+"""The longest wait for an alarm, for its end, and for a command."""
+
+
+class Fault(NamedTuple):
+    """A planted fault. Its alarm cannot be told before the condition has lasted for `lasts_s`.
+
+    A step is a link or a button, `link:<name>`, by a part of its name. `why` are the steps from the alarm to the page
+    that shows `cause`; `mend` those from there to the button that mends it. Without `mend` the remedy is the command of
+    the alarm, and `obey` does what it says.
+    """
+
+    name: str
+    plant: Callable[[Scene], AbstractContextManager[None]]
+    alarm: str
+    why: tuple[str, ...]
+    cause: str
+    mend: tuple[str, ...] = ()
+    obey: Callable[[Scene, list[str]], None] | None = None
+    lasts_s: float = 0.0
+    ends: bool = True  # the alarm ends when that is done; if not, the command shows more about the cause
+
+
+class Scene:
+    """A worker and a watchdog on a store of their own, and the console as an administrator sees it."""
+
+    def __init__(self, folder: Path) -> None:
+        from tests.faults.processes import Ledger
+
+        self.folder, self.ledger = folder, Ledger(folder / "ledger")
+        self._count = 0
+        self.worker, self.watchdog = self.start("runworker", "--threads", "4"), self.start("watchdog")
+
+    def start(self, command: str, *words: str) -> Any:
+        from tests.faults.processes import Worker
+
+        self._count += 1
+        return Worker(self.folder / f"{self._count:02d}.log", {}, self.ledger, *words, command=command)
+
+    def end(self) -> None:
+        """End both processes by their ids."""
+        for process in (self.worker, self.watchdog):
+            process.end()
+
+
+@contextmanager
+def failing_name(scene: Scene) -> Iterator[None]:
+    from queueops import control
+    from tests.faults import tasks
+
+    tasks.echo.push_many([(number,) for number in range(100)])
+    tasks.returns_an_object.using(retries=0).push_many([()] * 15)
+    yield
+    control.resume_name(tasks.returns_an_object.name)
+
+
+@contextmanager
+def paused_lane(scene: Scene) -> Iterator[None]:
+    from queueops import control
+    from tests.faults import tasks
+
+    tasks.echo.using(lane="mails").push_many([(0,)])
+    control.pause_lane("default", "mails")
+    tasks.echo.using(lane="mails").push_many([(0,)] * 5)
+    yield
+    control.resume_lane("default", "mails")
+
+
+@contextmanager
+def lane_at_its_limit(scene: Scene) -> Iterator[None]:
+    from queueops import control
+    from tests.faults import tasks
+
+    tasks.echo.using(lane="api").push_many([(0,)])
+    control.set_lane("default", "api", limit=1)
+    tasks.work.using(lane="api").push_many([(75.0,), (0.0,)])
+    yield
+    control.set_lane("default", "api", limit=None)
+
+
+@contextmanager
+def paused_name(scene: Scene) -> Iterator[None]:
+    from queueops import control
+    from tests.faults import tasks
+
+    control.pause_name(tasks.work.name, new=True)
+    tasks.work.push_many([(0.0,)] * 3)
+    yield
+    control.resume_name(tasks.work.name)
+
+
+@contextmanager
+def frozen_worker(scene: Scene) -> Iterator[None]:
+    scene.worker.freeze()
+    yield
+    scene.worker.signal_all(signal.SIGCONT)
+
+
+@contextmanager
+def dead_worker(scene: Scene) -> Iterator[None]:
+    scene.worker.signal_all(signal.SIGKILL)
+    scene.worker.end()
+    yield
+
+
+@contextmanager
+def dead_watchdog(scene: Scene) -> Iterator[None]:
+    scene.watchdog.signal_all(signal.SIGKILL)
+    scene.watchdog.end()
+    yield
+
+
+@contextmanager
+def paused_schedule(scene: Scene) -> Iterator[None]:
+    from queueops import control
+    from tests.faults import tasks
+
+    control.create_schedule(tasks.echo, "@every 2s", id="reports")
+    control.pause_schedule("reports")
+    yield
+    control.delete_schedule("reports")
+
+
+@contextmanager
+def full_store(scene: Scene) -> Iterator[None]:
+    client = _client()
+    client.setrange("drill:filler", 50_000_000, b"x")  # so that what connections take hardly counts
+    client.config_set("maxmemory", int(client.info("memory")["used_memory"] * 1.04))
+    yield
+    client.config_set("maxmemory", 0)
+    client.delete("drill:filler")
+
+
+@contextmanager
+def slow_store(scene: Scene) -> Iterator[None]:
+    ended = threading.Event()
+
+    def hold_up() -> None:
+        while not ended.is_set():
+            _client().client_pause(700)
+
+    holding = threading.Thread(target=hold_up)
+    holding.start()
+    yield
+    ended.set()
+    holding.join()
+
+
+def run_worker(scene: Scene, words: list[str]) -> None:
+    scene.worker = scene.start(*words[1:], "--threads", "4")
+
+
+def run_watchdog(scene: Scene, words: list[str]) -> None:
+    scene.watchdog = scene.start(*words[1:])
+
+
+def run_here(scene: Scene, words: list[str]) -> None:
+    """A command of the machine, or of the project."""
+    python = [sys.executable] if words[0] == "manage.py" else []
+    subprocess.run([*python, *words], check=True, stdout=subprocess.DEVNULL, timeout=BOUND_S)
+
+
+def ask_store(scene: Scene, words: list[str]) -> None:
+    """What `redis-cli` does."""
+    _client().execute_command(*words[1:])
+
+
+LOOK = "link:Look"
+FAULTS = (
+    Fault(
+        "a failing name",
+        failing_name,
+        r"Task \S+returns_an_object: 15 of 15 attempts",
+        why=(LOOK, "link:NotEncodable"),
+        cause=r"returns_an_object",
+        mend=("link:returns_an_object", "button:Pause"),
+        ends=False,
+    ),
+    Fault(
+        "a paused lane",
+        paused_lane,
+        r"Lane mails .* is paused; 5 tasks wait",
+        why=(LOOK, "link:mails"),
+        cause=r"The lane is paused\. No task starts before it is resumed\.",
+        mend=("button:Resume",),
+    ),
+    Fault(
+        "a paused name",
+        paused_name,
+        r"Task name \S+work of pool default is paused: 3 tasks wait",
+        why=(LOOK,),
+        cause=r"Paused in the pool default",
+        mend=("button:Resume",),
+    ),
+    Fault(
+        "a lane at its limit",
+        lane_at_its_limit,
+        r"Lane api .*limit",
+        why=(LOOK, "link:api"),
+        cause=r"The lane is at its limit of 1\.",
+        obey=run_here,
+        lasts_s=60.0,
+    ),
+    Fault(
+        "a frozen worker",
+        frozen_worker,
+        r"[Ww]orker.* frozen",
+        why=(LOOK,),
+        cause=r"frozen",
+        obey=run_here,
+    ),
+    Fault("a dead worker", dead_worker, r"[Ww]orker.* dead", why=(LOOK,), cause=r"dead", obey=run_worker),
+    Fault("a dead watchdog", dead_watchdog, r"[Nn]o watchdog", why=(), cause=r"No watchdog serves", obey=run_watchdog),
+    Fault(
+        "a paused schedule",
+        paused_schedule,
+        r"[Ss]chedule reports .*paused",
+        why=(LOOK,),
+        cause=r"paused",
+        mend=("button:Resume",),
+    ),
+    Fault(
+        "a full store",
+        full_store,
+        r"The store uses \d+% of its memory limit",
+        why=(),
+        cause=r"of its memory limit",
+        obey=ask_store,
+    ),
+    Fault(
+        "a slow store", slow_store, r"The store is slow", why=(), cause=r"The store is slow", obey=ask_store, ends=False
+    ),
+)
+
+
+def _client() -> Any:
+    from queueops.redis.broker import get_broker
+
+    return get_broker().client
