@@ -38,7 +38,7 @@ class LookUpWorld:
             begun=begun.rows,
             partial=begun.partial,
             names=tuple(sorted(name for name in names if part in name.casefold())),
-            pools=tuple(pool.name for pool in inspect.snapshot().pools if part in pool.name.casefold()),
+            pools=tuple(pool for pool, _ in inspect.facets(TaskQuery()).get("pool", []) if part in pool.casefold()),
             lanes=tuple(lanes),
             workers=tuple(hit for hit in workers if part in f"{hit.name} {hit.about}".casefold()),
             errors=tuple(hit for hit in errors if part in hit.name.casefold()),
