@@ -309,10 +309,21 @@ def test_a_body_that_breaks_off_early_is_told_and_not_its_type(depot: Place) -> 
 def test_an_attempt_that_has_read_nothing_leaves_no_partial_file(depot: Place) -> None:
     depot.server.routes["/file"] = says(b"", 503)
     assert why(depot.get()) == ("status", True)
-    assert list((depot.home / "partial").iterdir()) == []
+    assert list((depot.home / "partial").glob("*")) == []
     depot.server.routes["/file"] = says(b"")
-    assert depot.get().path == "job/job-1"
-    assert list((depot.home / "partial").iterdir()) == []
+    assert (depot.get().path, list((depot.home / "partial").glob("*"))) == ("job/job-1", [])
+
+
+@pytest.mark.parametrize(("size", "on_disk"), [(60_000, False), (200_000, True)])
+def test_a_small_body_is_not_written_to_the_disk_before_it_is_published(depot: Place, size: int, on_disk: bool) -> None:
+    depot.server.routes["/file"] = says(b"." * size)
+    seen: list[list[int]] = []
+    wanted = Download(id="job-1", url=depot.server.url("/file"))
+    outcome = download(
+        wanted, settings=depot.settings, storage=depot.storage, progress=lambda _: seen.append(depot.partial())
+    )
+    assert (outcome.failure, outcome.size, bool(seen[-1])) == (None, size, on_disk)
+    assert (depot.files(), depot.partial()) == ({"job/job-1": b"." * size}, [])
 
 
 def test_progress_is_told_and_may_end_the_attempt(depot: Place) -> None:

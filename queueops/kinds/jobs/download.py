@@ -16,7 +16,7 @@ from django.core.files.storage import Storage
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.kinds.jobs.body_decoding import BadEncoding, decoded
 from queueops.kinds.jobs.download_options import Download
-from queueops.kinds.jobs.file_store import Origin, PartialFile, file_name, partial_file, publish
+from queueops.kinds.jobs.file_store import Origin, PartialFile, file_name, part_of, publish
 from queueops.kinds.jobs.http_client import REDIRECTS, Deadline, answer_to, httpx
 from queueops.kinds.jobs.http_failures import Failure, FailureKind, failure_of_error, failure_of_status
 from queueops.kinds.jobs.image_size import BadImage, image_size
@@ -54,7 +54,7 @@ def download(
     """
     attempt = _Attempt(wanted, settings or of_jobs(), storage, progress)
     try:
-        with partial_file(wanted.id, attempt.directory) as part:
+        with part_of(wanted.id, attempt.directory) as part:
             return attempt.run(part)
     except _Failed as error:
         return Downloaded(failure=error.failure, status=attempt.status)
@@ -176,7 +176,7 @@ class _Attempt:
                 size += len(piece)
                 if size > self._settings.max_size:
                     raise self._too_large()
-                part.file.write(piece)
+                part.write(piece)
                 if size >= HEAD and not is_checked:
                     is_checked = bool(self._checked_type(part))
                     part.file.seek(0, 2)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -31,6 +32,7 @@ PART_OF_PATH = re.compile(r"(?!\.{1,2}\Z)[^\x00-\x1f\x7f/\\:*?\"<>|]{1,100}")
 LONGEST_SUBPATH = 400
 PLAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{2,99}")
 SAVE = "_save"  # what a subclass replaces that stores in its own way, such as encrypted
+MOST_IN_MEMORY = 65_536  # bytes of a body that is not written to the disk before it is published
 STALE = 86_400.0  # seconds after which a partial file is deleted
 
 
@@ -79,6 +81,10 @@ class PartialFile:
         self.file.flush()
         return os.fstat(self.file.fileno()).st_size
 
+    def write(self, piece: bytes) -> None:
+        """Add a piece of the body at the place of `file`."""
+        self.file.write(piece)
+
     def origin(self) -> Origin | None:
         """What its bytes come from; None if they cannot be continued."""
         try:
@@ -105,12 +111,96 @@ class PartialFile:
         return self.path.with_suffix(".note")
 
 
+class PartInMemory(PartialFile):
+    """The beginning of a body, in memory. It goes to the disk when it grows, or if another attempt can continue it."""
+
+    def __init__(self, id: str, directory: Path | None) -> None:
+        super().__init__(Path(), BytesIO())
+        self._id, self._directory = id, directory
+        self._origin: Origin | None = None
+        self._on_disk = contextlib.ExitStack()
+        self._disk: PartialFile | None = None
+
+    @property
+    def content(self) -> bytes | None:
+        """All of it; None if it is on the disk."""
+        return cast("BytesIO", self.file).getvalue() if self._disk is None else None
+
+    @property
+    def size(self) -> int:
+        """Bytes that are there."""
+        return len(cast("BytesIO", self.file).getbuffer()) if self._disk is None else self._disk.size
+
+    def write(self, piece: bytes) -> None:
+        """Add a piece of the body at the place of `file`."""
+        if self._disk is None and self.size + len(piece) > MOST_IN_MEMORY:
+            self._go_to_disk()
+        self.file.write(piece)
+
+    def origin(self) -> Origin | None:
+        """What its bytes come from; None if they cannot be continued."""
+        return self._origin
+
+    def begin(self, origin: Origin | None) -> None:
+        """Empty it, and note what its bytes will come from."""
+        self._origin = origin
+        if self._disk is not None:
+            return self._disk.begin(origin)
+        self.file.seek(0)
+        self.file.truncate()
+
+    def discard(self) -> None:
+        """Delete it."""
+        if self._disk is not None:
+            self._disk.discard()
+        else:
+            self.begin(None)
+
+    def close(self) -> None:
+        """End it. What another attempt can continue is on the disk then."""
+        try:
+            if self._disk is None and self._origin is not None and self.size:
+                self._go_to_disk()
+        finally:
+            self._on_disk.close()
+
+    def _go_to_disk(self) -> None:
+        content = cast("BytesIO", self.file).getvalue()
+        self._disk = self._on_disk.enter_context(partial_file(self._id, self._directory))
+        self._disk.begin(self._origin)
+        self._disk.write(content)
+        self.path, self.file = self._disk.path, self._disk.file
+
+
+@contextlib.contextmanager
+def part_of(id: str, directory: Path | None = None) -> Iterator[PartialFile]:
+    """What an earlier attempt of a job has left on this machine, or else a part in memory."""
+    _delete_stale(home := _home(directory))
+    if _partial_path(home, id).exists():
+        with partial_file(id, directory) as left:
+            yield left
+        return
+    part = PartInMemory(id, directory)
+    try:
+        yield part
+    finally:
+        part.close()
+
+
+def _home(directory: Path | None) -> Path:
+    return directory or Path(tempfile.gettempdir()) / f"queueops-jobs-{os.getuid()}"
+
+
+def _partial_path(home: Path, id: str) -> Path:
+    return home / f"{sha256(id.encode()).hexdigest()}.part"
+
+
 @contextlib.contextmanager
 def partial_file(id: str, directory: Path | None = None) -> Iterator[PartialFile]:
     """The partial file of a job. Another attempt of the same job, which still runs here, keeps the usual one."""
-    home = _own_directory(directory or Path(tempfile.gettempdir()) / f"queueops-jobs-{os.getuid()}")
+    home = _own_directory(_home(directory))
     _delete_stale(home)
-    path = home / f"{sha256(id.encode()).hexdigest()}.part"
+    path = _partial_path(home, id)
     part = _locked(path) or _locked(path.with_stem(f"{path.stem}-{os.getpid()}-{time.monotonic_ns()}"))
     if part is None:
         raise OSError(f"{path} is locked")
@@ -125,9 +215,14 @@ def partial_file(id: str, directory: Path | None = None) -> Iterator[PartialFile
 def publish(part: PartialFile, name: str, storage: Storage | None = None) -> str:
     """Store a whole file under its name, in the place of an older one. Gives the name that the storage chose."""
     storage = storage or default_storage
-    part.file.flush()
-    os.fsync(part.file.fileno())
-    if _renames(storage):
+    content = part.content if isinstance(part, PartInMemory) else None
+    if content is None:
+        part.file.flush()
+        os.fsync(part.file.fileno())
+    if content is not None and _renames(storage):
+        _write(content, Path(storage.path(name)), cast("FileSystemStorage", storage))
+        chosen = name
+    elif _renames(storage):
         _rename(part, Path(storage.path(name)), cast("FileSystemStorage", storage))
         chosen = name
     else:
@@ -156,10 +251,42 @@ def _renames(storage: Storage) -> bool:
     )
 
 
-def _rename(part: PartialFile, path: Path, storage: FileSystemStorage) -> None:
+def _write(content: bytes, path: Path, storage: FileSystemStorage) -> None:
+    """Store a small file in few system calls: each of them lets another thread run."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(beside, flags, 0o600)
+    except FileNotFoundError:
+        _make_parent(path, storage)
+        descriptor = os.open(beside, flags, 0o600)
+    try:
+        try:
+            left = memoryview(content)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            os.fsync(descriptor)
+            os.fchmod(descriptor, _mode_of_files(storage))
+        finally:
+            os.close(descriptor)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _make_parent(path: Path, storage: FileSystemStorage) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if storage.directory_permissions_mode is not None:
         path.parent.chmod(storage.directory_permissions_mode)
+
+
+def _mode_of_files(storage: FileSystemStorage) -> int:
+    return 0o644 if storage.file_permissions_mode is None else storage.file_permissions_mode
+
+
+def _rename(part: PartialFile, path: Path, storage: FileSystemStorage) -> None:
+    _make_parent(path, storage)
     beside = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.tmp")
     try:
         try:
@@ -168,7 +295,7 @@ def _rename(part: PartialFile, path: Path, storage: FileSystemStorage) -> None:
             shutil.copyfile(part.path, beside)
             with beside.open("rb") as copy:
                 os.fsync(copy.fileno())
-        beside.chmod(0o644 if storage.file_permissions_mode is None else storage.file_permissions_mode)
+        beside.chmod(_mode_of_files(storage))
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -212,7 +339,7 @@ def _delete_stale(home: Path) -> None:
     if now < _next_look.get(home, 0.0):
         return
     _next_look[home] = now + 3600
-    for path in home.iterdir():
+    for path in home.glob("*"):  # none if there is no such directory
         with contextlib.suppress(OSError):  # it was published or deleted meanwhile
             if time.time() - path.stat().st_mtime > STALE:
                 path.unlink()
