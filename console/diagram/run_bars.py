@@ -9,6 +9,7 @@ import msgspec
 from queueops.inspect import NameRun
 
 WIDTH, HEIGHT = 10, 60
+PLACES = 60  # a few bars stand at the right
 LEAST = 5.0  # so that a run of no time is visible
 
 
@@ -26,8 +27,9 @@ def bars(runs: tuple[NameRun, ...], now_ms: int) -> list[Bar]:
     """A bar for each run; the longest has the full height."""
     took = [run.took_ms(now_ms) for run in runs]
     longest = log1p(max(took, default=0)) or 1.0
+    free = max(0, PLACES - len(runs))
     heights = [round(LEAST + (HEIGHT - LEAST) * log1p(ms) / longest, 1) for ms in took]
     return [
-        Bar(run, WIDTH * place, round(HEIGHT - height, 1), height, ms)
+        Bar(run, WIDTH * (free + place), round(HEIGHT - height, 1), height, ms)
         for place, (run, height, ms) in enumerate(zip(runs, heights, took, strict=True))
     ]

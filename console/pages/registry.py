@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
-from console.diagram.run_bars import HEIGHT, WIDTH, bars
+from console.diagram.run_bars import HEIGHT, PLACES, WIDTH, bars
 from console.models import AuditEntry
 from console.pages import history
 from console.ui.render import fragment, live_update, page
@@ -78,7 +78,13 @@ def _named(id: str, max_age_s: float = 0.0) -> NameView:
 def _figures(found: NameView) -> dict[str, Any]:
     drawn = bars(found.runs, found.now_ms)
     update = live_update(reverse("console:registry-task-live", kwargs={"id": found.name}), replace(found, now_ms=0))
-    return {"name": found, "bars": drawn, "bars_width": max(1, len(drawn)) * WIDTH, "bars_height": HEIGHT, **update}
+    return {
+        "name": found,
+        "bars": drawn,
+        "bars_width": max(PLACES, len(drawn)) * WIDTH,
+        "bars_height": HEIGHT,
+        **update,
+    }
 
 
 def _context() -> dict[str, Any]:

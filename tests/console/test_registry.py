@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
+from console.diagram.run_bars import PLACES, WIDTH, bars
 from queueops import inspect, task
+from queueops.inspect import NameRun
 from queueops.model.contracts import Outcome
 from queueops.model.history import LEVELS, MINUTE, Row
 from queueops.redis.broker import get_broker
@@ -145,3 +147,22 @@ def test_a_range_of_history_is_one_call(
         asked = round_trips(desk, lambda: operator.get(f"/ops/{page}"))
     assert trips.made <= most, asked.sent
     assert asked.whole == []
+
+
+def test_a_single_run_is_a_narrow_bar_at_the_right() -> None:
+    run = NameRun(id="a", pool="default", state="succeeded", lane="default", attempt=1, begun_ms=1_000, ended_ms=2_000)
+    (bar,) = bars((run,), 3_000)
+    assert (bar.left, bar.took_ms) == (WIDTH * (PLACES - 1), 1_000)
+    many = bars((run,) * PLACES, 3_000)
+    assert [many[0].left, many[-1].left] == [0, bar.left]
+
+
+def test_the_lanes_of_the_overview_name_their_pools_if_there_are_several(desk: Desk, viewer: Client) -> None:
+    def lanes() -> str:
+        text = viewer.get("/ops/").content.decode()
+        return text[text.index('id="lanes-title"') : text.index("</table>", text.index('id="lanes-title"'))]
+
+    desk.push("a", lane="mail")
+    assert ">Pool<" not in lanes()
+    Desk(desk.broker, "far").push("b")
+    assert ">Pool<" in lanes()

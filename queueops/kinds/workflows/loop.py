@@ -101,6 +101,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
     def run_until_quiet(self) -> None:
         """Run callbacks until all code waits. Raises an interrupt of the worker, if one came."""
         before = asyncio._get_running_loop()
+        task = _swap_current_task(before, None) if before is not None else None
         asyncio._set_running_loop(None)
         asyncio._set_running_loop(self)
         try:
@@ -112,6 +113,8 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
                     raise self.interrupt
         finally:
             asyncio._set_running_loop(before)
+            if before is not None:
+                _swap_current_task(before, task)
 
     def _call(self, handle: asyncio.Handle) -> None:
         """Run a callback. A SystemExit of the code ends the run: no other callback runs."""
@@ -211,6 +214,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
 
     async def shutdown_asyncgens(self) -> None:
         """Nothing is kept of async generators."""
+
+
+def _swap_current_task(loop: asyncio.AbstractEventLoop, task: Any) -> Any:
+    """Set the current task of a running loop, and return the one before. From Python 3.14 on a thread has only one."""
+    swap = getattr(asyncio.tasks, "_swap_current_task", None)  # Python 3.11 does not have it, and does not need it
+    return swap(loop, task) if swap is not None else None
 
 
 def _refuse_unordered() -> None:
