@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.id_search import BUDGET, SHORTEST
 from queueops.inspect.redaction import redactor
+from queueops.inspect.registry import names_here
 from queueops.inspect.store import open_reader
 from queueops.inspect.task_rows import TaskRow, read_row, row_of
 from queueops.model.ids import ID, made_ms
 from queueops.redis.query_replies import text
-from queueops.tasks.declared_schedules import all_tasks
 
 LOOKED_AT = 2000
 """Names, lanes, workers and errors of a pool that are looked at, the latest used first."""
@@ -54,7 +54,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
     since = made_ms(start) if start else None
     of_ids = (id if ID.fullmatch(id) else "", start, "" if since is None else since, BUDGET, most)
     replies = reader.ask("look_up", dict.fromkeys(reader.pools(), (*of_ids, part, LOOKED_AT, most)))
-    here = (task.name for task in all_tasks() if part in task.name.casefold())
+    here = (name for name in names_here() if part in name.casefold())
     names = {*here, *(text(name) for reply in replies.values() for name in reply[3])}
     return LookUp(
         tasks=tuple(_rows(replies, 0)),

@@ -71,6 +71,11 @@ class KnownTask(Answer, frozen=True, kw_only=True):
         return self.doc.partition("\n")[0]
 
 
+def names_here() -> set[str]:
+    """The names of the tasks that this process knows."""
+    return {task.name for task in all_tasks()}
+
+
 def registry() -> Listing[KnownTask]:
     """Every task that this process or a live worker knows, by name."""
     reader = open_reader()

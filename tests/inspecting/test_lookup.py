@@ -29,7 +29,7 @@ def test_names_lanes_workers_and_errors_are_found_by_a_part_in_any_case(desk: De
     failed, _ = desk.claim(2)
     desk.settle(failed, Outcome.ERROR, delay_ms=-1, **stored("f1", "secret of a task", "app.MailError"))
     found = inspect.look_up("MAIL")
-    assert found.names == ("shop.Mailer", "shop.sendmail")
+    assert [name for name in found.names if name.startswith("shop.")] == ["shop.Mailer", "shop.sendmail"]
     assert [(lane.name, lane.about) for lane in found.lanes] == [("bulkMail", "default")]
     assert [(worker.name, worker.about) for worker in found.workers] == [("Host:1", "Mailhost")]
     assert [(error.name, error.id, error.about) for error in found.errors] == [

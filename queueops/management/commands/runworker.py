@@ -38,7 +38,7 @@ class Command(BaseCommand):
         add("--pool", type=pool_name, action="append", dest="pools", metavar="P", help=help_pool)
         help_lanes = "take tasks only from lanes that match, such as 'to:*'; may be repeated (all lanes)"
         add("--lanes", type=lane_pattern, action="append", metavar="PATTERN", help=help_lanes)
-        help_kinds = "run only this kind, such as workflow or activity; '!workflow': all but it; may be repeated (all)"
+        help_kinds = "run only records of this kind; '!KIND': all but it; may be repeated (all)"
         add("--kinds", type=kind_of_record, action="append", metavar="KIND", help=help_kinds)
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
