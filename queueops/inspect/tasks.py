@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.facets import Facets, facet_arguments, read_facets
+from queueops.inspect.merged_rows import merged_rows
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
 from queueops.inspect.shared_readings import SharedReadings
@@ -207,35 +208,16 @@ def _page(
     replies: Mapping[str, Sequence[Any]],
     reader: Reader,
 ) -> TaskPage:
-    walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
-    taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row))
-    hide = redactor()
+    found = merged_rows(begun, replies, limit)
     return TaskPage(
-        rows=tuple(row_of(pool, row, hide) for pool, row in taken),
-        next=pagination.write(places),
-        total=sum(walk.size for walk in walks.values()),
-        exact=all(_tells(query, walk.start[0]) for walk in walks.values()),
-        partial=bool(places) and len(taken) < limit,
-        seen=sum(whole(reply[3]) for reply in replies.values()),
+        rows=found.rows,
+        next=found.next,
+        total=found.size,
+        exact=all(_tells(query, index) for index in found.indexes),
+        partial=bool(found.next) and len(found.rows) < limit,
+        seen=found.seen,
         broken=broken_pools(reader.broken, reader.silent),
     )
-
-
-def _walk(place: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[StoredRow]:
-    raw_index, size, ended, _seen, score, last, rows = reply
-    index, found = text(raw_index), [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
-    return pagination.Walk(
-        size=size,
-        start=(index, *place[1:]),
-        rows=[((index, row.score, row.id), row) for row in found],
-        next=None if ended else (index, text(score), text(last)),
-    )
-
-
-def _age(index: str, row: StoredRow) -> float:
-    """The sort key of rows from different pools: their sequence numbers are not comparable."""
-    timed = index == "*" or index.startswith(("state:", "error:"))
-    return float(row.score) if timed else float(whole(row.fields.get("c")))
 
 
 # Which index is walked

@@ -12,12 +12,12 @@ import msgspec
 from queueops.errors import FilterError
 from queueops.inspect import pagination
 from queueops.inspect.answers import Broken, broken_pools
+from queueops.inspect.merged_rows import merged_rows
 from queueops.inspect.query import LONGEST, TaskQuery
 from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.store import open_reader, pools_of
-from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.inspect.task_rows import TaskRow
 from queueops.model.durations import to_ms
-from queueops.redis.query_replies import text, whole
 from queueops.redis.reader import Argument
 
 RUN = "workflow"
@@ -122,32 +122,9 @@ def _read(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
     now = reader.now_ms() if wanted.older_ms or wanted.younger_ms else 0
     asked = {pool: _arguments(wanted, limit, place, indexes, now) for pool, place in begun.items()}
     replies: Mapping[str, Sequence[Any]] = reader.ask("run_page", asked)
-    walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
-    taken, places = pagination.merge(walks, limit, lambda pool, row: -_at(walks[pool].start[0], row))
-    hide = redactor()
-    return FoundRuns(
-        rows=[row_of(pool, row, hide) for pool, row in taken],
-        next=pagination.write(places),
-        size=sum(walk.size for walk in walks.values()),
-        seen=sum(whole(reply[3]) for reply in replies.values()),
-        broken=broken_pools(reader.broken, reader.silent),
-    )
-
-
-def _walk(place: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[StoredRow]:
-    raw_index, size, ended, _seen, score, last, rows = reply
-    index, found = text(raw_index), [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
-    return pagination.Walk(
-        size=size,
-        start=(index, *place[1:]),
-        rows=[((index, row.score, row.id), row) for row in found],
-        next=None if ended else (index, text(score), text(last)),
-    )
-
-
-def _at(index: str, row: StoredRow) -> float:
-    """The sort key of rows from different pools: their sequence numbers are not comparable."""
-    return float(row.score) if index.startswith("state:") else float(whole(row.fields.get("c")))
+    found = merged_rows(begun, replies, limit)
+    broken = broken_pools(reader.broken, reader.silent)
+    return FoundRuns(found.rows, found.next, found.size, found.seen, broken)
 
 
 def _facets(wanted: RunFilter) -> list[tuple[str, str, str]]:

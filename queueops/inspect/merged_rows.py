@@ -1,0 +1,52 @@
+"""Merged rows: one page of task rows from the replies of several pools, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from queueops.inspect import pagination
+from queueops.inspect.redaction import redactor
+from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.redis.query_replies import text, whole
+
+
+class MergedRows(NamedTuple):
+    """The rows, and where the next page begins. `indexes` were walked; `seen` of `size` candidates were looked at."""
+
+    rows: tuple[TaskRow, ...]
+    next: str
+    indexes: tuple[str, ...]
+    size: int
+    seen: int
+
+
+def merged_rows(begun: Mapping[str, pagination.Place], replies: Mapping[str, Sequence[Any]], limit: int) -> MergedRows:
+    """The first rows of all pools. ``begun``: the places from which the pools were asked."""
+    walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
+    taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row))
+    hide = redactor()
+    return MergedRows(
+        rows=tuple(row_of(pool, row, hide) for pool, row in taken),
+        next=pagination.write(places),
+        indexes=tuple(walk.start[0] for walk in walks.values()),
+        size=sum(walk.size for walk in walks.values()),
+        seen=sum(whole(reply[3]) for reply in replies.values()),
+    )
+
+
+def _walk(place: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[StoredRow]:
+    raw_index, size, ended, _seen, score, last, rows = reply
+    index, found = text(raw_index), [read_row(text(id), row, text(its_score)) for id, its_score, *row in rows]
+    return pagination.Walk(
+        size=size,
+        start=(index, *place[1:]),
+        rows=[((index, row.score, row.id), row) for row in found],
+        next=None if ended else (index, text(score), text(last)),
+    )
+
+
+def _age(index: str, row: StoredRow) -> float:
+    """The sort key of rows from different pools: their sequence numbers are not comparable."""
+    timed = index == "*" or index.startswith(("state:", "error:"))
+    return float(row.score) if timed else float(whole(row.fields.get("c")))
