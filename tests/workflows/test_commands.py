@@ -38,7 +38,7 @@ async def drops_a_timer() -> str:
 
 @activity(name="wf.breaks", retries=1, retry=Retry(delay=0))
 def breaks(divisor: int) -> float:
-    """Fails with an error that nobody expected."""
+    """Fails with an unexpected error."""
     attempts.append(current().attempt)
     return 1 / divisor
 

@@ -97,7 +97,7 @@ def test_all_runs_of_an_instance_come_page_by_page_and_of_it_alone() -> None:
     first = inspect.workflow_runs(instance="order-1", limit=3)
     assert [row.id for row in first.rows] == [run.id for run in runs[:-4:-1]]
     assert len(pages(instance="order-1")) == 7
-    assert pages(instance="nobody") == []
+    assert pages(instance="absent") == []
 
 
 def one_after_the_other(count: int) -> Any:

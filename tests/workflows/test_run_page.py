@@ -217,7 +217,7 @@ def test_after_a_reset_the_children_of_the_earlier_run_are_found() -> None:
 
 
 def test_children_of_no_run_are_none() -> None:
-    assert inspect.run_children("nobody").rows == ()
+    assert inspect.run_children("absent").rows == ()
     assert inspect.run_children("not an id#").rows == ()
 
 

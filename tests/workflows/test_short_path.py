@@ -157,6 +157,18 @@ def test_a_start_and_a_signal_hand_the_run_to_a_worker_that_waits(hand: Hand, in
     assert not hand.asked
 
 
+def test_an_event_with_a_zero_byte_does_not_cut_the_token(hand: Hand) -> None:
+    assert not hand.first()
+    run = listens.start()
+    hand.settle(handed(hand))
+    hand.broker.client.rpush(f"{hand.broker.keys('default').task(run.id)}#inbox", b"a\0b")  # of other software
+    run.signal("go", 1)
+    lease = handed(hand)
+    assert (lease.id, lease.brief) == (run.id, b"")
+    hand.settle(lease)
+    assert (run.state, hand.asked) == ("postponed", [run.id])  # it is blocked, and says why
+
+
 def test_a_run_that_was_handed_to_a_lost_worker_goes_to_another_one(hand: Hand) -> None:
     assert not hand.first()
     run = listens.start()

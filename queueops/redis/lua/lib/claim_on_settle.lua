@@ -13,11 +13,15 @@ local function pass_pending(id, record, leased)
   came[#came], came[#came - 1], went[#went] = nil, nil, nil
 end
 
--- Adds to the fields of a lease what its kind has for the worker. No field of a record has a name like that.
+-- Adds to the fields of a lease what its kind has for the worker. No field of a record has a name like that. A text with a
+-- zero byte would cut a wake-up token: the worker asks for it instead.
 function lib.add_brief(id, kind, fields)
   local brief = lib.hooks.brief[kind]
   local text = brief and brief(id, fields)
-  if text then fields[#fields + 1] = '#brief'; fields[#fields + 1] = text end
+  if text and not string.find(text, '\0', 1, true) then
+    fields[#fields + 1] = '#brief'
+    fields[#fields + 1] = text
+  end
 end
 
 -- Whether no lane is ready, and the name is not paused. One command tells: it counts the paused names twice.

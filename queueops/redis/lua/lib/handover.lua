@@ -49,8 +49,8 @@ local function hand_over(task)
   return number
 end
 
--- Whether a token can carry these fields.
-local function fit_a_token(fields)
+-- Whether a token can carry these fields, as a list.
+local function fits_fields(fields)
   local size = 0
   for _, value in ipairs(fields) do
     size = size + #value
@@ -63,7 +63,7 @@ end
 function lib.offer_to_idle(name)
   local idle = lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {}
   if not idle[1] or lib.try('SISMEMBER', P .. ':unable:' .. idle[1], name) == 1 then return end
-  ctx.at_once.room, ctx.at_once.worker, ctx.at_once.lease_ms, ctx.at_once.fits = 1, idle[1], HANDED_MS, fit_a_token
+  ctx.at_once.room, ctx.at_once.worker, ctx.at_once.lease_ms, ctx.at_once.fits = 1, idle[1], HANDED_MS, fits_fields
 end
 
 -- Ends a call that may have leased a task to an idle worker: tells that worker. What was collected is written before.
