@@ -128,8 +128,8 @@ def test_a_hung_process_is_shown_as_such_and_only_what_runs_in_it_is_judged(benc
     waiting = tasks.work.push()
     wait_until(lambda: "hung" in conditions(), say=bench.say)
     told = " ".join(finding.text for finding in inspect.why(hog.id))
-    assert "has been silent for" in told
-    assert "The process is hung" in told
+    assert "has been silent for" in told, (told, worker.text())
+    assert "The process is hung" in told, (told, worker.text())
     judged = bench.wait([hog, neighbour, waiting])
     assert [record.crashes for record in judged] == [0, 0, 0]  # which of the two that ran did it cannot be told
     assert bench.ledger.starts() == {hog.id: 2, neighbour.id: 2, waiting.id: 1}

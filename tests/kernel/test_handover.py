@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops.model.contracts import Lease, Outcome
+from queueops.model.contracts import Conflict, Lease, Outcome
 from queueops.redis import wire
 from tests.kernel.desk import POOL, Desk, end, make
 
@@ -163,8 +163,9 @@ def meet_a_strange_name(desk: Desk, worker: str) -> None:
 )
 def test_what_concerns_other_tasks_does_not_stop_it(desk: Desk, prepare: Any) -> None:
     prepare(desk)
-    lease = handed(desk)
-    assert desk.settle(lease) == "OK"
+    for task_id, fields in {"a": {}, "b": {"tags": ("red",)}, "c": {"kind": "other"}}.items():
+        lease = handed(desk, task_id, **fields)
+        assert desk.settle(lease) == "OK"
 
 
 def test_a_task_of_a_name_that_the_worker_does_not_know_is_not_handed_to_it(desk: Desk) -> None:
@@ -242,3 +243,23 @@ def test_a_supervisor_judges_what_had_begun_and_gives_back_what_had_not(desk: De
     lease = handed(desk, "b")
     assert desk.broker.recover(POOL, "w1", {"b": end(lease, Outcome.CRASH)}) == 1
     assert (desk.state("b"), desk.record("b").crashes) == ("restart", 1)
+
+
+def test_a_push_that_changes_nothing_wakes_no_worker(desk: Desk) -> None:
+    desk.push("a", delay_ms=LATER_MS)
+    rest(desk)
+    desk.client.zadd(desk.keys.idle, {"w1": desk.now() + 2 * LATER_MS})  # it wakes by itself after that task is due
+    assert desk.word("a", Conflict.IGNORE) == "EXISTS"
+    assert desk.client.zrange(desk.keys.idle, 0, -1) == [b"w1"]
+    assert desk.word("a", Conflict.REPLACE, delay_ms=1000) == "REPLACED"
+    assert token(desk) == "work"  # the agenda has something to do earlier
+
+
+def test_an_action_that_is_refused_wakes_no_worker(desk: Desk) -> None:
+    desk.push("a", delay_ms=LATER_MS)
+    rest(desk)
+    desk.client.zadd(desk.keys.idle, {"w1": desk.now() + 2 * LATER_MS})
+    assert (desk.told("restore", "gone"), desk.told("retry", "a")) == ("GONE", "REFUSED")
+    assert desk.client.zrange(desk.keys.idle, 0, -1) == [b"w1"]
+    assert desk.told("run_now", "a") == "OK"
+    assert desk.client.zrange(desk.keys.idle, 0, -1) == []

@@ -19,9 +19,9 @@ from tests.support.machines import run_machine
 from tests.support.recorded_writes import REFUSALS, RecordedScripts, words_of
 
 MACHINES = [
-    (kernel.Kernel, 8, {"control", "displace", "note"}),
-    (composites.Composites, 20, {"control", "emit", "plant"}),
-    (mapreduce.FinishedKernel, 10, {"control", "restage"}),
+    (kernel.Kernel, 24, {"control", "displace", "note"}),
+    (composites.Composites, 60, {"control", "emit", "plant"}),
+    (mapreduce.FinishedKernel, 20, {"control", "restage"}),
 ]
 """Models whose calls are recorded: how many examples, and the functions that refuse there."""
 FENCE, RULES, NOW, LATER = "7", "rules", "0", "9" * 12

@@ -18,6 +18,7 @@ def later():
         thread = threading.Timer(delay, run_worker)
         threads.append(thread)
         thread.start()
+        return thread
 
     yield start
     for thread in threads:

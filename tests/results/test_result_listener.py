@@ -31,8 +31,9 @@ def test_the_thread_ends_when_nobody_waits(namespace, later, monkeypatch):
 def test_without_a_wait_the_thread_ends_with_its_connection(namespace, redis_client, later, monkeypatch):
     monkeypatch.setattr(result_listener, "IDLE", 60.0)
     handle = tasks.add.push(1)
-    later()
+    worker = later()
     assert handle.result(60) == 2
+    worker.join()  # its connection is a normal one too
     threads = [thread.name for thread in threading.enumerate()]
     assert "queueops-waiting" in threads
     for kind in ("pubsub", "normal"):  # to connect again would start an embedded server that was stopped

@@ -12,14 +12,17 @@
 local reply, allowed = { '' }, lib.states_in(ARGV[7])
 local action = { verb = ARGV[1], token = ARGV[2], value = ARGV[3], second = ARGV[4], who = ARGV[6], allowed = allowed }
 
+local changed = false
+
 lib.need_agenda()
 for i = 8, #ARGV do
   local word, state, detail = lib.act_on(ARGV[i], action)
+  changed = changed or word == 'OK'
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
 end
 lib.settle_up()
 local _, alone = lib.hooks.deliver(-1)
 if alone then reply[1] = '1' end
-lib.wake(ctx.brought)
+if changed then lib.wake(ctx.brought) end -- a refused action wakes no worker
 reply[#reply + 1] = ctx.ended_wholes
 return reply

@@ -33,11 +33,13 @@ for i = 1, math.abs(total) do
   call('ZCARD', lib.lane_key(lane)) -- where a task can't be placed, nothing is written
 end
 lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
+local placed = false
 for _, spec in ipairs(specs) do
   local word, uid = lib.place(spec)
+  placed = placed or word == 'OK' or word == 'REPLACED'
   reply[#reply + 1] = word; reply[#reply + 1] = uid
 end
 lib.flush()
 lib.flush_lanes()
-lib.wake(ctx.brought)
+if placed then lib.wake(ctx.brought) end -- a push that changes nothing wakes no worker
 return reply

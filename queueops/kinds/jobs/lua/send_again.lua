@@ -19,6 +19,8 @@ local function action_of(record, arguments)
   return record.s == 'pending' and arguments ~= '' and EDIT or RETRY
 end
 
+local changed = false
+
 local function send(id, arguments, wait)
   local record = lib.read_record(id)
   if record and record.k ~= 'callback' then return 'REFUSED', record.s, 'it is not a callback' end
@@ -40,6 +42,7 @@ end
 lib.need_agenda()
 for i = 6, #ARGV, 3 do
   local word, state, detail = send(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]))
+  changed = changed or word == 'OK'
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
 end
 -- A second move of a task needs the first one to be written.
@@ -50,5 +53,5 @@ for _, each in ipairs(later) do
   reply[place] = lib.operator_verbs.postpone(id, record, '+' .. lib.text(wait))
 end
 lib.settle_up()
-lib.wake(ctx.brought)
+if changed then lib.wake(ctx.brought) end
 return reply

@@ -84,7 +84,7 @@ function lib.push_by_hand()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
   local task, fields, values = { id = ARGV[last + 2] }, { unpack(ARGV, 5, last) }, {}
-  if lib.obstacles(task) ~= 3 or lib.look_closer(task) ~= 'waiting' then return nil end
+  if lib.look_closer(task) ~= 'waiting' then return nil end
   for i = 1, #fields, 2 do values[fields[i]] = fields[i + 1] end
   lib.need_agenda()
   lib.offer_to_idle(values.n)
