@@ -109,24 +109,11 @@ class TaskHandle(Generic[Result]):
         BrokerUnavailable if the store does not answer within that time, or within 2 s. Raises WaitOnEventLoop (a
         SynchronousOnlyOperation of Django) in a thread that runs an event loop: async code waits with `aresult`.
         """
-        _refuse_event_loop()
-        patience = waiting.Patience.of(timeout)
-        self._check()
-        while True:
-            waiting.wait(self._broker, self.pool, self.id, patience, self._generation)
-            if (record := self._ended()) is not None:
-                return cast(Result, self._outcome(record))
+        return cast(Result, self._outcome(self._end(waiting.Patience.of(timeout))))
 
     async def aresult(self, timeout: float | None = None) -> Result:
         """The same for async code; a waiting coroutine holds no thread."""
-        patience = waiting.Patience.of(timeout)
-        self._check()
-        while True:
-            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
-            if (record := await waiting.in_thread(self._ended)) is not None:
-                if kinds.of_record(record.kind, "results"):  # it may read the names of parts from the store
-                    return cast(Result, await waiting.in_thread(partial(self._outcome, record)))
-                return cast(Result, self._outcome(record))
+        return cast(Result, await self._aoutcome(await self._aend(waiting.Patience.of(timeout))))
 
     # Acting
 
@@ -199,6 +186,22 @@ class TaskHandle(Generic[Result]):
     def _generation(self) -> waiting.Generation:
         return waiting.Generation(self.uid, self.word == AFTER)
 
+    def _end(self, patience: waiting.Patience) -> Record:
+        """Wait for the end: the record of the ended task."""
+        _refuse_event_loop()
+        self._check()
+        while True:
+            waiting.wait(self._broker, self.pool, self.id, patience, self._generation)
+            if (record := self._ended()) is not None:
+                return record
+
+    async def _aend(self, patience: waiting.Patience) -> Record:
+        self._check()
+        while True:
+            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
+            if (record := await waiting.in_thread(self._ended)) is not None:
+                return record
+
     def _ended(self) -> Record | None:
         """The record of the ended task; None if it runs again meanwhile."""
         record = self._record()
@@ -217,6 +220,11 @@ class TaskHandle(Generic[Result]):
         if (value_of := kinds.of_record(record.kind, "results")) is not None:
             return value_of(self._broker, record)
         return type_of(record.kind, record.name).decode(record.result)
+
+    async def _aoutcome(self, record: Record) -> Any:
+        if kinds.of_record(record.kind, "results"):  # it may read the names of parts from the store
+            return await waiting.in_thread(partial(self._outcome, record))
+        return self._outcome(record)
 
 
 def get(id: str) -> TaskHandle[Any] | None:

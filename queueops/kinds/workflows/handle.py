@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from queueops.errors import TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
 from queueops.kinds.workflows import events, tracing
 from queueops.kinds.workflows.events import Entry
@@ -43,39 +42,18 @@ class WorkflowHandle(TaskHandle[Result]):
         It follows runs that continue as new, and runs that were reset.
         """
         patience = waiting.Patience.of(timeout)
-        run: TaskHandle[Any] = TaskHandle(self.id, self.pool, self.word, self.uid)
-        while True:
-            try:
-                value = run.result(None if timeout is None else patience.left())
-            except (TaskFailed, TaskCancelled):  # a run that was reset has ended so, and another one goes on
-                after = self._store.next_run(self.pool, run.id)
-                if after is None:
-                    raise
-            else:
-                after = self._store.next_run(self.pool, run.id)
-                if after is None:
-                    return cast(Result, value)
-            run = TaskHandle(after, self.pool)
+        record = self._end(patience)
+        while after := record.own.get("next_run"):  # a run that was reset has ended too, and another one goes on
+            record = TaskHandle[Any](after, self.pool)._end(patience)
+        return cast(Result, self._outcome(record))
 
     async def aresult(self, timeout: float | None = None) -> Result:
         """The same for async code."""
         patience = waiting.Patience.of(timeout)
-        run: TaskHandle[Any] = TaskHandle(self.id, self.pool, self.word, self.uid)
-        while True:
-            try:
-                value = await run.aresult(None if timeout is None else patience.left())
-            except (TaskFailed, TaskCancelled):  # as in `result`
-                after = await self._after(run)
-                if after is None:
-                    raise
-            else:
-                after = await self._after(run)
-                if after is None:
-                    return cast(Result, value)
-            run = TaskHandle(after, self.pool)
-
-    async def _after(self, run: TaskHandle[Any]) -> str | None:
-        return await waiting.in_thread(partial(self._store.next_run, self.pool, run.id))
+        record = await self._aend(patience)
+        while after := record.own.get("next_run"):
+            record = await TaskHandle[Any](after, self.pool)._aend(patience)
+        return cast(Result, await self._aoutcome(record))
 
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from queueops.kinds.workflows.run_store import get_run_store
 from queueops.model.records import Record
 from queueops.results.types import type_of
 
 
 def value_of(broker: object, record: Record) -> Any:
     """The result of an ended run or activity. Raises BadResult."""
-    if record.kind == "workflow" and get_run_store().next_run(record.pool, record.id):
+    if record.own.get("next_run"):
         return None
     return type_of(record.kind, record.name).decode(record.result)

@@ -159,9 +159,6 @@ class RunStore(Protocol):
     def newest_run(self, pool: str, instance: str) -> str | None:
         """The id of the newest run of an instance."""
 
-    def next_run(self, pool: str, run: str) -> str | None:
-        """The run that goes on where this one ended, if there is one."""
-
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
 

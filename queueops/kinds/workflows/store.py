@@ -147,11 +147,6 @@ class WorkflowCalls(PushCalls, StorageCalls):
         record = self.record(pool, run)
         return run if record is not None and record.kind == "workflow" else None
 
-    def next_run(self, pool: str, run: str) -> str | None:
-        """The run that goes on where this one ended, if there is one."""
-        found = self.ask_one(pool, lambda client: client.hget(self.keys(pool).task(run), "vx"))
-        return found.decode() if found else None
-
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
         key = f"{self.keys(pool).task(run)}#history"
