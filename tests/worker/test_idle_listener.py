@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from queueops import task
 from queueops.redis.broker import get_broker
 from queueops.tasks.context import current
 from queueops.worker.execution.idle_listener import IdleListener
+from queueops.worker.execution.thread_queue import ThreadQueue
 from tests.support.rig import Rig
 from tests.support.waiting import wait_until
 from tests.worker.test_loop import Running
@@ -129,7 +129,7 @@ def test_an_operator_who_says_stop_is_heard_there(watched):
     assert watched.heard
 
 
-class Unhurried(queue.SimpleQueue):
+class Unhurried(ThreadQueue[Any]):
     """The thread that takes something from here is held up before it has noticed."""
 
     def __init__(self) -> None:
@@ -137,10 +137,15 @@ class Unhurried(queue.SimpleQueue):
         self.noticed = threading.Event()
         self.noticed.set()
 
-    def get(self, *given: Any) -> Any:
-        item = super().get(*given)
-        self.noticed.wait(60)
-        return item
+    def taker(self) -> Callable[[], Any]:
+        take = super().taker()
+
+        def late() -> Any:
+            item = take()
+            self.noticed.wait(60)
+            return item
+
+        return late
 
 
 @pytest.fixture
@@ -169,7 +174,7 @@ def test_it_is_called_back_though_another_thread_does_not_know_yet_that_it_has_s
     taken.noticed.clear()
     first, second = rig.task(lambda context: 1), rig.task(lambda context: 2)
     rig.submit(first)
-    wait_until(taken.empty)
+    wait_until(lambda: not taken)
     rig.submit(second)
     wait_until(lambda: rig.executor._idle_listener is None)
     taken.noticed.set()
@@ -180,7 +185,7 @@ def test_nobody_is_sent_who_does_not_know_yet_that_it_has_something_to_do(unhurr
     rig, taken, _ = unhurried
     taken.noticed.clear()
     rig.submit(rig.task(lambda context: 1), 2)
-    wait_until(taken.empty)
+    wait_until(lambda: not taken)
     assert not rig.executor.has_rest()
     taken.noticed.set()
     rig.ends(4)

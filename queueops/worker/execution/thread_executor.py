@@ -7,7 +7,6 @@ loop waits and little is left to do. A small task then costs no system call.
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
 from collections import deque
@@ -24,6 +23,7 @@ from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.slot import Slot, ThreadSlot
+from queueops.worker.execution.thread_queue import ThreadQueue
 from queueops.worker.shared_slot_table import SlotTable
 
 Done = tuple[Lease, Settlement, float]
@@ -54,7 +54,7 @@ class ThreadExecutor:
         self._stand_in = stand_in
         self._keeps = False
         self._kept: Context | None = None
-        self._queue: queue.SimpleQueue[Context | IdleListener | None] = queue.SimpleQueue()
+        self._queue: ThreadQueue[Context | IdleListener | None] = ThreadQueue()
         self._given = 0  # items put into the queue, minus tasks taken back
         self._idle_listener: IdleListener | None = None  # an idle thread watches it, or will soon
         self._posted = False  # whether the idle listener is in the queue
@@ -80,7 +80,7 @@ class ThreadExecutor:
                 self._keeps, self._kept = False, Context(lease, handler, self._channel, self.epoch)
             else:
                 self._give(Context(lease, handler, self._channel, self.epoch))
-                if len(self._slots) < self._limit and self._queue.qsize() > 0:
+                if len(self._slots) < self._limit and self._queue:
                     self._start_thread()
                 elif self._idle_listener is not None and self._resting() < 0:
                     self._idle_listener.recall()
@@ -89,7 +89,7 @@ class ThreadExecutor:
 
     def queued(self) -> int:
         """How many tasks wait for a slot."""
-        return self._queue.qsize() - self._posted + self._async.queued()
+        return len(self._queue) - self._posted + self._async.queued()
 
     @property
     def keeps_one(self) -> bool:
@@ -145,8 +145,8 @@ class ThreadExecutor:
         others: list[IdleListener | None] = []
         while True:
             try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
+                item = self._queue.take_now()
+            except IndexError:
                 break
             if isinstance(item, Context):
                 taken.append(item.lease)
@@ -195,14 +195,14 @@ class ThreadExecutor:
 
     def _work(self, slot: ThreadSlot) -> None:
         slot.thread_id = threading.get_ident()
-        get, queued, done = self._queue.get, self.queued, self.done.append
+        take, queued, done = self._queue.taker(), self.queued, self.done.append
         kept: Context | None = None
         while True:
             try:
                 context, kept = kept, None
                 if context is None:
                     slot.asked += 1
-                    item = get()
+                    item = take()
                     if isinstance(item, IdleListener):
                         kept = self._watch(item)
                         continue
@@ -227,7 +227,7 @@ class ThreadExecutor:
         The steps of a chain then follow each other in one thread, without a wake-up. Returns what to run next.
         """
         self.waiting = False
-        if self._queue.qsize() or not self.awake.acquire(blocking=False):
+        if self._queue or not self.awake.acquire(blocking=False):
             self._ring()
             return None
         try:

@@ -1,0 +1,62 @@
+"""Thread queue: items for a thread pool. An item wakes one thread: the one that has rested for the shortest time.
+
+`queue.SimpleQueue` of Python 3.11 and 3.12 wakes a second thread for each item, which finds nothing and needs the
+interpreter lock for it. The thread that rested last has its code and its connections at hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+Bell = queue.SimpleQueue[None]
+"""What a thread sleeps at. A ring that is late makes it look once more, and nothing else."""
+
+
+class ThreadQueue(Generic[Item]):
+    """Items in their order."""
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+        self._resting: list[Bell] = []  # the last one rings first
+
+    def __len__(self) -> int:
+        """How many items no thread has taken yet."""
+        return len(self._items)
+
+    def put(self, item: Item) -> None:
+        """Add an item, and wake a thread for it if one rests."""
+        self._items.append(item)
+        with contextlib.suppress(IndexError):  # all threads are busy: the first that is done takes it
+            self._resting.pop().put(None)
+
+    def take_now(self) -> Item:
+        """Remove the first item. Raises IndexError if there is none."""
+        return self._items.popleft()
+
+    def taker(self) -> Callable[[], Item]:
+        """A function for one thread alone: it removes the first item, and sleeps as long as there is none."""
+        bell: Bell = queue.SimpleQueue()
+
+        def take() -> Item:
+            while True:
+                try:
+                    return self._items.popleft()
+                except IndexError:
+                    self._rest(bell)
+
+        return take
+
+    def _rest(self, bell: Bell) -> None:
+        """Sleep until an item comes, or until an error is raised in this thread from outside."""
+        self._resting.append(bell)
+        try:
+            if not self._items:  # else one came before this thread was seen to rest
+                bell.get()
+        finally:
+            with contextlib.suppress(ValueError):  # `put` has removed it
+                self._resting.remove(bell)

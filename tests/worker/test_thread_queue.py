@@ -1,0 +1,110 @@
+"""The queue of a thread pool: each item is taken once, by the thread that rested last, and wakes no other thread."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from queueops.worker.execution.thread_queue import ThreadQueue
+from tests.support.waiting import wait_until
+
+
+class Late(Exception):
+    """An error from outside, as that which ends a task."""
+
+
+class Taker(threading.Thread):
+    """A thread that takes items until it takes None."""
+
+    def __init__(self, queue: ThreadQueue[Any], work: Callable[[Any], None] = lambda item: None) -> None:
+        super().__init__(daemon=True)
+        self.queue, self.work = queue, work
+        self.taken: list[Any] = []
+        self.late = 0
+        self.start()
+
+    def run(self) -> None:
+        take = self.queue.taker()
+        while True:
+            try:
+                item = take()
+                if item is None:
+                    return
+                self.taken.append(item)
+                self.work(item)
+            except Late:
+                self.late += 1
+
+
+def resting(queue: ThreadQueue[Any], count: int) -> None:
+    wait_until(lambda: len(queue._resting) == count)
+
+
+def end(queue: ThreadQueue[Any], *threads: Taker) -> None:
+    for _ in threads:
+        queue.put(None)
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_the_thread_that_rested_last_takes_the_next_item_and_no_other_thread_wakes() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    threads = []
+    for number in range(3):
+        threads.append(Taker(queue))
+        resting(queue, number + 1)
+    rests = queue._resting[:]
+    for number in range(20):
+        queue.put(number)
+        wait_until(lambda: len(queue._resting) == 3)
+        assert queue._resting == rests  # the two others still sleep where they did
+    assert [thread.taken for thread in threads] == [[], [], list(range(20))]
+    end(queue, *threads)
+
+
+def test_each_item_is_taken_once_while_many_threads_put_and_take() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    takers = [Taker(queue) for _ in range(8)]
+
+    def put(first: int) -> None:
+        for number in range(first, first + 2000):
+            queue.put(number)
+
+    putters = [threading.Thread(target=put, args=(start,)) for start in range(0, 8000, 2000)]
+    for each in putters:
+        each.start()
+    for each in putters:
+        each.join(60)
+    wait_until(lambda: sum(len(taker.taken) for taker in takers) == 8000)
+    end(queue, *takers)
+    assert Counter(number for taker in takers for number in taker.taken) == Counter(range(8000))
+    assert len(queue) == 0
+
+
+def test_items_keep_their_order() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    for number in range(5):
+        queue.put(number)
+    assert queue.take_now() == 0
+    taker = Taker(queue)
+    resting(queue, 1)
+    assert taker.taken == [1, 2, 3, 4]
+    end(queue, taker)
+
+
+def test_errors_from_outside_leave_no_thread_that_sleeps_beside_an_item() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    taker, other = Taker(queue), Taker(queue)
+    for number in range(200):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(taker.ident or 0), ctypes.py_object(Late))
+        queue.put(number)
+    wait_until(lambda: len(taker.taken) + len(other.taken) >= 200 - taker.late)
+    resting(queue, 2)
+    assert len(queue) == 0
+    assert taker.late > 0
+    end(queue, taker, other)
+    assert queue._resting == []
