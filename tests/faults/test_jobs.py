@@ -132,7 +132,7 @@ def test_the_load_of_the_original_ends_as_it_did_there(bench: Bench, world: Worl
     assert host.counts == {"succeeded": 300}
     bench.workers[0].end()
     counted = {"response.200": 200, "response.mime": 100, "response.404": 100, "callback.delivered": 300}
-    assert inspect.job_counts() == counted
+    assert inspect.job_counts() == counted, bench.workers[0].text()
 
 
 def test_a_worker_of_downloads_and_one_of_callbacks_share_the_work(bench: Bench, world: World) -> None:

@@ -16,6 +16,7 @@ from queueops.redis import pushwire
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text, whole
+from queueops.redis.wrong_types import replies
 
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
@@ -204,7 +205,7 @@ class JobCalls(FileCalls):
         return found
 
     def add_counts(self, pool: str, counts: Mapping[str, int]) -> None:
-        """Add to the counters of a pool."""
+        """Add to the counters of a pool, in one attempt: each further one could add once more."""
         key = self.keys(pool).job_counts
 
         def fill(pipe: Any) -> None:
@@ -212,7 +213,7 @@ class JobCalls(FileCalls):
                 pipe.hincrby(key, name, number)
 
         self.announce(pool)
-        self.ask_all(pool, fill)
+        self.once(lambda: replies(self.at(pool), fill), pool)
 
     def counts(self, pool: str) -> dict[str, int]:
         """The counters of a pool, by name."""
