@@ -1,8 +1,8 @@
 """Counters of jobs: answers to downloads, callbacks and deletions, each counted by the worker that has seen it.
 
 A process adds up what it counts. It stores the sums every few seconds, when it has nothing to do, and at its end. One
-that is killed loses what it has counted since. Sums whose answer is lost with a connection are stored again, and may then
-count twice.
+that is killed loses what it has counted since. Sums whose answer is lost with a connection are stored again, and may
+then count twice.
 """
 
 from __future__ import annotations
