@@ -73,7 +73,7 @@ class ResultListener:
         return subscription
 
     def forget(self, subscription: Subscription) -> None:
-        """Remove a wait, and unsubscribe from its channel if it was the last one there."""
+        """Remove a wait, and unsubscribe from its channel if it was the last one there, after IDLE seconds at most."""
         with self._lock:
             subscriptions = self._subscriptions.get(subscription.channel, [])
             if subscription in subscriptions:
@@ -81,7 +81,8 @@ class ResultListener:
             if not subscriptions and self._subscriptions.pop(subscription.channel, None) is not None:
                 self._wanted.discard(subscription.channel)
                 self._unwanted.add(subscription.channel)
-                self._ring()
+                if not subscription.news.done():  # else the thread has just run: this can wait for its next turn
+                    self._ring()
 
     def close(self) -> None:
         """End the thread."""
