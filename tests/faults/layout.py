@@ -11,7 +11,7 @@ from queueops.redis.broker import RedisBroker
 from tests.faults import tasks
 from tests.support import topology
 
-GIVES_UP_S = 60.0
+GIVES_UP_S = 30.0
 """How long a call waits for a server that stands still: far longer than any that is answered, on any machine."""
 
 
