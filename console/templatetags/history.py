@@ -40,7 +40,6 @@ def history_charts(series: Series, happenings: list[Happening], chosen: str, at_
         "legend": moments.legend(happenings),
         "chosen": chosen,
         "axis": (series.points[0].at_ms, middle, until),
-        "step": series.step_ms * len(series.points) // max(1, len(series.stretches)),
     }
 
 

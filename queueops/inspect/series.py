@@ -81,6 +81,7 @@ class Series(Answer, frozen=True, kw_only=True):
     stretches: tuple[Point, ...]  # the same in about a dozen or two longer steps, for a table
     total: Point  # of the whole range
     marks: tuple[HistoryMark, ...] = ()  # alarms, starts of workers and new versions in this time, the newest first
+    begins_ms: int | None = None  # the first point for which the pools have any history; None without any
     broken: tuple[Broken, ...] = ()
 
     @property
@@ -157,7 +158,8 @@ class SeriesQuestion:
 
     def questions(self, pools: Iterable[str], end_ms: int, *, is_open: bool) -> list[HistoryQuestion]:
         """What is read; ``is_open``: the range ends now."""
-        wanted = dict.fromkeys(pools, (self._key, *(ALONE if self._is_rare else ())))
+        keys = tuple(dict.fromkeys((self._key, *(ALONE if self._is_rare else (POOL,)))))
+        wanted = dict.fromkeys(pools, keys)
         return [self._plan(each, end_ms).question(wanted, is_open) for each in self._ranges]
 
     @property
@@ -195,6 +197,7 @@ class SeriesQuestion:
             ),
             total=point_of(plan.start(0), _of(rows) or Row()),
             marks=marks_of(reading.marks, self._of.get("lane") or self._of.get("name") or ""),
+            begins_ms=plan.begin([(pool, POOL) for pool in reading.rows], reading.rows),
             broken=broken,
         )
 
