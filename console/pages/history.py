@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
+from msgspec.structs import replace
 
 from console.diagram.history_figures import figures_of, texts_of
 from console.pages.happenings import happenings
@@ -25,6 +26,8 @@ READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
 FIT = "fit"
 LEAST_ZOOM_MS = 600_000
+LEAST_POINTS = 10
+"""So many points a chart has at least, also if the history is younger."""
 RANGES = ("1h", "24h", "14d")
 LABELS = {"1h": _("1 hour"), "24h": _("24 hours"), "14d": _("14 days")}
 OF = ("pool", "lane", "name", "state", "error", "worker")
@@ -53,7 +56,7 @@ def region(query: Mapping[str, str], of: Mapping[str, str], given: Series | None
     found = happenings(series)
     fixed = {} if range_in(query) == FIT else {"range": series.range}
     return {
-        "series": series,
+        **_drawn(series),
         "happenings": found,
         "ranges": _links(series.range),
         "earlier": written(series.points[-1].at_ms),
@@ -138,7 +141,7 @@ def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, A
     past = inspect.past(at_ms, max_age_s=READING_AGE_S)
     series = _series(chosen, asked, end_ms)
     return {
-        "series": series,
+        **_drawn(series, at_ms),
         "happenings": happenings(series),
         "ranges": _links(chosen, written(at_ms)),
         "chosen": chosen,
@@ -154,6 +157,20 @@ def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, A
 
 def _series(chosen: str, asked: Mapping[str, str], now_ms: int = 0, since_ms: int = 0) -> Series:
     return inspect.series(chosen, **asked, since_ms=since_ms, now_ms=now_ms, max_age_s=READING_AGE_S)
+
+
+def _drawn(series: Series, at_ms: int = 0) -> dict[str, Any]:
+    """The series from the first point on for which there is history, or from a moment before it; and since when.
+
+    A young store has a short chart, not a sliver at the end of an empty one. The table of values is not changed.
+    """
+    begins_ms = series.begins_ms
+    if begins_ms is None or begins_ms <= series.points[0].at_ms:
+        return {"series": series}
+    first = min(begins_ms, at_ms or begins_ms)
+    empty = sum(point.at_ms + series.step_ms <= first for point in series.points)
+    points = series.points[min(empty, max(0, len(series.points) - LEAST_POINTS)) :]
+    return {"series": replace(series, points=points), "begins_ms": begins_ms}
 
 
 def _kept(chosen: str, age_ms: int) -> str:

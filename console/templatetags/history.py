@@ -10,6 +10,8 @@ from typing import Any
 from django import template
 from django.utils import timezone
 from django.utils.formats import date_format
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.diagram import chart, moments
@@ -40,7 +42,6 @@ def history_charts(series: Series, happenings: list[Happening], chosen: str, at_
         "legend": moments.legend(happenings),
         "chosen": chosen,
         "axis": (series.points[0].at_ms, middle, until),
-        "step": series.step_ms * len(series.points) // max(1, len(series.stretches)),
     }
 
 
@@ -133,6 +134,23 @@ def typed_time(ms: int) -> str:
 def per_second(count: int, seconds: float) -> float:
     """A count of a step as a rate."""
     return count / seconds if seconds else 0.0
+
+
+@register.simple_tag
+def chart_hits(drawn: chart.Chart) -> SafeString:
+    """The columns of a chart that have a text; each page has some hundred, so no template draws each."""
+    zone = timezone.get_current_timezone()
+    rect = '<rect x="{}" width="{}" height="100"><title>{}: {}</title></rect>'
+    rows = ((each.left, each.width, _step_time(each.at_ms, zone), each.values) for each in drawn.columns)
+    return format_html_join("", rect, rows)
+
+
+@register.simple_tag
+def values_rows(rows: list[tuple[int, list[str]]]) -> SafeString:
+    """The rows of the table of values: the time of each, and its values."""
+    zone = timezone.get_current_timezone()
+    cells = ((_step_time(at, zone), format_html_join("", "<td>{}</td>", ((each,) for each in row))) for at, row in rows)
+    return format_html_join("", '<tr><th scope="row">{}</th>{}</tr>', cells)
 
 
 @register.simple_tag

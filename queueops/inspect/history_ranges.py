@@ -134,6 +134,13 @@ class Plan:
                 parts[point].append(together(rows))
         return [following(rows) if rows else None for rows in parts]
 
+    def begin(self, of: Iterable[tuple[str, str]], found: Found) -> int | None:
+        """The beginning of the first point with data of one of these series; None without any."""
+        columns = [found[pool][key] for pool, key in of]
+        first = (next((at for at, row in enumerate(rows) if row is not None), None) for rows in columns)
+        known = [self._points[at] for at in first if at is not None]
+        return self.start(min(known)) if known else None
+
 
 def read(reader: Reader, questions: Sequence[HistoryQuestion]) -> list[Reading]:
     """The readings of several ranges, in one round trip to each server."""

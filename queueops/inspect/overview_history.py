@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.history_ranges import RANGES, Plan, read, store_ms
+from queueops.inspect.history_ranges import FIT, RANGES, Plan, read, store_ms
 from queueops.inspect.series import Point, Series, SeriesQuestion, point_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
@@ -50,15 +50,14 @@ def _read(word: str, things: Things) -> OverviewHistory:
     names, now = reader.pools(), store_ms(reader)
     plan, minute = Plan(RANGES["1h"], now), MINUTE.slot(now - DAY_MS)
     questions = asked.questions(names, now, is_open=True)
-    of_hour = hour.questions(names, now, is_open=False)
+    of_hour = [] if word in (FIT, "1h") else hour.questions(names, now, is_open=False)
     day_ago = HistoryQuestion([(MINUTE.word, minute)], dict.fromkeys(names, (POOL,)))
-    *found, last_hour, of_things, yesterday = read(
-        reader, [*questions, *of_hour, plan.question(wanted_of(things)), day_ago]
-    )
+    *found, of_things, yesterday = read(reader, [*questions, *of_hour, plan.question(wanted_of(things)), day_ago])
+    series = asked.answer(found, now)
     rows = [row for of_pool in yesterday.rows.values() for row in of_pool[POOL] if row is not None]
     return OverviewHistory(
-        series=asked.answer(found, now),
-        hour=hour.answer([last_hour], now),
+        series=series,
+        hour=series if series.range == "1h" else hour.answer(found[-1:], now),
         yesterday=point_of(minute * MINUTE.step_ms, together(rows) if rows else None),
         trends=trends_in(things, plan, of_things.rows),
     )

@@ -81,6 +81,7 @@ class Series(Answer, frozen=True, kw_only=True):
     stretches: tuple[Point, ...]  # the same in about a dozen or two longer steps, for a table
     total: Point  # of the whole range
     marks: tuple[HistoryMark, ...] = ()  # alarms, starts of workers and new versions in this time, the newest first
+    begins_ms: int | None = None  # the first point for which the pools have any history; None without any
     broken: tuple[Broken, ...] = ()
 
     @property
@@ -157,7 +158,8 @@ class SeriesQuestion:
 
     def questions(self, pools: Iterable[str], end_ms: int, *, is_open: bool) -> list[HistoryQuestion]:
         """What is read; ``is_open``: the range ends now."""
-        wanted = dict.fromkeys(pools, (self._key, *(ALONE if self._is_rare else ())))
+        keys = tuple(dict.fromkeys((self._key, *(ALONE if self._is_rare else (POOL,)))))
+        wanted = dict.fromkeys(pools, keys)
         return [self._plan(each, end_ms).question(wanted, is_open) for each in self._ranges]
 
     @property
@@ -167,14 +169,11 @@ class SeriesQuestion:
 
     def answer(self, readings: Sequence[Reading], end_ms: int, broken: tuple[Broken, ...] = ()) -> Series:
         """The series, from the readings of its questions."""
-        longest, *shorter = [
-            self._made(self._plan(each, end_ms), reading, broken)
-            for each, reading in zip(self._ranges, readings, strict=True)
-        ]
+        longest = self._made(self._plan(self._ranges[0], end_ms), readings[0], broken)
         since = longest.known_since_ms
-        if shorter and (since is None or longest.until_ms - since <= FITS_MS):
-            return shorter[0]
-        return longest
+        if len(self._ranges) == 1 or (since is not None and longest.until_ms - since > FITS_MS):
+            return longest
+        return self._made(self._plan(self._ranges[1], end_ms), readings[1], broken)
 
     def _plan(self, chosen: Range, end_ms: int) -> Plan:
         return Plan(chosen, end_ms, is_closed=self._is_closed)
@@ -184,17 +183,18 @@ class SeriesQuestion:
         if self._is_rare:
             known, others = (plan.joined([(pool, key) for pool in reading.rows], reading.rows) for key in ALONE)
             rows = [row or (Row() if known[at] and not others[at] else None) for at, row in enumerate(rows)]
-        stretch = plan.range.stretch
+        of_stretches = [_of(rows[begin : begin + plan.range.stretch]) for begin in plan.stretches]
         return Series(
             **self._of,
             range=plan.range.word,
             step_ms=plan.range.step_ms,
             points=tuple(point_of(plan.start(number), row) for number, row in enumerate(rows)),
             stretches=tuple(
-                point_of(plan.start(begin), _of(rows[begin : begin + stretch])) for begin in plan.stretches
+                point_of(plan.start(begin), row) for begin, row in zip(plan.stretches, of_stretches, strict=True)
             ),
-            total=point_of(plan.start(0), _of(rows) or Row()),
+            total=point_of(plan.start(0), _of(of_stretches) or Row()),
             marks=marks_of(reading.marks, self._of.get("lane") or self._of.get("name") or ""),
+            begins_ms=plan.begin([(pool, POOL) for pool in reading.rows], reading.rows),
             broken=broken,
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import accumulate
 
 BOUNDS: tuple[float, ...] = tuple(2 ** (step / 2) for step in range(-6, 54))
 """Upper bound of each bucket in milliseconds; one more bucket holds values over the last bound."""
@@ -25,17 +26,22 @@ def percentile(counts: Mapping[int, int], q: float) -> float | None:
 
     Values are assumed to be spread evenly within a bucket; the last bucket gives its lower bound.
     """
-    total = sum(counts.values())
-    if total <= 0:
-        return None
-    rank = max(0.0, min(1.0, q)) * total
-    seen = 0.0
-    for number in sorted(counts):
-        count = counts[number]
-        if count > 0 and seen + count >= rank:
-            return _within(number, (rank - seen) / count)
-        seen += count
-    return _within(max(counts), 1.0)
+    return percentiles(counts, q)[0]
+
+
+def percentiles(counts: Mapping[int, int], *quantiles: float) -> list[float | None]:
+    """Several quantiles of a histogram, as `percentile` has them: its buckets are put in order once."""
+    known = sorted(each for each in counts.items() if each[1] > 0)
+    if not known:
+        return [None] * len(quantiles)
+    ends = list(accumulate(count for _, count in known))
+    found = list[float | None]()
+    for q in quantiles:
+        rank = max(0.0, min(1.0, q)) * ends[-1]
+        at = bisect_left(ends, rank)
+        number, count = known[at]
+        found.append(_within(number, (rank - ends[at] + count) / count))
+    return found
 
 
 def mean(counts: Mapping[int, int]) -> float | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from queueops.model.histogram import percentile
+from queueops.model.histogram import percentiles
 from queueops.model.states import TERMINAL, State
 
 MOST_LANES, MOST_NAMES, MOST_ERRORS, MOST_WORKERS = 50, 100, 50, 50
@@ -88,13 +88,11 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 
     def wait_ms(self, *quantiles: float) -> list[float | None]:
         """Quantiles of the time from ready to start; None if nothing started."""
-        counts = _counter(self.waits)
-        return [percentile(counts, q) for q in quantiles]
+        return percentiles(_counter(self.waits), *quantiles)
 
     def runtime_ms(self, *quantiles: float) -> list[float | None]:
         """Quantiles of the run time; None if nothing ran."""
-        counts = _counter(self.runs)
-        return [percentile(counts, q) for q in quantiles]
+        return percentiles(_counter(self.runs), *quantiles)
 
 
 _encode, _decoder = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(Row)
@@ -323,7 +321,8 @@ def _counter(flat: Flat) -> dict[int, int]:
 
 
 def _added(flats: Iterable[Flat]) -> Flat:
-    total: Counter[int] = Counter()
+    total: dict[int, int] = {}
     for flat in flats:
-        total.update(_counter(flat))
+        for bucket, count in zip(flat[::2], flat[1::2], strict=False):
+            total[bucket] = total.get(bucket, 0) + count
     return _flat(total)

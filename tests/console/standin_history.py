@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class HistoryWorld:
-    """Every series is the same."""
+    """Every series is the same; the history of a young store has its last `known` points alone."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, world: World, known: int | None = None) -> None:
+        self.world, self.known = world, known
 
     def series(
         self,
@@ -39,6 +39,9 @@ class HistoryWorld:
         chosen = RANGES[word]
         first = self.world.now // chosen.step_ms - chosen.points
         points = [self.point((first + number) * chosen.step_ms, number) for number in range(chosen.points)]
+        if self.known is not None:
+            earlier = points[: len(points) - self.known]
+            points[: len(earlier)] = [Point(at_ms=point.at_ms, known=False) for point in earlier]
         return Series(
             pool=pool,
             lane=lane,
@@ -52,6 +55,7 @@ class HistoryWorld:
             stretches=tuple(points[:: chosen.stretch]),
             total=points[0],
             marks=self.marks(points),
+            begins_ms=next((point.at_ms for point in points if point.known), None),
         )
 
     def point(self, at_ms: int, number: int) -> Point:

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browsing import Open, tick
 from tests.console.standin import World
+from tests.console.standin_history import HistoryWorld
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 
@@ -53,6 +54,28 @@ def test_the_cursor_stays_while_the_page_lives(open_page: Open, world: World) ->
     tick(page)
     expect(chart.locator(".readout")).to_contain_text("in 1.5/s")
     expect(page.locator("#history .cursor")).to_have_count(6)
+
+
+def test_the_charts_of_a_young_store_fill_their_width_and_the_pointer_agrees(
+    open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HistoryWorld(world, 12).install(monkeypatch)
+    page = open_page("?range=1h")
+    chart = plot(page)
+    assert chart.locator("path.line").first.evaluate("line => line.getBBox().width") > 990
+    expect(page.locator("#history .history-begin")).to_contain_text("The history of this range begins at")
+    for share, told in ((0.0, "in 1.8/s"), (0.995, "in 2.0/s")):
+        move(page, chart, share)
+        expect(chart.locator(".readout")).to_contain_text(told)
+    world.now += 60_000
+    HistoryWorld(world, 14).install(monkeypatch)
+    tick(page)
+    expect(page.locator("#history")).to_have_attribute("data-points", "14")
+    move(page, chart, 0.5)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.get_by_role("link", name="Back to live")).to_be_visible()
+    assert page.locator("#history .mark").count() == 6
 
 
 def test_a_click_shows_the_figures_of_that_minute(open_page: Open) -> None:

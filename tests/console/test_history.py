@@ -9,7 +9,8 @@ from django.test import Client
 
 from console.diagram.chart import charts, draw, spark, spark_of_failures, spark_of_line
 from console.diagram.history_figures import FAILING, FLOW
-from console.pages.history import RANGES
+from console.pages.history import RANGES, written
+from queueops import inspect
 from queueops.inspect import Point, Series, Trend
 from tests.console.standin import World
 from tests.console.standin_history import HistoryWorld
@@ -131,6 +132,43 @@ def test_an_error_and_a_worker_have_charts_of_their_own(
     assert re.findall(r"<figcaption><strong>([^<]+)", history) == titles
     assert f'<th scope="col" class="n">{column}</th>' in history
     assert ("error=f00" if "errors" in page else "worker=") in re.findall(r'hx-get="([^"]+)"', history)[0]
+
+
+@pytest.mark.parametrize(
+    ("page", "known", "shown"),
+    [("?range=1h", 4, 10), ("?range=1h", 30, 30), ("?range=14d", 60, 60), ("lanes/default/slow/?range=24h", 20, 20)],
+)
+def test_the_charts_of_a_young_store_begin_with_its_history_and_say_so(
+    page: str, known: int, shown: int, viewer: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HistoryWorld(world, known).install(monkeypatch)
+    text = viewer.get(f"/ops/{page}").content.decode()
+    history = text[text.index('<section id="history"') :]
+    assert re.findall(r'data-points="(\d+)"', history) == [str(shown)]
+    assert re.search(r"The history of this range begins at \d\d:\d\d [\w-]+\.", history)
+    first = float(re.findall(r'line-1" d="M(\d+)', history)[0])
+    assert first == round((shown - known) / (shown - 1) * 1000)
+    (begin,) = re.findall(r'data-from="(\d+)"', history)
+    values = viewer.get(re.findall(r'data-values="([^"]+)"', history)[0].replace("&amp;", "&")).json()
+    assert (values["from"], len(values["times"])) == (int(begin), shown)
+    assert {len(texts) for texts in values["charts"].values()} == {shown}
+
+
+def test_charts_of_a_moment_before_the_history_begin_with_that_moment(
+    viewer: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HistoryWorld(world, 20).install(monkeypatch)
+    at = inspect.series("1h").points[25].at_ms
+    text = viewer.get("/ops/lanes/default/slow/", {"range": "1h", "at": written(at)}).content.decode()
+    assert f'data-from="{at}"' in text
+    assert re.search(r'<line class="mark" x1="0.0"', text)
+
+
+@pytest.mark.usefixtures("world")
+def test_the_charts_of_a_full_range_have_all_of_it(viewer: Client) -> None:
+    text = viewer.get("/ops/", {"range": "1h"}).content.decode()
+    assert 'data-points="60"' in text
+    assert "The history of this range begins" not in text
 
 
 @pytest.mark.usefixtures("world")

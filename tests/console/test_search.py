@@ -18,6 +18,8 @@ from tests.kernel.desk import make
 
 pytestmark = pytest.mark.django_db
 MANY = 21_000
+PARTS = (("states", "</nav>"), ("facets", "<div id="))
+"""What shows the counts by state and by all else, with what ends it."""
 
 
 @pytest.fixture
@@ -77,7 +79,10 @@ def test_the_list_contradicts_itself_no_more_and_names_what_is_not_counted(opera
 def test_a_list_that_no_counter_knows_says_so(operator: Client) -> None:
     shown = plain(operator.get("/ops/tasks/?lane=bulk&state=failed&name=tests.noop").content.decode())
     assert "Number unknown: 21,003 at most" in shown
-    assert "Not counted with this filter" in shown
+    chips, facets = (shown.partition(f'id="{part}"')[2].partition(end)[0] for part, end in PARTS)
+    for part, key in ((chips, "failed"), (facets, "task")):
+        value = part.partition(f'data-key="{key}"')[2].partition("</a>")[0]
+        assert "not counted with this filter" in value, key
 
 
 @pytest.mark.browser

@@ -6,18 +6,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.inspect import store_health
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving, tick
 from tests.console.standin import World
 from tests.kernel.desk import Desk
+from tests.schedules.conftest import Clock
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.django_db
 PAGES = ("", "tasks/", "errors/", "lanes/", "commands/", "schedules/", "workers/", "registry/", "audit/", "settings/")
@@ -73,6 +76,32 @@ def test_the_overview_tells_each_alarm_once(desk: Desk, operator: Client, monkey
     assert "2 alarms, 1 urgent" in live
     assert "brief=1" in live
     assert "is paused" not in live
+
+
+def test_every_alarm_of_the_overview_has_its_command_and_a_button_that_ends_it(
+    desk: Desk, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    break_two(desk)
+    clock = Clock(desk.broker)
+    clock.define("nightly")
+    clock.came("nightly", ago_ms=-200)
+    control.pause_schedule("nightly")
+    control.pause_name("app.mail", new=True)
+    desk.push("b", name="app.mail")
+    desk.exchange()
+    wait_until(lambda: "has missed runs" in str(inspect.snapshot().alarms))
+    alarms = inspect.snapshot().alarms
+    verbs = {alarm.verb for alarm in alarms}
+    assert {"resume_lane", "resume_schedule", "resume_name"} <= verbs
+    shown = [unescape(part) for part in administrator.get("/ops/").content.decode().split('<div class="flash ')[1:]]
+    for alarm in alarms:
+        (flash,) = [part for part in shown if f"Command: <code>{alarm.command}</code>" in part]
+        forms = re.findall(r'<form method="post" action="([^"]+)"', flash.partition("</div>")[0])
+        assert len(forms) == bool(alarm.verb), alarm
+        for address in forms:
+            assert administrator.post(address, {"next": "/ops/"}).status_code == 302
+            assert alarm.subject not in {left.subject for left in inspect.snapshot().alarms}
 
 
 def test_it_says_what_the_snapshot_and_the_command_say(desk: Desk) -> None:

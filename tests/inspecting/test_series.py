@@ -121,6 +121,19 @@ def test_a_fitting_range_is_an_hour_until_more_is_known(desk: Desk) -> None:
     assert inspect.series("fit", lane="a", now_ms=NOW).range == "1h"
 
 
+def test_a_range_says_since_when_the_pools_have_a_history(desk: Desk) -> None:
+    assert inspect.series("1h", now_ms=NOW).begins_ms is None
+    first = MINUTE.slot(NOW) - 20
+    keep(desk, first + 2, {"p": Row(came=1)}, pool="mail")
+    keep(desk, first, {"p": Row(came=1), "n|other": Row(came=1)})
+    keep(desk, first + 15, {"p": Row(came=1), "l|a": Row(came=1), "e|f1": Row(failed=1)})
+    for of in ({}, {"lane": "a"}, {"name": "none"}, {"error": "f1"}):
+        assert inspect.series("1h", now_ms=NOW, **of).begins_ms == first * MINUTE.step_ms
+    assert inspect.series("1h", pool="mail", now_ms=NOW).begins_ms == (first + 2) * MINUTE.step_ms
+    keep(desk, TEN_MINUTES.slot(NOW) - 30, {"p": Row(came=2)}, TEN_MINUTES)
+    assert inspect.series("24h", lane="a", now_ms=NOW).begins_ms == (TEN_MINUTES.slot(NOW) - 30) * TEN_MINUTES.step_ms
+
+
 def test_a_range_between_two_times_has_the_finest_steps_that_are_kept(desk: Desk) -> None:
     now = desk.now()
     hour = HOUR.step_ms
@@ -142,7 +155,10 @@ def test_a_range_between_two_times_has_the_finest_steps_that_are_kept(desk: Desk
 
 def test_a_range_that_reaches_into_an_open_step_has_what_is_known_of_it(desk: Desk) -> None:
     now = desk.now()
-    keep(desk, MINUTE.slot(now) - 1, {"p": Row(came=7)})
+    ended = now - MINUTE.step_ms
+    keep(desk, MINUTE.slot(ended), {"p": Row(came=7)})
+    if TEN_MINUTES.slot(ended) < TEN_MINUTES.slot(now):  # the watchdog has rolled it up
+        keep(desk, TEN_MINUTES.slot(ended), {"p": Row(came=7)}, TEN_MINUTES)
     assert inspect.series(since_ms=now - 30 * HOUR.step_ms, now_ms=now).total.came == 7
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -34,12 +35,15 @@ AGO_S = 120
 class Picture(NamedTuple):
     """A page, from `first`: the link on it to follow before the picture is taken; empty for none.
 
-    `{past}` in the path is a minute for which the history has figures.
+    `{past}` in the path is a minute for which the history has figures. The part `top` stands at the top of the picture;
+    without one it is the page's begin.
     """
 
     name: str
     path: str
     first: str = ""
+    top: str = ""
+    height: int = SIZE["height"]
 
 
 PICTURES = (
@@ -49,12 +53,21 @@ PICTURES = (
     Picture("console-name", "registry/", "main tbody th a"),
     Picture("console-worker", "workers/", "main tbody th a"),
     Picture("console-errors", "errors/"),
+    Picture("console-callbacks", "callbacks/", height=500),
+    Picture(
+        "console-run",
+        "workflows/?name=demo.order_saga&state=succeeded",
+        "#workflows tbody th a",
+        "#timeline-title",
+        640,
+    ),
 )
 
 
 def main() -> int:
     """Take all pictures; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.repository.pictures", description=__doc__)
+    parser.add_argument("--only", action="append", choices=[picture.name for picture in PICTURES])
     parser.add_argument("--minutes", type=float, default=5.0, help="for how long the demo runs first")
     parser.add_argument("--port", type=int, default=8399)
     options = parser.parse_args()
@@ -66,7 +79,7 @@ def main() -> int:
         try:
             address, password = _login(log)
             time.sleep(options.minutes * 60)
-            _take(address, password)
+            _take(address, password, options.only)
         finally:
             demo.send_signal(signal.SIGINT)
             demo.wait(ENDS_WITHIN_S)
@@ -84,7 +97,7 @@ def _login(log: Path) -> tuple[str, str]:
     raise TimeoutError(f"the demo did not start: {text}")
 
 
-def _take(address: str, password: str) -> None:
+def _take(address: str, password: str, only: Sequence[str] | None) -> None:
     with sync_playwright() as player:
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = player.chromium.launch(executable_path=find_chromium(), args=options)
@@ -93,12 +106,13 @@ def _take(address: str, password: str) -> None:
         page.fill("input[name=username]", "operator")
         page.fill("input[name=password]", password)
         page.click("button[type=submit]")
-        for picture in PICTURES:
+        for picture in [each for each in PICTURES if only is None or each.name in only]:
             _take_one(page, address, picture)
         browser.close()
 
 
 def _take_one(page: Page, address: str, picture: Picture) -> None:
+    page.set_viewport_size(SIZE)
     past = f"{datetime.fromtimestamp(time.time() - AGO_S, UTC):%Y-%m-%dT%H:%MZ}"
     answer = page.goto(address + picture.path.format(past=past))
     if answer is None or answer.status != 200:
@@ -106,6 +120,9 @@ def _take_one(page: Page, address: str, picture: Picture) -> None:
     if picture.first:
         page.locator(picture.first).first.click()
     page.wait_for_timeout(3000)  # one live update, and the charts
+    if picture.top:
+        page.locator(picture.top).evaluate("part => scrollBy(0, part.getBoundingClientRect().top - 80)")
+    page.set_viewport_size(SIZE | {"height": picture.height})
     file = DOCS / f"{picture.name}.png"
     page.screenshot(path=file)
     if file.stat().st_size > MOST_BYTES:

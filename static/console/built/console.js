@@ -20,10 +20,12 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
 // What holds live updates: a changed field holds its region, selected text and an open menu hold the page. The button says so.
 (() => {
   const button = document.getElementById("live");
+  // A one-line field drops the line breaks of its `value` attribute; `defaultValue` keeps them.
+  const given = (field) => field.matches("input") ? field.defaultValue.replace(/[\r\n]/g, "") : field.defaultValue;
   const edited = (field) => !field.matches(".tick,#tick-all,[type=hidden],[type=range]") &&
     (field === document.activeElement || (field.matches("select")
       ? [...field.options].some((option) => option.selected !== option.defaultSelected)
-      : field.value !== field.defaultValue));
+      : field.value !== given(field)));
   const region = (part) => [...part.querySelectorAll("input, select, textarea")].some(edited);
   const page = () => {
     if (!getSelection().isCollapsed) return "selection";
