@@ -1,4 +1,4 @@
-"""A worker of decision steps alone leaves the activities: an alarm and `why` of the run say so, until one takes them."""
+"""A worker of decision steps alone leaves the activities: an alarm and `why` of the run say so."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
 
 
 def _obstacle(pool: str, id: str) -> str:
-    """What keeps a ready activity or child from its start, such as that no worker takes its kind; empty if nothing does."""
+    """What keeps a ready activity or child from its start, such as that no worker takes its kind."""
     return state_and_reason(pool, id)[1]
 
 
