@@ -15,6 +15,7 @@ from console.access.permissions import TABLE, Verb
 from console.ui import forms
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
+from queueops.model.allowed import refused_verbs
 from queueops.model.states import ACTIONS as ALLOWED
 from queueops.model.states import LEASED, TERMINAL, State
 
@@ -344,9 +345,10 @@ def label(verb: str) -> str:
     return str(ACTIONS[verb].label) if verb in ACTIONS else str(OTHER_LABELS.get(verb, verb))
 
 
-def offered(state: str, may: frozenset[str]) -> list[Action]:
-    """The actions for selected rows: those that the state (any, if none is chosen) and the user's permissions allow."""
-    verbs = ALLOWED.get(state, ()) if state else BULK  # type: ignore[call-overload]
+def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
+    """The actions for selected rows: those that state and kind (any, if none is chosen) and the user may do."""
+    permitted = ALLOWED.get(state, ()) if state else BULK  # type: ignore[call-overload]
+    verbs = set(permitted).difference(refused_verbs(kind, {"s": state}))
     return [ACTIONS[verb] for verb in BULK if verb in verbs and ACTIONS[verb].permission in may]
 
 

@@ -15,7 +15,7 @@ from console.pages.schedules import schedule_appearance
 from console.ui.links import chunk_of, task_url, url
 from console.ui.render import page
 from queueops import inspect
-from queueops.inspect import LookUp, TaskRow
+from queueops.inspect import LookUp, NamedHit, TaskRow
 
 MOST = 20
 """The most hits of one kind."""
@@ -66,8 +66,7 @@ def _groups(found: LookUp, part: str) -> Iterator[Group]:
     yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
     yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found.names])
     yield Group(_("Pools"), [Hit(pool, url("pool", pool=pool)) for pool in found.pools])
-    lanes = (Hit(lane.name, url("lane", pool=lane.about, lane=lane.name), lane.about) for lane in found.lanes)
-    yield Group(_("Lanes"), list(lanes))
+    yield Group(_("Lanes"), [_of_lane(lane) for lane in found.lanes])
     yield Group(_("Workers"), [Hit(each.name, url("worker", id=each.name), each.about) for each in found.workers])
     errors = (Hit(error.name, url("error", fingerprint=error.id), error.about) for error in found.errors)
     yield Group(_("Errors"), list(errors))
@@ -76,6 +75,10 @@ def _groups(found: LookUp, part: str) -> Iterator[Group]:
 
 def _of_task(row: TaskRow) -> Hit:
     return Hit(row.id, task_url(row.id, row.pool), row.name, row.state)
+
+
+def _of_lane(lane: NamedHit) -> Hit:
+    return Hit(lane.title or lane.name, url("lane", pool=lane.about, lane=lane.name), lane.about)
 
 
 def _schedules(part: str) -> Iterator[Hit]:

@@ -95,7 +95,7 @@ def _context(
         "found": found.page,
         "matching": matching,
         "lines": lines,
-        "actions": offered(query.state, Frame(request).may),
+        "actions": offered(query.state, Frame(request).may, query.kind),
         "whole": _whole(query, Frame(request).may),
         "here": url("tasks", place),
         "search": _searched(request, query, found) if found.page.partial or request.GET.get("seen") else None,
@@ -148,4 +148,4 @@ def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
     state = query.state or (State.FAILED if query.error else "")
     if not state or query.id:
         return []
-    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may)]
+    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]

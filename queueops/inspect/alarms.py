@@ -14,7 +14,7 @@ from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.throughput import FAILING, PoolView, failures, flows, pushed_names
-from queueops.inspect.workers import fate_of, names_told, serves
+from queueops.inspect.workers import fate_of, names_told, serves, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
 from queueops.model.states import LEASED, ChunkState, State
@@ -95,6 +95,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"lost {of}", _lost(view, sampled))
     yield from _of(f"unserved {of}", _unserved(view, alive))
     yield from _of(f"lanes {of}", _unserved_lanes(view, sampled, alive))
+    yield from _of(f"kinds {of}", _unserved_kinds(view, sampled, alive))
     yield from _of(f"stuck {of}", _stuck(view, sampled, alive))
     yield from _of(f"failing {of}", _failing(view, sampled))
     yield from _of(f"overdue {of}", _overdue(view, sampled))
@@ -177,17 +178,55 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
 
 def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
     """Lanes with waiting tasks that no live worker serves, because each was started with other lanes."""
-    taking = [beat for beat in live if beat.fields.get("state") not in NOT_TAKING]
+    taking = _taking(live)
     waiting = {str(row["lane"]): int(row["ready"]) for row in sampled["lanes"] or () if int(row["ready"])}
     found = [lane for lane in waiting if taking and not any(serves(beat, lane) for beat in taking)]
     if not found:
         return
-    more = f" and {len(found) - MOST_PLACES:,} more" if len(found) > MOST_PLACES else ""
-    named = f"{'lane' if len(found) == 1 else 'lanes'} {', '.join(lane[:100] for lane in found[:MOST_PLACES])}{more}"
-    text = f"No live worker serves the {named} of pool {view.name}: {_waiting(sum(waiting[lane] for lane in found))}."
+    told = _waiting(sum(waiting[lane] for lane in found))
+    text = f"No live worker serves the {_lanes_named(found)} of pool {view.name}: {told}."
     lanes = [word for lane in found[:MOST_PLACES] for word in ("--lanes", lane)]
     start = manage("runworker", "--pool", view.name, *lanes)
     yield danger(f"{text} Each was started with other --lanes.", "lanes", start)
+
+
+def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
+    """Kinds of waiting tasks that no live worker takes, because each was started with other kinds."""
+    taking = _taking(live)
+    waiting = {str(kind): int(count) for kind, count in (sampled.get("kinds") or {}).items()}
+    missing = [kind for kind in waiting if taking and not any(takes_kind(beat, kind) for beat in taking)]
+    for kind in missing:
+        text = f"No live worker of the pool {view.name} takes the kind {kind}: {_waiting(waiting[kind])}."
+        start = manage("runworker", "--pool", view.name, "--kinds", kind)
+        alarm = danger(f"{text} Each was started with other --kinds.", "workers", start)
+        yield structs.replace(alarm, about=f"kind {kind} {view.name}")
+    for kind, lanes in _lanes_without(sampled, taking, missing).items():
+        text = f"No live worker takes the kind {kind} from the {_lanes_named(lanes)} of pool {view.name}."
+        words = [word for lane in lanes[:MOST_PLACES] for word in ("--lanes", lane)]
+        start = manage("runworker", "--pool", view.name, "--kinds", kind, *words)
+        alarm = danger(f"{text} Those that take it were started with other --lanes.", "lanes", start)
+        yield structs.replace(alarm, about=f"kind {kind} of lanes {view.name}")
+
+
+def _lanes_without(sampled: Mapping[str, Any], taking: Sequence[Beat], told: Sequence[str]) -> dict[str, list[str]]:
+    """By kind, the lanes where it waits and whose workers do not take it. A lane without any worker is told apart."""
+    found: dict[str, list[str]] = {}
+    for row in sampled["lanes"] or ():
+        lane = str(row["lane"])
+        serving = [beat for beat in taking if serves(beat, lane)]
+        for kind in row.get("kinds") or () if serving else ():
+            if kind not in told and not any(takes_kind(beat, kind) for beat in serving):
+                found.setdefault(kind, []).append(lane)
+    return found
+
+
+def _taking(live: Sequence[Beat]) -> list[Beat]:
+    return [beat for beat in live if beat.fields.get("state") not in NOT_TAKING]
+
+
+def _lanes_named(lanes: Sequence[str]) -> str:
+    more = f" and {len(lanes) - MOST_PLACES:,} more" if len(lanes) > MOST_PLACES else ""
+    return f"{'lane' if len(lanes) == 1 else 'lanes'} {', '.join(lane[:100] for lane in lanes[:MOST_PLACES])}{more}"
 
 
 def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:

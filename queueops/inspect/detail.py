@@ -14,8 +14,9 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
 from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model import kinds
+from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass, actions_of
+from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
@@ -221,7 +222,7 @@ def _class_of(state: str) -> StateClass | None:
 def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
     """The actions that the state permits; without a readable record only a discard."""
     kind, _ = _identity(detail)
-    verbs = actions_of(kind, State(state)) if state in CLASSES else ()
+    verbs = allowed_verbs(kind, state, fields_of(detail))
     if b"s" not in detail.record or b"n" not in detail.record:
         return tuple(verb for verb in verbs if verb == "discard")
     if retried_by(detail, state):

@@ -16,17 +16,20 @@ from queueops.model.ids import ID, made_ms
 from queueops.redis.query_replies import text
 
 LOOKED_AT = 2000
-"""Names, lanes, workers and errors of a pool that are looked at, the latest used first."""
+"""Names, workers and errors of a pool that are looked at, the latest used first."""
+LANES_LOOKED_AT = 20_000
+"""Lanes of a pool that are looked at: a tenant has one, so there are many."""
 
 
 class NamedHit(Answer, frozen=True, kw_only=True):
     """Something with a name that is not a task; `about` is a pool, a host or a task name."""
 
-    TEXTS: ClassVar = ("name", "about")
+    TEXTS: ClassVar = ("name", "about", "title")
 
     name: str
     id: str = ""  # of an error: its fingerprint
     about: str = ""
+    title: str = ""  # of a lane: what it stands for, if its name does not tell
 
 
 class LookUp(Answer, frozen=True, kw_only=True):
@@ -53,7 +56,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
     start = wanted if len(wanted) >= SHORTEST and ID.fullmatch(wanted) else ""
     since = made_ms(start) if start else None
     of_ids = (id if ID.fullmatch(id) else "", start, "" if since is None else since, BUDGET, most)
-    replies = reader.ask("look_up", dict.fromkeys(reader.pools(), (*of_ids, part, LOOKED_AT, most)))
+    replies = reader.ask("look_up", dict.fromkeys(reader.pools(), (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT)))
     here = (name for name in names_here() if part in name.casefold())
     names = {*here, *(text(name) for reply in replies.values() for name in reply[3])}
     return LookUp(
@@ -62,9 +65,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
         partial=any(reply[2] for reply in replies.values()),
         names=tuple(sorted(names)[:most]),
         pools=tuple(sorted(pool for pool in replies if part in pool.casefold())[:most]),
-        lanes=_first(
-            most, (NamedHit(name=text(lane), about=pool) for pool, reply in replies.items() for lane in reply[4])
-        ),
+        lanes=_first(most, _lanes(replies)),
         workers=_first(most, _workers(replies.values())),
         errors=_first(most, _errors(replies.values())),
         broken=broken_pools(reader.broken, reader.silent),
@@ -75,6 +76,12 @@ def _rows(replies: Mapping[str, Sequence[Any]], place: int) -> Iterator[TaskRow]
     hide = redactor()
     for pool, reply in replies.items():
         yield from (row_of(pool, read_row(text(id), row), hide) for id, _, *row in reply[place])
+
+
+def _lanes(replies: Mapping[str, Sequence[Any]]) -> Iterator[NamedHit]:
+    for pool, reply in replies.items():
+        for lane, title in zip(*[iter(reply[4])] * 2, strict=True):
+            yield NamedHit(name=text(lane), about=pool, title=text(title))
 
 
 def _workers(replies: Iterable[Sequence[Any]]) -> Iterator[NamedHit]:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.store import parameters
+from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut
-from queueops.model.states import CLASSES, CONTAINERS, TIMED, State, actions_of
+from queueops.model.states import CONTAINERS, TIMED
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
 
 ROW_FIELDS = (*("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi"),)
@@ -93,7 +94,7 @@ def row_of(pool: str, row: StoredRow, hide: Redactor) -> TaskRow:
         error=title(read_failure(row.error)),
         reason=cut(field("y", ""), 200),
         parent=field("pi", ""),
-        allowed=actions_of(kind, State(state)) if state in CLASSES else (),
+        allowed=allowed_verbs(kind, state, row.fields),
     )
 
 

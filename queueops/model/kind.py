@@ -27,6 +27,7 @@ Role = Literal[
     "facts",
     "closed",
     "command",
+    "refuses",
 ]
 
 
@@ -67,6 +68,8 @@ class Kind:
     - ``closed``: a function of a pool that gives patterns of lanes from which this worker claims nothing now, such as
       while a disk is full. It is called before each claim, so it answers from memory most times.
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
+    - ``refuses``: a function of a value of ``k`` and the fields of a record, as far as they are known. It gives the
+      verbs of an operator that the kind's Lua refuses for such a record, whatever their value is. None is offered.
     """
 
     name: str
@@ -96,3 +99,4 @@ class Kind:
     facts: str = ""
     closed: str = ""
     command: str = ""
+    refuses: str = ""

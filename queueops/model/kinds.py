@@ -142,6 +142,7 @@ KINDS = (
         examines="queueops.kinds.workflows.far_check:EXAMINED",
         settings="queueops.kinds.workflows.settings:read_settings",
         command="queueops.kinds.workflows.check_command:Command",
+        refuses="queueops.kinds.workflows.refused_verbs:refused",
     ),
     Kind(
         name="operations",

@@ -67,6 +67,16 @@ def test_a_signal_without_a_name_or_with_a_broken_value_is_refused(
     assert run.state == State.IDLE
 
 
+def test_no_page_of_a_run_offers_what_is_refused(run: Handle, operator: Client) -> None:
+    run.terminate("no more")
+    for path in (f"/ops/tasks/{run.id}/", "/ops/tasks/?kind=workflow&state=cancelled"):
+        shown = html.unescape(operator.get(path).content.decode())
+        assert "_retry" in shown
+        assert "edit/" not in shown
+        assert "_reinstate" not in shown
+        assert "tasks-all-reinstate" not in shown
+
+
 def test_a_suspended_run_says_so_and_can_be_resumed(run: Handle, operator: Client) -> None:
     act(operator, run, "suspend")
     assert act(operator, run, "signal", name="approve", value="1") == 302

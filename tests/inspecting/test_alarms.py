@@ -193,3 +193,35 @@ def test_all_that_waits_is_counted_in_one_alarm_of_unserved_lanes(desk: Desk) ->
     beat(desk, lanes="to:*", state="quiet")
     assert "No live worker serves" not in texts()
     assert "All workers of the pool default are quiet" in texts()
+
+
+def test_a_kind_that_no_worker_takes_is_an_alarm_with_the_command(desk: Desk) -> None:
+    desk.tick()
+    desk.push("a", "b", kind="iterator")
+    desk.push("c")
+    beat(desk, kinds="task")
+    found = alarm("takes the kind")
+    assert found.text == (
+        "No live worker of the pool default takes the kind iterator: 2 tasks wait. Each was started with other --kinds."
+    )
+    assert (found.level, found.command) == ("danger", "manage.py runworker --pool default --kinds iterator")
+    beat(desk, "w2", kinds="iterator", state="quiet")
+    assert alarm("takes the kind") == found
+    beat(desk, "w2", kinds="iterator")
+    assert texts() == ""
+    beat(desk, kinds="!task")
+    assert "takes the kind task: 1 task waits." in alarm("takes the kind").text
+
+
+def test_a_kind_that_is_taken_from_other_lanes_alone_is_an_alarm_of_its_lanes(desk: Desk) -> None:
+    desk.tick()
+    for number in range(5):
+        desk.push(f"t{number}", kind="iterator", lane=f"l{number}")
+    beat(desk, kinds="iterator", lanes="to:*")
+    beat(desk, "w2", kinds="task")
+    found = alarm("takes the kind")
+    assert found.text.startswith("No live worker takes the kind iterator from the lanes l")
+    assert found.text.endswith("and 2 more of pool default. Those that take it were started with other --lanes.")
+    assert found.command.startswith("manage.py runworker --pool default --kinds iterator --lanes l")
+    beat(desk, "w3", kinds="!task", lanes="l*")
+    assert texts() == ""

@@ -46,6 +46,17 @@ def test_chunks_that_nobody_takes_are_never_drained(desk: Desk) -> None:
     assert (pool.waiting, pool.drain_s, pool.drain_reason) == (3, None, "no worker")
 
 
+def test_chunks_whose_kind_no_worker_takes_are_an_alarm(desk: Desk) -> None:
+    desk.tick()
+    a_task(3)
+    desk.broker.beat("default", "w1", {"names": "", "slots": 4, "state": "live", "kinds": "task"})
+    (alarm,) = inspect.snapshot().alarms
+    assert "No live worker of the pool default takes the kind mapreduce: 1 task waits." in alarm.text
+    assert alarm.command == "manage.py runworker --pool default --kinds mapreduce"
+    desk.broker.beat("default", "w1", {"names": "", "slots": 4, "state": "live", "kinds": "mapreduce"})
+    assert inspect.snapshot().alarms == ()
+
+
 def test_of_very_many_tasks_some_are_looked_at_and_the_others_estimated(desk: Desk) -> None:
     ids = [f"m{number:03}" for number in range(250)]
     desk.client.zadd(desk.keys.state("aggregating"), dict.fromkeys(ids, 1))

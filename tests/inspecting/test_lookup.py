@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops import inspect
+from queueops import inspect, jobs
 from queueops.model.contracts import Outcome
 from tests.inspecting.errors import stored
 from tests.inspecting.test_why import beat
@@ -56,3 +56,18 @@ def test_it_costs_two_round_trips_and_no_whole_key(desk: Desk) -> None:
     assert len(asked.sent) <= 1 + 3  # the list of pools, and a call of each pool, in one pipeline
     assert asked.whole == []
     assert len(asked.inside) < 300
+
+
+def test_any_of_ten_thousand_aggregations_is_found_by_a_part_of_its_id(desk: Desk) -> None:
+    jobs.submit(url="http://8.8.8.8/a", aggregation="Kiosk & Co: Nord")  # its lane has a digest for a name
+    jobs.submit(url="http://8.8.8.8/b", aggregation="shop-first")
+    lanes = {f"aggr:shop-{number}": desk.now() + 1000 + number for number in range(10_000)}
+    desk.client.zadd(f"{desk.keys.prefix}:lanes", lanes)
+    assert [lane.name for lane in inspect.look_up("op-firs").lanes] == ["aggr:shop-first"]
+    (hit,) = inspect.look_up("& co: n").lanes
+    assert (hit.title, hit.name[:6]) == ("Kiosk & Co: Nord", "aggr:=")
+    assert len(inspect.look_up("shop-").lanes) == 20
+    asked = round_trips(desk, lambda: inspect.look_up("shop-first"))
+    assert len(asked.sent) <= 2
+    assert asked.whole == []
+    assert len(asked.inside) < 400

@@ -29,9 +29,12 @@ class Running:
 
     now: Running
 
-    def __init__(self, pools: tuple[str, ...] = ("default",), threads: int = 2) -> None:
+    def __init__(
+        self, pools: tuple[str, ...] = ("default",), threads: int = 2, name: str = "w1", kinds: tuple[str, ...] = ()
+    ) -> None:
         self.table, self.self_pipe = SlotTable(2 * threads), SelfPipe()
-        self.loop = Loop(WorkerOptions(pools=pools, threads=threads), "w1", get_broker(), self.table, self.self_pipe)
+        options = WorkerOptions(pools=pools, threads=threads, kinds=kinds)
+        self.loop = Loop(options, name, get_broker(), self.table, self.self_pipe)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         Running.now = self

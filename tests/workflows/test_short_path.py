@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import activity, wf, workflow
+from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.run_store import given_input
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -134,6 +135,14 @@ async def listens() -> list[Any]:
     return [await wf.signal("go"), await wf.signal("go")]
 
 
+@workflow(name="short.relayed")
+async def relayed() -> int:
+    """An activity, then a timer."""
+    number = await wf.call(add, 1)
+    await wf.sleep(3600)
+    return number
+
+
 def handed(hand: Hand) -> Lease:
     """The task in the token of the worker that waits."""
     (text,) = hand.broker.client.lrange(hand.broker.keys("default").wake("w1"), 0, -1)
@@ -249,3 +258,94 @@ def test_an_activity_and_the_step_after_it_cost_few_commands(hand: Hand) -> None
         costs.append(tuple(len(round_trips(desk, settle).inside) for _ in range(2)))
     assert leases
     assert min(costs) <= (41, 41), costs
+
+
+def waits(hand: Hand, worker: str) -> None:
+    """A worker has nothing to do, and says so."""
+    assert not hand.broker.exchange("default", worker, RoundTrip(want=8, idle=True)).leases
+
+
+def token_of(hand: Hand, worker: str) -> Lease | None:
+    """What a waiting worker was given."""
+    texts = hand.broker.client.lrange(hand.broker.keys("default").wake(worker), 0, -1)
+    hand.broker.client.delete(hand.broker.keys("default").wake(worker))
+    found = [wire.read_token("default", text) for text in texts]
+    return next((lease for lease in found if isinstance(lease, Lease)), None)
+
+
+def make_step(hand: Hand, worker: str, lease: Lease) -> list[Lease]:
+    """Run what a worker was given, and what its settlement brings."""
+    trip = RoundTrip(settle=[run_lease(lease, CHANNEL)], want=8, idle=True)
+    return hand.broker.exchange("default", worker, trip).leases
+
+
+@pytest.fixture
+def waiting_run(hand: Hand) -> WorkflowHandle[list[Any]]:
+    """A run whose first step `w1` made. Then `w2` began to wait, after `w1`."""
+    waits(hand, "w1")
+    run = listens.start()
+    lease = token_of(hand, "w1")
+    assert lease is not None
+    assert not make_step(hand, "w1", lease)
+    waits(hand, "w2")
+    return run
+
+
+def test_a_signal_wakes_the_worker_that_has_the_run(hand: Hand, waiting_run: WorkflowHandle[list[Any]]) -> None:
+    waiting_run.signal("go", 1)
+    assert token_of(hand, "w2") is None
+    lease = token_of(hand, "w1")
+    assert lease is not None
+    assert (lease.id, waiting_run.state) == (waiting_run.id, "locked")
+    make_step(hand, "w1", lease)
+    assert not hand.asked
+    Desk(hand.broker).check()
+
+
+def test_another_worker_replays_a_run_whose_own_is_busy_or_gone(
+    hand: Hand, waiting_run: WorkflowHandle[list[Any]]
+) -> None:
+    idle = hand.broker.keys("default").idle
+    hand.broker.client.zadd(idle, {"w1": Desk(hand.broker).now() - 1})  # it should have woken up by itself
+    waiting_run.signal("go", 1)
+    assert token_of(hand, "w1") is None
+    lease = token_of(hand, "w2")
+    assert lease is not None
+    kept_runs.clear()  # that of another process
+    assert not make_step(hand, "w2", lease)
+    hand.broker.client.zrem(idle, "w1", "w2")  # both are busy
+    waiting_run.signal("go", 2)
+    assert [token_of(hand, worker) for worker in ("w1", "w2")] == [None, None]
+    run_worker()
+    assert waiting_run.result(timeout=0) == [1, 2]
+
+
+def test_a_worker_that_does_not_know_the_run_is_not_given_it(
+    hand: Hand, waiting_run: WorkflowHandle[list[Any]]
+) -> None:
+    hand.broker.client.sadd(f"{hand.broker.keys('default').prefix}:unable:w1", "short.listens")
+    waiting_run.signal("go", 1)
+    assert token_of(hand, "w1") is None
+    assert token_of(hand, "w2") is not None
+
+
+def test_an_activity_that_another_worker_ends_and_a_timer_wake_the_worker_that_has_the_run(hand: Hand) -> None:
+    run = relayed.start()
+    (step,) = hand.first()
+    (lease,) = make_step(hand, "w1", step)
+    waits(hand, "w1")
+    assert not make_step(hand, "w2", lease)  # `w1` was stopped, and `w2` ends what it began
+    given = token_of(hand, "w1")
+    assert given is not None
+    assert (given.id, hand.asked) == (run.id, [])
+    assert not make_step(hand, "w1", given)
+    waits(hand, "w2")
+    desk = Desk(hand.broker)
+    desk.make_due(f"~timer:2:{run.id}")
+    desk.tick()
+    assert token_of(hand, "w2") is None
+    given = token_of(hand, "w1")
+    assert given is not None
+    assert not make_step(hand, "w1", given)
+    assert run.result(timeout=0) == 2
+    desk.check()

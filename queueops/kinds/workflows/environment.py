@@ -145,6 +145,8 @@ class WorkflowEnvironment(RunsAgain):
 
     def _begin(self, push: Push, instance: str, parent: Begun | None = None) -> MemoryRun:
         known = self._newest(instance)
+        if known is not None and parent is not None and known.is_given_up_before(parent.run):
+            self.terminate(instance, "the next run of its parent begins it again")
         if known is not None and known.state == "running":
             raise InstanceInUse(id=instance, run=known.id, state="running")
         run = self._add(MemoryRun(f"{instance}#{next(self._numbers)}", instance, push, parent))
@@ -252,7 +254,7 @@ class WorkflowEnvironment(RunsAgain):
     def _drop(self, begun: Begun) -> None:
         child = begun.child
         if child is not None and child.parent is begun and child.state == "running":
-            child.parent = None
+            child.parent, child.left_by = None, begun.run
             self._deliver(child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:

@@ -46,6 +46,7 @@ class MemoryRun:
     instance: str
     push: Push
     parent: Begun | None = None
+    left_by: MemoryRun | None = None
     history: list[bytes] = field(default_factory=list)
     inbox: list[Entry] = field(default_factory=list)
     open: dict[int, Begun] = field(default_factory=dict)
@@ -65,6 +66,11 @@ class MemoryRun:
     def makes_step(self) -> bool:
         """Whether its next step can be made now."""
         return self.ready and self.state == "running" and not (self.suspended or self.delayed)
+
+    def is_given_up_before(self, run: MemoryRun) -> bool:
+        """Whether it is a child that an earlier run of the same instance has given up."""
+        before = self.left_by if self.parent is None else None
+        return before is not None and before is not run and before.instance == run.instance
 
     def entries(self) -> list[Entry]:
         """Its history."""

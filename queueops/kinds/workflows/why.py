@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from queueops.inspect.spans import clock, span
+from queueops.inspect.why import state_and_reason
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.kinds.workflows.run_store import task_of
 from queueops.kinds.workflows.step import FRAME
@@ -86,9 +87,15 @@ def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
         record = store.record(elsewhere or detail.pool, id)
         lost = f"on its way to the pool {elsewhere}" if elsewhere else "which is gone: run `manage.py queue fsck`"
         told = f"{record.name}, which is {record.state}" if record else lost
-        yield bad(f"The run waits for the {kind} {told}.", value=id, target=id)
+        hint = f" {_obstacle(elsewhere or detail.pool, id)}" if record and record.state == State.PENDING else ""
+        yield bad(f"The run waits for the {kind} {told}.{hint}".rstrip(), value=id, target=id)
     if (more := len(ids) - MOST_NAMED) > 0:
         yield bad(f"The run waits for {more:,} more of the kind {kind}.", target=detail.id)
+
+
+def _obstacle(pool: str, id: str) -> str:
+    """What keeps a ready activity or child from its start, such as that no worker takes its kind."""
+    return state_and_reason(pool, id)[1]
 
 
 def _timers(detail: Detail, times: Sequence[str]) -> Iterator[Finding]:

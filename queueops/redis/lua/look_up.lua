@@ -3,9 +3,10 @@
 -- lanes, workers and errors by a part of theirs, all within budgets.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id ('' = the text is none), 2 beginning of ids ('' = the text is none), 3 to 5 as 2 to 4 of `find`, 6 part of the
---       others, in lower case, 7 how many of each to look at, the latest first, 8 how many hits of each
--- Reply: rows of the task (one or none), rows of the others, '1' if the budget left candidates out, names, lanes, workers
---        (id, host, ...), errors (fingerprint, title, name, ...). Rows are as in `find`.
+--       others, in lower case, 7 how many of each to look at, the latest first, 8 how many hits of each, 9 how many lanes to
+--       look at
+-- Reply: rows of the task (one or none), rows of the others, '1' if the budget left candidates out, names, lanes (name, title or '',
+--        ...), workers (id, host, ...), errors (fingerprint, title, name, ...). Rows are as in `find`.
 -- Transitions: none.
 --@needs id_prefix list_row tolerant_reads
 
@@ -55,5 +56,24 @@ for _, fingerprint in ipairs(members('errors')) do
   end
 end
 
-return lib.told({ row and row[5][1] and { row } or {}, rows, left and '1' or '', names, among(members('lanes')), workers,
+-- A lane is found by its name, or by what it stands for: a title, where its name has a digest behind a `:=`.
+local PAGE = 1000
+local function lanes_with_part(looks)
+  local found, seen = {}, 0
+  while seen < looks and #found < 2 * most do
+    local page = call('ZREVRANGE', P .. ':lanes', seen, seen + PAGE - 1)
+    for _, lane in ipairs(page) do
+      local title = string.find(lane, ':=', 1, true) and call('HGET', P .. ':lane:' .. lane .. '#conf', 'title') or ''
+      if #found < 2 * most and has_part(lane .. ' ' .. title) then
+        found[#found + 1] = lane
+        found[#found + 1] = title
+      end
+    end
+    if #page < PAGE then break end
+    seen = seen + PAGE
+  end
+  return found
+end
+
+return lib.told({ row and row[5][1] and { row } or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])), workers,
   errors })

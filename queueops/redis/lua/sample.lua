@@ -4,12 +4,12 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
 -- Reply: '' when it is another watchdog's turn; else JSON:
---        taken, states, oldest (entry time by state), lanes, workers, idle,
+--        taken, states, oldest (entry time by state), lanes, workers, idle, kinds (tasks that are ready, by kind),
 --        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
 --        and the figures of kinds.
 -- Transitions: none.
---@needs gauges lane_figures paused_names store_helpers tolerant_reads
+--@needs gauges lane_figures paused_names store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 
@@ -81,7 +81,7 @@ if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == clock[5] th
   ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
 end
 local figures = {
-  taken = now, states = states, oldest = oldest, lanes = lanes,
+  taken = now, states = states, oldest = oldest, lanes = lanes, kinds = lib.ready_of_kinds(states.pending),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },

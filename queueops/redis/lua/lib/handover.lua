@@ -1,7 +1,7 @@
 -- Handover: a task that is pushed or woken alone, while nothing else is ready, goes to an idle worker at once. It is leased
 -- in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
 -- end costs the task no attempt. Such an end means that the worker was frozen, or the token was lost with its connection.
---@needs attempts claim_on_settle fast_push numbers phases transitions
+--@needs attempts claim_on_settle fast_push numbers phases served_lanes store_helpers transitions wakeup
 
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 
@@ -77,6 +77,25 @@ function lib.hand_out()
   lib.try('ZREM', P .. ':idle', worker)
   lib.try('LPUSH', key, table.concat(parts, '\0'))
   call('EXPIRE', key, '60')
+end
+
+-- Whether this worker waits for work. The score is the time until which it does: one that is over belongs to a worker that
+-- wakes up now, or is dead.
+function lib.is_waiting(worker)
+  local till = worker ~= ctx.caller and lib.number_of(lib.try('ZSCORE', P .. ':idle', worker))
+  return till and till > now or false
+end
+
+-- Leases a task whose turn has come to a worker that waits, and tells it. Returns whether it did: nothing else may be ready.
+function lib.hand_to(worker, id, record)
+  if lib.try('SISMEMBER', P .. ':unable:' .. worker, record.n) == 1 then return false end
+  local own, patterns = ctx.at_once, ctx.patterns -- those of the worker whose call this is
+  ctx.at_once, ctx.patterns = { room = 1, worker = worker, leases = {} }, false
+  ctx.at_once.lease_ms, ctx.at_once.fits = HANDED_MS, fits_fields
+  local taken = lib.take_at_once(id, record)
+  if taken then lib.hand_out() end
+  ctx.at_once, ctx.patterns = own, patterns
+  return taken
 end
 
 -- Hands over the single task of this call if it has a kind or tags, which the fast paths leave. Returns its number, or nil.

@@ -1,4 +1,4 @@
--- Counts of tasks by state, of one name or one lane. Two of them are not stored, as they would change with each start and
+-- Counts of tasks by state, of one name, kind or lane. Two of them are not stored, as they would change with each start and
 -- end of a task: how many tasks of a name are locked, and how many tasks of a lane run. The indexes tell both.
 --@needs store_helpers
 
@@ -20,6 +20,19 @@ function lib.counted_of_name(name)
     if state ~= 'locked' then others = others + count end
   end
   found.locked = max(0, call('ZCARD', P .. ':name:' .. name) - others)
+  return found
+end
+
+-- How many tasks of each kind are ready, without the kinds that have none. Those that have no counter are plain tasks.
+function lib.ready_of_kinds(ready)
+  local fields, found = {}, {}
+  for i, kind in ipairs(RECORD_KINDS) do fields[i] = 'k|' .. kind .. '|pending' end
+  for i, value in ipairs(call('HMGET', P .. ':counts', unpack(fields))) do
+    local count = min(ready, count_of(value))
+    if count > 0 then found[RECORD_KINDS[i]] = count end
+    ready = ready - count
+  end
+  if ready > 0 then found.task = ready end
   return found
 end
 

@@ -5,7 +5,7 @@
 local GATHERING = 200
 
 function lib.hooks.figures.mapreduce(figures, most)
-  local rows, sums = {}, { pending = 0, active = 0, errored = 0, done = 0, failed = 0 }
+  local rows, waiting, sums = {}, 0, { pending = 0, active = 0, errored = 0, done = 0, failed = 0 }
   for _, task in ipairs(call('ZRANGE', P .. ':state:aggregating', 0, GATHERING - 1)) do
     local row = { task = task }
     for state in pairs(sums) do
@@ -13,7 +13,9 @@ function lib.hooks.figures.mapreduce(figures, most)
       sums[state] = sums[state] + row[state]
     end
     rows[#rows + 1] = row
+    if row.pending > 0 then waiting = waiting + 1 end
   end
+  if waiting > 0 then figures.kinds.mapreduce = (figures.kinds.mapreduce or 0) + waiting end -- workers take the chunks
   sums.tasks, sums.looked = figures.states.aggregating, #rows
   table.sort(rows, function(a, b) return a.pending > b.pending end)
   for i = #rows, most + 1, -1 do rows[i] = nil end

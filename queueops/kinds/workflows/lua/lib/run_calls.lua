@@ -1,6 +1,6 @@
 -- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
 -- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
---@needs conflicts lanes run_messages runs store_helpers transitions
+--@needs conflicts lanes run_ends run_messages runs store_helpers transitions
 
 local SLICE = 250
 
@@ -32,6 +32,16 @@ local function spec_of(id, record, plan)
   return spec
 end
 
+-- Ends a child that an earlier run of the same instance has given up: this run begins it again. Returns whether it did.
+local function end_given_up(id, record, child)
+  local found = lib.read_record(child)
+  if not (found and found.vd and found.vr) or found.vt or found.vr == id then return false end
+  if (lib.safe_call('HGET', lib.task_key(found.vr), 'vi') or found.vr) ~= (record.vi or id) then return false end
+  lib.flush(); lib.flush_lanes() -- it may have moved in this very call
+  lib.end_run_now(child, found, 'the next run of its parent begins it again')
+  return true
+end
+
 -- Begins a call. Returns the end of one that cannot begin.
 local function start_call(id, record, plan)
   if plan.pool then return lib.far_calls.start(id, record, plan) end
@@ -39,7 +49,7 @@ local function start_call(id, record, plan)
   if plan.instance then
     local newest = lib.runs.newest_of(plan.instance)
     local other = newest ~= plan.id and lib.runs.read(newest)
-    if other and not TERMINAL[other.s] then
+    if other and not TERMINAL[other.s] and not end_given_up(id, record, newest) then
       local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
       return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(why) .. '}'
     end

@@ -1,5 +1,5 @@
 -- Ends of runs, of activities and of children.
---@needs end_effects lanes outcomes records run_history runs store_helpers transitions
+--@needs cancel end_effects lanes numbers outcomes records run_history runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
@@ -71,6 +71,17 @@ function lib.end_run(id, record, step)
     lib.list_failed(id, step.fingerprint)
     lib.log_line(id, { k = 'error', attempt = 1, error = step.value, worker = record.w, begun = lib.number_of(record.b) })
     lib.finish(id, record, 'failed', 'er', step.value, 'ef', step.fingerprint)
+  end
+end
+
+-- Ends a run as cancelled, whatever it does. A worker that makes a step of it loses its lease.
+function lib.end_run_now(id, record, ...)
+  if LEASED[record.s] then
+    call('HSET', lib.task_key(id), 'f', lib.next_number())
+    lib.finish(id, record, 'cancelled', 'y', ...)
+  else
+    local reason = ...
+    lib.cancel(id, record, reason, false, select(2, ...))
   end
 end
 

@@ -1,6 +1,6 @@
 -- Reset of a run: a new run of its instance goes on from a prefix of its history. The run ends, and each open command of the
 -- prefix goes to the new run. What was called after the prefix is cancelled.
---@needs cancel lanes numbers outcomes run_calls run_ends run_history run_recall runs store_helpers transitions
+--@needs lanes run_calls run_ends run_history run_recall runs store_helpers transitions
 
 -- The events behind the prefix that the new run gets: signals, and ends of its open commands.
 local function events_for(texts, first, open, found)
@@ -76,11 +76,8 @@ function lib.reset_run(id, record, entry, new_id, reason)
   record.vx, record.fu = new_id, nil
   if had_ended then
     call('HSET', lib.task_key(id), 'vx', new_id)
-  elseif LEASED[record.s] then
-    call('HSET', lib.task_key(id), 'f', lib.next_number()) -- the worker's lease ends here
-    lib.finish(id, record, 'cancelled', 'y', reason, 'vx', new_id)
   else
-    lib.cancel(id, record, reason, false, 'vx', new_id)
+    lib.end_run_now(id, record, reason, 'vx', new_id)
   end
   return 'OK', ''
 end

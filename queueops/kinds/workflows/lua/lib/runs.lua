@@ -5,7 +5,7 @@
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
 -- since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
---@needs attempts claim_on_settle lanes run_messages numbers operator_verbs phases store_helpers transitions
+--@needs attempts claim_on_settle handover lanes run_messages numbers operator_verbs phases store_helpers transitions
 
 lib.runs = {}
 
@@ -27,11 +27,14 @@ function lib.runs.note_late(id, exists, count)
   if exists then lib.safe_call('HINCRBY', lib.task_key(id), 'vl', count) end
 end
 
--- Makes a waiting run ready for its next step.
+-- Makes a waiting run ready for its next step: for the worker of its last step, which has it in memory, if that waits; else
+-- for the one that this call may give tasks.
 function lib.runs.wake(id, row)
   if row.s ~= 'idle' or row.vs then return end
-  local record = ctx.at_once.room > 0 and not ctx.moved[id] and lib.read_record(id)
-  if record and lib.take_at_once(id, record) then ctx.moved[id] = true; return end
+  local room, waits = ctx.at_once.room > 0, row.w and row.w ~= ctx.at_once.worker and lib.is_waiting(row.w)
+  local record = (room or waits) and not ctx.moved[id] and lib.read_record(id)
+  local given = record and (waits and lib.hand_to(row.w, id, record) or room and lib.take_at_once(id, record))
+  if given then ctx.moved[id] = true; return end
   lib.shift(id, row, 'pending')
   lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
   lib.enter_lane(row.l or 'default', id, row.p, lib.next_number())
@@ -39,9 +42,10 @@ end
 
 -- What `wake` needs of a run; nil if it is no run.
 function lib.runs.read(id)
-  local row = lib.fields_of(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi')
+  local row = lib.fields_of(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi', 'w')
   if not (row and row[1] and row[3]) or row[2] ~= 'workflow' then return nil end
-  return { s = row[1], k = row[2], n = row[3], l = row[4] or nil, p = row[5] or nil, vs = row[6] or nil, vi = row[7] or nil }
+  return { s = row[1], k = row[2], n = row[3], l = row[4] or nil, p = row[5] or nil, vs = row[6] or nil, vi = row[7] or nil,
+    w = row[8] or nil }
 end
 
 -- Puts an event into the inbox of a run, whose `row` may be known. Returns whether the run took it.
