@@ -103,7 +103,6 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"late {of}", _late(view, beats, alive))
     yield from _of(f"silent {of}", _silent(view, sampled, alive))
     yield from _of(f"growing {of}", _growing(view, sampled))
-    yield from _paused_schedules(view, sampled)
     yield from _paused_names(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
@@ -321,16 +320,6 @@ def _growing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             f"tasks/?state=pending&pool={view.name}",
             manage("runworker", "--pool", view.name),
         )
-
-
-def _paused_schedules(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """Paused schedules whose next run was due since."""
-    for row in sampled.get("paused_schedules") or ():
-        id, age = str(row["id"]), sampled["taken"] - int(row["due"])
-        if age > 0:
-            text = f"Schedule {id[:100]} of pool {view.name} is paused and has missed runs, the first {span(age)} ago."
-            command = manage("queue", "schedule", id, "resume", "--pool", view.name)
-            yield warning(text, "schedules", command, "resume_schedule", f"{view.name}/{id}")
 
 
 def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -22,6 +22,8 @@ Role = Literal[
     "console",
     "settings",
     "checks",
+    "start_checks",
+    "duty",
     "start",
     "examines",
     "facts",
@@ -60,6 +62,9 @@ class Kind:
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
+    - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
+    - ``duty``: a function that makes a `Duty` of the watchdog, of a broker and of `has_code`: whether the code of the
+      project is known here.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
       leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
@@ -91,6 +96,8 @@ class Kind:
     console: str = ""
     settings: str = ""
     checks: str = ""
+    start_checks: str = ""
+    duty: str = ""
     start: str = ""
     examines: str = ""
     facts: str = ""

@@ -37,7 +37,10 @@ TYPES = ("string", "hash", "list", "set", "zset")
 
 NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
-UNNAMED: tuple[Role, ...] = ("handlers", "results", "part", "dispatcher", "why")
+UNNAMED: tuple[Role, ...] = (
+    *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
+    *("checks", "start_checks", "duty", "start", "examines", "facts", "closed"),
+)
 """Other roles that need neither the store nor the console."""
 
 
@@ -169,6 +172,9 @@ KINDS = (
         control="queueops.schedules.control",
         inspect="queueops.schedules.inspect",
         cli="queueops.schedules.cli:COMMANDS",
+        alarms="queueops.schedules.alarms:alarms",
+        start_checks="queueops.schedules.checks:check_schedules",
+        duty="queueops.schedules.firing:duty",
     ),
 )
 

@@ -9,7 +9,9 @@ import redis
 
 from queueops.errors import TooMany
 from queueops.model.records import pairs
-from queueops.model.schedule_definition import (
+from queueops.redis import pushwire, query_replies
+from queueops.redis.store_client import StoreClient
+from queueops.schedules.definition import (
     ANY,
     Firing,
     ScheduleDefinition,
@@ -18,8 +20,6 @@ from queueops.model.schedule_definition import (
     Undefined,
     decode_definition,
 )
-from queueops.redis import pushwire, query_replies
-from queueops.redis.store_client import StoreClient
 
 MOST_SCHEDULES = 500
 """Maximum schedules of one pool: lists show all of them."""

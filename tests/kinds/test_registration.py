@@ -9,12 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from queueops.checks import check_kinds, check_roles
 from queueops.errors.kinds import BadKind
 from queueops.model import kinds
+from queueops.model.kind import Role
 from queueops.redis import broker, library
 from tests.repository.test_imports import SET_UP
 
@@ -162,6 +164,20 @@ def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
     assert check_kinds() == []
     (error,) = check_roles()
     assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+@pytest.mark.parametrize("role", kinds.UNNAMED)
+def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Callable[..., None], role: str) -> None:
+    bring(GOOD.replace("subkeys=", f'{role}="brought_kind.nothing:NAME", subkeys='))
+    assert check_kinds() == []
+    (error,) = check_roles()
+    assert error.id == "queueops.E006"
+    assert f"its {role} brought_kind.nothing:NAME cannot be imported: No module" in error.msg
+
+
+def test_every_role_of_a_kind_is_checked_somewhere() -> None:
+    elsewhere = {"fields", "store", "console", "settings", "command"}  # registered, in the broker, console, row alone
+    assert {*get_args(Role)} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
 
 
 def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable[..., None], tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from queueops import inspect
 from queueops.model.contracts import Outcome
-from queueops.model.schedule_definition import Firing
-from queueops.watchdog.missed_runs import COUNTED, LATE_MS, firing
+from queueops.schedules.definition import Firing
+from queueops.schedules.missed_runs import COUNTED, LATE_MS, firing
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import HOUR_MS, Clock
 
