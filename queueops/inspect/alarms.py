@@ -17,7 +17,7 @@ from queueops.inspect.throughput import FAILING, PoolView, failures, flows, push
 from queueops.inspect.workers import fate_of, names_told, serves
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
-from queueops.model.states import LEASED, ChunkState, State
+from queueops.model.states import State, held
 from queueops.redis.query_replies import Beat, whole
 
 LEAST_FAILED = 10
@@ -201,9 +201,10 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
-    """Whether any task or chunk left a running state within the last minute."""
+    """Whether any task, or a part of one, left a running state within the last minute."""
+    running = held()
     moves = [*flows(sampled).items(), *flows(sampled, "ch").items()]
-    return any(rate and flow.partition(">")[0] in (*LEASED, ChunkState.ACTIVE) for flow, rate in moves)
+    return any(rate and flow.partition(">")[0] in running for flow, rate in moves)
 
 
 def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -38,7 +38,7 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
-    *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
+    *("handlers", "results", "part_states", "part", "dispatcher", "why", "cli", "alarms", "notes"),
     *("checks", "start_checks", "duty", "start", "examines", "facts", "closed"),
 )
 """Other roles that need neither the store nor the console."""
@@ -49,6 +49,9 @@ KINDS = (
         name="mapreduce",
         package="queueops.kinds.mapreduce",
         records=("mapreduce",),
+        leased_as={"mapreduce": "mapping", "mapreduce reduce": "reducing"},
+        counting=("mapreduce",),
+        parts=("chunk",),
         own_subkeys={
             **dict.fromkeys(("#chunks:pending", "#chunks:active", "#chunks:errored", "#chunks:done"), "zset"),
             **dict.fromkeys(("#chunks:failed", "#chunks:stages"), "zset"),
@@ -58,6 +61,7 @@ KINDS = (
         },
         fields="queueops.kinds.mapreduce.fields:FIELDS",
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
+        part_states="queueops.kinds.mapreduce.states:CHUNKS",
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",
@@ -68,6 +72,8 @@ KINDS = (
         name="composites",
         package="queueops.kinds.composites",
         records=("chain", "group", "iterator"),
+        containers=("chain", "group"),
+        counting=("iterator",),
         subkeys={
             **dict.fromkeys(("#children", "#planted", "#drafts"), "zset"),
             **dict.fromkeys(("#open", "#asked"), "set"),
@@ -179,6 +185,11 @@ KINDS = (
 )
 
 
+CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
+COUNTING = tuple(record for kind in KINDS for record in kind.counting)
+PARTS = tuple(word for kind in KINDS for word in kind.parts)
+
+
 @functools.cache
 def registered() -> tuple[Kind, ...]:
     """The rows above, then the kinds of other packages, by name. Raises BadKind; then none is registered.
@@ -221,6 +232,11 @@ def _of_rows(role: Role) -> tuple[Any, ...]:
 def roles(role: Role) -> tuple[Any, ...]:
     """What the kinds bring for a role, in the order of their rows. Each is imported here. Raises BadKind."""
     return tuple(_imported(kind, role) for kind in registered() if getattr(kind, role))
+
+
+def leased_as() -> dict[str, str]:
+    """The leased state by record, or by record and phase, where that is not ``locked``."""
+    return {phase: state for kind in registered() for phase, state in kind.leased_as.items()}
 
 
 def only(role: Role) -> Any:

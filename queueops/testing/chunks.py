@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from queueops.kinds.mapreduce.states import ChunkState
 from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.records import Record
-from queueops.model.states import ChunkState, State
+from queueops.model.states import State
 from queueops.testing.execution import SilentChannel, run
 from queueops.testing.running import RunningTasks
 

@@ -6,7 +6,6 @@ IMPORTING = ("tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: public methods, for type checkers, that give a part."""
 KNOWN: dict[str, str] = {
     "apps.py": "composite_signals",
-    "inspect/alarms.py": "ChunkState",
     "inspect/detail.py": "FollowUp FollowUpTask follow_ups follow_ups_dead iterator mapreduce",
     "inspect/estimates.py": "_chunks chunks",
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
@@ -14,7 +13,7 @@ KNOWN: dict[str, str] = {
     "inspect/redaction.py": "mapreduce",
     "inspect/registry.py": ("chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule"),
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
-    "inspect/throughput.py": "ChunkState _chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
+    "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
     "logs.py": "outbox",
     "management/commands/checkworkflows.py": "workflows",
     "management/commands/jobs.py": "jobs",
@@ -32,18 +31,8 @@ KNOWN: dict[str, str] = {
         "longest_chunk_ms on_chunk_failure"
     ),
     "model/schedule.py": "Schedule",
-    "model/states.py": (
-        "CHUNK_ACTIONS CHUNK_CLASSES CHUNK_STATES CHUNK_TRANSITIONS ChunkState Chunks chain chunks_allowing "
-        "group mapreduce"
-    ),
-    "model/weights.py": "chunk iterator mapreduce",
-    "redis/broker/exchange.py": "ChunkState",
-    "redis/broker/fsck.py": "CHUNK",
-    "redis/broker/storage.py": "chunk",
     "redis/keys.py": "chunk chunks follow_ups schedule schedule_log schedules",
-    "redis/library.py": "CHUNK_ACTIONS CHUNK_ALLOWED ChunkState _chunk_verbs chunks_allowing",
     "redis/query_replies.py": "follow_ups",
-    "redis/wrong_types.py": "ChunkState",
     "results/handle.py": "MAPREDUCE chunk_counts chunked mapreduce",
     "results/status.py": "chunks",
     "signals.py": "OF_COMPOSITES composite_cancelled composite_failed composite_succeeded",
@@ -56,7 +45,6 @@ KNOWN: dict[str, str] = {
     "tasks/task.py": "Schedule bulk_push composites schedule",
     "watchdog/watchdog.py": "_outbox",
     "worker/execution/composite_signals.py": "OF_COMPOSITES",
-    "worker/execution/settlements.py": "BadChunks CHUNK TooManyChunks chunk composites",
     "worker/loop/lease_dispatcher.py": "_outbox outbox",
     "worker/loop/main_loop.py": "_outbox composite_signals",
     "worker/loop/metrics_buffer.py": "chunk",

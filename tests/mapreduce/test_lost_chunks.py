@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.model import states
+from queueops.kinds.mapreduce import states
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk
 
@@ -43,7 +43,7 @@ WHOLE = [
     (verb, state)
     for verb in ("retry", "drop", "skip", "redo", "set")
     for state in ("pending", "errored", "failed")
-    if state in states.chunks_allowing(verb)
+    if state in states.CHUNKS.allowing(verb)
 ]
 
 

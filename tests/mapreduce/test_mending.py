@@ -6,9 +6,9 @@ import pytest
 
 from queueops import control
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TooMany
-from queueops.model import states
+from queueops.kinds.mapreduce import states
+from queueops.kinds.mapreduce.states import ChunkState
 from queueops.model.contracts import Outcome
-from queueops.model.states import ChunkState
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk, numbers_of
 
@@ -36,7 +36,7 @@ def test_a_verb_does_what_the_table_of_states_says(desk: ChunkDesk, verb: str, s
     number = NUMBER[state]
     before = desk.everything()
     answer = desk.broker.mend_chunks(POOL, "m", verb, [number], value=b'99:{"n":9}' if verb == "set" else b"9")
-    if state in states.chunks_allowing(verb):
+    if state in states.CHUNKS.allowing(verb):
         assert (answer.changed, answer.refused) == (1, {})
         return
     assert (answer.changed, answer.refused) == (0, {number: str(state)})

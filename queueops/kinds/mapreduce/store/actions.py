@@ -41,7 +41,7 @@ class ChunkActionCalls(StoreClient):
         value: bytes = b"",
         who: str = "",
     ) -> ChunkAnswer:
-        """Apply the verbs of ``states.CHUNK_ACTIONS`` to chunks by number, or to the first of a ``whole`` state.
+        """Apply the verbs of ``CHUNK_ACTIONS`` to chunks by number, or to the first of a ``whole`` state.
 
         At most 500, preferably few, because it is one call. ``left`` says how many of the state remain after it.
         ``value`` is the data for edit and redo. For set it is the maximum bytes of data, a colon and the fields. For

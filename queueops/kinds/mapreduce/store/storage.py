@@ -10,8 +10,8 @@ from typing import Any
 import redis
 
 from queueops.errors import ChunksLost, StaleLease
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.model.contracts import ChunkRow
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.store_client import BATCH, StoreClient
 
 PAGE, PAGE_BYTES = 250, 256 * 1024

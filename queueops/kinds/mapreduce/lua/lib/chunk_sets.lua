@@ -6,7 +6,6 @@
 --@needs abandon_chunks end_effects generations lanes numbers phases records rules run_time_stats
 --@needs store_helpers task_end transitions
 
-lib.CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
 -- The first access in a call says that chunks may move.
 local function first_moves()
   ctx.foreign_moved = true
