@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import redis
 
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key
 from queueops.model import endings
 from queueops.model.contracts import ChunkAnswer, Row
 from queueops.model.ids import new_id
@@ -78,7 +79,7 @@ class ChunkActionCalls(StoreClient):
         def read(client: redis.Redis) -> list[int]:
             with client.pipeline(transaction=False) as pipe:
                 for number in numbers:
-                    pipe.hstrlen(keys.chunk(task_id, number), "a")
+                    pipe.hstrlen(chunk_key(keys, task_id, number), "a")
                 return list(pipe.execute())
 
         found: list[int] = self.ask(pool, read)
