@@ -38,7 +38,7 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
-    *("handlers", "results", "part_states", "part", "dispatcher", "why", "cli", "alarms", "notes"),
+    *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
     *("checks", "start_checks", "duty", "start", "examines", "facts", "closed"),
 )
 """Other roles that need neither the store nor the console."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from queueops.errors.kinds import BadKind
 from queueops.model import kinds
 
 
@@ -212,6 +213,38 @@ class PartStates(NamedTuple):
 def part_states() -> tuple[PartStates, ...]:
     """The states of the parts of each kind that has some."""
     return kinds.roles("part_states")
+
+
+def check_kinds() -> None:
+    """Raise BadKind for states of a kind that the table does not have, or that contradict it or another kind."""
+    for kind in kinds.registered():
+        for phase, state in kind.leased_as.items():
+            if phase.partition(" ")[0] not in kind.records:
+                raise BadKind(name=kind.name, reason=f"{phase!r} among its leased_as is none of its records")
+            if state not in LEASED:
+                raise BadKind(name=kind.name, reason=f"{state!r}, the state of {phase}, is none of {', '.join(LEASED)}")
+    owners: dict[str, str] = {}
+    for name, parts in zip((kind.name for kind in kinds.registered() if kind.part_states), part_states(), strict=True):
+        if parts.word in owners:
+            both = f"{owners[parts.word]} and {name}"
+            raise BadKind(name=name, reason=f"{both} declare the states of a {parts.word}")
+        owners[parts.word] = name
+        if wrong := _wrong_in(parts):
+            raise BadKind(name=name, reason=f"of the states of a {parts.word}, {wrong}")
+
+
+def _wrong_in(parts: PartStates) -> str:
+    """What contradicts itself, or the states of tasks; empty if nothing does."""
+    if shared := {*parts.leased}.intersection(CLASSES).difference(LEASED):
+        return f"{min(shared)} is leased, and that of a task is not"
+    if unknown := {*parts.classes}.symmetric_difference(parts.actions):
+        return f"{min(unknown)} stands in one of its tables alone"
+    if unknown := {state for row in parts.transitions for state in row[:2]}.difference(parts.classes):
+        return f"{min(unknown)} has no class"
+    rows = [" ".join(row[:3]) for row in parts.transitions]
+    if twice := {row for row in rows if rows.count(row) > 1}:
+        return f"the transition {min(twice)} is declared twice"
+    return ""
 
 
 def held() -> tuple[str, ...]:

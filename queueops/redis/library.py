@@ -237,9 +237,9 @@ def _tables_of(parts: states.PartStates) -> str:
     return f"local {word}_STATES = {{ {all_states} }}\nlocal {word}_ALLOWED = {{ {', '.join(rows)} }}\n"
 
 
-@functools.cache
 def state_tables() -> str:
-    """The Lua tables of the states, from ``queueops.model.states`` and the states of parts."""
+    """The Lua tables of the states, from ``queueops.model.states`` and the states of parts. Raises BadKind."""
+    states.check_kinds()
     classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
     replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
     parts_held = tuple(state for state in states.held() if state not in states.CLASSES)

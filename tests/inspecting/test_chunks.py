@@ -12,10 +12,10 @@ from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import ChunksView, pagination
 from queueops.kinds.mapreduce.inspect.overview import tolerated
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store import reader as chunk_reader
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.model.contracts import Outcome, Settlement
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
 

@@ -166,6 +166,50 @@ def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
     assert (error.id, message in error.msg) == ("queueops.E006", True)
 
 
+@pytest.mark.parametrize(
+    ("leased_as", "message"),
+    [
+        ('{"chain": "locked"}', "'chain' among its leased_as is none of its records"),
+        ('{"brought late": "waiting"}', "'waiting', the state of brought late, is none of locked, mapping, reducing"),
+    ],
+    ids=["record", "state"],
+)
+def test_leased_states_that_do_not_fit_are_refused(bring: Callable[..., None], leased_as: str, message: str) -> None:
+    bring(GOOD.replace("subkeys=", f"leased_as={leased_as}, subkeys="))
+    with pytest.raises(BadKind, match=re.escape(message)):
+        library.library()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("word='chunk'", "mapreduce and brought declare the states of a chunk"),
+        ("classes={**CHUNK_CLASSES, 'waiting': StateClass.LEASED}", "waiting is leased, and that of a task is not"),
+        ("actions={}", "active stands in one of its tables alone"),
+        ("transitions=[('gone', 'done', 'settle', ())]", "gone has no class"),
+        ("transitions=CHUNK_TRANSITIONS * 2", "the transition active done settle is declared twice"),
+    ],
+    ids=["word", "task state", "actions", "transition", "twice"],
+)
+def test_states_of_parts_that_do_not_fit_are_refused(bring: Callable[..., None], changed: str, message: str) -> None:
+    code = "from queueops.kinds.mapreduce.states import *\nfrom queueops.model.states import StateClass\n"
+    parts = f"{code}PARTS = CHUNKS._replace(word='piece')._replace({changed})\n"
+    text = GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys=')
+    bring(text, **{"states.py": parts})
+    with pytest.raises(BadKind, match=re.escape(message)):
+        library.library()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+def test_states_of_other_parts_come_into_the_library(bring: Callable[..., None]) -> None:
+    parts = "from queueops.kinds.mapreduce.states import CHUNKS\nPARTS = CHUNKS._replace(word='piece')\n"
+    bring(GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys='), **{"states.py": parts})
+    assert "local PIECE_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }" in library.library().text
+
+
 @pytest.mark.parametrize("role", kinds.UNNAMED)
 def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Callable[..., None], role: str) -> None:
     bring(GOOD.replace("subkeys=", f'{role}="brought_kind.nothing:NAME", subkeys='))
@@ -176,7 +220,7 @@ def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Cal
 
 
 def test_every_role_of_a_kind_is_checked_somewhere() -> None:
-    elsewhere = {"fields", "store", "console", "settings", "command"}  # registered, in the broker, console, row alone
+    elsewhere = {"fields", "store", "part_states", "console", "settings", "command"}  # needed at once, or of rows alone
     assert {*get_args(Role)} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
 
 
