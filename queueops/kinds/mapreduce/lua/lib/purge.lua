@@ -39,8 +39,8 @@ function lib.purge_chunks(task, from)
 end
 
 function lib.has_chunks(key)
-  local row = lib.fields_of(key, 'ch')
-  return row and row[1] ~= false
+  local row = lib.named_fields(key, 'ch')
+  return row and row.ch ~= false
 end
 
 function lib.hooks.purge.mapreduce(id, record)
