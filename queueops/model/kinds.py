@@ -39,7 +39,7 @@ NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
     *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
-    *("checks", "start_checks", "duty", "start", "examines", "facts", "closed"),
+    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed"),
 )
 """Other roles that need neither the store nor the console."""
 
@@ -62,6 +62,7 @@ KINDS = (
         fields="queueops.kinds.mapreduce.fields:FIELDS",
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
         part_states="queueops.kinds.mapreduce.states:CHUNKS",
+        eager="queueops.kinds.mapreduce.eager:EagerChunks",
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",
@@ -83,6 +84,7 @@ KINDS = (
         fields="queueops.kinds.composites.fields:FIELDS",
         store="queueops.kinds.composites.store:CompositeCalls",
         results="queueops.kinds.composites.results:value_of",
+        eager="queueops.kinds.composites.eager:EagerComposites",
         part="queueops.kinds.composites.parts:Signature",
         inspect="queueops.kinds.composites.inspect",
         why="queueops.kinds.composites.why",
@@ -175,6 +177,7 @@ KINDS = (
         keys={"follow_ups:dead": "zset"},
         inspect="queueops.follow_ups.inspect",
         cli="queueops.follow_ups.cli:COMMANDS",
+        eager="queueops.follow_ups.eager:EagerFollowUps",
         alarms="queueops.follow_ups.alarms:alarms",
     ),
     Kind(name="django_task", records=("django_task",), fields="queueops.contrib.fields:FIELDS"),

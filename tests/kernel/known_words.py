@@ -11,7 +11,9 @@ KNOWN: dict[str, str] = {
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
     "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
     "inspect/redaction.py": "mapreduce",
-    "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
+    "inspect/registry.py": (
+        "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule"
+    ),
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
     "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
     "logs.py": "outbox",

@@ -13,9 +13,10 @@ from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
 from queueops.redis.wrong_types import foreign_keys
+from queueops.testing import eager
 from queueops.watchdog import Watchdog
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
-from tests.kernel.desk import FOREVER, POOL, Desk
+from tests.kernel.desk import FOREVER, POOL, Desk, make
 from tests.kernel.picture import SHAPES
 from tests.kinds.sample import KIND, NAME, registered
 from tests.kinds.sample.store import RoundCalls
@@ -82,6 +83,14 @@ def test_a_watchdog_does_its_duty_in_the_pools_that_its_code_names_too(desk: Des
     pushed(desk, "a", "b")
     assert Watchdog(desk.broker).round() == {POOL: {"counted": 2}}
     assert Watchdog(desk.broker, has_code=True).round() == {POOL: {"counted": 2}, CODE_POOL: {"counted": 0}}
+
+
+def test_it_runs_its_rounds_within_the_push_in_eager_mode() -> None:
+    with eager() as broker:
+        broker.push([make("a", name=NAME, kind=KIND.name)])
+        record = broker.record(POOL, "a")
+    assert record is not None
+    assert (record.state, record.fence, record.own) == ("succeeded", 3, {"rounds_ended": 3})
 
 
 def test_the_checks_at_the_start_of_a_worker_have_its_own() -> None:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.operations.operation_store import OperationStore
@@ -19,7 +20,6 @@ from queueops.outbox.dispatcher import CommandStore, Outbox
 from queueops.redis.broker import broker_class, get_broker
 from queueops.schedules.firing import ScheduleFiring
 from queueops.schedules.schedule_store import ScheduleStore
-from queueops.testing.eager import EagerBroker
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLERS = ("contrib", "kinds", "outbox", "results", "tasks", "watchdog", "worker")
@@ -66,9 +66,9 @@ def test_the_redis_broker_has_each_call_as_it_is_declared(name):
     assert _parameters(getattr(broker_class(), name)) == _parameters(DECLARED[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(EagerBroker))))
+@pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(eager_class()))))
 def test_the_eager_broker_takes_each_call_as_it_is_declared(name):
-    assert _parameters(getattr(EagerBroker, name)) == _parameters(DECLARED[name])
+    assert _parameters(getattr(eager_class(), name)) == _parameters(DECLARED[name])
 
 
 @pytest.mark.parametrize("name", sorted(calls_of(ports.CommandDispatcher)))
@@ -86,7 +86,7 @@ def test_each_duty_of_the_watchdog_has_each_call_as_it_is_declared(name):
 
 def test_the_eager_broker_has_all_calls_of_producers_and_kinds():
     wanted = {*calls_of(ports.Producer), *calls_of(ChunkStore), *calls_of(CompositeStore)}
-    assert wanted.difference(dir(EagerBroker)) == set()
+    assert wanted.difference(dir(eager_class())) == set()
 
 
 def _calls(folder: Path) -> Iterator[tuple[str, str]]:

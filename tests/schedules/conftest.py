@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from queueops.eager.execution import run
 from queueops.redis.broker import get_broker
 from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
 from queueops.schedules.firing import ScheduleFiring
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.kernel.desk import POOL, Desk, make
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from queueops import Schedule, chain, control, get, schedules
+from queueops.eager.execution import run
 from queueops.errors import BadOption, StoreFull
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.schedules import declare
 from queueops.tasks import registry
 from queueops.testing import run_worker
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.trees import Nightly, Pages, Wide, calls, failing
