@@ -11,9 +11,7 @@ KNOWN: dict[str, str] = {
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
     "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
     "inspect/redaction.py": "mapreduce",
-    "inspect/registry.py": (
-        "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule"
-    ),
+    "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
     "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
     "logs.py": "outbox",
@@ -21,11 +19,9 @@ KNOWN: dict[str, str] = {
     "management/commands/jobs.py": "jobs",
     "management/queue/edit.py": "chunks",
     "management/queue/flush.py": "schedules",
-    "management/queue/fsck.py": "chunks",
     "management/queue/names.py": "schedules",
     "management/queue/registry.py": "SCHEDULE schedule",
     "management/queue/task_view.py": "CHUNKS chunks_pending follow_ups follow_ups_dead",
-    "model/contracts.py": "ChunkAnswer ChunkRow",
     "model/cron.py": "BadSchedule",
     "model/records.py": (
         "chunk_retries chunk_retry chunk_timeout chunks chunks_dropped chunks_per_worker chunks_redone_by "

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
-from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
 from queueops.inspect.redaction import KEPT, masked_data
+from queueops.kinds.mapreduce.contracts import ChunkAnswer
 from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.management.arguments import any_json, delay, json_object
 from queueops.management.queue import audit

@@ -18,15 +18,17 @@ from queueops import conf
 from queueops.control.per_pool_calls import GONE, MOST, place_of
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
+from queueops.kinds.mapreduce.contracts import ChunkAnswer
 from queueops.kinds.mapreduce.states import CHUNKS
 from queueops.kinds.mapreduce.store import MapReduceCalls
-from queueops.model.contracts import ChunkAnswer, Row
+from queueops.model.contracts import Row
 from queueops.model.records import Undecodable
 from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker, get_role
 from queueops.tasks.encoding import encode_result
 
 __all__ = [
+    "ChunkAnswer",
     "drop_chunks",
     "edit_chunk",
     "edit_chunks",

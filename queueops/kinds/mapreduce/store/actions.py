@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import redis
 
+from queueops.kinds.mapreduce.contracts import ChunkAnswer
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key
 from queueops.model import endings
-from queueops.model.contracts import ChunkAnswer, Row
+from queueops.model.contracts import Row
 from queueops.model.ids import new_id
 from queueops.redis.store_client import StoreClient
 

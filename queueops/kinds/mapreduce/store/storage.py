@@ -10,9 +10,9 @@ from typing import Any
 import redis
 
 from queueops.errors import ChunksLost, StaleLease
+from queueops.kinds.mapreduce.contracts import ChunkRow
 from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
-from queueops.model.contracts import ChunkRow
 from queueops.redis.store_client import BATCH, StoreClient
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
