@@ -34,7 +34,7 @@ class QueueOpsConfig(AppConfig):
         checks.register(own.check_commands, "queueops")
         checks.register(own.check_kinds, "queueops")
         checks.register(own.check_roles)
-        checks.register(own.check_schedules, "queueops")
+        checks.register(own.check_starts, "queueops")
         checks.register(own.check_store, "queueops", deploy=True)
         logs.protect()
         waiting.explain = _explain

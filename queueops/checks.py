@@ -5,7 +5,7 @@ With `--deploy` they also ask the store whether its configuration can lose tasks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from django.utils.module_loading import import_string
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
 from queueops.model import kinds
+from queueops.model.kind import Role
 from queueops.tasks import registry
 
 
@@ -67,6 +68,28 @@ def check_roles(**_: Any) -> list[CheckMessage]:
 
     They are not checked at the start of a worker: it would import them all.
     """
+    return _of_kinds(_roles)
+
+
+def check_starts(**_: Any) -> list[CheckMessage]:
+    """The checks of kinds that a worker and a watchdog make at their start, too."""
+    return [] if conf.problems() else _of_kinds(lambda: _made("start_checks"))
+
+
+def _roles() -> list[CheckMessage]:
+    for role in kinds.UNNAMED:
+        kinds.roles(role)
+    for role in kinds.NAMED:
+        kinds.check_public_names(role)
+    return _made("checks")
+
+
+def _made(role: Role) -> list[CheckMessage]:
+    return [message for check in kinds.roles(role) for message in check()]
+
+
+def _of_kinds(check: Callable[[], list[CheckMessage]]) -> list[CheckMessage]:
+    """What a check says, or what is wrong with a part of a kind."""
     from queueops.errors.kinds import BadKind
 
     try:
@@ -74,11 +97,7 @@ def check_roles(**_: Any) -> list[CheckMessage]:
     except BadKind:
         return []  # `check_kinds` says so
     try:
-        for role in kinds.UNNAMED:
-            kinds.roles(role)
-        for role in kinds.NAMED:
-            kinds.check_public_names(role)
-        return [message for check in kinds.roles("checks") for message in check()]
+        return check()
     except BadKind as error:
         return [_kind_error(error)]
 
@@ -86,22 +105,6 @@ def check_roles(**_: Any) -> list[CheckMessage]:
 def _kind_error(error: LookupError) -> Error:
     hint = "Kinds stand in queueops.model.kinds, and come from other packages by entry points of 'queueops.kinds'."
     return Error(str(error), hint=hint, id="queueops.E006")
-
-
-def check_schedules(**_: Any) -> list[CheckMessage]:
-    """Schedules in the code from which no task can be created."""
-    if conf.problems():
-        return []
-    from queueops.tasks.declared_schedules import define_code, scheduled_tasks
-
-    found: list[CheckMessage] = []
-    for task, schedule in scheduled_tasks():
-        try:
-            define_code(task, schedule)
-        except QueueOpsError as error:
-            hint = "Give the arguments: cron=Schedule(line, args=[...], kwargs={...})."
-            found.append(Error(f"The schedule of {task.name}: {error}", hint=hint, id="queueops.E005"))
-    return found
 
 
 def check_store(**_: Any) -> list[CheckMessage]:

@@ -31,7 +31,7 @@ from queueops.control.tasks import (
 from queueops.control.workers import dump_stacks, quiet_worker, stop_worker
 from queueops.errors import TooMany
 from queueops.model import kinds
-from queueops.model.contracts import ChunkAnswer, Row
+from queueops.model.contracts import Row
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
     from queueops.kinds.jobs.control import NewApiToken as NewApiToken
@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.control import set_proxy as set_proxy
     from queueops.kinds.jobs.control import start_maintenance as start_maintenance
     from queueops.kinds.jobs.control import stop_maintenance as stop_maintenance
+    from queueops.kinds.mapreduce.contracts import ChunkAnswer as ChunkAnswer
     from queueops.kinds.mapreduce.control import drop_chunks as drop_chunks
     from queueops.kinds.mapreduce.control import edit_chunk as edit_chunk
     from queueops.kinds.mapreduce.control import edit_chunks as edit_chunks

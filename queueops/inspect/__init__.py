@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from queueops.errors import FilterError
 from queueops.inspect.alarms import Alarm, bound_of
 from queueops.inspect.answers import Broken, Listing
-from queueops.inspect.dead_follow_ups import DeadFollowUps, dead_follow_ups
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
@@ -42,6 +41,8 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.follow_ups.inspect import DeadFollowUps as DeadFollowUps
+    from queueops.follow_ups.inspect import dead_follow_ups as dead_follow_ups
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
     from queueops.kinds.composites.inspect.side_effects import rule as rule

@@ -17,7 +17,7 @@ from queueops.inspect.throughput import FAILING, PoolView, failures, flows, push
 from queueops.inspect.workers import fate_of, names_told, serves, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
-from queueops.model.states import LEASED, ChunkState, State
+from queueops.model.states import State, held
 from queueops.redis.query_replies import Beat, whole
 
 LEAST_FAILED = 10
@@ -104,7 +104,6 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"late {of}", _late(view, beats, alive))
     yield from _of(f"silent {of}", _silent(view, sampled, alive))
     yield from _of(f"growing {of}", _growing(view, sampled))
-    yield from _paused_schedules(view, sampled)
     yield from _paused_names(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
@@ -241,9 +240,10 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
-    """Whether any task or chunk left a running state within the last minute."""
+    """Whether any task, or a part of one, left a running state within the last minute."""
+    running = held()
     moves = [*flows(sampled).items(), *flows(sampled, "ch").items()]
-    return any(rate and flow.partition(">")[0] in (*LEASED, ChunkState.ACTIVE) for flow, rate in moves)
+    return any(rate and flow.partition(">")[0] in running for flow, rate in moves)
 
 
 def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -360,16 +360,6 @@ def _growing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             f"tasks/?state=pending&pool={view.name}",
             manage("runworker", "--pool", view.name),
         )
-
-
-def _paused_schedules(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """Paused schedules whose next run was due since."""
-    for row in sampled.get("paused_schedules") or ():
-        id, age = str(row["id"]), sampled["taken"] - int(row["due"])
-        if age > 0:
-            text = f"Schedule {id[:100]} of pool {view.name} is paused and has missed runs, the first {span(age)} ago."
-            command = manage("queue", "schedule", id, "resume", "--pool", view.name)
-            yield warning(text, "schedules", command, "resume_schedule", f"{view.name}/{id}")
 
 
 def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure, title
+from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLAIMED_AS, CLASSES, CONTAINERS, State, StateClass
+from queueops.model.states import CLASSES, CONTAINERS, State, StateClass
 from queueops.redis.query_replies import maybe_whole, read_object, whole
 
 Line = Mapping[str, Any]
@@ -189,7 +190,7 @@ def _operator(line: Line, hide: Redactor) -> str:
 
 def _leased(kind: str, phase: str) -> State:
     """The state in which a worker holds a task of this kind, in this phase."""
-    return CLAIMED_AS.get(f"{kind} {phase}".strip(), State.LOCKED)
+    return State(kinds.leased_as().get(f"{kind} {phase}".strip(), State.LOCKED))
 
 
 def _is_leased(state: str) -> bool:

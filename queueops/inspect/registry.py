@@ -17,7 +17,7 @@ from queueops.model.ids import ID
 from queueops.model.redact import MASK
 from queueops.redis.reader import Reader
 from queueops.tasks.annotations import hints
-from queueops.tasks.declared_schedules import all_tasks
+from queueops.tasks.by_name import all_tasks
 from queueops.tasks.options import UNSET, Options
 from queueops.tasks.task import Task
 

@@ -11,7 +11,7 @@ from queueops.inspect.estimates import Estimate
 from queueops.model import kinds
 from queueops.model.histogram import percentile
 from queueops.model.history import steps_of
-from queueops.model.states import TERMINAL, ChunkState, State
+from queueops.model.states import TERMINAL, State, part_states
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
 """The counters of the current and the previous minute."""
@@ -78,7 +78,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         workers=workers,
         chunks_pending=chunks_pending,
         chunks_active=chunks_active,
-        chunks={str(state): _chunks(sampled, state) for state in ChunkState},
+        chunks={state: _chunks(sampled, state) for parts in part_states() for state in parts.classes},
         chunk_rate=sum(rate for flow, rate in chunk_moves.items() if flow.partition(">")[2] in ("done", "failed")),
         drain_s=estimate.seconds,
         drain_reason=estimate.reason,

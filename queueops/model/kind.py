@@ -11,6 +11,7 @@ Role = Literal[
     "store",
     "handlers",
     "results",
+    "part_states",
     "part",
     "dispatcher",
     "control",
@@ -22,6 +23,9 @@ Role = Literal[
     "console",
     "settings",
     "checks",
+    "start_checks",
+    "duty",
+    "eager",
     "start",
     "examines",
     "facts",
@@ -44,12 +48,18 @@ class Kind:
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
+    ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
+
+    Only the rows below have these: ``containers`` are records that no worker claims, ``counting`` are records whose
+    total is determined while they run, ``parts`` are values of field ``k`` in leases of parts of a record.
+
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
 
     - ``fields``: the record fields that the kind owns, a mapping of the name in the store to its `Field`.
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
     - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
+    - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
     - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
@@ -61,6 +71,10 @@ class Kind:
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
+    - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
+    - ``duty``: a function that makes a `Duty` of the watchdog, of a broker and of `has_code`: whether the code of the
+      project is known here.
+    - ``eager``: a subclass of `EagerBroker` with its calls and steps in eager mode.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
       leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
@@ -79,10 +93,15 @@ class Kind:
     own_subkeys: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    leased_as: Mapping[str, str] = field(default_factory=dict)
+    containers: tuple[str, ...] = ()
+    counting: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     fields: str = ""
     store: str = ""
     handlers: str = ""
     results: str = ""
+    part_states: str = ""
     part: str = ""
     dispatcher: str = ""
     control: str = ""
@@ -94,6 +113,9 @@ class Kind:
     console: str = ""
     settings: str = ""
     checks: str = ""
+    start_checks: str = ""
+    duty: str = ""
+    eager: str = ""
     start: str = ""
     examines: str = ""
     facts: str = ""

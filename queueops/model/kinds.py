@@ -37,7 +37,10 @@ TYPES = ("string", "hash", "list", "set", "zset")
 
 NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
-UNNAMED: tuple[Role, ...] = ("handlers", "results", "part", "dispatcher", "why")
+UNNAMED: tuple[Role, ...] = (
+    *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
+    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed"),
+)
 """Other roles that need neither the store nor the console."""
 
 
@@ -46,6 +49,9 @@ KINDS = (
         name="mapreduce",
         package="queueops.kinds.mapreduce",
         records=("mapreduce",),
+        leased_as={"mapreduce": "mapping", "mapreduce reduce": "reducing"},
+        counting=("mapreduce",),
+        parts=("chunk",),
         own_subkeys={
             **dict.fromkeys(("#chunks:pending", "#chunks:active", "#chunks:errored", "#chunks:done"), "zset"),
             **dict.fromkeys(("#chunks:failed", "#chunks:stages"), "zset"),
@@ -55,6 +61,8 @@ KINDS = (
         },
         fields="queueops.kinds.mapreduce.fields:FIELDS",
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
+        part_states="queueops.kinds.mapreduce.states:CHUNKS",
+        eager="queueops.kinds.mapreduce.eager:EagerChunks",
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",
@@ -65,6 +73,8 @@ KINDS = (
         name="composites",
         package="queueops.kinds.composites",
         records=("chain", "group", "iterator"),
+        containers=("chain", "group"),
+        counting=("iterator",),
         subkeys={
             **dict.fromkeys(("#children", "#planted", "#drafts"), "zset"),
             **dict.fromkeys(("#open", "#asked"), "set"),
@@ -74,6 +84,7 @@ KINDS = (
         fields="queueops.kinds.composites.fields:FIELDS",
         store="queueops.kinds.composites.store:CompositeCalls",
         results="queueops.kinds.composites.results:value_of",
+        eager="queueops.kinds.composites.eager:EagerComposites",
         part="queueops.kinds.composites.parts:Signature",
         inspect="queueops.kinds.composites.inspect",
         why="queueops.kinds.composites.why",
@@ -82,6 +93,10 @@ KINDS = (
     Kind(
         name="outbox",
         package="queueops.outbox",
+        keys={
+            **dict.fromkeys(("commands", "commands:dead", "commands_locked"), "zset"),
+            "command:<id>": "hash",
+        },
         store="queueops.outbox.store:OutboxCalls",
         dispatcher="queueops.outbox.dispatcher:Outbox",
         control="queueops.outbox.control",
@@ -128,6 +143,7 @@ KINDS = (
             "#later": "zset",
             "#told": "zset",
         },
+        keys={"instances": "hash"},
         fields="queueops.kinds.workflows.fields:FIELDS",
         store="queueops.kinds.workflows.store:WorkflowCalls",
         results="queueops.kinds.workflows.results:value_of",
@@ -159,19 +175,37 @@ KINDS = (
         name="follow_ups",
         package="queueops.follow_ups",
         fields="queueops.follow_ups.fields:FIELDS",
-        cli="queueops.management.queue.follow_ups:COMMANDS",
-        alarms="queueops.inspect.dead_follow_ups:alarms",
+        keys={"follow_ups:dead": "zset"},
+        inspect="queueops.follow_ups.inspect",
+        cli="queueops.follow_ups.cli:COMMANDS",
+        eager="queueops.follow_ups.eager:EagerFollowUps",
+        alarms="queueops.follow_ups.alarms:alarms",
     ),
     Kind(name="django_task", records=("django_task",), fields="queueops.contrib.fields:FIELDS"),
     Kind(
         name="schedules",
         package="queueops.schedules",
+        keys={
+            "schedules": "zset",
+            "schedules:queued": "set",
+            "schedule:<id>": "hash",
+            "schedule:<id>#log": "list",
+            "schedule:<id>#queue": "list",
+        },
         store="queueops.schedules.store:ScheduleCalls",
         control="queueops.schedules.control",
         inspect="queueops.schedules.inspect",
         cli="queueops.schedules.cli:COMMANDS",
+        alarms="queueops.schedules.alarms:alarms",
+        start_checks="queueops.schedules.checks:check_schedules",
+        duty="queueops.schedules.firing:duty",
     ),
 )
+
+
+CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
+COUNTING = tuple(record for kind in KINDS for record in kind.counting)
+PARTS = tuple(word for kind in KINDS for word in kind.parts)
 
 
 @functools.cache
@@ -216,6 +250,11 @@ def _of_rows(role: Role) -> tuple[Any, ...]:
 def roles(role: Role) -> tuple[Any, ...]:
     """What the kinds bring for a role, in the order of their rows. Each is imported here. Raises BadKind."""
     return tuple(_imported(kind, role) for kind in registered() if getattr(kind, role))
+
+
+def leased_as() -> dict[str, str]:
+    """The leased state by record, or by record and phase, where that is not ``locked``."""
+    return {phase: state for kind in registered() for phase, state in kind.leased_as.items()}
 
 
 def only(role: Role) -> Any:

@@ -7,8 +7,8 @@ storage knows no execution logic. `queueops.redis` implements all ports of the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from queueops.model.contracts import (
     Command,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from queueops.model.losses import Replication
     from queueops.model.marks import Condition, Mark
     from queueops.model.records import Record
-    from queueops.model.schedule_definition import Firing, ScheduleDefinition, Schedules, ScheduleState
 
 
 class Pushes(Protocol):
@@ -138,6 +137,36 @@ class Broker(Producer, Protocol):
         """Store the stacks of a worker's threads; False if they are not asked for (any more)."""
 
 
+class Duty(Protocol):
+    """What a watchdog does for a kind in its pools, beside the agenda: in each round, and between two rounds."""
+
+    @property
+    def doing(self) -> str:
+        """What `act` does, as the log says it before the name of a pool."""
+
+    @property
+    def beginning(self) -> str:
+        """The same of `begin`."""
+
+    def pools(self) -> list[str]:
+        """Pools to watch that so far only the code of the project names."""
+
+    def begin(self, pool: str) -> None:
+        """Before the first round: compare a pool with the code of the project."""
+
+    def act(self, pool: str) -> dict[str, int]:
+        """Do what is due in a pool; return how often what was done. Raises BrokerUnavailable."""
+
+    def ahead_s(self) -> float:
+        """Seconds until something is due in any pool; infinite if that is not known."""
+
+    def due_pools(self) -> list[str]:
+        """The pools in which something is due."""
+
+    def within(self, pools: Callable[[], list[str]]) -> Duty:
+        """The same duty for the watchdog of one server of a cluster, which has these pools."""
+
+
 class CommandDispatcher(Protocol):
     """Component that delivers commands to tasks of other pools. Thread-safe."""
 
@@ -210,39 +239,7 @@ class Store(Broker, Storage, Protocol):
     """All that a worker's processes call."""
 
 
-class ScheduleStore(Protocol):
-    """Component that stores schedules, and creates their tasks."""
-
-    def schedules(self, pool: str) -> Schedules:
-        """All schedules of a pool."""
-
-    def ripe_schedules(self, pool: str) -> Schedules:
-        """The schedules whose tick is due, or whose deferred run can start."""
-
-    def put_schedule(
-        self, pool: str, definition: ScheduleDefinition, due_ms: int | None, *, seen: str = "", who: str = ""
-    ) -> str:
-        """Define a schedule; returns OK, REPEAT, STALE, TAKEN or GONE. Raises TooMany."""
-
-    def change_schedule(
-        self,
-        pool: str,
-        id: str,
-        verb: str,
-        data: bytes = b"",
-        due_ms: int | None = None,
-        *,
-        seen: str = "",
-        who: str = "",
-    ) -> str:
-        """Put, align, pause, resume, orphan, rest or delete; returns OK, REPEAT, STALE or GONE."""
-
-    def fire(self, row: ScheduleState, definition: ScheduleDefinition, firing: Firing) -> list[str]:
-        """Create the tasks of a tick; returns a word for all (OK, REPEAT, STALE, GONE), then one for each run."""
-
-
-@runtime_checkable
-class Upkeep(Broker, Storage, ScheduleStore, Protocol):
+class Upkeep(Broker, Storage, Protocol):
     """All that a watchdog calls."""
 
     def pools(self) -> list[str]:

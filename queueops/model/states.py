@@ -5,8 +5,12 @@ The Lua scripts, the consistency checker, the console's diagram, the tests and t
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
+
+from queueops.errors.kinds import BadKind
+from queueops.model import kinds
 
 
 class State(StrEnum):
@@ -25,20 +29,6 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
-
-
-class ChunkState(StrEnum):
-    """The state of one chunk of a map-reduce task."""
-
-    PENDING = "pending"
-    ACTIVE = "active"
-    ERRORED = "errored"
-    DONE = "done"
-    FAILED = "failed"
-
-
-CHUNK_STATES = tuple(str(state) for state in ChunkState)
-"""The states of chunks as stored, in the order of counts."""
 
 
 class StateClass(StrEnum):
@@ -75,14 +65,6 @@ CLASSES: dict[State, StateClass] = {
     State.SUCCEEDED: StateClass.TERMINAL,
     State.FAILED: StateClass.TERMINAL,
     State.CANCELLED: StateClass.TERMINAL,
-}
-
-CHUNK_CLASSES: dict[ChunkState, StateClass] = {
-    ChunkState.PENDING: StateClass.READY,
-    ChunkState.ACTIVE: StateClass.LEASED,
-    ChunkState.ERRORED: StateClass.TIMED,
-    ChunkState.DONE: StateClass.TERMINAL,
-    ChunkState.FAILED: StateClass.TERMINAL,
 }
 
 
@@ -167,38 +149,6 @@ TRANSITIONS: tuple[Transition, ...] = (
     *(Transition(None, state, "restore", (_O,)) for state in TERMINAL),
 )
 
-_K = ChunkState
-CHUNK_TRANSITIONS: tuple[tuple[ChunkState, ChunkState, str, tuple[Actor, ...]], ...] = (
-    (_K.PENDING, _K.ACTIVE, "claim", (_W,)),
-    (_K.ACTIVE, _K.DONE, "settle", (_W,)),
-    (_K.ACTIVE, _K.ERRORED, "settle", (_W, _D)),
-    (_K.ACTIVE, _K.FAILED, "settle", (_W, _D)),
-    (_K.ACTIVE, _K.PENDING, "release", (_W, _O)),
-    (_K.ERRORED, _K.PENDING, "promote", (_W, _D)),
-    *((state, _K.DONE, "second run", (_W,)) for state in (_K.PENDING, _K.ERRORED)),
-    *((state, _K.PENDING, "retry", (_O,)) for state in (_K.ERRORED, _K.FAILED, _K.DONE)),
-    (_K.ERRORED, _K.ERRORED, "postpone", (_O,)),
-    *((state, _K.FAILED, "drop", (_O,)) for state in (_K.PENDING, _K.ERRORED)),
-    *((state, _K.DONE, "skip", (_O,)) for state in (_K.PENDING, _K.ERRORED, _K.FAILED)),
-    *((state, _K.FAILED, "lose", (_W, _D)) for state in (_K.PENDING, _K.ERRORED, _K.DONE)),
-)
-"""Every transition of a chunk. A lost chunk has no record any more, and counts as failed."""
-
-CHUNK_ACTIONS: dict[ChunkState, tuple[str, ...]] = {
-    ChunkState.PENDING: ("drop", "skip", "edit"),
-    ChunkState.ACTIVE: ("release", "speculate"),
-    ChunkState.ERRORED: ("retry", "postpone", "drop", "skip", "edit", "redo", "set"),
-    ChunkState.DONE: ("retry", "redo", "set"),
-    ChunkState.FAILED: ("retry", "drop", "skip", "edit", "redo", "set"),
-}
-"""An operator's actions on a chunk in each state.
-
-``redo`` is an edit and a retry in one. ``set`` is the same for some fields of data that is a JSON object.
-"""
-
-CLAIMED_AS: dict[str, State] = {"mapreduce": State.MAPPING, "mapreduce reduce": State.REDUCING}
-"""The leased state of a kind's phase, if it is not ``locked``."""
-
 FLOWS: frozenset[tuple[str, str]] = frozenset(
     (transition.source or "", transition.target or "") for transition in TRANSITIONS
 )
@@ -222,7 +172,7 @@ ACTIONS: dict[State, tuple[str, ...]] = {
 """An operator's actions on a task in each state; every other action is refused with the reason."""
 
 
-CONTAINERS = ("chain", "group")
+CONTAINERS = kinds.CONTAINERS
 """Kinds that no worker claims: their parts have lanes, priorities and attempts, they do not."""
 
 
@@ -240,9 +190,66 @@ def states_allowing(verb: str) -> tuple[State, ...]:
     return tuple(state for state, verbs in ACTIONS.items() if verb in verbs)
 
 
-def chunks_allowing(verb: str) -> tuple[ChunkState, ...]:
-    """The states of a chunk that permit an operator's ``verb``."""
-    return tuple(state for state, verbs in CHUNK_ACTIONS.items() if verb in verbs)
+class PartStates(NamedTuple):
+    """The states of the parts of a record that workers claim beside tasks: as the tables above."""
+
+    word: str  # field `k` of their leases
+    classes: Mapping[str, StateClass]
+    transitions: Sequence[tuple[str, str, str, tuple[Actor, ...]]]
+    actions: Mapping[str, tuple[str, ...]]
+    retry: str  # the field of the record with the retry policy of its parts
+    about: str  # a sentence for the tables in the docs
+
+    @property
+    def leased(self) -> tuple[str, ...]:
+        """The states of parts that a worker holds."""
+        return tuple(state for state, of in self.classes.items() if of is StateClass.LEASED)
+
+    def allowing(self, verb: str) -> tuple[str, ...]:
+        """The states of a part that permit an operator's ``verb``."""
+        return tuple(state for state, verbs in self.actions.items() if verb in verbs)
+
+
+def part_states() -> tuple[PartStates, ...]:
+    """The states of the parts of each kind that has some."""
+    return kinds.roles("part_states")
+
+
+def check_kinds() -> None:
+    """Raise BadKind for states of a kind that the table does not have, or that contradict it or another kind."""
+    for kind in kinds.registered():
+        for phase, state in kind.leased_as.items():
+            if phase.partition(" ")[0] not in kind.records:
+                raise BadKind(name=kind.name, reason=f"{phase!r} among its leased_as is none of its records")
+            if state not in LEASED:
+                raise BadKind(name=kind.name, reason=f"{state!r}, the state of {phase}, is none of {', '.join(LEASED)}")
+    owners: dict[str, str] = {}
+    for name, parts in zip((kind.name for kind in kinds.registered() if kind.part_states), part_states(), strict=True):
+        if parts.word in owners:
+            both = f"{owners[parts.word]} and {name}"
+            raise BadKind(name=name, reason=f"{both} declare the states of a {parts.word}")
+        owners[parts.word] = name
+        if wrong := _wrong_in(parts):
+            raise BadKind(name=name, reason=f"of the states of a {parts.word}, {wrong}")
+
+
+def _wrong_in(parts: PartStates) -> str:
+    """What contradicts itself, or the states of tasks; empty if nothing does."""
+    if shared := {*parts.leased}.intersection(CLASSES).difference(LEASED):
+        return f"{min(shared)} is leased, and that of a task is not"
+    if unknown := {*parts.classes}.symmetric_difference(parts.actions):
+        return f"{min(unknown)} stands in one of its tables alone"
+    if unknown := {state for row in parts.transitions for state in row[:2]}.difference(parts.classes):
+        return f"{min(unknown)} has no class"
+    rows = [" ".join(row[:3]) for row in parts.transitions]
+    if twice := {row for row in rows if rows.count(row) > 1}:
+        return f"the transition {min(twice)} is declared twice"
+    return ""
+
+
+def held() -> tuple[str, ...]:
+    """The states of tasks and of parts that a worker holds."""
+    return tuple(dict.fromkeys((*LEASED, *(state for parts in part_states() for state in parts.leased))))
 
 
 def as_markdown() -> str:
@@ -262,20 +269,26 @@ def as_markdown() -> str:
         "| from | to | verb | who |",
         "|---|---|---|---|",
         *(f"| {t.source or '-'} | {t.target or '-'} | {t.verb} | {', '.join(t.actors)} |" for t in TRANSITIONS),
+        *(line for parts in part_states() for line in _markdown_of(parts)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_of(parts: PartStates) -> tuple[str, ...]:
+    return (
         "",
-        "## Chunks",
+        f"## {parts.word.capitalize()}s",
         "",
-        "The parts of a map-reduce task have states of their own ([how that works](mapreduce.md)).",
+        parts.about,
         "",
         "| state | class | what an operator may do |",
         "|---|---|---|",
-        *(f"| {state} | {CHUNK_CLASSES[state]} | {', '.join(CHUNK_ACTIONS[state])} |" for state in ChunkState),
+        *(f"| {state} | {of} | {', '.join(parts.actions[state])} |" for state, of in parts.classes.items()),
         "",
         "| from | to | verb | who |",
         "|---|---|---|---|",
-        *(f"| {source} | {target} | {verb} | {', '.join(who)} |" for source, target, verb, who in CHUNK_TRANSITIONS),
-    ]
-    return "\n".join(lines) + "\n"
+        *(f"| {source} | {target} | {verb} | {', '.join(who)} |" for source, target, verb, who in parts.transitions),
+    )
 
 
 if __name__ == "__main__":

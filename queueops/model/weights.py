@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from queueops.model.contracts import Node, Push
-from queueops.model.states import CONTAINERS
-
-COUNT_PARTS = ("mapreduce", "iterator")
-"""Kinds whose total is determined while they run; they count as 1 until then."""
+from queueops.model.kinds import CONTAINERS, COUNTING, PARTS
 
 
 def shown(amount: float) -> str:
@@ -18,7 +15,7 @@ def shown(amount: float) -> str:
 
 def counts_in_parent(parent_id: str, kind: str) -> bool:
     """Whether a running task's progress counts in its parent."""
-    return bool(parent_id) and kind not in (*COUNT_PARTS, *CONTAINERS, "chunk")
+    return bool(parent_id) and kind not in (*COUNTING, *CONTAINERS, *PARTS)
 
 
 def weights_below(nodes: Sequence[Node]) -> list[float]:
@@ -31,5 +28,5 @@ def weights_below(nodes: Sequence[Node]) -> list[float]:
 
 
 def _weight(leaf: Push) -> float:
-    """The task's own total; 1 if it has none."""
-    return 1 if leaf.kind in COUNT_PARTS else float(dict(leaf.own).get("to", 1))
+    """The task's own total; 1 if it has none, and while its total is not determined."""
+    return 1 if leaf.kind in COUNTING else float(dict(leaf.own).get("to", 1))

@@ -19,15 +19,12 @@ from queueops.model import kinds
 from queueops.model.kind import Kind
 
 KERNEL_KEYS: dict[str, str] = {
-    **dict.fromkeys(("agenda", "commands", "commands:dead", "commands_locked"), "zset"),
-    **dict.fromkeys(("blocked", "errors", "idle", "lanes", "lanes:ready", "names", "schedules"), "zset"),
-    **dict.fromkeys(("tags", "trashed", "workers"), "zset"),
-    **dict.fromkeys(("alarms", "clock", "counts", "instances"), "hash"),
+    **dict.fromkeys(("agenda", "blocked", "errors", "idle", "lanes", "lanes:ready"), "zset"),
+    **dict.fromkeys(("names", "tags", "trashed", "workers"), "zset"),
+    **dict.fromkeys(("alarms", "clock", "counts"), "hash"),
     **dict.fromkeys(("sampler", "seq", "snapshot", "tail"), "string"),
-    "follow_ups:dead": "zset",
     "names:paused": "hash",
     "paused:<name>": "zset",
-    "schedules:queued": "set",
     "state:<state>": "zset",
     "lane:<lane>": "zset",
     "lane:<lane>#conf": "hash",
@@ -45,10 +42,6 @@ KERNEL_KEYS: dict[str, str] = {
     "unable": "string",
     "stack:<worker>": "hash",
     "unable:<worker>": "set",
-    "command:<id>": "hash",
-    "schedule:<id>": "hash",
-    "schedule:<id>#log": "list",
-    "schedule:<id>#queue": "list",
     "task:<id>": "hash",
     "task:<id>#log": "list",
     "task:<id>#next": "hash",
@@ -56,7 +49,7 @@ KERNEL_KEYS: dict[str, str] = {
     "trash:<id>": "hash",
     "trash:<id>#log": "list",
 }
-"""The keys after the prefix of a pool, but for the sub-keys of kinds, and the Redis type of each."""
+"""The keys after the prefix of a pool, but for those of kinds, and the Redis type of each."""
 
 _PLACEHOLDER = re.compile(r"<(\w+)>")
 _OF_KINDS = (name for kind in kinds.KINDS for name in kind.keys)
@@ -154,14 +147,6 @@ class Keys:
         """The channel on which callers that wait for a task receive its end."""
         return f"{self.prefix}:task:{task_id}#done"
 
-    def chunks(self, task_id: str, state: str) -> str:
-        """The chunks of a map-reduce task in one state."""
-        return f"{self.prefix}:task:{task_id}#chunks:{state}"
-
-    def chunk(self, task_id: str, number: int) -> str:
-        """The record of one chunk."""
-        return f"{self.prefix}:task:{task_id}#{number}"
-
     def trash(self, task_id: str) -> str:
         """A deleted record, kept for a while."""
         return f"{self.prefix}:trash:{task_id}"
@@ -213,14 +198,6 @@ class Keys:
     def marks(self, which: str) -> str:
         """Moments of the history, score = ms: `alarms` or `starts`."""
         return f"{self.prefix}:marks:{which}"
-
-    def schedule(self, schedule: str) -> str:
-        """One schedule."""
-        return f"{self.prefix}:schedule:{schedule}"
-
-    def schedule_log(self, schedule: str) -> str:
-        """The log of a schedule: its last 100 lines."""
-        return f"{self.prefix}:schedule:{schedule}#log"
 
     def command(self, command: str) -> str:
         """A command to another pool."""

@@ -227,31 +227,31 @@ def _set(name: str, members: tuple[str, ...]) -> str:
 
 
 def _claimed() -> str:
-    return ", ".join(f"['{phase}'] = '{state}'" for phase, state in states.CLAIMED_AS.items())
+    return ", ".join(f"['{phase}'] = '{state}'" for phase, state in kinds.leased_as().items())
 
 
-def _chunk_verbs() -> str:
-    verbs = dict.fromkeys(verb for verbs in states.CHUNK_ACTIONS.values() for verb in verbs)
-    rows = (
-        f"{verb} = {{ {', '.join(f'{state} = true' for state in states.chunks_allowing(verb))} }}" for verb in verbs
-    )
-    return f"local CHUNK_ALLOWED = {{ {', '.join(rows)} }}\n"
+def _tables_of(parts: states.PartStates) -> str:
+    verbs = dict.fromkeys(verb for verbs in parts.actions.values() for verb in verbs)
+    rows = (f"{verb} = {{ {', '.join(f'{state} = true' for state in parts.allowing(verb))} }}" for verb in verbs)
+    word, all_states = parts.word.upper(), ", ".join(f"'{state}'" for state in parts.classes)
+    return f"local {word}_STATES = {{ {all_states} }}\nlocal {word}_ALLOWED = {{ {', '.join(rows)} }}\n"
 
 
-@functools.cache
 def state_tables() -> str:
-    """The Lua tables of the states, from ``queueops.model.states``."""
+    """The Lua tables of the states, from ``queueops.model.states`` and the states of parts. Raises BadKind."""
+    states.check_kinds()
     classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
     replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
+    parts_held = tuple(state for state in states.held() if state not in states.CLASSES)
     tables = (
         f"local CLASS = {{ {classes} }}\n",
-        f"local STATES = '{' '.join(states.CLASSES)} {states.ChunkState.ACTIVE}'\n",
+        f"local STATES = '{' '.join((*states.CLASSES, *parts_held))}'\n",
         f"local CLAIMED_AS = {{ {_claimed()} }}\n",
-        _set("LEASED", (*states.LEASED, states.ChunkState.ACTIVE)),
+        _set("LEASED", states.held()),
         _set("TIMED", states.TIMED),
         _set("TERMINAL", states.TERMINAL),
         _set("REPLACEABLE", replaceable),
-        _chunk_verbs(),
+        *map(_tables_of, states.part_states()),
     )
     return "".join(tables)
 

@@ -9,7 +9,9 @@ import redis
 
 from queueops.errors import TooMany
 from queueops.model.records import pairs
-from queueops.model.schedule_definition import (
+from queueops.redis import pushwire, query_replies
+from queueops.redis.store_client import StoreClient
+from queueops.schedules.definition import (
     ANY,
     Firing,
     ScheduleDefinition,
@@ -18,8 +20,7 @@ from queueops.model.schedule_definition import (
     Undefined,
     decode_definition,
 )
-from queueops.redis import pushwire, query_replies
-from queueops.redis.store_client import StoreClient
+from queueops.schedules.schedule_keys import log_key
 
 MOST_SCHEDULES = 500
 """Maximum schedules of one pool: lists show all of them."""
@@ -95,7 +96,7 @@ class ScheduleCalls(StoreClient):
 
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
         """The log of a schedule, oldest line first."""
-        found = self.ask_one(pool, lambda client: client.lrange(self.keys(pool).schedule_log(id), -100, -1))
+        found = self.ask_one(pool, lambda client: client.lrange(log_key(self.keys(pool), id), -100, -1))
         return found or []
 
     def states_of(self, pool: str, ids: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ Where this process has the code of the task, the arguments and options of that t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn, Unpack, cast
 
 from queueops.errors.tasks import CodeElsewhere
@@ -41,6 +42,16 @@ def task_named(name: str, /, **options: Unpack[PushOptions]) -> Task[..., Any, A
     """
     found = _known(check_id(name, "name of a task")) or RemoteTask(name)
     return found.using(**options) if options else found
+
+
+def all_tasks() -> Iterator[Task[Any, Any, Any]]:
+    """Every task, without duplicates: some have several handlers."""
+    seen: set[str] = set()
+    for handler in list(registry.handlers().values()):
+        task = getattr(handler, "task", None)
+        if isinstance(task, Task) and task.name not in seen:
+            seen.add(task.name)
+            yield task
 
 
 class RemoteTask(Task[..., Any, Any]):

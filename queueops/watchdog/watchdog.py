@@ -1,4 +1,4 @@
-"""Watchdog: once a second, ticks on each pool's agenda, due schedules, and a snapshot of each pool's figures.
+"""Watchdog: once a second, ticks on each pool's agenda, the duties of kinds, and a snapshot of each pool's figures.
 
 A tick claims its work inside its script, so any number of watchdogs may run. Workers process the agenda too. The
 watchdog recovers tasks when no worker is left, ends retentions in quiet times, and writes the console's figures.
@@ -16,8 +16,7 @@ from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.model import kinds
 from queueops.model.contracts import TickReport
 from queueops.model.ids import new_id
-from queueops.model.ports import CommandDispatcher, Upkeep
-from queueops.model.schedule_definition import ScheduleDefinition
+from queueops.model.ports import CommandDispatcher, Duty, Upkeep
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH
 from queueops.watchdog.history_rollup import HistoryRollup
@@ -26,7 +25,6 @@ from queueops.watchdog.losses import Losses
 from queueops.watchdog.marks import Look, Marks
 from queueops.watchdog.old_libraries import OldLibraries
 from queueops.watchdog.rolling_check import RollingCheck
-from queueops.watchdog.schedule_firing import Declared, ScheduleFiring
 from queueops.watchdog.servers import Servers
 
 PERIOD_S = 1.0
@@ -51,8 +49,8 @@ class Watchdog:
         *,
         pools: Iterable[str] = (),
         period_s: float = PERIOD_S,
-        declared: Declared | None = None,
-        origin: str = "",
+        has_code: bool = False,
+        duties: Iterable[Duty] | None = None,
         found: Callable[[], list[str]] | None = None,
         server: str = "",
         losses: Losses | None = None,
@@ -60,8 +58,9 @@ class Watchdog:
     ) -> None:
         """Watch ``pools``; without any, all existing pools (those ``found``).
 
-        ``declared`` returns the schedules in the code of the project ``origin``. ``server`` is named in the log, where
-        each server has its own watchdog. ``look`` reads the alarms and workers that the history has marks of.
+        ``duties`` are those that the kinds bring; ``has_code``: they know the code of the project here. ``server`` is
+        named in the log, where each server has its own watchdog. ``look`` reads the alarms and workers that the history
+        has marks of.
         """
         self.broker = broker
         self.name = f"watchdog-{new_id()}"
@@ -69,12 +68,11 @@ class Watchdog:
         self._chosen = tuple(pools)
         self._found = found or self._listed
         self._place = f" at {server}" if server else ""
-        self._schedules = declared, origin
         self._known: list[str] = []
         self._undeclared = set(self._chosen)  # pools whose lanes still need the settings' limits
         self._looked = 0.0
         self._failures = 0
-        self._declared = False
+        self._has_begun = False
         self._outbox: CommandDispatcher = kinds.only("dispatcher")(broker)
         self._complaints = LogOnce()
         self._rolling_check = RollingCheck(broker, self._complaints)
@@ -83,7 +81,9 @@ class Watchdog:
         self._history = HistoryRollup(broker)
         self._look = look
         self._marks = Marks(broker, look)
-        self._timekeeper = ScheduleFiring(broker, declared, origin)
+        self._duties: tuple[Duty, ...] = (
+            tuple(make(broker, has_code=has_code) for make in kinds.roles("duty")) if duties is None else tuple(duties)
+        )
         self._stopped = False
 
     def stop(self) -> None:
@@ -106,11 +106,11 @@ class Watchdog:
         self._outbox.close(CLOSE_WITHIN_S)
 
     def _by_server(self) -> dict[str, list[str]]:
-        """The pools to watch by server, with the pools that so far only schedules name.
+        """The pools to watch by server, with the pools that so far only the code names.
 
         A pool whose slot no server has is logged, and waits; the others do not.
         """
-        names = self._chosen or sorted({*self._found(), *self._timekeeper.declared()})
+        names = self._chosen or sorted({*self._found(), *self._named()})
         found, homeless = self.broker.homes(names)
         for pool, reason in homeless.items():
             self._complaints.fault(pool, "server", f"it is not watched over: {reason}")
@@ -118,17 +118,10 @@ class Watchdog:
 
     def _of_server(self, server: str, pools: Callable[[], list[str]]) -> Watchdog:
         """The watchdog of one server."""
-        declared, origin = self._schedules
-
-        def of_server() -> list[ScheduleDefinition]:
-            return [each for each in declared() if each.push.pool in pools()] if declared is not None else []
-
-        mine = None if declared is None else of_server
         return Watchdog(
             self.broker,
             period_s=self.period_s,
-            declared=mine,
-            origin=origin,
+            duties=[duty.within(pools) for duty in self._duties],
             found=pools,
             server=server,
             losses=self._losses,
@@ -138,23 +131,24 @@ class Watchdog:
     def _rest(self, seconds: float) -> None:
         """Sleep in short parts: an Event cannot be set from a signal handler that interrupts its own wait.
 
-        A schedule's tick that becomes due meanwhile is fired on time.
+        A duty that becomes due meanwhile is done on time.
         """
         end = time.monotonic() + seconds
         while not self._stopped and (left := end - time.monotonic()) > 0:
-            if (ahead := self._timekeeper.ahead_s()) > 0:
+            if (ahead := min((duty.ahead_s() for duty in self._duties), default=left)) > 0:
                 time.sleep(min(left, 0.25, ahead))
             elif self._failures:
                 time.sleep(min(left, 0.25))
             else:
-                self._fire_between_rounds()
+                self._act_between_rounds()
 
-    def _fire_between_rounds(self) -> None:
-        for pool in self._timekeeper.due_pools():
-            try:
-                self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
-            except BrokerUnavailable:
-                logger.debug("the schedules of pool %s wait for the next round", pool)
+    def _act_between_rounds(self) -> None:
+        for duty in self._duties:
+            for pool in duty.due_pools():
+                try:
+                    self._guarded(pool, duty.doing, duty.act)
+                except BrokerUnavailable:
+                    logger.debug("to %s pool %s waits for the next round", duty.doing, pool)
 
     def _guarded_round(self) -> float:
         """Make one round; return how many seconds to wait for the next.
@@ -175,32 +169,37 @@ class Watchdog:
         return max(0.0, self.period_s - (time.monotonic() - started))
 
     def round(self) -> dict[str, dict[str, int]]:
-        """Act on the agenda and the schedules of each pool, and draw its figures; return what was done, by pool.
+        """Act on the agenda and the duties in each pool, and draw its figures; return what was done, by pool.
 
         A pool with much to do gets several ticks, at most TICKS_A_ROUND. Of several watchdogs one draws the figures.
         """
-        if not self._declared:
-            self._declare_schedules()
-            self._declared = True
+        if not self._has_begun:
+            self._begin()
+            self._has_begun = True
         pools = self.pools()
         self._losses.look_at_servers(pools)
         return {pool: self._round_of(pool) for pool in pools}
 
-    def _declare_schedules(self) -> None:
-        """Synchronise the schedules of every watched pool, and of pools that only schedules name so far."""
-        wanted = self._timekeeper.declared()
-        for pool in self._chosen or sorted({*self.pools(), *wanted}):
-            try:
-                self._timekeeper.synchronise(pool, wanted.get(pool, ()))
-            except (BrokerUnavailable, StoreFull):
-                raise
-            except Exception as error:  # any error of the keys of its schedules
-                self._complaints.error(pool, "compare with the code the schedules of", error)
+    def _named(self) -> set[str]:
+        """The pools that so far only the code names."""
+        return {pool for duty in self._duties for pool in duty.pools()}
+
+    def _begin(self) -> None:
+        """Begin the duties in every watched pool, and in pools that so far only the code names."""
+        for pool in self._chosen or sorted({*self.pools(), *self._named()}):
+            for duty in self._duties:
+                try:
+                    duty.begin(pool)
+                except (BrokerUnavailable, StoreFull):
+                    raise
+                except Exception as error:  # any error of the keys of this duty
+                    self._complaints.error(pool, duty.beginning, error)
 
     def _round_of(self, pool: str) -> dict[str, int]:
         """One pool's part of the round. A fault of one pool does not delay the others."""
         acted = self._guarded(pool, "tick", self._tick_whole)
-        acted |= self._guarded(pool, "fire the schedules of", self._timekeeper.fire)
+        for duty in self._duties:
+            acted |= self._guarded(pool, duty.doing, duty.act)
         return acted | self._guarded(pool, "sample", self._draw)
 
     def _guarded(self, pool: str, doing: str, call: Callable[[str], dict[str, int]]) -> dict[str, int]:

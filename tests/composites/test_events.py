@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from queueops.eager.execution import run
 from queueops.model.contracts import Outcome
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.trees import chain_of, group_of, plant
 from tests.composites.work import Count, seen

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import TaskFailed, chain, get, group
+from queueops.eager.execution import run
 from queueops.model.contracts import Lease, Outcome, RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Unfit, Wrong, broken, seen, tell
 from tests.kernel import invariants

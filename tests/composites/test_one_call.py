@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from queueops.eager.execution import run
 from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import get_broker
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.trees import group_of, open_children, plant
 from tests.composites.work import Count

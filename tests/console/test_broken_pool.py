@@ -13,9 +13,9 @@ from django.test import Client
 from console.models import AuditEntry
 from queueops import inspect
 from queueops.model.contracts import Outcome, Push
-from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
+from queueops.schedules.definition import ScheduleDefinition
 from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db

@@ -11,6 +11,7 @@ from django.test import Client
 from console.models import AuditEntry, Outcome
 from queueops import Schedule, inspect, schedules
 from queueops.redis.broker import get_broker
+from queueops.schedules.schedule_keys import log_key, schedule_key
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.jobs import report
 
@@ -187,11 +188,11 @@ def test_garbage_is_shown_and_can_be_deleted(
     value: bytes, line: bytes | None, clock: Clock, administrator: Client
 ) -> None:
     clock.define(ago_ms=0)
-    clock.client.hset(clock.keys.schedule("s"), "x", value)
+    clock.client.hset(schedule_key(clock.keys, "s"), "x", value)
     if line is None:
-        clock.client.set(clock.keys.schedule_log("s"), "?")
+        clock.client.set(log_key(clock.keys, "s"), "?")
     else:
-        clock.client.rpush(clock.keys.schedule_log("s"), line)
+        clock.client.rpush(log_key(clock.keys, "s"), line)
     assert "cannot be read" in text(administrator, "")
     page = text(administrator, "s/")
     assert "broken" in page

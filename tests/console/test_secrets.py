@@ -19,8 +19,8 @@ from console.audit.log import kept
 from console.models import AuditEntry
 from queueops import MapReduce, Retry, Schedule, control, current, inspect, jobs, task, wf, workflow
 from queueops.inspect.redaction import concealing
+from queueops.kinds.mapreduce.states import ChunkState
 from queueops.logs import JsonFormatter, TextFormatter
-from queueops.model.states import ChunkState
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from queueops.testing import run_worker

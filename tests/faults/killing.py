@@ -33,7 +33,7 @@ class Channel:
 
 def main(kills: int, seed: int) -> None:
     """Push and kill; then let the last workers bring all to its end."""
-    import queueops.testing.execution  # noqa: F401  what a worker needs is there when it is forked
+    import queueops.eager.execution  # noqa: F401  what a worker needs is there when it is forked
     from queueops.redis.broker import get_broker
     from tests.faults.trees import tree
 
@@ -94,8 +94,8 @@ def fork(number: int, chance: float) -> int:
 
 def work(name: str, tells: int) -> None:
     """Claim, run, settle with the next claim."""
+    from queueops.eager.execution import run
     from queueops.redis.broker import get_broker
-    from queueops.testing.execution import run
 
     broker = get_broker()  # a new one: a fork has forgotten its parent's
     settled: list[Any] = []

@@ -12,9 +12,10 @@ from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import ChunksView, pagination
 from queueops.kinds.mapreduce.inspect.overview import tolerated
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store import reader as chunk_reader
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.model.contracts import Outcome, Settlement
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
 
@@ -120,7 +121,7 @@ def test_a_large_set_is_sampled_and_that_is_said(work: ChunkWork, monkeypatch: p
 def test_the_longest_run_is_that_of_all_chunks_not_of_those_that_were_looked_at(work: ChunkWork) -> None:
     work.map(list(range(300)))
     claimed = work.claim(300)
-    key = work.broker.keys(work.pool).chunk(work.id, 77)
+    key = chunk_key(work.broker.keys(work.pool), work.id, 77)
     work.broker.client.hincrby(key, "b", -5000)
     work.done(claimed)
     skew = seen().skew
@@ -167,7 +168,7 @@ def test_the_rest_takes_no_less_than_the_last_back_off(namespace: str) -> None:
     assert 3600 < (seen().left_s or 0) <= 7200
     work.done(work.claim(10))
     assert 3600 < (seen().left_s or 0) <= 7200
-    done = work.broker.keys(work.pool).chunks(work.id, "done")
+    done = chunk_set(work.broker.keys(work.pool), work.id, "done")
     work.broker.client.zadd(done, dict.fromkeys(map(str, range(30)), 1), xx=True)  # long ago
     assert seen().per_second == 0
     assert 3600 < (seen().left_s or 0) <= 7200

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import chain, group, inspect
+from queueops.eager.execution import run
 from queueops.errors import FilterError
 from queueops.inspect import Branch, Part, Tree
 from queueops.kinds.composites.inspect.trees import PAGE, ROWS
 from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.trees import chain_of, group_of, plant
 from tests.composites.work import Brief, Burst, Count, note

@@ -5,78 +5,43 @@ FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py
 IMPORTING = ("tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: public methods, for type checkers, that give a part."""
 KNOWN: dict[str, str] = {
-    "apps.py": "check_schedules composite_signals",
-    "checks.py": "Schedule check_schedules declared_schedules schedule scheduled_tasks",
-    "inspect/alarms.py": "ChunkState Schedule _paused_schedules paused_schedules resume_schedule schedule schedules",
+    "apps.py": "composite_signals",
     "inspect/detail.py": "FollowUp FollowUpTask follow_ups follow_ups_dead iterator mapreduce",
     "inspect/estimates.py": "_chunks chunks",
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
     "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
     "inspect/redaction.py": "mapreduce",
-    "inspect/registry.py": (
-        "chunk_retries chunk_retry chunk_timeout chunks_per_worker declared_schedules on_chunk_failure schedule"
-    ),
+    "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
-    "inspect/throughput.py": "ChunkState _chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
+    "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
     "logs.py": "outbox",
     "management/commands/checkworkflows.py": "workflows",
     "management/commands/jobs.py": "jobs",
-    "management/commands/watchdog.py": "declared_schedules",
     "management/queue/edit.py": "chunks",
     "management/queue/flush.py": "schedules",
-    "management/queue/fsck.py": "chunks",
     "management/queue/names.py": "schedules",
     "management/queue/registry.py": "SCHEDULE schedule",
     "management/queue/task_view.py": "CHUNKS chunks_pending follow_ups follow_ups_dead",
-    "model/contracts.py": "ChunkAnswer ChunkRow",
     "model/cron.py": "BadSchedule",
-    "model/ports.py": (
-        "ScheduleDefinition ScheduleState ScheduleStore Schedules change_schedule put_schedule ripe_schedules "
-        "schedule_definition schedules"
-    ),
     "model/records.py": (
         "chunk_retries chunk_retry chunk_timeout chunks chunks_dropped chunks_per_worker chunks_redone_by "
-        "chunks_to_redo follow_ups follow_ups_dead follow_ups_pushed has_chunks longest_chunk longest_chunk_ms "
-        "on_chunk_failure"
+        "chunks_to_redo follow_ups follow_ups_dead follow_ups_pushed has_chunks longest_chunk "
+        "longest_chunk_ms on_chunk_failure"
     ),
     "model/schedule.py": "Schedule",
-    "model/schedule_definition.py": "ScheduleDefinition ScheduleState Schedules check_schedule_id schedule",
-    "model/states.py": (
-        "CHUNK_ACTIONS CHUNK_CLASSES CHUNK_STATES CHUNK_TRANSITIONS ChunkState Chunks chain chunks_allowing group "
-        "mapreduce"
-    ),
-    "model/weights.py": "chunk iterator mapreduce",
-    "redis/broker/exchange.py": "ChunkState",
-    "redis/broker/fsck.py": "CHUNK",
-    "redis/broker/storage.py": "chunk",
-    "redis/keys.py": "chunk chunks follow_ups schedule schedule_log schedules",
-    "redis/library.py": "CHUNK_ACTIONS CHUNK_ALLOWED ChunkState _chunk_verbs chunks_allowing",
     "redis/query_replies.py": "follow_ups",
-    "redis/wrong_types.py": "ChunkState",
     "results/handle.py": "MAPREDUCE chunk_counts chunked mapreduce",
     "results/status.py": "chunks",
     "signals.py": "OF_COMPOSITES composite_cancelled composite_failed composite_succeeded",
     "tasks/by_name.py": "iterator mapreduce",
     "tasks/class_based.py": "Schedule chunks composites schedule",
-    "tasks/declared_schedules.py": (
-        "MapReduce Schedule ScheduleDefinition check_schedule_id schedule schedule_definition scheduled_tasks"
-    ),
     "tasks/decorator.py": "FollowUpOutcome MapReduce Schedule follow_up follow_ups schedule",
     "tasks/follow_ups.py": "FollowUp FollowUpOutcome encode_follow_ups follow_ups read_follow_ups",
     "tasks/foreign_names.py": "chunks job_id job_timeout schedule",
     "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
     "tasks/task.py": "Schedule bulk_push composites schedule",
-    "watchdog/missed_runs.py": "ScheduleDefinition schedule schedule_definition",
-    "watchdog/schedule_firing.py": (
-        "ScheduleDefinition ScheduleFiring ScheduleState change_schedule put_schedule ripe_schedules schedule "
-        "schedule_definition schedules"
-    ),
-    "watchdog/watchdog.py": (
-        "ScheduleDefinition ScheduleFiring _declare_schedules _outbox _schedules schedule_definition "
-        "schedule_firing schedules"
-    ),
+    "watchdog/watchdog.py": "_outbox",
     "worker/execution/composite_signals.py": "OF_COMPOSITES",
-    "worker/execution/settlements.py": "BadChunks CHUNK TooManyChunks chunk composites",
     "worker/loop/lease_dispatcher.py": "_outbox outbox",
     "worker/loop/main_loop.py": "_outbox composite_signals",
     "worker/loop/metrics_buffer.py": "chunk",

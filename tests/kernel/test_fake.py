@@ -9,11 +9,11 @@ import pytest
 
 from queueops.conf import Settings
 from queueops.model.contracts import Conflict, Outcome
-from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.redis.broker import RedisBroker
 from queueops.redis.scripts import Scripts
 from queueops.redis.servers import OneServer
-from queueops.watchdog.schedule_firing import ScheduleFiring
+from queueops.schedules.definition import ScheduleDefinition
+from queueops.schedules.firing import ScheduleFiring
 from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk, ids_of, make
 
 
@@ -90,7 +90,7 @@ def test_what_the_server_does_not_have_is_loaded(desk: Desk) -> None:
 def test_a_schedule_fires(desk: Desk) -> None:
     definition = ScheduleDefinition(id="s", line="@every 1d", zone="UTC", push=make(""))
     assert desk.broker.put_schedule(POOL, definition, 1_000_000_000_000) == "OK"
-    assert ScheduleFiring(desk.broker).fire(POOL) == {"fired": 1}
+    assert ScheduleFiring(desk.broker).act(POOL) == {"fired": 1}
     assert len(desk.drain()) == 1
     assert desk.broker.change_schedule(POOL, "s", "pause") == "OK"
     assert desk.broker.schedules(POOL).rows[0].due_ms is None

@@ -11,6 +11,7 @@ import pytest
 from queueops.conf import Settings
 from queueops.redis import library, store_client
 from queueops.redis.broker import RedisBroker
+from queueops.schedules.schedule_keys import schedule_key
 from tests.composites import test_model as composites
 from tests.kernel import test_model as kernel
 from tests.kernel.desk import POOL
@@ -103,7 +104,7 @@ def refusing(recorded: type[RecordedScripts], redis_url: str, namespace: str) ->
     for task_id, fields in records.items():
         client.hset(keys.task(task_id), mapping={"n": "tests.noop", **fields})
     client.hset(keys.instances, "instance", "run")
-    client.hset(keys.schedule("hourly"), mapping={"v": 1, "x": "line"})
+    client.hset(schedule_key(keys, "hourly"), mapping={"v": 1, "x": "line"})
     client.zadd(keys.schedules, {"hourly": LATER})
     client.hset(keys.lane_conf("to:shop"), "title", "shop")
     client.zadd(keys.lane("to:shop"), {"job": 1})

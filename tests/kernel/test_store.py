@@ -282,10 +282,18 @@ def test_a_library_that_does_not_fit_into_a_full_store_is_sent_as_scripts(desk: 
     assert desk.client.function_list(current_library().name)
 
 
+HALF = "redis.register_function('enqueue_half', function() return 1 end)\nundefined()\n"
+
+
 def test_a_library_that_the_server_refuses_is_an_error_that_names_it(desk: Desk) -> None:
     desk.broker.scripts.library = Library("broken", "#!lua name=queueops_broken\nlocal function")
     with pytest.raises(QueueOpsError, match="rror compiling function"):
         desk.push("a")
+    assert desk.client.function_list("queueops_broken") == []
+    desk.broker.scripts.library = Library("half", "#!lua name=queueops_half\n" + HALF)
+    with pytest.raises(QueueOpsError, match=r"rror registering functions.*undefined"):
+        desk.push("a")
+    assert desk.client.function_list("queueops_half") == []
     del desk.broker.scripts.library
     desk.push("a")
     assert desk.drain() == ["a"]

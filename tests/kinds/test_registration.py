@@ -9,12 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from queueops.checks import check_kinds, check_roles
 from queueops.errors.kinds import BadKind
 from queueops.model import kinds
+from queueops.model.kind import Role
 from queueops.redis import broker, library
 from tests.repository.test_imports import SET_UP
 
@@ -162,6 +164,64 @@ def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
     assert check_kinds() == []
     (error,) = check_roles()
     assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+@pytest.mark.parametrize(
+    ("leased_as", "message"),
+    [
+        ('{"chain": "locked"}', "'chain' among its leased_as is none of its records"),
+        ('{"brought late": "waiting"}', "'waiting', the state of brought late, is none of locked, mapping, reducing"),
+    ],
+    ids=["record", "state"],
+)
+def test_leased_states_that_do_not_fit_are_refused(bring: Callable[..., None], leased_as: str, message: str) -> None:
+    bring(GOOD.replace("subkeys=", f"leased_as={leased_as}, subkeys="))
+    with pytest.raises(BadKind, match=re.escape(message)):
+        library.library()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ("word='chunk'", "mapreduce and brought declare the states of a chunk"),
+        ("classes={**CHUNK_CLASSES, 'waiting': StateClass.LEASED}", "waiting is leased, and that of a task is not"),
+        ("actions={}", "active stands in one of its tables alone"),
+        ("transitions=[('gone', 'done', 'settle', ())]", "gone has no class"),
+        ("transitions=CHUNK_TRANSITIONS * 2", "the transition active done settle is declared twice"),
+    ],
+    ids=["word", "task state", "actions", "transition", "twice"],
+)
+def test_states_of_parts_that_do_not_fit_are_refused(bring: Callable[..., None], changed: str, message: str) -> None:
+    code = "from queueops.kinds.mapreduce.states import *\nfrom queueops.model.states import StateClass\n"
+    parts = f"{code}PARTS = CHUNKS._replace(word='piece')._replace({changed})\n"
+    text = GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys=')
+    bring(text, **{"states.py": parts})
+    with pytest.raises(BadKind, match=re.escape(message)):
+        library.library()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
+def test_states_of_other_parts_come_into_the_library(bring: Callable[..., None]) -> None:
+    parts = "from queueops.kinds.mapreduce.states import CHUNKS\nPARTS = CHUNKS._replace(word='piece')\n"
+    bring(GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys='), **{"states.py": parts})
+    assert "local PIECE_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }" in library.library().text
+
+
+@pytest.mark.parametrize("role", kinds.UNNAMED)
+def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Callable[..., None], role: str) -> None:
+    bring(GOOD.replace("subkeys=", f'{role}="brought_kind.nothing:NAME", subkeys='))
+    assert check_kinds() == []
+    (error,) = check_roles()
+    assert error.id == "queueops.E006"
+    assert f"its {role} brought_kind.nothing:NAME cannot be imported: No module" in error.msg
+
+
+def test_every_role_of_a_kind_is_checked_somewhere() -> None:
+    elsewhere = {"fields", "store", "part_states", "console", "settings", "command"}  # needed at once, or of rows alone
+    assert {*get_args(Role)} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
 
 
 def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable[..., None], tmp_path: Path) -> None:

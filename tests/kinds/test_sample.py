@@ -8,15 +8,19 @@ from typing import Any
 import pytest
 
 from queueops import control, get, inspect
+from queueops.checks import check_starts
 from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
 from queueops.redis.wrong_types import foreign_keys
+from queueops.testing import eager
+from queueops.watchdog import Watchdog
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
-from tests.kernel.desk import FOREVER, POOL, Desk
+from tests.kernel.desk import FOREVER, POOL, Desk, make
 from tests.kernel.picture import SHAPES
 from tests.kinds.sample import KIND, NAME, registered
 from tests.kinds.sample.store import RoundCalls
+from tests.kinds.sample.upkeep import CODE_POOL
 from tests.support.waiting import wait_until
 
 
@@ -73,6 +77,24 @@ def test_its_field_is_read_shown_and_checked(desk: Desk) -> None:
     assert [fault.text for fault in desk.broker.check(POOL, waiting, repair=True).faults] == [text]
     assert desk.client.hget(desk.keys.task("a"), "zr") is None
     assert desk.broker.check(POOL, waiting).faults == ()
+
+
+def test_a_watchdog_does_its_duty_in_the_pools_that_its_code_names_too(desk: Desk) -> None:
+    pushed(desk, "a", "b")
+    assert Watchdog(desk.broker).round() == {POOL: {"counted": 2}}
+    assert Watchdog(desk.broker, has_code=True).round() == {POOL: {"counted": 2}, CODE_POOL: {"counted": 0}}
+
+
+def test_it_runs_its_rounds_within_the_push_in_eager_mode() -> None:
+    with eager() as broker:
+        broker.push([make("a", name=NAME, kind=KIND.name)])
+        record = broker.record(POOL, "a")
+    assert record is not None
+    assert (record.state, record.fence, record.own) == ("succeeded", 3, {"rounds_ended": 3})
+
+
+def test_the_checks_at_the_start_of_a_worker_have_its_own() -> None:
+    assert [message.id for message in check_starts()] == ["sample.I001"]
 
 
 def test_a_round_that_fails_is_an_attempt_and_its_retry_begins_anew(desk: Desk) -> None:

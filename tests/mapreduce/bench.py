@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.model.contracts import Lease, Outcome, Settlement
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import POOL, Desk
 from tests.kernel.picture import Picture

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from queueops.model import states
-from queueops.model.states import ChunkState
+from queueops.kinds.mapreduce.states import CHUNK_TRANSITIONS, ChunkState
+from queueops.model.states import TERMINAL as TERMINAL_STATES
 from queueops.redis.broker import RedisBroker
 from tests.kernel import invariants
 from tests.kernel.picture import Picture
 
 STATES = [str(state) for state in ChunkState]
-TERMINAL = {str(state) for state in states.TERMINAL}
-FLOWS = {(str(source), str(target)) for source, target, *_ in states.CHUNK_TRANSITIONS}
+TERMINAL = {str(state) for state in TERMINAL_STATES}
+FLOWS = {(str(source), str(target)) for source, target, *_ in CHUNK_TRANSITIONS}
 SLACK_MS = 2000
 
 Problems = Iterator[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from queueops.kinds.mapreduce.states import CHUNKS
 from queueops.model import states
 from queueops.model.contracts import Lease, Outcome
 from tests.mapreduce.held import LEASED, MAX_CRASHES, OPEN, RETRIES, TERMINAL, Chunk, Held, Task
@@ -300,7 +301,7 @@ class Model:
         for number in numbers:
             chunk = (task.chunks or {}).get(number)
             anyhow = verb in ("edit", "release") and task.size is not None and task.state != "mapping"
-            if chunk is None or chunk.state not in states.chunks_allowing(verb) or not (task.may_be_mended or anyhow):
+            if chunk is None or chunk.state not in CHUNKS.allowing(verb) or not (task.may_be_mended or anyhow):
                 continue
             gathers = verb not in ("speculate", "postpone") or task.state == "aggregating"
             if not gathers or (verb == "speculate" and chunk.twin):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from queueops import MapReduce, Retry, TaskCancelled, current, get
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key
 from queueops.model.ids import check_id
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
@@ -381,4 +382,4 @@ def test_the_records_of_a_task_and_of_its_chunks_are_kept_when_it_is_over(calls:
     keys = get_broker().keys(handle.pool)
     client = get_broker().client
     assert handle.status().is_over
-    assert all(client.exists(keys.chunk(handle.id, number)) for number in (0, 1))
+    assert all(client.exists(chunk_key(keys, handle.id, number)) for number in (0, 1))

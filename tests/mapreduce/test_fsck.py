@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_set
 from tests.kernel.desk import POOL
 from tests.kernel.test_fsck import checked
 from tests.mapreduce.bench import ChunkDesk
@@ -33,7 +34,7 @@ def full(desk: ChunkDesk) -> ChunkDesk:
 
 
 def chunks(desk: ChunkDesk, state: str) -> str:
-    return desk.keys.chunks("m", state)
+    return chunk_set(desk.keys, "m", state)
 
 
 DAMAGES: dict[str, tuple[Damage, set[str]]] = {
@@ -130,7 +131,7 @@ def test_a_task_whose_last_chunk_ended_unseen_goes_on(desk: ChunkDesk) -> None:
     desk.end_all(desk.claim(1))
     (last,) = desk.claim(1)
     for state, change in (("active", "zrem"), ("done", "zadd")):
-        getattr(desk.client, change)(desk.keys.chunks("m", state), {"1": 5} if change == "zadd" else "1")
+        getattr(desk.client, change)(chunk_set(desk.keys, "m", state), {"1": 5} if change == "zadd" else "1")
     desk.client.hset(desk.keys.task("m#1"), "s", "done")
     desk.client.zrem(desk.keys.agenda, last.id)
     desk.client.zrem(desk.keys.state("active"), last.id)
@@ -150,7 +151,7 @@ def test_a_chunk_whose_record_is_lost_counts_as_failed(full: ChunkDesk) -> None:
 
 
 def test_chunks_of_a_task_that_is_gone_are_deleted(full: ChunkDesk) -> None:
-    keys = [full.keys.task("n"), full.keys.chunks("n", "pending"), full.keys.task("n#0")]
+    keys = [full.keys.task("n"), chunk_set(full.keys, "n", "pending"), full.keys.task("n#0")]
     full.client.delete(*keys)
     for state in ("aggregating", "pending"):
         full.client.zrem(full.keys.state(state), "n")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.model import states
+from queueops.kinds.mapreduce import states
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk
 
@@ -28,7 +29,7 @@ def test_a_chunk_that_was_let_go_and_whose_record_is_lost_then_is_let_go_once(de
     desk.push_mapped(chunks=4)
     desk.fail(desk.lease())
     desk.mend("drop", 0)
-    desk.client.delete(desk.keys.chunk("m", 0))
+    desk.client.delete(chunk_key(desk.keys, "m", 0))
     desk.lost.add("m#0")
     if again == "by number":
         assert desk.mend("drop", 0) == 1
@@ -43,7 +44,7 @@ WHOLE = [
     (verb, state)
     for verb in ("retry", "drop", "skip", "redo", "set")
     for state in ("pending", "errored", "failed")
-    if state in states.chunks_allowing(verb)
+    if state in states.CHUNKS.allowing(verb)
 ]
 
 
@@ -55,12 +56,12 @@ def test_a_chunk_whose_record_is_lost_does_not_keep_what_is_done_to_all_from_end
     if state != "pending":
         for lease in desk.claim(3):
             desk.fail(lease, delay_ms=LATER if state == "errored" else -1)
-    desk.client.delete(desk.keys.chunk("m", 1))
+    desk.client.delete(chunk_key(desk.keys, "m", 1))
     desk.lost.add("m#1")
     answer = desk.broker.mend_all(POOL, "m", verb, state, value=b'99:{"n":1}' if verb == "set" else b"1")
     assert (answer.left, desk.field("rd")) == (0, "")
     assert sum(desk.counts()) == 3
-    assert desk.client.zscore(desk.keys.chunks("m", "failed"), 1) is not None
+    assert desk.client.zscore(chunk_set(desk.keys, "m", "failed"), 1) is not None
 
 
 @pytest.mark.parametrize("state", ["pending", "done"])
@@ -70,10 +71,10 @@ def test_a_reduce_does_not_begin_when_chunks_have_vanished(desk: ChunkDesk, stat
     last = desk.lease()
     if state == "done":
         desk.process()
-    desk.client.delete(desk.keys.chunks("m", state))
+    desk.client.delete(chunk_set(desk.keys, "m", state))
     for number in range(5):
         if number != 2:
-            desk.client.delete(desk.keys.chunk("m", number))
+            desk.client.delete(chunk_key(desk.keys, "m", number))
     desk.end_all([last])
     kept = {"pending": 3, "done": 1}[state]
     record = desk.record("m")
@@ -93,6 +94,6 @@ def test_a_reduce_does_not_begin_when_chunks_have_vanished(desk: ChunkDesk, stat
 def test_what_failed_before_the_clock_was_set_back_is_dropped_too(desk: ChunkDesk) -> None:
     desk.push_mapped(chunks=2, drop="2")
     desk.fail(desk.lease())
-    desk.client.zadd(desk.keys.chunks("m", "failed"), {"0": desk.now() + 60_000}, xx=True)
+    desk.client.zadd(chunk_set(desk.keys, "m", "failed"), {"0": desk.now() + 60_000}, xx=True)
     assert [desk.broker.mend_all(POOL, "m", "drop", "failed").changed for _ in range(2)] == [1, 1]
     assert (desk.field("xd"), desk.field("rd")) == ("1", "")

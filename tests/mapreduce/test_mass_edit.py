@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from queueops import control
 from queueops.errors import BadOption, BrokerUnavailable, NotEncodable, PayloadTooLarge
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_set
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import RedisBroker
 from queueops.tasks.encoding import encode_result
@@ -54,7 +55,7 @@ def test_all_errored_chunks_get_the_same_data(desk: ChunkDesk) -> None:
     answer = control.edit_chunks("m", [0], state="errored")
     assert (answer.changed, desk.counts()) == (2, (2, 0, 0, 0, 2))
     assert data_of(desk, 0, 1, 2) == [[0], [0], "three"]
-    assert desk.client.exists(desk.keys.chunks("m", "edits")) == 0
+    assert desk.client.exists(chunk_set(desk.keys, "m", "edits")) == 0
 
 
 def test_data_without_fields_is_left_as_it_is_and_counted(desk: ChunkDesk) -> None:
@@ -96,7 +97,7 @@ def test_a_mass_edit_goes_on_by_itself_and_nobody_claims_until_it_is_through(des
         desk.tick()
     assert (desk.counts(), desk.field("rd")) == ((1300, 0, 0, 0, 0), "")
     assert data_of(desk, 0, 699, 700, 1299) == [7, 7, {"a": 700, "b": 1}, {"a": 1299, "b": 1}]
-    assert desk.client.exists(desk.keys.chunks("m", "edits")) == 0
+    assert desk.client.exists(chunk_set(desk.keys, "m", "edits")) == 0
     assert len(desk.claim(5)) == 5
 
 
@@ -222,7 +223,7 @@ def test_a_task_that_is_cancelled_in_the_middle_of_a_mass_edit_forgets_it(desk: 
     desk.told("cancel", "m")
     desk.make_due("~redo:m")
     desk.tick()
-    assert (desk.field("rd"), desk.client.exists(desk.keys.chunks("m", "edits"))) == ("", 0)
+    assert (desk.field("rd"), desk.client.exists(chunk_set(desk.keys, "m", "edits"))) == ("", 0)
 
 
 @pytest.mark.parametrize("fields", [{}, [], "a", None, {1: 2}])

@@ -6,9 +6,10 @@ import pytest
 
 from queueops import control
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TooMany
-from queueops.model import states
+from queueops.kinds.mapreduce import states
+from queueops.kinds.mapreduce.states import ChunkState
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key
 from queueops.model.contracts import Outcome
-from queueops.model.states import ChunkState
 from tests.kernel.desk import POOL, end
 from tests.mapreduce.bench import ChunkDesk, numbers_of
 
@@ -36,7 +37,7 @@ def test_a_verb_does_what_the_table_of_states_says(desk: ChunkDesk, verb: str, s
     number = NUMBER[state]
     before = desk.everything()
     answer = desk.broker.mend_chunks(POOL, "m", verb, [number], value=b'99:{"n":9}' if verb == "set" else b"9")
-    if state in states.chunks_allowing(verb):
+    if state in states.CHUNKS.allowing(verb):
         assert (answer.changed, answer.refused) == (1, {})
         return
     assert (answer.changed, answer.refused) == (0, {number: str(state)})
@@ -212,7 +213,7 @@ def test_the_longest_run_is_forgotten_when_it_is_run_again(desk: ChunkDesk) -> N
     desk.push_mapped(chunks=3)
     leases = desk.claim(3)
     for number in range(3):
-        desk.client.hincrby(desk.keys.chunk("m", number), "b", -(3 - number) * 1000)
+        desk.client.hincrby(chunk_key(desk.keys, "m", number), "b", -(3 - number) * 1000)
     desk.end_all(leases)
     assert desk.field("xn") == "0"
     desk.mend("retry", 1)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from queueops.conf import Settings
+from queueops.kinds.mapreduce.states import CHUNKS, ChunkState
 from queueops.model.contracts import Conflict, Lease, Outcome, Settlement
-from queueops.model.states import ChunkState, chunks_allowing
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, POOL
 from tests.kernel.test_fsck import checked
@@ -193,7 +193,7 @@ class MapReduceKernel(RuleBasedStateMachine):
     )
     def mend_all(self, verb: str, state: str, task_id: str) -> None:
         """The same on all of a state."""
-        if state in chunks_allowing(verb):
+        if state in CHUNKS.allowing(verb):
             answer = self.desk.broker.mend_all(POOL, task_id, verb, state, value=value_for(verb))
             assert answer.changed == self.model.mend_all(task_id, verb, state)
 

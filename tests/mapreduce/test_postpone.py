@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 
 from queueops import control
 from queueops.errors import BadOption
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_set
 from tests.kernel.desk import POOL
 from tests.mapreduce import invariants
 from tests.mapreduce.bench import ChunkDesk, numbers_of
@@ -28,7 +29,7 @@ def errored(desk: ChunkDesk, count: int, delay_ms: int = 60_000) -> None:
 def dues(desk: ChunkDesk) -> dict[int, int]:
     """When each errored chunk is due: its record, its set and the agenda say the same."""
     found = {}
-    for number, score in desk.client.zrange(desk.keys.chunks("m", "errored"), 0, -1, withscores=True):
+    for number, score in desk.client.zrange(chunk_set(desk.keys, "m", "errored"), 0, -1, withscores=True):
         due = int(desk.chunk(int(number))["d"])
         assert due == score == desk.client.zscore(desk.keys.agenda, f"m#{int(number)}")
         found[int(number)] = due

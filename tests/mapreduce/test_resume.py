@@ -10,6 +10,7 @@ import pytest
 from queueops import MapReduce, Retry, control, inspect
 from queueops.errors import StoreFull
 from queueops.kinds.mapreduce import chunk_writer
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.kinds.mapreduce.store.storage import ChunkCalls, digest
 from queueops.model.contracts import Outcome
 from queueops.model.states import State
@@ -243,21 +244,21 @@ def test_a_map_that_dies_while_it_starts_over_is_not_gone_on_with(desk: ChunkDes
 @pytest.mark.parametrize("loss", ["stages", "pending", "one"])
 def test_what_was_written_and_is_not_whole_any_more_is_written_anew(desk: ChunkDesk, loss: str) -> None:
     unfinished(desk, 1000)
-    key = desk.keys.chunks("m", "pending" if loss == "one" else loss)
+    key = chunk_set(desk.keys, "m", "pending" if loss == "one" else loss)
     if loss == "one":
         desk.client.zrem(key, "7")
     else:
         desk.client.delete(key)
     assert begun(desk) == 0
     for number in range(1000):
-        desk.client.delete(desk.keys.chunk("m", number))
+        desk.client.delete(chunk_key(desk.keys, "m", number))
 
 
 def test_stages_that_were_lost_meanwhile_do_not_stop_the_map_and_are_not_gone_on_with(desk: ChunkDesk) -> None:
     unfinished(desk, 1000)
     lease = desk.lease()
     assert desk.broker.begin_map(POOL, "m", lease.fence) == 1000
-    desk.client.delete(desk.keys.chunks("m", "stages"))
+    desk.client.delete(chunk_set(desk.keys, "m", "stages"))
     desk.broker.split(POOL, "m", lease.fence, 1000, [b"1"])
     assert desk.counts()[0] == 1001
     desk.expire("m")

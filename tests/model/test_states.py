@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queueops.model import states
-from queueops.model.states import ACTIONS, CLASSES, FLOWS, TRANSITIONS, Actor, ChunkState, State, StateClass
+from queueops.model.states import ACTIONS, CLASSES, FLOWS, TRANSITIONS, Actor, State, StateClass
 
 RESULTS = {
     "run_now": {State.PENDING},
@@ -37,7 +37,6 @@ def reachable() -> set[State]:
 
 def test_every_state_has_one_class_and_every_class_a_state() -> None:
     assert set(CLASSES) == set(State)
-    assert set(states.CHUNK_CLASSES) == set(ChunkState)
     assert {CLASSES[state] for state in State} == set(StateClass)
     assert sorted(sum((states.states_of(kind) for kind in StateClass), ())) == sorted(State)
 
@@ -109,24 +108,6 @@ def test_every_operators_transition_is_an_action_of_its_state() -> None:
     for each in TRANSITIONS:
         if each.actors == (Actor.OPERATOR,) and each.source is not None and each.verb not in RESTAGED:
             assert each.verb in ACTIONS[each.source], each
-
-
-def test_an_operators_actions_on_chunks_are_transitions_of_the_table() -> None:
-    made = {(source, verb) for source, _, verb, actors in states.CHUNK_TRANSITIONS if Actor.OPERATOR in actors}
-    for state, verbs in states.CHUNK_ACTIONS.items():
-        for verb in verbs:
-            again = "retry" if verb in ("redo", "set") else verb
-            assert verb in ("edit", "speculate") or (state, again) in made or state == ChunkState.FAILED, (state, verb)
-    assert set(ChunkState) == set(states.CHUNK_ACTIONS)
-    assert states.chunks_allowing("release") == (ChunkState.ACTIVE,)
-
-
-def test_every_state_of_a_chunk_can_be_reached_and_left() -> None:
-    for state in ChunkState:
-        assert any(row[0] == state for row in states.CHUNK_TRANSITIONS)
-        assert any(row[1] == state for row in states.CHUNK_TRANSITIONS)
-    rows = [row[:3] for row in states.CHUNK_TRANSITIONS]
-    assert len(rows) == len(set(rows))
 
 
 def test_which_states_allow_a_verb() -> None:

@@ -10,14 +10,16 @@ from typing import Any, Protocol
 
 import pytest
 
+from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.operations.operation_store import OperationStore
 from queueops.kinds.workflows.run_store import RunStore
-from queueops.model import ports
+from queueops.model import kinds, ports
 from queueops.outbox.dispatcher import CommandStore, Outbox
-from queueops.redis.broker import broker_class
-from queueops.testing.eager import EagerBroker
+from queueops.redis.broker import broker_class, get_broker
+from queueops.schedules.firing import ScheduleFiring
+from queueops.schedules.schedule_store import ScheduleStore
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLERS = ("contrib", "kinds", "outbox", "results", "tasks", "watchdog", "worker")
@@ -29,7 +31,7 @@ ROLES = (
     OperationStore,
     ports.Producer,
     RunStore,
-    ports.ScheduleStore,
+    ScheduleStore,
     ports.Storage,
     ports.Upkeep,
 )
@@ -64,9 +66,9 @@ def test_the_redis_broker_has_each_call_as_it_is_declared(name):
     assert _parameters(getattr(broker_class(), name)) == _parameters(DECLARED[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(EagerBroker))))
+@pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(eager_class()))))
 def test_the_eager_broker_takes_each_call_as_it_is_declared(name):
-    assert _parameters(getattr(EagerBroker, name)) == _parameters(DECLARED[name])
+    assert _parameters(getattr(eager_class(), name)) == _parameters(DECLARED[name])
 
 
 @pytest.mark.parametrize("name", sorted(calls_of(ports.CommandDispatcher)))
@@ -74,9 +76,17 @@ def test_the_dispatcher_of_the_outbox_has_each_call_as_it_is_declared(name):
     assert _parameters(getattr(Outbox, name)) == _parameters(calls_of(ports.CommandDispatcher)[name])
 
 
+@pytest.mark.parametrize("name", sorted(calls_of(ports.Duty)))
+def test_each_duty_of_the_watchdog_has_each_call_as_it_is_declared(name):
+    duties = [make(get_broker(), has_code=False) for make in kinds.roles("duty")]
+    assert [type(duty) for duty in duties] == [ScheduleFiring]
+    for duty in duties:
+        assert _parameters(getattr(type(duty), name, None)) == _parameters(calls_of(ports.Duty)[name])
+
+
 def test_the_eager_broker_has_all_calls_of_producers_and_kinds():
     wanted = {*calls_of(ports.Producer), *calls_of(ChunkStore), *calls_of(CompositeStore)}
-    assert wanted.difference(dir(EagerBroker)) == set()
+    assert wanted.difference(dir(eager_class())) == set()
 
 
 def _calls(folder: Path) -> Iterator[tuple[str, str]]:
@@ -97,8 +107,8 @@ def _is_broker(node: ast.expr) -> bool:
 
 
 def _parameters(call: Any) -> list[tuple[str, Any, Any]] | None:
-    """Names, kinds and defaults of the parameters; None for a property."""
-    if isinstance(call, property):
+    """Names, kinds and defaults of the parameters; None for a property, and for a value in its place."""
+    if not callable(call):
         return None
     found = inspect.signature(call).parameters.values()
     return [(each.name, each.kind, each.default) for each in found if each.name != "self"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from queueops.model.schedule_definition import NEW, ScheduleDefinition, ScheduleState
+from queueops.eager.execution import run
 from queueops.redis.broker import get_broker
-from queueops.testing.execution import run
-from queueops.watchdog.schedule_firing import ScheduleFiring
+from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
+from queueops.schedules.firing import ScheduleFiring
 from tests.composites.channel import CHANNEL
 from tests.kernel.desk import POOL, Desk, make
 
@@ -38,7 +38,7 @@ class Clock(Desk):
 
     def fire(self, by: ScheduleFiring | None = None) -> dict[str, int]:
         """A watchdog looks; what it did."""
-        return (by or self.watchdog()).fire(POOL)
+        return (by or self.watchdog()).act(POOL)
 
     def watchdog(self) -> ScheduleFiring:
         """One more watchdog."""

@@ -9,10 +9,11 @@ import pytest
 
 from queueops import MapReduce, Schedule, inspect, schedules, task
 from queueops.errors import BadOption, BadSchedule
-from queueops.model.schedule_definition import ScheduleDefinition
-from queueops.schedules import code_schedules
+from queueops.schedules import code_schedules, declare
 from queueops.schedules import inspect as inspect_schedules
-from queueops.tasks import declared_schedules, registry
+from queueops.schedules.definition import ScheduleDefinition
+from queueops.schedules.firing import ScheduleFiring
+from queueops.tasks import registry
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
@@ -26,7 +27,8 @@ def deploy(clock: Clock) -> Deploy:
     """A watchdog starts with these schedules in the code, and makes one round."""
 
     def start(*definitions: ScheduleDefinition, origin: str = "shop.settings") -> None:
-        Watchdog(clock.broker, declared=lambda: definitions, origin=origin).round()
+        firing = ScheduleFiring(clock.broker, lambda: definitions, origin)
+        Watchdog(clock.broker, duties=[firing]).round()
 
     return start
 
@@ -43,7 +45,7 @@ def forgotten() -> Iterator[None]:
 def stated(line: str = FAR, *, id: str = "tests.report", day: str = "x", **values: Any) -> ScheduleDefinition:
     """The schedule of a task as the code says it."""
     schedule = Schedule(line, args=[day], **values)
-    return declared_schedules.define(report, schedule, id, source="code", origin="shop.settings")
+    return declare.define(report, schedule, id, source="code", origin="shop.settings")
 
 
 def conditions() -> dict[str, str]:
@@ -113,7 +115,7 @@ def test_what_a_person_made_is_left_alone(deploy: Deploy, caplog: pytest.LogCapt
 
 def test_a_schedule_whose_pool_nobody_has_used_fires(clock: Clock, deploy: Deploy) -> None:
     schedule = Schedule(FAR, args=["x"])
-    deploy(declared_schedules.define(report.using(pool="quiet"), schedule, "q", source="code", origin="shop.settings"))
+    deploy(declare.define(report.using(pool="quiet"), schedule, "q", source="code", origin="shop.settings"))
     key = clock.broker.keys("quiet").schedules
     clock.client.zadd(key, {"q": clock.now()})
     assert Watchdog(clock.broker).round()["quiet"] == {"fired": 1}
@@ -139,7 +141,7 @@ def test_the_code_says_it_with_a_line_or_a_schedule() -> None:
     class More(Sums):
         """Has no schedule of its own."""
 
-    lines = {one.push.name.rpartition(".")[2]: (one.line, one.push.kind) for one in declared_schedules.declared()}
+    lines = {one.push.name.rpartition(".")[2]: (one.line, one.push.kind) for one in declare.declared()}
     expected = {"plain": ("0 3 * * *", "task"), "often": ("@every 10s", "task"), "Sums": ("@hourly", "mapreduce")}
     assert lines == lines | expected
     assert "More" not in lines
@@ -158,7 +160,7 @@ def test_arguments_that_do_not_fit_are_told_and_hold_nobody_up(caplog: pytest.Lo
     @task(name="tests.needs", cron="0 3 * * *")
     def needs(day: str) -> None: ...
 
-    assert "tests.needs" not in {one.id for one in declared_schedules.declared()}
+    assert "tests.needs" not in {one.id for one in declare.declared()}
     assert "the schedule of the task tests.needs cannot be kept" in caplog.text
 
 

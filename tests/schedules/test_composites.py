@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from queueops import Schedule, chain, control, get, schedules
+from queueops.eager.execution import run
 from queueops.errors import BadOption, StoreFull
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
-from queueops.tasks import declared_schedules, registry
+from queueops.schedules import declare
+from queueops.tasks import registry
 from queueops.testing import run_worker
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.trees import Nightly, Pages, Wide, calls, failing
@@ -144,7 +145,7 @@ def test_a_run_that_was_put_off_begins_when_the_whole_has_ended(clock: Clock) ->
     assert len(clock.runs()) == 1
     assert len(clock.drain_really()) == 3
     keeper = clock.watchdog()
-    keeper.fire("default")
+    keeper.act("default")
     assert len(clock.runs()) == 2
 
 
@@ -152,13 +153,13 @@ def test_while_a_run_is_put_off_the_watchdog_looks_ten_times_a_second(clock: Clo
     schedules.create(add, Schedule(FAR, args=[1], overlap="queue"), id="s")
     keeper = clock.watchdog()
     clock.came(ago_ms=4000)
-    keeper.fire("default")
+    keeper.act("default")
     assert keeper.ahead_s() > 1
     clock.came(ago_ms=2000)
-    keeper.fire("default")
+    keeper.act("default")
     assert keeper.ahead_s() <= 0.1
     schedules.pause("s")
-    keeper.fire("default")
+    keeper.act("default")
     assert keeper.ahead_s() > 1
 
 
@@ -235,7 +236,7 @@ def test_a_schedule_of_a_class_is_edited_paused_and_run_by_its_name(clock: Clock
     task_id = schedules.run_now("s")
     run_worker()
     assert get(task_id).result(timeout=60) == 7  # type: ignore[union-attr]
-    assert {Nightly.name, Wide.name, Pages.name} <= set(declared_schedules.task_names())
+    assert {Nightly.name, Wide.name, Pages.name} <= set(declare.task_names())
 
 
 def test_a_chain_that_is_no_class_can_not_be_scheduled(clock: Clock) -> None:
@@ -248,7 +249,7 @@ def test_each_class_may_say_in_the_code_when_it_runs(clock: Clock) -> None:
     every = {"cron": Schedule("@hourly", args=[3])}
     try:
         made = [type(f"Hourly{base.__name__}", (base,), every) for base in (Nightly, Wide, Pages)]
-        lines = {one.push.name: (one.line, one.push.kind) for one in declared_schedules.declared()}
+        lines = {one.push.name: (one.line, one.push.kind) for one in declare.declared()}
     finally:
         for kind, name in set(registry.handlers()) - before:
             registry.unregister(kind, name)

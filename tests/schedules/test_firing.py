@@ -9,8 +9,9 @@ import pytest
 
 from queueops import inspect
 from queueops.model.contracts import Outcome
-from queueops.model.schedule_definition import Firing
-from queueops.watchdog.missed_runs import COUNTED, LATE_MS, firing
+from queueops.schedules.definition import Firing
+from queueops.schedules.missed_runs import COUNTED, LATE_MS, firing
+from queueops.schedules.schedule_keys import log_key, schedule_key
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import HOUR_MS, Clock
 
@@ -190,7 +191,7 @@ def test_queued_runs_come_one_after_the_other(clock: Clock) -> None:
 def test_a_queue_has_an_end(clock: Clock) -> None:
     clock.define(overlap="queue", ago_ms=0)
     clock.fire()
-    clock.client.rpush(f"{clock.keys.schedule('s')}#queue", *["1000 s@x 1000"] * 100)
+    clock.client.rpush(f"{schedule_key(clock.keys, 's')}#queue", *["1000 s@x 1000"] * 100)
     clock.came()
     assert clock.fire() == {"full": 1}
 
@@ -257,9 +258,9 @@ def test_garbage_is_shown_and_left_alone(value: bytes | None, clock: Clock, capl
     clock.define("good", ago_ms=0)
     clock.define(ago_ms=0)
     if value is None:
-        clock.client.delete(clock.keys.schedule("s"))
+        clock.client.delete(schedule_key(clock.keys, "s"))
     else:
-        clock.client.hset(clock.keys.schedule("s"), "x", value)
+        clock.client.hset(schedule_key(clock.keys, "s"), "x", value)
     assert clock.fire() == {"fired": 1}
     assert clock.fire() == {}
     assert "does not run: " in caplog.text
@@ -269,8 +270,8 @@ def test_garbage_is_shown_and_left_alone(value: bytes | None, clock: Clock, capl
 
 def test_a_key_of_another_type_is_shown_and_can_be_deleted(clock: Clock) -> None:
     clock.define(ago_ms=0)
-    clock.client.delete(clock.keys.schedule("s"))
-    clock.client.set(clock.keys.schedule("s"), "?")
+    clock.client.delete(schedule_key(clock.keys, "s"))
+    clock.client.set(schedule_key(clock.keys, "s"), "?")
     assert clock.fire() == {}
     assert inspect.schedules()[0].condition == "broken"
     assert clock.broker.change_schedule(POOL, "s", "delete") == "OK"
@@ -280,7 +281,7 @@ def test_a_key_of_another_type_is_shown_and_can_be_deleted(clock: Clock) -> None
 def test_a_garbled_history_is_no_hindrance(clock: Clock) -> None:
     clock.define(ago_ms=0, overlap="skip")
     clock.fire()
-    clock.client.rpush(clock.keys.schedule_log("s"), b"\xff", "3", "{}")
+    clock.client.rpush(log_key(clock.keys, "s"), b"\xff", "3", "{}")
     clock.came()
     assert clock.fire() == {"skipped": 1}
     assert clock.words() == ["FIRED", "?", "SKIPPED"]
@@ -289,4 +290,4 @@ def test_a_garbled_history_is_no_hindrance(clock: Clock) -> None:
 def test_a_history_has_an_end(clock: Clock) -> None:
     clock.define(line="@every 1s", catch_up="all", ago_ms=250_000)
     clock.fire()
-    assert clock.client.llen(clock.keys.schedule_log("s")) == 100
+    assert clock.client.llen(log_key(clock.keys, "s")) == 100

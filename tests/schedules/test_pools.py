@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from queueops import Chain, Schedule, get, group, schedules
+from queueops.eager.execution import run
 from queueops.errors import IdInUse, UnknownOption
 from queueops.testing import run_worker
-from queueops.testing.execution import run
 from tests.composites.channel import CHANNEL
 from tests.composites.pools import Pools
 from tests.composites.work import tell

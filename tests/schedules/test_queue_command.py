@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from queueops.schedules.schedule_keys import schedule_key
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import Clock
@@ -47,7 +48,7 @@ def test_a_schedule_is_deleted(clock: Clock) -> None:
 
 def test_garbage_is_shown(clock: Clock) -> None:
     clock.define("s\x1b[31m")
-    clock.client.hset(clock.keys.schedule("s\x1b[31m"), "x", "{")
+    clock.client.hset(schedule_key(clock.keys, "s\x1b[31m"), "x", "{")
     shown = queue("schedules")
     assert "broken" in shown
     assert "\x1b" not in shown

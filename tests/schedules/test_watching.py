@@ -12,7 +12,8 @@ from django.core.management import call_command
 from redis.cluster import RedisCluster
 
 from queueops import Schedule, inspect, schedules, task
-from queueops.checks import check_schedules
+from queueops.checks import check_starts
+from queueops.schedules.firing import ScheduleFiring
 from queueops.tasks import registry
 from queueops.watchdog import Watchdog
 from tests.schedules.conftest import Clock
@@ -71,7 +72,7 @@ def test_foreign_keys_hold_up_nothing_else(clock: Clock, caplog: pytest.LogCaptu
     clock.client.set(clock.keys.schedules, "?")
     clock.push("a", delay_ms=1)
     clock.make_due("a")
-    watchdog = Watchdog(clock.broker, declared=lambda: [])
+    watchdog = Watchdog(clock.broker, duties=[ScheduleFiring(clock.broker, lambda: [])])
     assert watchdog.round()["default"] == {"promoted": 1, "error": 1}
     assert "could not fire the schedules" in caplog.text
     clock.client.delete(clock.keys.schedules)
@@ -94,7 +95,7 @@ def test_the_checks_tell_of_arguments_that_are_missing() -> None:
     def unchecked(day: str) -> None: ...
 
     try:
-        (message,) = check_schedules()
+        (message,) = check_starts()
     finally:
         registry.unregister("task", "tests.unchecked")
     assert message.id == "queueops.E005"

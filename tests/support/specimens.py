@@ -12,9 +12,9 @@ from typing import Any
 
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Conflict, Node, Outcome, Push
-from queueops.model.schedule_definition import ScheduleDefinition
 from queueops.redis import keys
 from queueops.redis.broker import RedisBroker, get_broker, get_role
+from queueops.schedules.definition import ScheduleDefinition
 from tests.composites.trees import Tree, chain_of, group_of, nodes_of
 from tests.kernel.desk import NEVER_MS, make
 from tests.mapreduce.bench import ChunkDesk

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from queueops import activity, wf, workflow
+from queueops.eager.execution import run as run_lease
 from queueops.errors import TaskFailed
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -17,7 +18,6 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import WorkflowEnvironment, run_worker
-from queueops.testing.execution import run as run_lease
 from tests.composites.channel import CHANNEL
 
 pytestmark = pytest.mark.usefixtures("memory")

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from queueops.eager.execution import run as run_lease
 from queueops.errors.workflows import RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.handle import WorkflowHandle
@@ -24,7 +25,6 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker, get_role
-from queueops.testing.execution import run as run_lease
 from tests.composites.channel import CHANNEL
 from tests.support.functions import use_scripts
 from tests.support.machines import PHASES

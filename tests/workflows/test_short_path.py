@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import activity, wf, workflow
+from queueops.eager.execution import run as run_lease
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.run_store import given_input
 from queueops.kinds.workflows.steps import kept_runs
@@ -16,7 +17,6 @@ from queueops.model.contracts import Exchange, Lease, RoundTrip
 from queueops.redis import wire
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
-from queueops.testing.execution import run as run_lease
 from tests.composites.channel import CHANNEL
 from tests.kernel.desk import Desk
 from tests.support.monitoring import round_trips

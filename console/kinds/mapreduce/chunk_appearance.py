@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy as _
 
 from console.ui.state_badges import Look, css_class
-from queueops.model.states import ChunkState, State
+from queueops.kinds.mapreduce.states import ChunkState
+from queueops.model.states import State
 
 LOOKS: dict[str, Look] = {
     ChunkState.DONE: Look("circle-check", _("has its result"), css_class(State.SUCCEEDED)),

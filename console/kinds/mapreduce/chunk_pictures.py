@@ -9,7 +9,7 @@ import msgspec
 
 from console.kinds.mapreduce.chunk_appearance import LOOKS
 from queueops.inspect import Strip
-from queueops.model.states import ChunkState
+from queueops.kinds.mapreduce.states import ChunkState
 
 HEIGHT = 100
 LEAST = 14  # the least height of FAILED, ERRORED and ACTIVE: one failed chunk of 2,000 stays visible

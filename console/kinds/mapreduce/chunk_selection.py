@@ -18,7 +18,7 @@ from console.ui.formatting import count
 from queueops import control
 from queueops.control import ChunkAnswer
 from queueops.inspect import TaskDetail
-from queueops.model.states import ChunkState
+from queueops.kinds.mapreduce.states import ChunkState
 
 HIGHEST = 10**9
 SHOWN = 5

@@ -9,7 +9,7 @@ from console.kinds.mapreduce.chunk_appearance import look
 from console.ui import links
 from console.ui.badges import badge
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
-from queueops.model.states import ChunkState
+from queueops.kinds.mapreduce.states import ChunkState
 
 register = template.Library()
 

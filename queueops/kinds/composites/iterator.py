@@ -13,7 +13,7 @@ from inspect import iscoroutinefunction
 from typing import Any, ClassVar
 
 from queueops.errors import BadOption
-from queueops.errors.composites import BadBatch, CompositeTooLarge
+from queueops.errors.composites import BadBatch, CompositeTooLarge, UnfitParts
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.flatten import nodes_of
 from queueops.kinds.composites.parts import Composite, Part
@@ -76,7 +76,6 @@ class IteratorHandler(FunctionHandler):
     """Calls ``iterate`` once, and writes the batch that it returned."""
 
     kind = "iterator"
-    answers_parts = True
 
     def __init__(self, cls: type[Iterator], name: str) -> None:
         super().__init__(partial(cls.iterate, cls(), None), name, tuple(cls.retry_on))
@@ -87,6 +86,10 @@ class IteratorHandler(FunctionHandler):
     def result_type(self) -> ResultType:
         """None, and not the batch in the annotation of ``iterate``."""
         return ResultType(self.name)
+
+    def is_unfit(self, error: BaseException) -> bool:
+        """Whether an error says that the parts which it answered cannot be stored."""
+        return isinstance(error, UnfitParts)
 
     def run(self, context: Context) -> Any:
         """Run one step; the result of an iterator is None."""

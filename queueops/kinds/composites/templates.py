@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
-from queueops.errors.composites import NoPart
+from queueops.errors.composites import NoPart, UnfitParts
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.parts import PART_ADVICE, Composite, Part
 from queueops.model.durations import Delay
@@ -73,12 +73,14 @@ class Template(TaskClass, abstract=True):
 class TemplateHandler(FunctionHandler):
     """Runs ``init`` in a worker, for a schedule, and writes the parts: the task then waits for them."""
 
-    answers_parts = True
-
     def __init__(self, cls: type[Template], name: str) -> None:
         super().__init__(cls().init, name, (Exception,))
         self.kind = cls.kind
         self.cls = cls
+
+    def is_unfit(self, error: BaseException) -> bool:
+        """Whether an error says that the parts which it answered cannot be stored."""
+        return isinstance(error, UnfitParts)
 
     def run(self, context: Context) -> None:
         """Run the first step of a chain or a group: compute its parts."""

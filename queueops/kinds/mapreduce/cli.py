@@ -10,10 +10,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
-from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
 from queueops.inspect.redaction import KEPT, masked_data
+from queueops.kinds.mapreduce.contracts import ChunkAnswer
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.management.arguments import any_json, delay, json_object
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
@@ -21,7 +22,6 @@ from queueops.management.queue.formatting import moment, printable, shown_broken
 from queueops.management.queue.kind_commands import KindCommand, page_options
 from queueops.management.queue.lookup import missing, place_of
 from queueops.model.redact import cut
-from queueops.model.states import CHUNK_STATES
 
 VERBS: dict[str, Callable[..., ChunkAnswer]] = {
     "retry": control.retry_chunks,

@@ -2,8 +2,9 @@
 
 `numbers` are at most 500 a call. Instead of them `state` names all chunks in that state. These are changed in bounded
 steps, and the answer says how many were changed and how many are left. When the steps are used up, the store continues
-by itself, except for a release and a postpone. `queueops.model.states.CHUNK_ACTIONS` has the states that allow an
-action. A task that has ended, or waits for its reduce, processes its chunks again after a retry, drop or skip.
+by itself, except for a release and a postpone. The states that allow an action are those of
+`queueops.kinds.mapreduce.states.CHUNK_ACTIONS`. A task that has ended, or waits for its reduce, processes its chunks
+again after a retry, drop or skip.
 `who` goes into the task's own log.
 """
 
@@ -17,14 +18,17 @@ from queueops import conf
 from queueops.control.per_pool_calls import GONE, MOST, place_of
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
+from queueops.kinds.mapreduce.contracts import ChunkAnswer
+from queueops.kinds.mapreduce.states import CHUNKS
 from queueops.kinds.mapreduce.store import MapReduceCalls
-from queueops.model.contracts import ChunkAnswer, Row
+from queueops.model.contracts import Row
 from queueops.model.records import Undecodable
-from queueops.model.states import TERMINAL, State, chunks_allowing
+from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker, get_role
 from queueops.tasks.encoding import encode_result
 
 __all__ = [
+    "ChunkAnswer",
     "drop_chunks",
     "edit_chunk",
     "edit_chunks",
@@ -144,7 +148,7 @@ def reasons(verb: str, answer: ChunkAnswer) -> Iterator[tuple[int, str]]:
     for number, state in answer.refused.items():
         if not state:
             yield number, f"the task has no chunk {number}, or its record is lost"
-        elif state not in chunks_allowing(verb):
+        elif state not in CHUNKS.allowing(verb):
             yield number, f"{verb} is not possible while chunk {number} is {state}"
         elif verb == "set" and answer.state in TAKEN_UP:
             yield number, f"the data of chunk {number} has no fields, or would be too long"
@@ -156,7 +160,7 @@ def reasons(verb: str, answer: ChunkAnswer) -> Iterator[tuple[int, str]]:
 
 def _mend(verb: str, id: str, numbers: Numbers, state: str, pool: str, who: str, value: bytes = b"") -> ChunkAnswer:
     wanted = _checked(numbers)
-    allowed = chunks_allowing(verb)
+    allowed = CHUNKS.allowing(verb)
     if state and state not in allowed:
         raise BadOption(name="state", value=state, expected=f"one of {', '.join(allowed)}")
     if bool(wanted) == bool(state):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
+from queueops.errors import BadChunks, TooManyChunks
 from queueops.kinds.mapreduce.chunk_store import get_chunk_store
 from queueops.kinds.mapreduce.chunk_writer import awrite_chunks, write_chunks
 from queueops.kinds.mapreduce.methods import Stages
@@ -151,6 +152,10 @@ class MapHandler(FunctionHandler):
     def result_type(self) -> ResultType:
         """The type that ``reduce`` returns."""
         return ResultType.of(self.cls.reduce, self.name)
+
+    def is_unfit(self, error: BaseException) -> bool:
+        """Whether an error says that the chunks which ``map`` gave cannot be stored."""
+        return isinstance(error, BadChunks | TooManyChunks) and error.name == self.name
 
     def in_phase(self, phase: str) -> Handler:
         """The method that runs this phase of a task."""

@@ -6,7 +6,6 @@ import logging
 import signal
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queueops.errors import QueueOpsError
@@ -14,8 +13,7 @@ from queueops.inspect.marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.redis import deadlines
-from queueops.redis.broker import get_upkeep
-from queueops.tasks.declared_schedules import declared
+from queueops.redis.broker import get_broker
 from queueops.watchdog import Watchdog
 
 
@@ -38,8 +36,7 @@ class Command(BaseCommand):
         if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
             configure(options["log_format"] or FORMATS[0])
         try:
-            origin = str(settings.SETTINGS_MODULE or "")
-            watchdog = Watchdog(get_upkeep(), pools=options["pool"], declared=declared, origin=origin, look=seen)
+            watchdog = Watchdog(get_broker(), pools=options["pool"], has_code=True, look=seen)
             if options["once"]:
                 return self._once(watchdog)
         except QueueOpsError as error:

@@ -39,7 +39,8 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
     if as_json:
         yield to_json({"faults": faults, "count": total, "looked": looked, "repaired": repair})
     else:
-        yield f"{total:,} faults among {looked:,} names of tasks and chunks{', put right' if repair and total else ''}."
+        mended = ", put right" if repair and total else ""
+        yield f"{total:,} faults among {looked:,} names of tasks and their parts{mended}."
         if total and not repair:
             yield "Nothing was changed; --repair puts each where its record says."
     if total and not repair:

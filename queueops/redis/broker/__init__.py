@@ -13,7 +13,6 @@ from typing import Any, Self, TypeVar, cast
 from queueops import conf
 from queueops.errors.kinds import BadKind
 from queueops.model import kinds
-from queueops.model.ports import Upkeep
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
 from queueops.redis.broker.flush import FlushCalls
@@ -89,14 +88,6 @@ def in_role(broker: RedisBroker, role: type[Role]) -> Role:
     """A broker in the role that a kind adds to it. Raises LookupError if no kind does."""
     if not isinstance(broker, role):
         raise LookupError(f"no registered kind brings {role.__name__} to the broker")
-    return broker
-
-
-def get_upkeep() -> Upkeep:
-    """The broker of this process, as a watchdog calls it. Raises LookupError if no kind brings a part of that."""
-    broker = get_broker()
-    if not isinstance(broker, Upkeep):
-        raise LookupError("the registered kinds do not bring all calls that a watchdog makes")
     return broker
 
 

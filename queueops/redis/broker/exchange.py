@@ -90,7 +90,7 @@ class ExchangeCalls(StoreClient):
         for task_id, fence in keep:
             judged += (task_id, fence, "keep", "", 0, "", "")
         count, taken = len(running) + len(keep), 0
-        for state in (*states.LEASED, states.ChunkState.ACTIVE):
+        for state in states.held():
             start: bytes = b"-inf"
             while start:
                 found, start, ended = self._call("dead_worker", pool, worker, state, start, count, self.rules, *judged)
@@ -101,7 +101,7 @@ class ExchangeCalls(StoreClient):
     def held(self, pool: str, worker: str) -> list[tuple[str, int, bool]]:
         """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
         rows: set[tuple[str, int, bool]] = set()
-        for state in (*states.LEASED, states.ChunkState.ACTIVE):
+        for state in states.held():
             start: bytes = b"-inf"
             while start:
                 found, start = self._call("held", pool, worker, state, start)

@@ -26,7 +26,7 @@ NAMES, RUNNING = "names", "running"
 """What is counted again at the end, when everything else is in its place."""
 MOST_COUNTED, NAMES_AT_ONCE = 5_000, 5
 """Above this size of an index, counters that only a walk could verify are left unchanged."""
-CHUNK = re.compile(r"[^#]+#[0-9]+")
+PART = re.compile(r"[^#]+#[0-9]+")
 RECORD_KINDS = ("task:<id>", "task:<id>#<number>", "command:<id>")
 """Keys that the script itself reports as unreadable, if their type is wrong. They are quarantined."""
 
@@ -196,12 +196,12 @@ def _faults(pool: str, found: Iterable[bytes]) -> list[Fault]:
 
 
 def _rank(place: str) -> tuple[int, str]:
-    """Sort key of a place. Records of tasks and chunks come last: a record that no index names is put into an index."""
+    """Sort key of a place. Records come last: one that no index names is put into an index."""
     return (place == RECORDS, place)
 
 
 def _tasks(members: Iterator[str]) -> Iterator[str]:
-    """Keep the ids of tasks and chunks; drop lanes and jobs on the agenda, second runs and sub-keys of records."""
+    """Keep the ids of tasks and their parts; drop lanes and jobs on the agenda, second runs and sub-keys of records."""
     return (
-        member for member in members if not member.startswith("~") and ("#" not in member or CHUNK.fullmatch(member))
+        member for member in members if not member.startswith("~") and ("#" not in member or PART.fullmatch(member))
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
+from queueops.model import kinds
 from queueops.model.records import Record, Undecodable, decode
 from queueops.redis.query_replies import text, whole
 from queueops.redis.store_client import StoreClient
@@ -31,12 +32,12 @@ class StorageCalls(StoreClient):
         return record
 
     def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
-        """The retry policy of a task or a chunk, and how many of its attempts have failed."""
-        parent, _, chunk = task_id.partition("#")
-        keys = self.keys(pool)
+        """The retry policy of a task or a part of one, and how many of its attempts have failed."""
+        parent, _, number = task_id.partition("#")
+        keys, field = self.keys(pool), kinds.only("part_states").retry if number else "rp"
 
         def fill(pipe: Any) -> None:
-            pipe.hget(keys.task(parent), "xp" if chunk else "rp")
+            pipe.hget(keys.task(parent), field)
             pipe.hget(keys.task(task_id.removesuffix("~")), "at")
 
         policy, attempts = self.ask_all(pool, fill)

@@ -52,8 +52,8 @@ end
 local taken = 0
 for i = 1, #found, 2 do
   local id = found[i]
-  local row = lib.fields_of(lib.task_key(id), 'w', 'f', 's')
-  if row and row[1] == worker and row[3] == state then taken = taken + take_back(id, row[2]) end
+  local row = lib.named_fields(lib.task_key(id), 'w', 'f', 's')
+  if row and row.w == worker and row.s == state then taken = taken + take_back(id, row.f) end
 end
 lib.settle_up()
 lib.hooks.deliver(-1)

@@ -18,11 +18,11 @@ if more ~= '' and more == found[2] then -- all of them entered at once: these, t
 end
 local leases = {}
 for i = 1, #found, 2 do
-  local row = lib.fields_of(lib.task_key(found[i]), 'w', 's', 'f', 'h')
-  if row and row[1] == worker and row[2] == state and row[3] then
+  local row = lib.named_fields(lib.task_key(found[i]), 'w', 's', 'f', 'h')
+  if row and row.w == worker and row.s == state and row.f then
     leases[#leases + 1] = found[i]
-    leases[#leases + 1] = row[3]
-    leases[#leases + 1] = row[3] == row[4] and '1' or ''
+    leases[#leases + 1] = row.f
+    leases[#leases + 1] = row.f == row.h and '1' or ''
   end
 end
 return { leases, more }

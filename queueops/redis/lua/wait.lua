@@ -8,9 +8,9 @@
 --@needs end_effects store_helpers
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
-local row = lib.fields_of(lib.task_key(ARGV[1]), 's', 'u', 'uo', 'm')
-if not row or not row[1] then return '' end
-local found = lib.number_of(row[3] or row[2])
+local row = lib.named_fields(lib.task_key(ARGV[1]), 's', 'u', 'uo', 'm')
+if not row or not row.s then return '' end
+local found = lib.number_of(row.uo or row.u)
 if wanted > 0 and found ~= wanted and not (after and found and found > wanted) then return 'superseded' end
-if not TERMINAL[row[1]] then call('HSET', lib.task_key(ARGV[1]), 'wt', 1, 'm', row[4] or lib.LIGHT) end
-return after and found == wanted and 'waiting' or row[1]
+if not TERMINAL[row.s] then call('HSET', lib.task_key(ARGV[1]), 'wt', 1, 'm', row.m or lib.LIGHT) end
+return after and found == wanted and 'waiting' or row.s

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from queueops.errors import (
-    BadChunks,
     Cancelled,
     NotDecodable,
     NotEncodable,
@@ -17,11 +16,10 @@ from queueops.errors import (
     Restart,
     Shutdown,
     SoftTimeout,
-    TooManyChunks,
 )
-from queueops.errors.composites import UnfitParts
 from queueops.model import retry
 from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.kinds import PARTS
 from queueops.model.reasons import kept
 from queueops.tasks.context import Context
 from queueops.tasks.decisions import Permanent, RetryLater
@@ -32,7 +30,6 @@ UNKNOWN_DELAY_MS = 5_000
 _IMPORTS = "; a worker imports the module tasks of each installed app, and what that imports"
 NO_RETRY = -1
 TAKEN_OVER = "its worker process was silent, and the task had not started there"
-CHUNK = "chunk"
 _SUCCESS = Outcome.SUCCESS
 
 
@@ -66,10 +63,10 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
             return _error(lease, Outcome.TIMEOUT, _timeout(context, error), _delay(lease))
         case NotDecodable() if error.what == "arguments" and error.name == lease.name:
             return Settlement(lease.id, lease.fence, Outcome.QUARANTINE, str(error).encode("utf-8", "replace"))
-        case NotEncodable() | PayloadTooLarge() | BadChunks() | TooManyChunks() if error.name == lease.name:
+        case NotEncodable() | PayloadTooLarge() if error.name == lease.name:
             return _error(lease, Outcome.ERROR, error, NO_RETRY)  # its value can't be stored, as with a result
-        case UnfitParts() if getattr(context.handler, "answers_parts", False):
-            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # its parts can't be stored, as with a result
+        case _ if getattr(context.handler, "is_unfit", _never)(error):
+            return _error(lease, Outcome.ERROR, error, NO_RETRY)  # what it gave can't be stored, as with a result
     retried = not has_returned and isinstance(error, _retried_errors(context.handler))
     return _error(lease, Outcome.ERROR, error, _delay(lease) if retried else NO_RETRY)
 
@@ -77,12 +74,12 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
 def cancelled(context: Context, error: BaseException) -> Settlement:
     """Cancel a task that was asked to stop and did not return, whatever it raised.
 
-    A chunk is released instead. Its task had ended when the chunk was asked to stop, and may have been retried since.
+    A part of a task is released instead. Its task had ended when it was asked to stop, and may have been retried since.
     """
     lease = context.lease
     own_reason = getattr(error, "reason", "") if isinstance(error, Cancelled) else ""
     reason = own_reason or context.cancel_reason
-    if lease.kind == CHUNK:
+    if lease.kind in PARTS:
         return released(lease, reason)
     return Settlement(lease.id, lease.fence, Outcome.CANCEL, kept(reason).encode())
 
@@ -101,6 +98,10 @@ def unknown(lease: Lease, reason: str = "") -> Settlement:
 def will_be_retried(lease: Lease, settlement: Settlement) -> bool:
     """Whether the broker will retry a failed attempt."""
     return settlement.delay_ms >= 0 and lease.attempt <= lease.retries
+
+
+def _never(error: BaseException) -> bool:
+    return False
 
 
 def _retried_errors(handler: Any) -> tuple[type[BaseException], ...]:

@@ -23,6 +23,9 @@ KIND = Kind(
     control="tests.kinds.sample.control",
     inspect="tests.kinds.sample.inspect",
     why="tests.kinds.sample.why",
+    eager="tests.kinds.sample.eager:EagerRounds",
+    start_checks="tests.kinds.sample.upkeep:check_rounds",
+    duty="tests.kinds.sample.upkeep:RoundCount",
     console="tests.kinds.sample.pages:PAGES",
 )
 NAME = "tests.rounds"

@@ -11,7 +11,7 @@ from console.ui.links import url
 from console.ui.render import page
 from queueops import inspect
 from queueops.inspect import FilterError
-from queueops.model.states import ChunkState
+from queueops.kinds.mapreduce.states import ChunkState
 
 LIMIT = 50
 

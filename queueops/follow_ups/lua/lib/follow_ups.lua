@@ -7,8 +7,8 @@
 -- Notes a follow-up that could not be pushed: in the task's record, in its log and in the counters.
 local function note_dead(id, uid, outcome, reason)
   lib.count_minute('fu|dead', 1)
-  local row = lib.fields_of(lib.task_key(id), 'u', 's')
-  if not (row and row[2] and row[1] == uid) then return end
+  local row = lib.named_fields(lib.task_key(id), 'u', 's')
+  if not (row and row.s and row.u == uid) then return end
   lib.safe_call('HINCRBY', lib.task_key(id), 'fd', 1)
   lib.list_dead_follow_up(id)
   lib.log_line(id, { k = 'follow_up', text = 'the follow-up on ' .. outcome .. ' was not pushed: ' .. reason })
@@ -111,8 +111,8 @@ end
 
 function lib.hooks.reply.follow_up(command, word, detail)
   if word == 'OK' then
-    local row = command.dd and lib.fields_of(lib.task_key(command.me), 'u') -- it was given up before
-    if row and row[1] == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), 'fd', -1) end
+    local row = command.dd and lib.named_fields(lib.task_key(command.me), 'u') -- it was given up before
+    if row and row.u == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), 'fd', -1) end
   else
     note_dead(command.me, command.u, command.oo or '?', word == 'REFUSED' and detail or 'its pool could not read it')
   end
@@ -128,8 +128,8 @@ function lib.hooks.details.follow_ups(_, record, put)
   local states = {}
   for ref in string.gmatch(record.fm or '', '%S+') do
     local id, pool = lib.far(ref)
-    local row = not pool and lib.fields_of(lib.task_key(ref), 'n', 's') or {}
-    for _, part in ipairs({ id or ref, pool or '', row[1] or '', row[2] or '' }) do states[#states + 1] = part end
+    local row = not pool and lib.named_fields(lib.task_key(ref), 'n', 's') or {}
+    for _, part in ipairs({ id or ref, pool or '', row.n or '', row.s or '' }) do states[#states + 1] = part end
   end
   if states[1] then put('follow_ups', states) end
 end

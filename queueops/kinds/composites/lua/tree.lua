@@ -75,13 +75,13 @@ end
 local function line_above(id)
   local line = {}
   for _ = 1, FAR do
-    local own = lib.fields_of(lib.task_key(id), 'pi', 'pu', 'pp')
-    if not (own and own[1]) then return line end
-    if own[3] then line[#line + 1] = { own[1], own[3], '', '', '' }; return line end
-    local row = lib.fields_of(lib.task_key(own[1]), 'n', 'k', 's', 'u')
-    if not row or row[4] ~= own[2] then return line end
-    line[#line + 1] = { own[1], '', row[1] or '', row[2] or 'task', row[3] or '' }
-    id = own[1]
+    local own = lib.named_fields(lib.task_key(id), 'pi', 'pu', 'pp')
+    if not (own and own.pi) then return line end
+    if own.pp then line[#line + 1] = { own.pi, own.pp, '', '', '' }; return line end
+    local row = lib.named_fields(lib.task_key(own.pi), 'n', 'k', 's', 'u')
+    if not row or row.u ~= own.pu then return line end
+    line[#line + 1] = { own.pi, '', row.n or '', row.k or 'task', row.s or '' }
+    id = own.pi
   end
   return line
 end

@@ -16,8 +16,8 @@ from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.kinds.mapreduce.inspect.rows import ChunkRow, read_scan
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store.reader import AggregatingTask, ChunkReader, aggregating_tasks
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
 
 MOST_ROWS = 200

@@ -11,7 +11,8 @@ from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
 from queueops.kinds.mapreduce.inspect.pages import reader_of
 from queueops.kinds.mapreduce.inspect.strip import Strip, read_strip
-from queueops.model.states import CHUNK_STATES, State
+from queueops.kinds.mapreduce.states import CHUNK_STATES
+from queueops.model.states import State
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 
 ANY = 10_000_000

@@ -14,9 +14,9 @@ from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
 from queueops.kinds.mapreduce.inspect.rows import ChunkDetail, ChunkRow, detail_of, read_scan
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store.reader import ChunkReader
 from queueops.model.ids import NAME
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import may_be_id
 

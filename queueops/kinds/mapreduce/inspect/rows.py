@@ -10,9 +10,10 @@ from queueops.inspect import history
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.history import Attempt, LogLine
+from queueops.kinds.mapreduce.states import CHUNK_ACTIONS, ChunkState
 from queueops.kinds.mapreduce.store.reader import Single
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CHUNK_ACTIONS, TERMINAL, ChunkState, State
+from queueops.model.states import TERMINAL, State
 from queueops.redis.query_replies import maybe_whole, text, whole
 
 ROW_FIELDS = ("s", "at", "cr", "b", "e", "d", "c", "w", "ef", "y", "dr")
@@ -82,7 +83,7 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
 
 def chunk_verbs(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     """The actions that the engine permits on a chunk: all while its task aggregates, fewer before and after."""
-    verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb not in REDOING)  # type: ignore[call-overload]
+    verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb not in REDOING)
     if task_state == State.AGGREGATING:
         return verbs
     if task_state in TERMINAL or (phase and task_state in RESTING):

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.inspect.answers import Answer
+from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store.reader import ChunkReader
-from queueops.model.states import CHUNK_STATES
 from queueops.redis.query_replies import text, whole
 
 COLUMNS = 500

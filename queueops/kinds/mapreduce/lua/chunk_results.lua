@@ -13,11 +13,11 @@ local task, number, last, room, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARG
 local results, lost = {}, {}
 while number < last and room > 0 and bytes > 0 do
   local name = lib.text(number)
-  local row = lib.fields_of(TASK .. task .. '#' .. name, 's', 're') or {}
-  if row[1] == 'done' then
-    results[#results + 1] = row[2] or ''
-    bytes = bytes - #(row[2] or '')
-  elseif not row[1] and not call('ZSCORE', TASK .. task .. '#chunks:failed', name) then
+  local row = lib.named_fields(TASK .. task .. '#' .. name, 's', 're') or {}
+  if row.s == 'done' then
+    results[#results + 1] = row.re or ''
+    bytes = bytes - #(row.re or '')
+  elseif not row.s and not call('ZSCORE', TASK .. task .. '#chunks:failed', name) then
     lost[#lost + 1] = name
   end
   number, room = number + 1, room - 1

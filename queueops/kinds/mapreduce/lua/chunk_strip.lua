@@ -17,8 +17,8 @@ local SETS = TASK .. task .. '#chunks:'
 local function one_by_one()
   local reply = {}
   for number = first, first + columns - 1 do
-    local row = lib.fields_of(TASK .. task .. '#' .. lib.text(number), 's', 'at') or {}
-    reply[#reply + 1] = row[1] or ''; reply[#reply + 1] = tonumber(row[2] or 0) or 0
+    local row = lib.named_fields(TASK .. task .. '#' .. lib.text(number), 's', 'at') or {}
+    reply[#reply + 1] = row.s or ''; reply[#reply + 1] = tonumber(row.at or 0) or 0
   end
   return reply
 end

@@ -76,5 +76,5 @@ end
 lib.settle_up()
 lib.hooks.deliver(-1)
 if not refused then lib.wake(ctx.brought) end
-local row = lib.fields_of(lib.task_key(task), 's', 'rd')
-return { refused and 'REFUSED' or 'OK', row[1], refused or '', row[2] and 1 or 0, 0 }
+local row = lib.named_fields(lib.task_key(task), 's', 'rd')
+return { refused and 'REFUSED' or 'OK', row.s, refused or '', row.rd and 1 or 0, 0 }

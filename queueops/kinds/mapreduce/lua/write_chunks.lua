@@ -9,9 +9,9 @@
 --@needs chunk_sets lanes purge store_helpers transitions
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local row = lib.fields_of(lib.task_key(task), 's', 'f', 'mw', 'b')
-if not row or not row[1] then return 'GONE' end
-if row[1] ~= 'mapping' or row[2] ~= fence then return 'STALE' end
+local row = lib.named_fields(lib.task_key(task), 's', 'f', 'mw', 'b')
+if not row or not row.s then return 'GONE' end
+if row.s ~= 'mapping' or row.f ~= fence then return 'STALE' end
 local stages, pending = lib.chunk_set(task, 'stages'), lib.chunk_set(task, 'pending')
 
 -- The end of the last stage at or before a number; 0 if there is none.

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import redis
 
+from queueops.kinds.mapreduce.contracts import ChunkAnswer
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key
 from queueops.model import endings
-from queueops.model.contracts import ChunkAnswer, Row
+from queueops.model.contracts import Row
 from queueops.model.ids import new_id
 from queueops.redis.store_client import StoreClient
 
@@ -41,7 +43,7 @@ class ChunkActionCalls(StoreClient):
         value: bytes = b"",
         who: str = "",
     ) -> ChunkAnswer:
-        """Apply the verbs of ``states.CHUNK_ACTIONS`` to chunks by number, or to the first of a ``whole`` state.
+        """Apply the verbs of ``CHUNK_ACTIONS`` to chunks by number, or to the first of a ``whole`` state.
 
         At most 500, preferably few, because it is one call. ``left`` says how many of the state remain after it.
         ``value`` is the data for edit and redo. For set it is the maximum bytes of data, a colon and the fields. For
@@ -78,7 +80,7 @@ class ChunkActionCalls(StoreClient):
         def read(client: redis.Redis) -> list[int]:
             with client.pipeline(transaction=False) as pipe:
                 for number in numbers:
-                    pipe.hstrlen(keys.chunk(task_id, number), "a")
+                    pipe.hstrlen(chunk_key(keys, task_id, number), "a")
                 return list(pipe.execute())
 
         found: list[int] = self.ask(pool, read)

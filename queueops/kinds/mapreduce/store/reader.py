@@ -12,6 +12,7 @@ import msgspec
 import redis
 from redis.exceptions import ResponseError
 
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.model.states import State
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import maybe_whole, text
@@ -81,8 +82,8 @@ class ChunkReader:
         keys, ref = self._keys, f"{self._id}#{number}"
 
         def fill(pipe: Any) -> None:
-            pipe.hgetall(keys.chunk(self._id, number))
-            pipe.zscore(keys.chunks(self._id, "failed"), number)
+            pipe.hgetall(chunk_key(keys, self._id, number))
+            pipe.zscore(chunk_set(keys, self._id, "failed"), number)
             pipe.hgetall(keys.task(f"{ref}~"))
             pipe.lrange(keys.log(ref), -100, -1)
             pipe.zscore(keys.agenda, ref)
@@ -120,7 +121,7 @@ def _page(broker: StoreClient, pool: str, state: str, start: str, offset: int) -
         with client.pipeline(transaction=False) as pipe:
             for task_id, _ in found:
                 pipe.hget(keys.task(text(task_id)), "n")
-                pipe.zcard(keys.chunks(text(task_id), state))
+                pipe.zcard(chunk_set(keys, text(task_id), state))
             facts = iter(pipe.execute() if found else [])
         return [
             AggregatingTask(text(task_id), format(entered, ".17g"), text(name), int(count))

@@ -10,8 +10,9 @@ from typing import Any
 import redis
 
 from queueops.errors import ChunksLost, StaleLease
-from queueops.model.contracts import ChunkRow
-from queueops.model.states import CHUNK_STATES
+from queueops.kinds.mapreduce.contracts import ChunkRow
+from queueops.kinds.mapreduce.states import CHUNK_STATES
+from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.redis.store_client import BATCH, StoreClient
 
 PAGE, PAGE_BYTES = 250, 256 * 1024
@@ -47,7 +48,7 @@ class ChunkCalls(StoreClient):
 
     def written_stages(self, pool: str, task_id: str) -> Iterator[tuple[int, str]]:
         """The stages written by a map that has not ended: the number after each one's last chunk, and its digest."""
-        key, start = self.keys(pool).chunks(task_id, "stages"), 0
+        key, start = chunk_set(self.keys(pool), task_id, "stages"), 0
         while page := self.ask(pool, partial(_slice, key, start, BATCH)):
             for found in page:
                 end, _, told = found.decode().partition(":")
@@ -72,7 +73,7 @@ class ChunkCalls(StoreClient):
 
         def fill(pipe: Any) -> None:
             for state in CHUNK_STATES:
-                pipe.zcard(keys.chunks(task_id, state))
+                pipe.zcard(chunk_set(keys, task_id, state))
 
         # read at one moment, so that no chunk is counted twice
         found = self.ask_all(pool, fill, transaction=True)
@@ -80,7 +81,7 @@ class ChunkCalls(StoreClient):
 
     def chunk_numbers(self, pool: str, task_id: str, state: str, start: int = 0, count: int = BATCH) -> list[int]:
         """Numbers of the chunks in a state, from a rank on: pending ones by number, others by time."""
-        key = self.keys(pool).chunks(task_id, state)
+        key = chunk_set(self.keys(pool), task_id, state)
         return [int(n) for n in self.ask(pool, partial(_slice, key, start, count))]
 
     def chunk_rows(self, pool: str, task_id: str, numbers: Sequence[int], *fields: str) -> list[ChunkRow]:
@@ -89,7 +90,7 @@ class ChunkCalls(StoreClient):
 
         def fill(pipe: Any) -> None:
             for number in numbers:
-                pipe.hmget(keys.chunk(task_id, number), "s", *fields)
+                pipe.hmget(chunk_key(keys, task_id, number), "s", *fields)
 
         blank: list[bytes | None] = [None] * (1 + len(fields))
         rows = [row or blank for row in self.ask_all(pool, fill)]

@@ -7,11 +7,11 @@
 --@needs store_helpers transitions
 
 local key = TASK .. ARGV[1]
-local row = lib.fields_of(key, 's', 'k', 'jh')
-if not row or row[2] ~= 'bulk_action' then return { 'GONE', '' } end
-if TERMINAL[row[1]] then return { 'REFUSED', row[1] } end
+local row = lib.named_fields(key, 's', 'k', 'jh')
+if not row or row.k ~= 'bulk_action' then return { 'GONE', '' } end
+if TERMINAL[row.s] then return { 'REFUSED', row.s } end
 local holds = ARGV[2] == '1'
-if holds == (row[3] ~= false) then return { 'REPEAT', row[1] } end
+if holds == (row.jh ~= false) then return { 'REPEAT', row.s } end
 if holds then call('HSET', key, 'jh', NOW) else call('HDEL', key, 'jh', 'jw', 'jv') end
 lib.log_line(ARGV[1], { k = 'operator', verb = holds and 'pause' or 'resume', who = ARGV[3] })
-return { 'OK', row[1] }
+return { 'OK', row.s }

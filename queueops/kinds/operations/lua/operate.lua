@@ -15,12 +15,12 @@
 
 local id, key = ARGV[1], TASK .. ARGV[1]
 if not lib.holds_lease(id, ARGV[2]) then return { 'STALE', 0, 0, '', {}, {} } end
-local row = lib.fields_of(key, 'x', 'jh', 'ji', 'js', 'jm', 'jn', 'jk')
-local seen, changed = lib.number_of(row[6]) or 0, lib.number_of(row[7]) or 0
-if row[1] then return { 'STOP', seen, changed, '', {}, {} } end
-if row[2] then return { 'HELD', seen, changed, '', {}, {} } end
+local row = lib.named_fields(key, 'x', 'jh', 'ji', 'js', 'jm', 'jn', 'jk')
+local seen, changed = lib.number_of(row.jn) or 0, lib.number_of(row.jk) or 0
+if row.x then return { 'STOP', seen, changed, '', {}, {} } end
+if row.jh then return { 'HELD', seen, changed, '', {}, {} } end
 
-local walk = { id = id, at = lib.number_of(row[3]) or 1, score = row[4] or '', member = row[5] or '', asked = tonumber(ARGV[12]),
+local walk = { id = id, at = lib.number_of(row.ji) or 1, score = row.js or '', member = row.jm or '', asked = tonumber(ARGV[12]),
   part = tonumber(ARGV[10]), left = tonumber(ARGV[11]) - seen, takes_back = ARGV[13] == '1',
   tells = lib.states_in(ARGV[14]), indexes = {}, wanted = {} }
 for i = 16, 15 + tonumber(ARGV[15]) do walk.indexes[#walk.indexes + 1] = ARGV[i] end

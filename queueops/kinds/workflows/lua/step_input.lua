@@ -10,11 +10,11 @@
 --@needs runs store_helpers
 
 local id = ARGV[1]
-local row = lib.fields_of(lib.task_key(id), 'f', 'vf', 'vi', 'vr', 'vo')
-if not row or row[1] ~= ARGV[2] then return {} end
-local goes_on = ARGV[3] ~= '' and row[2] == ARGV[3]
+local row = lib.named_fields(lib.task_key(id), 'f', 'vf', 'vi', 'vr', 'vo')
+if not row or row.f ~= ARGV[2] then return {} end
+local goes_on = ARGV[3] ~= '' and row.vf == ARGV[3]
 local first, key = goes_on and tonumber(ARGV[4]) or 0, lib.runs.history_of(id)
 local history = call('LRANGE', key, first, first + 999)
 local length = #history < 1000 and first + #history or call('LLEN', key)
 local inbox = call('LRANGE', lib.runs.inbox_of(id), 0, 999)
-return { goes_on and '1' or '', row[3] or '', row[4] or '', history, inbox, row[5] or '', length }
+return { goes_on and '1' or '', row.vi or '', row.vr or '', history, inbox, row.vo or '', length }

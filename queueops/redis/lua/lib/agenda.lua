@@ -29,8 +29,8 @@ end
 
 function lib.hooks.due_entry.trash(id)
   local trash = P .. ':trash:' .. id
-  local row = lib.fields_of(trash, 'k')
-  local purge = row and lib.hooks.purge_trash[row[1]]
+  local row = lib.named_fields(trash, 'k')
+  local purge = row and lib.hooks.purge_trash[row.k]
   if purge and purge(id) then return lib.schedule('~trash:' .. id, now) end
   lib.forget_subkeys(trash)
   call('DEL', trash, trash .. '#log')

@@ -13,12 +13,12 @@ end
 -- Reports the last broken key that this call met, or another call since the last tick. The figures show it for a while,
 -- too.
 function lib.tell_broken()
-  local row = lib.fields_of(P .. ':clock', 'broken', 'mended') or {}
-  local broken = row[1] or ctx.broken_key
+  local row = lib.named_fields(P .. ':clock', 'broken', 'mended') or {}
+  local broken = row.broken or ctx.broken_key
   if broken then
     lib.act('broken key ' .. broken)
     redis.pcall('HSET', P .. ':clock', 'named', broken, 'named_type', call('TYPE', broken).ok, 'named_at', NOW)
   end
-  if row[2] then lib.act('mended key ' .. row[2]) end
-  if row[1] or row[2] then call('HDEL', P .. ':clock', 'broken', 'mended') end
+  if row.mended then lib.act('mended key ' .. row.mended) end
+  if row.broken or row.mended then call('HDEL', P .. ':clock', 'broken', 'mended') end
 end

@@ -32,10 +32,10 @@ end
 function lib.hold_back_next(lane)
   local entries = lib.try('ZRANGE', lib.lane_key(lane), 0, LOOK_MOST - 1, 'WITHSCORES') or {}
   for i = 1, #entries, 2 do
-    local row = lib.fields_of(TASK .. entries[i], 'n', 's')
-    if not (row and row[1] and row[2] == 'pending' and lib.is_name_paused(row[1])) then return end
+    local row = lib.named_fields(TASK .. entries[i], 'n', 's')
+    if not (row and row.n and row.s == 'pending' and lib.is_name_paused(row.n)) then return end
     lib.try('ZREM', lib.lane_key(lane), entries[i])
-    lib.hold_back(entries[i], entries[i + 1], row[1])
+    lib.hold_back(entries[i], entries[i + 1], row.n)
   end
 end
 
@@ -44,8 +44,8 @@ function lib.bring_back(name)
   local entries, ids = lib.try('ZRANGE', held_key(name), 0, BRING_MOST - 1, 'WITHSCORES') or {}, {}
   for i = 1, #entries, 2 do
     local id = entries[i]
-    local row = lib.fields_of(TASK .. id, 's', 'l')
-    if row and row[1] == 'pending' then lib.append_scored(ctx.lane_entries, row[2] or 'default', entries[i + 1], id) end
+    local row = lib.named_fields(TASK .. id, 's', 'l')
+    if row and row.s == 'pending' then lib.append_scored(ctx.lane_entries, row.l or 'default', entries[i + 1], id) end
     ids[#ids + 1] = id
   end
   if ids[1] then lib.call_sliced('ZREM', held_key(name), ids) end

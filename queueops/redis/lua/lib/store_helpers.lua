@@ -41,10 +41,20 @@ function lib.call_sliced(command, key, list)
   return true
 end
 
+-- Fields of a hash in the order of their names; nil for a key of a wrong type. For the paths that run for each task.
 function lib.fields_of(key, ...)
   local reply = redis.pcall('HMGET', key, ...)
   if reply.err then return nil end
   return reply
+end
+
+-- The same by name. What is missing is false, as in the reply of the server.
+function lib.named_fields(key, ...)
+  local reply = redis.pcall('HMGET', key, ...)
+  if reply.err then return nil end
+  local found = {}
+  for i, name in ipairs({ ... }) do found[name] = reply[i] end
+  return found
 end
 
 -- Publishes an event of a task, with the task's name and root.

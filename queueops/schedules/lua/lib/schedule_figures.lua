@@ -7,8 +7,8 @@ local MOST_PAUSED = 50
 function lib.hooks.figures.schedules(figures)
   local rows = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', ctx.SCHEDULES, '+inf', '+inf', 'LIMIT', 0, MOST_PAUSED)) do
-    local row = lib.fields_of(lib.schedule_key(id), 'pa', 'pd', 'og')
-    local due = row and row[1] and not row[3] and lib.number_of(row[2])
+    local row = lib.named_fields(lib.schedule_key(id), 'pa', 'pd', 'og')
+    local due = row and row.pa and not row.og and lib.number_of(row.pd)
     if due and due < 1e15 then rows[#rows + 1] = { id = id, due = due } end
   end
   figures.paused_schedules = rows

@@ -121,19 +121,19 @@ end
 
 -- Cancels all open children of a parent that has ended, or that will end because a child failed.
 function lib.family.cancel_children(id)
-  local row = lib.fields_of(lib.task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
-  if not (row and (TERMINAL[row[1]] or row[6])) then return end
-  if row[3] == 'iterator' then lib.family.open_all(id, LEASED[row[1]]) end
+  local row = lib.named_fields(lib.task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
+  if not (row and (TERMINAL[row.s] or row.fb)) then return end
+  if row.k == 'iterator' then lib.family.open_all(id, LEASED[row.s]) end
   lib.safe_call('DEL', lib.task_key(id) .. '#asked')
-  local why = row[1] ~= 'cancelled' and row[6] or row[2]
-  local reason = lib.shortened(id .. ' ' .. (row[1] == 'cancelled' and 'was cancelled' or 'failed')
+  local why = row.s ~= 'cancelled' and row.fb or row.y
+  local reason = lib.shortened(id .. ' ' .. (row.s == 'cancelled' and 'was cancelled' or 'failed')
     .. (why and why ~= '' and ': ' .. why or ''), 500)
-  local hard = row[1] == 'cancelled' and row[7]
+  local hard = row.s == 'cancelled' and row.xh
   while ctx.allowance > 0 do
     local refs = lib.safe_call('SPOP', lib.family.open_of(id), min(ctx.allowance, 100))
     if #refs == 0 then return end
-    if row[3] == 'iterator' then lib.family.note_stopped(id, refs) end
-    for _, ref in ipairs(refs) do cancel_ref(ref, id, row[4], row[5], reason, hard) end
+    if row.k == 'iterator' then lib.family.note_stopped(id, refs) end
+    for _, ref in ipairs(refs) do cancel_ref(ref, id, row.u, row.rn, reason, hard) end
   end
   if lib.safe_call('EXISTS', lib.family.open_of(id)) == 1 then lib.schedule('~cancel:' .. id, now) end
 end

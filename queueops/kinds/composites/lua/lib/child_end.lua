@@ -11,12 +11,12 @@ fresh.ended_leaves = first_ends -- by root, how much its leaves went on, and gre
 
 -- Notes the end of a child. It reads what the parent needs now, because another task may have the record later.
 function lib.note_child_end(id, parent, state)
-  local row = lib.fields_of(lib.task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx', 'fo', 'to', 'pw',
-    'pc', 'pl', 'cc')
-  ctx.ended_children[#ctx.ended_children + 1] = { ref = id, parent = parent, uid = row[1], pool = row[2], kind = row[3],
-    root = row[5] or row[4], state = state, re = row[6] or '', er = state == 'failed' and row[7], ef = state == 'failed' and row[8],
-    y = row[9], round = row[10], done = row[11], again = row[12],
-    successor = row[13], ahead = row[14], counts = { k = row[3], to = row[15], pw = row[16], pc = row[17], pl = row[18], cc = row[19] } }
+  local row = lib.named_fields(lib.task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx',
+    'fo', 'to', 'pw', 'pc', 'pl', 'cc')
+  ctx.ended_children[#ctx.ended_children + 1] = { ref = id, parent = parent, uid = row.pu, pool = row.pp, kind = row.k,
+    root = row.tp or row.ro, state = state, re = row.re or '', er = state == 'failed' and row.er, ef = state == 'failed' and row.ef,
+    y = row.y, round = row.po, done = row.pr, again = row.ag,
+    successor = row.sx, ahead = row.fo, counts = { k = row.k, to = row.to, pw = row.pw, pc = row.pc, pl = row.pl, cc = row.cc } }
 end
 
 local function note_whole(id, record, state)

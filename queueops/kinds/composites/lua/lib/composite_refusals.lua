@@ -5,10 +5,10 @@
 function lib.hooks.refuse_part(record)
   if not (record.pi and TERMINAL[record.s]) then return nil end
   if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
-  local row = lib.fields_of(lib.task_key(record.pi), 'u', 'k', 's')
-  if not row or row[1] ~= record.pu or not (row[2] == 'chain' or row[2] == 'group') then return nil end
-  if not TERMINAL[row[3]] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end
-  return 'it is part of ' .. record.pi .. ', which has ' .. (row[3] == 'cancelled' and 'been ' or '') .. row[3]
+  local row = lib.named_fields(lib.task_key(record.pi), 'u', 'k', 's')
+  if not row or row.u ~= record.pu or not (row.k == 'chain' or row.k == 'group') then return nil end
+  if not TERMINAL[row.s] then return 'it is part of ' .. record.pi .. ', which goes on without it: retry that when it has ended' end
+  return 'it is part of ' .. record.pi .. ', which has ' .. (row.s == 'cancelled' and 'been ' or '') .. row.s
     .. ': retry that, and what did not succeed in it comes again'
 end
 

@@ -58,9 +58,9 @@ function lib.family.expire_parts(id, uid)
   local refs = lib.safe_call('ZRANGE', key, 0, 199)
   for _, ref in ipairs(refs) do
     local far_id, pool = lib.far(ref)
-    local row = lib.fields_of(lib.task_key(ref), 's', 'pi', 'k') or {}
+    local row = lib.named_fields(lib.task_key(ref), 's', 'pi', 'k') or {}
     if pool then lib.send('uproot', pool, far_id, id, uid) end
-    if row[1] == 'succeeded' and row[2] == id then lib.family.keep_briefly(ref, row[3], 0) end
+    if row.s == 'succeeded' and row.pi == id then lib.family.keep_briefly(ref, row.k, 0) end
   end
   lib.safe_call('ZREMRANGEBYRANK', key, 0, 199)
   return lib.safe_call('EXISTS', key) == 1

@@ -29,8 +29,8 @@ local function ask_after_one(refs, id, record)
 end
 
 local function look_at_child(ref, id, record)
-  local row = lib.fields_of(lib.task_key(ref), 'pi', 'pu')
-  if row and row[1] == id and row[2] == record.u then return end
+  local row = lib.named_fields(lib.task_key(ref), 'pi', 'pu')
+  if row and row.pi == id and row.pu == record.u then return end
   local lost = { ref = ref, parent = id, uid = record.u, state = 'failed', re = '', y = 'its record is lost' }
   ctx.ended_children[#ctx.ended_children + 1] = lost
   lib.act('lost part')
@@ -65,8 +65,8 @@ local function look_at_waiting(id)
   if not record then return lib.put_aside(id) end
   if record.s ~= 'waiting' or not record.pi or lib.safe_call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
   if record.pp then return ctx.asks_far and lib.family.ask(id, record) end
-  local row = lib.fields_of(lib.task_key(record.pi), 'u')
-  if row and row[1] == record.pu then return end
+  local row = lib.named_fields(lib.task_key(record.pi), 'u')
+  if row and row.u == record.pu then return end
   lib.act('lost parent')
   lib.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
 end

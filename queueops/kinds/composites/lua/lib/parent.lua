@@ -126,17 +126,17 @@ end
 -- If a root has succeeded and is not a part itself, all of its total is done.
 function lib.family.write_progress(ended)
   for root, steps in pairs(ctx.ended_leaves) do
-    local row = lib.fields_of(lib.task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')
-    if row and row[1] then
-      local total = lib.rounded(lib.amount(row[2]) + steps[2])
-      local is_whole = row[4] == 'succeeded' and not row[5]
-      local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row[6]) + steps[1]))
+    local row = lib.named_fields(lib.task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')
+    if row and row.cc then
+      local total = lib.rounded(lib.amount(row.to) + steps[2])
+      local is_whole = row.s == 'succeeded' and not row.pi
+      local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row.pr) + steps[1]))
       lib.safe_call('HSET', lib.task_key(root), 'pr', done)
-      if steps[2] ~= 0 then lib.safe_call('HSET', lib.task_key(root), 'to', lib.shown(total), 'pl', row[7] or row[2] or 0) end
+      if steps[2] ~= 0 then lib.safe_call('HSET', lib.task_key(root), 'to', lib.shown(total), 'pl', row.pl or row.to or 0) end
       if lib.is_listened() then
         lib.tell_event(root, { done = done, total = lib.shown(total) })
       end
-      if row[3] and root ~= ended then lib.family.tell_progress(root, done) end
+      if row.pp and root ~= ended then lib.family.tell_progress(root, done) end
     end
   end
   ctx.ended_leaves = {}

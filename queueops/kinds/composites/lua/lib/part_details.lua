@@ -5,24 +5,24 @@
 local function put_beside(put, name, ...)
   local found = redis.pcall(...)
   if found.err or not found[1] then return end
-  local beside = lib.fields_of(lib.task_key(found[1]), 'n', 's') or {}
-  put(name, { found[1], beside[1] or '', beside[2] or '' })
+  local beside = lib.named_fields(lib.task_key(found[1]), 'n', 's') or {}
+  put(name, { found[1], beside.n or '', beside.s or '' })
 end
 
 function lib.hooks.details.composites(id, record, put)
   local open = redis.pcall('SCARD', lib.task_key(id) .. '#open')
   if type(open) == 'number' then put('open', open) end
-  local parent = record.pi and not record.pp and lib.fields_of(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
-  if parent and parent[4] == record.pu then
-    put('parent_name', parent[1])
-    put('parent_state', parent[2])
-    put('parent_kind', parent[3])
-    put('parent_parts', parent[5])
+  local parent = record.pi and not record.pp and lib.named_fields(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
+  if parent and parent.u == record.pu then
+    put('parent_name', parent.n)
+    put('parent_state', parent.s)
+    put('parent_kind', parent.k)
+    put('parent_parts', parent.cc)
     local key = lib.task_key(record.pi) .. '#children'
     local order = redis.pcall('ZSCORE', key, id)
     if type(order) == 'string' then
       put('order', order)
-      if parent[3] == 'chain' then
+      if parent.k == 'chain' then
         put_beside(put, 'before', 'ZREVRANGEBYSCORE', key, '(' .. order, '-inf', 'LIMIT', 0, 1)
         put_beside(put, 'behind', 'ZRANGEBYSCORE', key, '(' .. order, '+inf', 'LIMIT', 0, 1)
       end

@@ -73,10 +73,10 @@ end
 -- The time for which an iterator keeps a succeeded task. '' if it does not count the end. Then a retry of the iterator
 -- asks that task again.
 local function kept_ms(command)
-  local row = lib.fields_of(lib.task_key(command.i), 'kt', 'u', 's', 'rn')
-  if not (row and row[1]) or row[2] ~= command.u or not lib.family.is_round({ rn = row[4] or nil }, command.rn) then return '' end
-  local ended_badly = TERMINAL[row[3]] and row[3] ~= 'succeeded'
-  return ended_badly and lib.safe_call('SISMEMBER', lib.family.open_of(command.i), sender_of(command)) == 0 and '' or row[1]
+  local row = lib.named_fields(lib.task_key(command.i), 'kt', 'u', 's', 'rn')
+  if not (row and row.kt) or row.u ~= command.u or not lib.family.is_round({ rn = row.rn or nil }, command.rn) then return '' end
+  local ended_badly = TERMINAL[row.s] and row.s ~= 'succeeded'
+  return ended_badly and lib.safe_call('SISMEMBER', lib.family.open_of(command.i), sender_of(command)) == 0 and '' or row.kt
 end
 
 function lib.hooks.effect.ended(command)
@@ -88,8 +88,8 @@ end
 
 -- Applies the retention that an iterator sets for a succeeded task.
 function lib.hooks.reply.ended(command, _, ms)
-  local row = ms ~= '' and lib.fields_of(lib.task_key(command.me), 's', 'pi', 'it', 'k')
-  if row and row[1] == 'succeeded' and row[2] == command.i and row[3] then lib.family.keep_briefly(command.me, row[4], ms) end
+  local row = ms ~= '' and lib.named_fields(lib.task_key(command.me), 's', 'pi', 'it', 'k')
+  if row and row.s == 'succeeded' and row.pi == command.i and row.it then lib.family.keep_briefly(command.me, row.k, ms) end
 end
 
 function lib.hooks.effect.progress(command)

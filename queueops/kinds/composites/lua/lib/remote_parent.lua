@@ -50,10 +50,10 @@ function lib.family.tell_parent(child)
 end
 
 function lib.family.tell_progress(id, done)
-  local row = lib.fields_of(lib.task_key(id), 'pp', 'pi', 'pu', 'po', 'to', 'pl')
-  if not (row[1] and row[5]) then return end
-  local growth = lib.family.growth_of({ cc = 1, to = row[5], pl = row[6] or nil })
-  lib.send_latest('progress', row[1], row[2], id, row[3], row[4], 'pr', done, 'gr', lib.shown(growth))
+  local row = lib.named_fields(lib.task_key(id), 'pp', 'pi', 'pu', 'po', 'to', 'pl')
+  if not (row.pp and row.to) then return end
+  local growth = lib.family.growth_of({ cc = 1, to = row.to, pl = row.pl or nil })
+  lib.send_latest('progress', row.pp, row.pi, id, row.pu, row.po, 'pr', done, 'gr', lib.shown(growth))
 end
 
 -- Progress counted for a child in another pool: number of the last report, amount done, growth, and a mark.

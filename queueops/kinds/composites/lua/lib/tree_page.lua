@@ -17,9 +17,9 @@ end
 -- A task that may have parts; nil when it has none.
 function lib.branch_of(id, show)
   local key = lib.task_key(id)
-  local row = lib.fields_of(key, 'k', 'u', 'cc')
-  if not row or not (row[3] or row[1] == 'iterator') then return nil end
-  local branch = { id = id, kind = row[1], uid = row[2], size = lib.number_of(row[3]), open = lib.ask('SCARD', key .. '#open') or 0 }
+  local row = lib.named_fields(key, 'k', 'u', 'cc')
+  if not row or not (row.cc or row.k == 'iterator') then return nil end
+  local branch = { id = id, kind = row.k, uid = row.u, size = lib.number_of(row.cc), open = lib.ask('SCARD', key .. '#open') or 0 }
   branch.ordered = key .. (branch.kind == 'iterator' and '#planted' or '#children')
   branch.listed = branch.size or branch.open + (lib.ask('ZCARD', branch.ordered) or 0)
   branch.shown = branch.listed
@@ -35,11 +35,11 @@ end
 local function part_of(branch, ref, order, at)
   local mark = string.find(ref, '#', 1, true)
   if mark then return { id = string.sub(ref, 1, mark - 1), pool = string.sub(ref, mark + 1), order = order } end
-  local row = lib.fields_of(lib.task_key(ref), 's', 'k', 'pi', 'pu', 'nf')
+  local row = lib.named_fields(lib.task_key(ref), 's', 'k', 'pi', 'pu', 'nf')
   if not row then return { id = ref, order = order, kind = 'task' } end -- it can't be read: an index tells its state
-  local is_own = row[3] == branch.id and (row[4] == branch.uid or lib.is_over(at)) -- what ended knows it as it was then
+  local is_own = row.pi == branch.id and (row.pu == branch.uid or lib.is_over(at)) -- what ended knows it as it was then
   if not is_own then return { id = ref, order = order, gone = true, cleared = lib.is_over(at) } end
-  return { id = ref, order = order, state = row[1], kind = row[2] or 'task', failing = row[5] }
+  return { id = ref, order = order, state = row.s, kind = row.k or 'task', failing = row.nf }
 end
 
 local function is_shown(part, show)
@@ -56,8 +56,8 @@ local function turn_of(branch)
   while low < high do
     local middle = floor((low + high) / 2)
     local ref = (lib.ask('ZRANGE', branch.ordered, middle, middle) or {})[1]
-    local row = ref and lib.fields_of(lib.task_key(ref), 's')
-    if row and row[1] == 'succeeded' then low = middle + 1 else high = middle end
+    local row = ref and lib.named_fields(lib.task_key(ref), 's')
+    if row and row.s == 'succeeded' then low = middle + 1 else high = middle end
   end
   return low
 end

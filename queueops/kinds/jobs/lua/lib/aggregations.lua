@@ -23,8 +23,8 @@ local function members_of(lane)
     local some = lib.safe_call('SRANDMEMBER', key, PAGE)
     if not some[1] then return 0 end
     for _, id in ipairs(some) do
-      local row = lib.fields_of(lib.task_key(id), 'l')
-      if row and row[1] == lane then return lib.safe_call('SCARD', key) end
+      local row = lib.named_fields(lib.task_key(id), 'l')
+      if row and row.l == lane then return lib.safe_call('SCARD', key) end
       lib.safe_call('SREM', key, id)
     end
   end
@@ -58,19 +58,19 @@ end
 
 -- Acts on the end of the idle time. One that is paused or drained, or that the settings name, stays.
 function lib.hooks.due_entry.idle(lane)
-  local row = lib.fields_of(lib.lane_key(lane) .. '#conf', 'idle', 'paused', 'drain', 'said:limit')
-  local idle = row and lib.number_of(row[1])
+  local row = lib.named_fields(lib.lane_key(lane) .. '#conf', 'idle', 'paused', 'drain', 'said:limit')
+  local idle = row and lib.number_of(row.idle)
   if not idle then return end
   local used = lib.number_of(lib.safe_call('ZSCORE', P .. ':lanes', lane)) or 0
-  local stays = row[2] == '1' or row[3] == '1' or row[4] or lib.aggregations.jobs_in(lane) > 0
+  local stays = row.paused == '1' or row.drain == '1' or row['said:limit'] or lib.aggregations.jobs_in(lane) > 0
   if not stays and used + idle <= now then return lib.aggregations.forget(lane) end
   lib.schedule('~idle:' .. lane, stays and now + idle or used + idle)
 end
 
 -- An entry of a lane without an idle time is of no use.
 function lib.hooks.check_entry.idle(lane)
-  local row = lib.fields_of(lib.lane_key(lane) .. '#conf', 'idle')
-  if not (row and row[1]) and lib.wrong('~idle:' .. lane, 'the agenda has a lane that does not vanish') then
+  local row = lib.named_fields(lib.lane_key(lane) .. '#conf', 'idle')
+  if not (row and row.idle) and lib.wrong('~idle:' .. lane, 'the agenda has a lane that does not vanish') then
     lib.unschedule('~idle:' .. lane)
   end
 end
@@ -78,6 +78,6 @@ end
 function lib.hooks.to_trash.job(id, record) lib.aggregations.unlist(id, record) end
 
 function lib.hooks.from_trash.job(id)
-  local row = lib.fields_of(lib.task_key(id), 'l')
-  if row and row[1] then lib.aggregations.list({ [row[1]] = { id } }) end
+  local row = lib.named_fields(lib.task_key(id), 'l')
+  if row and row.l then lib.aggregations.list({ [row.l] = { id } }) end
 end

@@ -8,10 +8,10 @@ lib.circuits = {}
 -- Forgets the failures of a host, and opens its lane.
 function lib.circuits.close(lane)
   local key = lib.lane_key(lane) .. '#conf'
-  local row = lib.fields_of(key, 'fails', 'shut')
-  if not row or not (row[1] or row[2]) then return end
+  local row = lib.named_fields(key, 'fails', 'shut')
+  if not row or not (row.fails or row.shut) then return end
   call('HDEL', key, 'fails', 'shut', 'wait')
-  if not row[2] then return end
+  if not row.shut then return end
   -- A lane without a limit counted its running tasks only while it was shut.
   if call('HEXISTS', key, 'limit') == 0 then call('DEL', lib.active_key(lane)) end
   ctx.lane_confs[lane] = nil

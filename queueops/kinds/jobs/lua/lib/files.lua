@@ -62,8 +62,8 @@ end
 
 -- The record of a job in the trash ends.
 function lib.hooks.purge_trash.job(id)
-  local row = lib.fields_of(P .. ':trash:' .. id, 'n', 're', 'fl')
-  if row then queue_files(id, row[1], row[2], row[3]) end
+  local row = lib.named_fields(P .. ':trash:' .. id, 'n', 're', 'fl')
+  if row then queue_files(id, row.n, row.re, row.fl) end
   return false
 end
 

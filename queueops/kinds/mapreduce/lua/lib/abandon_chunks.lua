@@ -4,8 +4,8 @@
 
 function lib.tell_holders(task)
   for _, number in ipairs(lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
-    local row = lib.fields_of(TASK .. task .. '#' .. number, 'w')
-    if row and row[1] then lib.tell_worker(row[1], task .. '#' .. number) end
+    local row = lib.named_fields(TASK .. task .. '#' .. number, 'w')
+    if row and row.w then lib.tell_worker(row.w, task .. '#' .. number) end
   end
 end
 

@@ -24,18 +24,18 @@ end
 
 function lib.redone.retry(task, number, state)
   local ref = task .. '#' .. number
-  local row = lib.fields_of(TASK .. ref, 's', 'dr')
+  local row = lib.named_fields(TASK .. ref, 's', 'dr')
   if state == 'errored' then lib.unschedule(ref) end
-  if not (row and row[1]) then return lib.lose(task, number, state) end
+  if not (row and row.s) then return lib.lose(task, number, state) end
   lib.safe_call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk')
   lib.safe_call('HSET', TASK .. ref, 's', 'pending', 'q', NOW)
   lib.move_chunk(task, number, { s = state }, 'pending', number)
-  return row[2] and -1
+  return row.dr and -1
 end
 
 local function to_close(ref)
-  local row = lib.fields_of(TASK .. ref, 's', 'dr', 'tw', 'w')
-  return row and row[1] and { s = row[1], dr = row[2], tw = row[3], w = row[4] }
+  local row = lib.named_fields(TASK .. ref, 's', 'dr', 'tw', 'w')
+  return row and row.s and { s = row.s, dr = row.dr, tw = row.tw, w = row.w }
 end
 
 function lib.redone.drop(task, number, state, since, who)
@@ -121,12 +121,12 @@ end
 
 -- The number of chunks that are left.
 function lib.redo_step(task, pause)
-  local row = lib.fields_of(TASK .. task, 's', 'rd', 'rw')
-  if not (row and row[2]) then return 0 end
-  if row[1] ~= 'aggregating' then forget_redo(task); return 0 end
+  local row = lib.named_fields(TASK .. task, 's', 'rd', 'rw')
+  if not (row and row.rd) then return 0 end
+  if row.s ~= 'aggregating' then forget_redo(task); return 0 end
   local left, before = 0, ctx.unfit
-  for verb, state, since in string.gmatch(row[2], '(%a+):(%a+):(%d+)') do
-    left = left + redo_part(task, verb, state, since, row[3] or '')
+  for verb, state, since in string.gmatch(row.rd, '(%a+):(%a+):(%d+)') do
+    left = left + redo_part(task, verb, state, since, row.rw or '')
   end
   local kept = ctx.unfit - before
   if kept > 0 then lib.log_line(task, { k = 'log', text = kept .. ' chunks keep their data: it has no fields, or would be too long' }) end
@@ -137,9 +137,9 @@ end
 -- Begins a bulk action. Earlier ones continue; of two verbs for one state the later one counts.
 function lib.begin_redo(task, states, verb, who, value)
   if value then lib.safe_call('HSET', lib.chunk_set(task, 'edits'), states, value) end
-  local row = lib.fields_of(TASK .. task, 'rd')
+  local row = lib.named_fields(TASK .. task, 'rd')
   local parts = {}
-  for before, state, since in string.gmatch(row and row[1] or '', '(%a+):(%a+):(%d+)') do
+  for before, state, since in string.gmatch(row and row.rd or '', '(%a+):(%a+):(%d+)') do
     if not string.find(',' .. states .. ',', ',' .. state .. ',', 1, true) then
       parts[#parts + 1] = before .. ':' .. state .. ':' .. since
     end

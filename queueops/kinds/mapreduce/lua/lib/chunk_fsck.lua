@@ -23,7 +23,7 @@ end
 
 local function check_sets(ref, task, number, row)
   local state, own = row[1], false
-  for _, place in ipairs(lib.CHUNK_STATES) do
+  for _, place in ipairs(CHUNK_STATES) do
     local here = lib.safe_call('ZSCORE', lib.chunk_set(task, place), number)
     own = own or (here and place == state)
     if here and place ~= state and lib.wrong(ref, 'it is ' .. state .. ', and among the chunks that are ' .. place) then
@@ -67,7 +67,7 @@ function lib.hooks.check_foreign(ref)
     check_sets(ref, task, number, row); check_chunk_times(ref, row); check_owner(ref, task)
   else
     local places = {}
-    for _, state in ipairs(lib.CHUNK_STATES) do
+    for _, state in ipairs(CHUNK_STATES) do
       if lib.safe_call('ZSCORE', lib.chunk_set(task, state), number) then places[#places + 1] = state end
     end
     check_lost_chunk(ref, places)

@@ -8,8 +8,8 @@ function lib.hooks.own_lane_active(lane) return TASK .. string.sub(lane, 2) .. '
 -- Settings of a task's chunk lane, read once. While `rd` is set, a bulk action moves chunks, and none is claimed.
 function lib.hooks.own_lane_conf(lane)
   local task = string.sub(lane, 2)
-  local row = lib.fields_of(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
-  return { state = row[1], limit = lib.number_of(row[2]), paused = row[1] ~= 'aggregating' or row[3], weight = 1,
-    each = lib.number_of(row[4]), name = row[5] or '?', retries = row[6] or '0', retry = row[7], timeout = row[8],
-    root = row[9] or task, lane = row[10] or 'default', priority = row[11], unable = row[12], meta = row[13] }
+  local row = lib.named_fields(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
+  return { state = row.s, limit = lib.number_of(row.mx), paused = row.s ~= 'aggregating' or row.rd, weight = 1,
+    each = lib.number_of(row.xw), name = row.n or '?', retries = row.xr or '0', retry = row.xp, timeout = row.xt,
+    root = row.ro or task, lane = row.l or 'default', priority = row.p, unable = row.un, meta = row.me }
 end

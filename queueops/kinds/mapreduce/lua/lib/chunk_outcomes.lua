@@ -96,17 +96,17 @@ function lib.end_twin(ref, outcome, value)
 end
 
 function lib.hooks.settle_foreign(ref, fence, outcome, end_)
-  local row = lib.fields_of(TASK .. ref, 's', 'f', 'w', 'tw', 'b')
-  if not row or not row[1] then return 'GONE' end
-  if row[2] ~= fence then return 'STALE' end
-  if row[1] ~= 'active' then return 'REPEAT' end
+  local row = lib.named_fields(TASK .. ref, 's', 'f', 'w', 'tw', 'b')
+  if not row or not row.s then return 'GONE' end
+  if row.f ~= fence then return 'STALE' end
+  if row.s ~= 'active' then return 'REPEAT' end
   local task, number, twin = lib.split_ref(ref)
   if not task then return 'GONE' end
-  if outcome == 'success' then lib.note_run(task, number, row[5]) end
+  if outcome == 'success' then lib.note_run(task, number, row.b) end
   if twin then
     lib.end_twin(ref, outcome, end_.value)
   elseif outcome == 'success' then
-    lib.finish_chunk(ref, { s = 'active', w = row[3], tw = row[4] }, 'done', 're', end_.value)
+    lib.finish_chunk(ref, { s = 'active', w = row.w, tw = row.tw }, 'done', 're', end_.value)
   else
     lib.chunk_outcomes[outcome](ref, lib.read_chunk(ref), end_)
   end

@@ -6,7 +6,6 @@
 --@needs abandon_chunks end_effects generations lanes numbers phases records rules run_time_stats
 --@needs store_helpers task_end transitions
 
-lib.CHUNK_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }
 -- The first access in a call says that chunks may move.
 local function first_moves()
   ctx.foreign_moved = true
@@ -119,20 +118,20 @@ end
 
 -- Checks after the end of chunks whether their task continues. The sets decide, not a counter.
 local function gather(task, failed)
-  local row = lib.fields_of(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
-  if not (row and row[1]) then
+  local row = lib.named_fields(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
+  if not (row and row.s) then
     if lib.safe_call('ZSCORE', P .. ':state:aggregating', task) then lib.quarantine(task, 'aggregating') end
     return
   end
-  if row[1] == 'failed' or row[1] == 'cancelled' then return tell_late(task, row[3], row[6]) end
-  if row[1] ~= 'aggregating' then return end
+  if row.s == 'failed' or row.s == 'cancelled' then return tell_late(task, row.cn, row.xm) end
+  if row.s ~= 'aggregating' then return end
   local open = lib.open_chunks(task)
-  lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row[3], open, row[6])))
-  if row[7] then lib.hooks.weigh_part(task) end
-  if row[5] or not (failed or open == 0) then return end
-  if lib.too_many_failed(task, row[2], row[3], row[4]) > 0 then
+  lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row.cn, open, row.xm)))
+  if row.pi then lib.hooks.weigh_part(task) end
+  if row.rd or not (failed or open == 0) then return end
+  if lib.too_many_failed(task, row.oc, row.cn, row.xd) > 0 then
     fail_over_chunk(task, lib.read_record(task), failed or lib.safe_call('ZRANGE', lib.chunk_set(task, 'failed'), 0, 0)[1])
-  elseif open == 0 and lib.all_chunks(task) ~= lib.number_of(row[3]) then
+  elseif open == 0 and lib.all_chunks(task) ~= lib.number_of(row.cn) then
     fail_over_chunk(task, lib.read_record(task), nil)
   elseif open == 0 then
     lib.log_line(task, { k = 'gathered', text = 'all chunks have ended' })

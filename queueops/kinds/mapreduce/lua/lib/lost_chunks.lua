@@ -7,7 +7,7 @@ function lib.lose_chunk(ref)
   lib.unschedule(ref)
   lib.append(ctx.leaving, 'active', ref)
   if not task or twin then return end
-  for _, state in ipairs(lib.CHUNK_STATES) do
+  for _, state in ipairs(CHUNK_STATES) do
     if state ~= 'failed' and lib.safe_call('ZSCORE', lib.chunk_set(task, state), number) then
       if state == 'active' then lib.safe_call('DEL', lib.chunk_set(task, 'by')) end -- its worker is not known
       lib.move_chunk(task, number, { s = state }, 'failed', 0)

@@ -18,7 +18,7 @@ function lib.purge_chunks(task, from)
   local left, low = 0, from and from > 0 and lib.text(from)
   if not low then lib.safe_call('UNLINK', lib.chunk_set(task, 'stages')) end -- what is no longer whole is not gone on with
   for _, number in ipairs(lib.safe_call('SRANDMEMBER', lib.chunk_set(task, 'twins'), 100)) do lib.drop_twin(task, number) end
-  for _, state in ipairs(lib.CHUNK_STATES) do
+  for _, state in ipairs(CHUNK_STATES) do
     local key, keys = lib.chunk_set(task, state), {}
     local least = low and state == 'pending' and low or '-inf'
     local numbers = ctx.purge_room > 0 and lib.safe_call('ZRANGEBYSCORE', key, least, '+inf', 'LIMIT', 0, ctx.purge_room) or {}
@@ -39,8 +39,8 @@ function lib.purge_chunks(task, from)
 end
 
 function lib.has_chunks(key)
-  local row = lib.fields_of(key, 'ch')
-  return row and row[1] ~= false
+  local row = lib.named_fields(key, 'ch')
+  return row and row.ch ~= false
 end
 
 function lib.hooks.purge.mapreduce(id, record)

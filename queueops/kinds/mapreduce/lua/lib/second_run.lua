@@ -13,12 +13,12 @@ end
 
 function lib.drop_twin(task, number, silently)
   local ref = task .. '#' .. number .. '~'
-  local row = lib.fields_of(TASK .. ref, 's', 'l', 'w') or {}
-  if row[1] == 'pending' then lib.leave_lane(row[2] or 'default', ref, lib.lane_conf('#' .. task).name) end
-  if row[1] == 'active' then
+  local row = lib.named_fields(TASK .. ref, 's', 'l', 'w') or {}
+  if row.s == 'pending' then lib.leave_lane(row.l or 'default', ref, lib.lane_conf('#' .. task).name) end
+  if row.s == 'active' then
     lib.append(ctx.leaving, 'active', ref)
     lib.unschedule(ref)
-    if not silently then lib.tell_worker(row[3], ref) end
+    if not silently then lib.tell_worker(row.w, ref) end
   end
   lib.safe_call('DEL', TASK .. ref)
   lib.safe_call('SREM', lib.chunk_set(task, 'twins'), number)

@@ -15,8 +15,8 @@ end
 local function note_parent(record, parents, parts)
   local kind = parents[record.pi]
   if not kind then
-    local row = lib.fields_of(lib.task_key(record.pi), 's', 'k')
-    kind = row and row[1] and (row[2] or 'task') or ''
+    local row = lib.named_fields(lib.task_key(record.pi), 's', 'k')
+    kind = row and row.s and (row.k or 'task') or ''
     parents[record.pi] = kind
     parts[kind] = parts[kind] or { 0, 0 }
     parts[kind][2] = parts[kind][2] + 1

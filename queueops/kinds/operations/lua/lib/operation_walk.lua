@@ -16,8 +16,8 @@ end
 
 function lib.walks.record_of(id, verb)
   if verb ~= 'restore' then return lib.read_record(id) end
-  local row = lib.fields_of(P .. ':trash:' .. id, 's', 'ot')
-  return row and row[1] and { s = row[1], ot = row[2] or nil } or nil
+  local row = lib.named_fields(P .. ':trash:' .. id, 's', 'ot')
+  return row and row.s and { s = row.s, ot = row.ot or nil } or nil
 end
 
 local function matches(walk, record)
@@ -114,8 +114,8 @@ end
 
 -- Writes the place and the counts into the record of the operation. The rate is that of the last second or more.
 function lib.note_walk(key, walk, tally, seen)
-  local row = lib.fields_of(key, 'jw', 'jx')
-  local since, before = lib.number_of(row[1]), lib.number_of(row[2]) or 0
+  local row = lib.named_fields(key, 'jw', 'jx')
+  local since, before = lib.number_of(row.jw), lib.number_of(row.jx) or 0
   if not since then
     call('HSET', key, 'jw', NOW, 'jx', lib.text(seen - tally.seen))
     call('HSETNX', key, 'jb', NOW)

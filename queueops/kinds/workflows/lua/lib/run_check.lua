@@ -13,9 +13,9 @@ local function check_call(id, number, what)
     end
     return
   end
-  local row = lib.fields_of(lib.task_key(rest), 's') or {}
-  if row[1] and not TERMINAL[row[1]] then return end
-  if lib.wrong(id, 'it waits for ' .. rest .. ', which ' .. (row[1] and 'has ended' or 'is gone')) then
+  local row = lib.named_fields(lib.task_key(rest), 's') or {}
+  if row.s and not TERMINAL[row.s] then return end
+  if lib.wrong(id, 'it waits for ' .. rest .. ', which ' .. (row.s and 'has ended' or 'is gone')) then
     lib.runs.finish_call(id, number, lib.runs.lost_event(number, 'its end was lost'))
   end
 end

@@ -29,8 +29,8 @@ function lib.hooks.effect.run_call(command)
   local is_json, plan = pcall(cjson.decode, command.sp or '')
   if not is_json or type(plan) ~= 'table' or type(plan.fields) ~= 'table' then return 'GONE' end
   local id, due = command.i, tostring(plan.due or '')
-  local known = lib.fields_of(lib.task_key(id), 'vk', 's') or {}
-  if known[1] == command.vk then return 'OK' end -- this very message came before
+  local known = lib.named_fields(lib.task_key(id), 'vk', 's') or {}
+  if known.vk == command.vk then return 'OK' end -- this very message came before
   local why = refusal(plan, id)
   if why then return 'REFUSED', why end
   local spec = { id = id, policy = 'replace', token = '', fields = plan.fields, values = {} }

@@ -17,10 +17,10 @@ end
 function lib.hooks.figures.workflow(figures)
   local rows = {}
   for _, id in ipairs(call('ZRANGE', P .. ':blocked', 0, MOST - 1)) do
-    local row = lib.fields_of(lib.task_key(id), 'n', 'vi', 'vb', 'vc', 'y') or {}
-    if row[1] and row[3] then
-      rows[#rows + 1] = { id = id, name = row[1], instance = row[2] or id, since = lib.number_of(row[3]), times = lib.number_of(row[4]),
-        reason = lib.shortened(row[5] or '', 1000) }
+    local row = lib.named_fields(lib.task_key(id), 'n', 'vi', 'vb', 'vc', 'y') or {}
+    if row.n and row.vb then
+      rows[#rows + 1] = { id = id, name = row.n, instance = row.vi or id, since = lib.number_of(row.vb), times = lib.number_of(row.vc),
+        reason = lib.shortened(row.y or '', 1000) }
     end
   end
   local late = late_events()

@@ -16,8 +16,8 @@ end
 function lib.run_check.parts.blocked(cursor, _)
   local found = lib.run_check.scan('ZSCAN', P .. ':blocked', 'blocked', cursor, '')
   for i = 1, #found, 2 do
-    local row = lib.fields_of(lib.task_key(found[i]), 's', 'vb') or {}
-    if not (row[1] and row[2] and not TERMINAL[row[1]]) and lib.wrong(found[i], 'it is not blocked, and in that index') then
+    local row = lib.named_fields(lib.task_key(found[i]), 's', 'vb') or {}
+    if not (row.s and row.vb and not TERMINAL[row.s]) and lib.wrong(found[i], 'it is not blocked, and in that index') then
       lib.safe_call('ZREM', P .. ':blocked', found[i])
     end
   end

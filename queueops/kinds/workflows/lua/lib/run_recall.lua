@@ -21,10 +21,10 @@ function lib.run_recall.task_of(id, number)
   for _ = 1, MOST_RUNS do
     local task = run .. '.' .. number
     if lib.safe_call('EXISTS', lib.task_key(task)) == 1 then return last_of(task) end
-    local row = lib.fields_of(lib.task_key(run), 'vo', 'vp') or {}
-    origin = row[1] or origin
+    local row = lib.named_fields(lib.task_key(run), 'vo', 'vp') or {}
+    origin = row.vo or origin
     if not origin or run == origin then return nil end
-    run = row[1] and row[2] or origin
+    run = row.vo and row.vp or origin
   end
 end
 

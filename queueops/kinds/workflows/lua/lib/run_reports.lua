@@ -6,9 +6,9 @@ function lib.hooks.note_end.workflow(id, record, state)
 end
 
 function lib.hooks.note_end.activity(id, record, state)
-  local row = lib.fields_of(lib.task_key(id), 'vr', 'vn', 'vd', 'vt', 'vk', 'u') or {}
-  if row[1] and not row[3] then
-    local call_of = { vr = row[1], vn = row[2], vt = row[4] or nil, vk = row[5] or nil, u = row[6], crashed = record.crashed }
+  local row = lib.named_fields(lib.task_key(id), 'vr', 'vn', 'vd', 'vt', 'vk', 'u') or {}
+  if row.vr and not row.vd then
+    local call_of = { vr = row.vr, vn = row.vn, vt = row.vt or nil, vk = row.vk or nil, u = row.u, crashed = record.crashed }
     lib.runs.report(id, call_of, state)
   end
 end

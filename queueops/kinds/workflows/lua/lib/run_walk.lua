@@ -45,10 +45,10 @@ end
 local function fits(id, wanted)
   if not lib.matches(id, wanted.fields, wanted.values) then return false end
   if not wanted.has_own then return true end
-  local row = lib.fields_of(lib.task_key(id), 'c', 'vq', 'vi')
-  if not row or not fits_instance(wanted, row[3] or id) then return false end
-  if wanted.status ~= '' and not string.find(string.lower(row[2] or ''), wanted.status, 1, true) then return false end
-  local at = (wanted.since or wanted.till) and created(id, row[1])
+  local row = lib.named_fields(lib.task_key(id), 'c', 'vq', 'vi')
+  if not row or not fits_instance(wanted, row.vi or id) then return false end
+  if wanted.status ~= '' and not string.find(string.lower(row.vq or ''), wanted.status, 1, true) then return false end
+  local at = (wanted.since or wanted.till) and created(id, row.c)
   return not at or at >= (wanted.since or at) and at <= (wanted.till or at)
 end
 

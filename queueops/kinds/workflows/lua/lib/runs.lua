@@ -42,10 +42,10 @@ end
 
 -- What `wake` needs of a run; nil if it is no run.
 function lib.runs.read(id)
-  local row = lib.fields_of(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi', 'w')
-  if not (row and row[1] and row[3]) or row[2] ~= 'workflow' then return nil end
-  return { s = row[1], k = row[2], n = row[3], l = row[4] or nil, p = row[5] or nil, vs = row[6] or nil, vi = row[7] or nil,
-    w = row[8] or nil }
+  local row = lib.named_fields(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi', 'w')
+  if not (row and row.s and row.n) or row.k ~= 'workflow' then return nil end
+  return { s = row.s, k = row.k, n = row.n, l = row.l or nil, p = row.p or nil, vs = row.vs or nil, vi = row.vi or nil,
+    w = row.w or nil }
 end
 
 -- Puts an event into the inbox of a run, whose `row` may be known. Returns whether the run took it.

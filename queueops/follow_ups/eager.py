@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from queueops.eager.broker import EagerBroker
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import new_id
@@ -31,6 +32,16 @@ _READ: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "me": ("meta", str.encode),
 }
 """The fields of a record that a push has under another name."""
+
+
+class EagerFollowUps(EagerBroker):
+    """Pushes the follow-ups of a task that has ended."""
+
+    def at_end(self, record: Record) -> None:
+        """One after the other, in this process."""
+        if record.is_over and not self.is_replaced(record):
+            self.push(list(pushes_after(record)))
+        super().at_end(record)
 
 
 def pushes_after(record: Record) -> Iterator[Push]:

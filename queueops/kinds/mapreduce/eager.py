@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from queueops.model import kinds
+from queueops.eager.broker import MAX_STARTS, EagerBroker
+from queueops.eager.execution import SilentChannel, run
+from queueops.eager.running import RunningTasks
+from queueops.kinds.mapreduce.states import ChunkState
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.records import Record
-from queueops.model.states import ChunkState, State
-from queueops.testing.execution import SilentChannel, run
-from queueops.testing.running import RunningTasks
+from queueops.model.states import State
 
-MAX_STARTS = 1_000
+MAPREDUCE = "mapreduce"
 
 
 class Chunk:
@@ -23,12 +24,12 @@ class Chunk:
         self.error = Settlement("", 0, Outcome.ERROR)
 
 
-class EagerChunks:
-    """The broker's methods for a map, a reduce and a status."""
+class EagerChunks(EagerBroker):
+    """The broker's methods for a map, a reduce and a status, and the step between map and reduce."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._chunks: dict[tuple[str, str], list[Chunk]] = {}
-        self.running = RunningTasks()
 
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
         """Delete the chunks of an earlier run; returns 0, the number of chunks that are kept."""
@@ -64,6 +65,16 @@ class EagerChunks:
     def chunk_result_pages(self, pool: str, task_id: str, count: int) -> Iterator[list[bytes]]:
         """The results in one page."""
         yield list(self.chunk_results(pool, task_id, count))
+
+    def succeeded(self, record: Record) -> None:
+        """Run the chunks after a map."""
+        if record.kind == MAPREDUCE and not record.phase:
+            self._process(record)
+        super().succeeded(record)
+
+    def resumes(self, record: Record) -> bool:
+        """A retry continues where the task has failed."""
+        return self._take_up(record) if record.kind == MAPREDUCE else super().resumes(record)
 
     def _take_up(self, record: Record) -> bool:
         """A retry continues at the reduce, or at the failed chunks; else it maps again. False: the task has ended."""
@@ -101,12 +112,6 @@ class EagerChunks:
         record.state, record.phase, record.attempt, record.result = State.PENDING, "reduce", 0, b""
         _limit_reduce(record)
         record.progress = record.total = len(chunks)
-
-
-def take_over(record: Record, own: Sequence[tuple[str, str | int]]) -> None:
-    """Set the record fields that only this kind of task has."""
-    for short, value in own:
-        setattr(record, kinds.fields()[short].name, float(value) if short in ("to", "pr") else value)
 
 
 def back_to_map(record: Record) -> None:

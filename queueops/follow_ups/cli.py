@@ -6,8 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from queueops import inspect
-from queueops.inspect import DeadFollowUps
+from queueops.follow_ups.inspect import DeadFollowUps, dead_follow_ups
 from queueops.management.arguments import positive
 from queueops.management.queue.formatting import listing, moment
 from queueops.management.queue.kind_commands import KindCommand
@@ -20,7 +19,7 @@ NONE = "Every follow-up was pushed."
 def list_dead(*, pool: str, limit: int, as_json: bool, **_: Any) -> Iterator[str]:
     """The tasks with follow-ups that could not be pushed, the latest first."""
     check_pool(pool)
-    return listing(inspect.dead_follow_ups(pool, limit), HEAD, _line, empty=NONE, as_json=as_json)
+    return listing(dead_follow_ups(pool, limit), HEAD, _line, empty=NONE, as_json=as_json)
 
 
 def _line(row: DeadFollowUps) -> tuple[object, ...]:

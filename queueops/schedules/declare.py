@@ -10,8 +10,8 @@ from django.conf import settings
 
 from queueops.errors import BadOption, PayloadTooLarge, QueueOpsError, UnknownOption, UnknownTask, advice
 from queueops.model.schedule import Schedule
-from queueops.model.schedule_definition import LONGEST_ARGUMENTS, ScheduleDefinition, check_schedule_id
-from queueops.tasks import registry
+from queueops.schedules.definition import LONGEST_ARGUMENTS, ScheduleDefinition, check_schedule_id
+from queueops.tasks.by_name import all_tasks
 from queueops.tasks.options import Options
 from queueops.tasks.task import Task
 
@@ -90,13 +90,3 @@ def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
     for task in all_tasks():
         if task.schedule is not None:
             yield task, task.schedule
-
-
-def all_tasks() -> Iterator[Task[Any, Any, Any]]:
-    """Every task, without duplicates: some have several handlers."""
-    seen: set[str] = set()
-    for handler in list(registry.handlers().values()):
-        task = getattr(handler, "task", None)
-        if isinstance(task, Task) and task.name not in seen:
-            seen.add(task.name)
-            yield task

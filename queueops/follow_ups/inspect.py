@@ -1,17 +1,17 @@
-"""Dead follow-ups: tasks whose end could not push what follows it, and the alarm about them."""
+"""Dead follow-ups: tasks whose end could not push what follows it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from queueops.inspect.alarms import Alarm, manage, warning
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole
+
+__all__ = ["DeadFollowUps", "dead_follow_ups"]
 
 MOST = 200
 
@@ -38,14 +38,6 @@ def dead_follow_ups(pool: str = "", limit: int = 50) -> Listing[DeadFollowUps]:
     rows = [_row(place, row) for place, found in replies.items() for row in found]
     found = sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
     return Listing(found, broken_pools(reader.broken, reader.silent))
-
-
-def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """One alarm for a pool with such tasks, for a day after the last one."""
-    if count := sampled.get("dead_follow_ups") or 0:
-        told = "1 task has follow-ups" if count == 1 else f"{count:,} tasks have follow-ups"
-        command = manage("queue", "dead-follow-ups", "--pool", pool)
-        yield warning(f"Pool {pool}: {told} that could not be pushed.", f"tasks/?pool={pool}", command)
 
 
 def _row(pool: str, row: list[Any]) -> DeadFollowUps:

@@ -1,4 +1,4 @@
-"""Eager composites: the whole tree runs within the push."""
+"""Eager trees: the parts of a composite run one after the other, depth first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from queueops.eager.running import RunningTasks
 from queueops.model import endings
 from queueops.model.contracts import Node, Push
 from queueops.model.endings import Ended
@@ -13,7 +14,6 @@ from queueops.model.records import Record
 from queueops.model.states import CONTAINERS, State
 from queueops.redis.wire import with_first
 from queueops.tasks import registry
-from queueops.testing.running import RunningTasks
 
 ENDED = (State.SUCCEEDED, State.FAILED)
 

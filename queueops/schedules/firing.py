@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from django.conf import settings
 
 from queueops.errors import QueueOpsError, StoreFull, TooMany
-from queueops.model.ports import Upkeep
-from queueops.model.schedule_definition import NEW, Firing, ScheduleDefinition, ScheduleState
-from queueops.watchdog.missed_runs import LATE_MS, firing
+from queueops.schedules.declare import declared
+from queueops.schedules.definition import NEW, Firing, ScheduleDefinition, ScheduleState
+from queueops.schedules.missed_runs import LATE_MS, firing
+from queueops.schedules.schedule_store import ScheduleStore
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
 CALLS = 20
@@ -24,7 +28,10 @@ logger = logging.getLogger("queueops.watchdog")
 class ScheduleFiring:
     """Fires what is due in the given pools, and knows when the next tick of any pool comes."""
 
-    def __init__(self, broker: Upkeep, declared: Declared | None = None, origin: str = "") -> None:
+    doing = "fire the schedules of"
+    beginning = "compare with the code the schedules of"
+
+    def __init__(self, broker: ScheduleStore, declared: Declared | None = None, origin: str = "") -> None:
         """`declared` returns the schedules in the code of the project `origin`; without it, none is changed."""
         self._broker = broker
         self._declared = declared
@@ -42,7 +49,7 @@ class ScheduleFiring:
         now = time.monotonic()
         return [pool for pool, at in self._next.items() if at <= now]
 
-    def fire(self, pool: str) -> dict[str, int]:
+    def act(self, pool: str) -> dict[str, int]:
         """Fire what is due in a pool; return how many tasks were created and ticks skipped.
 
         Raises BrokerUnavailable.
@@ -113,17 +120,23 @@ class ScheduleFiring:
 
     # Schedules in the code
 
-    def declared(self) -> dict[str, list[ScheduleDefinition]]:
-        """The schedules in the code, by pool."""
-        found: dict[str, list[ScheduleDefinition]] = {}
-        for definition in self._declared() if self._declared is not None else ():
-            found.setdefault(definition.push.pool, []).append(definition)
-        return found
+    def pools(self) -> list[str]:
+        """The pools of the schedules in the code."""
+        return sorted({definition.push.pool for definition in self._in_code})
 
-    def synchronise(self, pool: str, wanted: Iterable[ScheduleDefinition]) -> None:
+    def within(self, pools: Callable[[], list[str]]) -> ScheduleFiring:
+        """The same for these pools alone."""
+
+        def declared() -> list[ScheduleDefinition]:
+            return [definition for definition in self._in_code if definition.push.pool in pools()]
+
+        return ScheduleFiring(self._broker, None if self._declared is None else declared, self._origin)
+
+    def begin(self, pool: str) -> None:
         """Write the schedules of the code to Redis. Schedules that left the code stop, and remain visible."""
         if self._declared is None:
             return
+        wanted = [definition for definition in self._in_code if definition.push.pool == pool]
         now_ms, _, _, rows = self._broker.schedules(pool)
         known, names = {row.id: row for row in rows}, set()
         for definition in wanted:
@@ -136,6 +149,10 @@ class ScheduleFiring:
             if row.id not in names and self._is_ours(row) and row.orphaned_ms is None:
                 logger.warning("the schedule %s of pool %s is gone from the code: it stops", row.id, pool)
                 self._broker.change_schedule(pool, row.id, "orphan", seen=row.version)
+
+    @cached_property
+    def _in_code(self) -> Sequence[ScheduleDefinition]:
+        return self._declared() if self._declared is not None else ()
 
     def _is_ours(self, row: ScheduleState) -> bool:
         definition = row.definition
@@ -158,6 +175,13 @@ class ScheduleFiring:
         if due is None:
             due = definition.timetable().after(now_ms)
         self._broker.put_schedule(pool, definition, due, seen=row.version if row is not None else NEW, who="code")
+
+
+def duty(broker: ScheduleStore, *, has_code: bool) -> ScheduleFiring:
+    """The firing of a watchdog; with the project's code it also stores the schedules that the code declares."""
+    if not has_code:
+        return ScheduleFiring(broker)
+    return ScheduleFiring(broker, declared, str(settings.SETTINGS_MODULE or ""))
 
 
 def _timing(definition: ScheduleDefinition) -> tuple[str, str]:

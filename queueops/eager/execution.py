@@ -12,11 +12,11 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
+from queueops.eager.running import RunningTasks
+from queueops.eager.savepoints import savepoints
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
-from queueops.testing.running import RunningTasks
-from queueops.testing.savepoints import savepoints
 from queueops.worker.execution import db_connections, settlements
 from queueops.worker.execution.execution import aexecute, execute
 from queueops.worker.execution.slot import AsyncSlot, ThreadSlot

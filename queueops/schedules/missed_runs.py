@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queueops.model.schedule import caught_up
-from queueops.model.schedule_definition import Firing, ScheduleDefinition
+from queueops.schedules.definition import Firing, ScheduleDefinition
 
 LATE_MS = 15_000
 """Under `skip`, the latest tick still runs if it is at most this late; a watchdog's restart takes less.

@@ -1,0 +1,68 @@
+"""States of chunks: each with its class, every allowed transition, and what an operator may do. The single source."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from queueops.model.states import Actor, PartStates, StateClass
+
+
+class ChunkState(StrEnum):
+    """The state of one chunk of a map-reduce task."""
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    ERRORED = "errored"
+    DONE = "done"
+    FAILED = "failed"
+
+
+CHUNK_STATES = tuple(str(state) for state in ChunkState)
+"""The states of chunks as stored, in the order of counts."""
+
+CHUNK_CLASSES: dict[str, StateClass] = {
+    ChunkState.PENDING: StateClass.READY,
+    ChunkState.ACTIVE: StateClass.LEASED,
+    ChunkState.ERRORED: StateClass.TIMED,
+    ChunkState.DONE: StateClass.TERMINAL,
+    ChunkState.FAILED: StateClass.TERMINAL,
+}
+
+_W, _D, _O = Actor.WORKER, Actor.WATCHDOG, Actor.OPERATOR
+_K = ChunkState
+CHUNK_TRANSITIONS: tuple[tuple[str, str, str, tuple[Actor, ...]], ...] = (
+    (_K.PENDING, _K.ACTIVE, "claim", (_W,)),
+    (_K.ACTIVE, _K.DONE, "settle", (_W,)),
+    (_K.ACTIVE, _K.ERRORED, "settle", (_W, _D)),
+    (_K.ACTIVE, _K.FAILED, "settle", (_W, _D)),
+    (_K.ACTIVE, _K.PENDING, "release", (_W, _O)),
+    (_K.ERRORED, _K.PENDING, "promote", (_W, _D)),
+    *((state, _K.DONE, "second run", (_W,)) for state in (_K.PENDING, _K.ERRORED)),
+    *((state, _K.PENDING, "retry", (_O,)) for state in (_K.ERRORED, _K.FAILED, _K.DONE)),
+    (_K.ERRORED, _K.ERRORED, "postpone", (_O,)),
+    *((state, _K.FAILED, "drop", (_O,)) for state in (_K.PENDING, _K.ERRORED)),
+    *((state, _K.DONE, "skip", (_O,)) for state in (_K.PENDING, _K.ERRORED, _K.FAILED)),
+    *((state, _K.FAILED, "lose", (_W, _D)) for state in (_K.PENDING, _K.ERRORED, _K.DONE)),
+)
+"""Every transition of a chunk. A lost chunk has no record any more, and counts as failed."""
+
+CHUNK_ACTIONS: dict[str, tuple[str, ...]] = {
+    ChunkState.PENDING: ("drop", "skip", "edit"),
+    ChunkState.ACTIVE: ("release", "speculate"),
+    ChunkState.ERRORED: ("retry", "postpone", "drop", "skip", "edit", "redo", "set"),
+    ChunkState.DONE: ("retry", "redo", "set"),
+    ChunkState.FAILED: ("retry", "drop", "skip", "edit", "redo", "set"),
+}
+"""An operator's actions on a chunk in each state.
+
+``redo`` is an edit and a retry in one. ``set`` is the same for some fields of data that is a JSON object.
+"""
+
+CHUNKS = PartStates(
+    word="chunk",
+    classes=CHUNK_CLASSES,
+    transitions=CHUNK_TRANSITIONS,
+    actions=CHUNK_ACTIONS,
+    retry="xp",
+    about="The parts of a map-reduce task have states of their own ([how that works](mapreduce.md)).",
+)
