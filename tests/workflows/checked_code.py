@@ -10,12 +10,14 @@ import threading
 import time
 import uuid
 from datetime import UTC, datetime
+from pathlib import Path
 
 from django.contrib.auth.models import User
 
 from queueops import activity, wf, workflow
 
 total = 0
+FOLDER = Path("folder")
 
 
 @activity(name="checked.fetch")
@@ -38,6 +40,8 @@ async def wrong() -> None:
     random.random()  # randomness
     uuid.uuid4()  # randomness, too
     open("file")  # noqa: SIM115, PTH123  # input and output
+    (Path("folder") / "file").with_suffix(".txt").read_text()  # a file by its path
+    (FOLDER / "file").parent.mkdir()  # a folder
     os.environ["HOME"]  # the environment
     threading.Thread()  # a thread
     await asyncio.to_thread(len, ())  # another thread
@@ -61,6 +65,7 @@ async def right() -> float:
     wf.uuid4()
     await wf.sleep(1)
     await wf.call(fetch)
+    str(FOLDER / "file").replace("a", "b")
     time.time()  # checkworkflows: ignore
     for _ in sorted({"a", "b"}):
         pass

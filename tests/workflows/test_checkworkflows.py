@@ -26,6 +26,8 @@ SAID = {
     "waits": "wf.sleep",
     "randomness": "wf.random()",
     "randomness, too": "wf.uuid4()",
+    "a file by its path": "activity",
+    "a folder": "activity",
     "input and output": "in an activity",
     "the environment": "in an activity",
     "a thread": "in an activity",
@@ -80,7 +82,7 @@ def test_the_command_tells_file_and_line_and_its_status() -> None:
     status, text = answer("checked.wrong", "--source-only")
     assert status == 1
     assert "checked_code.py:" in text.splitlines()[0]
-    assert text.splitlines()[-1] == "17 findings in the source. 0 runs replayed, 0 differ."
+    assert text.splitlines()[-1] == "19 findings in the source. 0 runs replayed, 0 differ."
     assert answer("checked.right", "--source-only")[0] == 0
     with pytest.raises(CommandError, match=r"No workflow is named 'wf\.none'"):
         answer("wf.none")

@@ -11,12 +11,13 @@ import builtins
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import PurePath
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from django.db.models import Manager, Model
 
-from queueops.kinds.workflows.forbidden_calls import ACTIVITY, CALL, advice_for
+from queueops.kinds.workflows.forbidden_calls import ACTIVITY, CALL, OF_FILES, PATHS_OF_PATHS, advice_for
 from queueops.tasks.task import Task
 
 IGNORE = "# checkworkflows: ignore"
@@ -97,6 +98,8 @@ class _FunctionCheck(ast.NodeVisitor):
             self._note(node, f"{ast.unparse(node.func)}() runs the task in the workflow", CALL)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in PUSHES and self._is_task(node.func.value):
             self._note(node, f"{ast.unparse(node.func)}() pushes again in each replay", CALL)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in OF_FILES and self._is_path(node.func.value):
+            self._note(node, f"{ast.unparse(node.func)}()", ACTIVITY)
         elif inspect.isfunction(target):
             self.called.append(inspect.unwrap(target))
         self.generic_visit(node)
@@ -130,6 +133,22 @@ class _FunctionCheck(ast.NodeVisitor):
 
     def _note(self, node: ast.expr | ast.stmt, what: str, advice: str) -> None:
         self._found.append((node.lineno, what, advice))
+
+    def _is_path(self, node: ast.expr) -> bool:
+        """Whether this is a path of pathlib: a name of the module, or made here, and what is derived from one."""
+        match node:
+            case ast.BinOp(op=ast.Div()):
+                return self._is_path(node.left)
+            case ast.Call():
+                made = self._resolved(node.func)[1]
+                is_class = isinstance(made, type) and issubclass(made, PurePath)
+                return is_class or (isinstance(node.func, ast.Attribute) and self._is_derived(node.func))
+            case ast.Attribute() if self._is_derived(node):
+                return True
+        return isinstance(self._resolved(node)[1], PurePath)
+
+    def _is_derived(self, node: ast.Attribute) -> bool:
+        return node.attr in PATHS_OF_PATHS and self._is_path(node.value)
 
     def _is_task(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # task.using(...).push()

@@ -49,6 +49,19 @@ EXACT: dict[str, str] = {
 }
 """What one name is refused for."""
 
+OF_FILES = frozenset(
+    (
+        *("open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "is_file", "is_dir", "stat"),
+        *("iterdir", "glob", "rglob", "mkdir", "rmdir", "touch", "unlink", "rename", "replace", "resolve"),
+    )
+)
+"""Methods of a path of pathlib that ask the file system, or change it."""
+
+PATHS_OF_PATHS = frozenset(
+    ("parent", "with_suffix", "with_name", "with_stem", "joinpath", "relative_to", "cwd", "home")
+)
+"""What a path of pathlib gives that is a path again."""
+
 MODULES: dict[str, str] = {
     **dict.fromkeys(("random", "secrets"), RANDOM),
     **dict.fromkeys(
