@@ -21,7 +21,7 @@ end
 
 -- The number of chunks that an unfinished map has written, by the record, the stages, and the chunks themselves.
 local function written()
-  local count = lib.number_of(row[3])
+  local count = lib.number_of(row.mw)
   if not count or stage_end(count) ~= count then return 0 end
   return call('ZCOUNT', pending, 0, '(' .. lib.text(count)) == count and count or 0
 end
@@ -39,7 +39,7 @@ local function cut(from)
 end
 
 if step == 'begin' then
-  call('HSETNX', lib.task_key(task), 'bm', row[4] or NOW) -- the first start; that of the reduce will not hide it
+  call('HSETNX', lib.task_key(task), 'bm', row.b or NOW) -- the first start; that of the reduce will not hide it
   return cut(written())
 end
 if step == 'cut' then return cut(first) end
