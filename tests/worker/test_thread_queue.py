@@ -108,3 +108,17 @@ def test_errors_from_outside_leave_no_thread_that_sleeps_beside_an_item() -> Non
     assert taker.late > 0
     end(queue, taker, other)
     assert queue._resting == []
+
+
+def test_many_items_wake_the_threads_one_after_the_other() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    gate = threading.Event()
+    threads = [Taker(queue, lambda item: gate.wait(60) and None) for _ in range(4)]
+    resting(queue, 4)
+    for number in range(4):
+        queue.put(number)
+    wait_until(lambda: sum(len(thread.taken) for thread in threads) == 4)  # each woke the next one
+    gate.set()
+    resting(queue, 4)
+    assert [len(thread.taken) for thread in threads] == [1, 1, 1, 1]
+    end(queue, *threads)

@@ -1,7 +1,10 @@
-"""Thread queue: items for a thread pool. An item wakes one thread: the one that has rested for the shortest time.
+"""Thread queue: items for a thread pool. One item wakes one thread: the one that has rested for the shortest time.
 
 `queue.SimpleQueue` of Python 3.11 and 3.12 wakes a second thread for each item, which finds nothing and needs the
 interpreter lock for it. The thread that rested last has its code and its connections at hand.
+
+Many items wake the threads one after the other: a thread that has woken wakes the next one if there is more. All at
+once would only compete for the interpreter lock.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ class ThreadQueue(Generic[Item]):
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
         self._resting: list[Bell] = []  # the last one rings first
+        self._is_one_waking = False  # it looks for more items when it has taken one
 
     def __len__(self) -> int:
         """How many items no thread has taken yet."""
@@ -31,8 +35,7 @@ class ThreadQueue(Generic[Item]):
     def put(self, item: Item) -> None:
         """Add an item, and wake a thread for it if one rests."""
         self._items.append(item)
-        with contextlib.suppress(IndexError):  # all threads are busy: the first that is done takes it
-            self._resting.pop().put(None)
+        self._wake()
 
     def take_now(self) -> Item:
         """Remove the first item. Raises IndexError if there is none."""
@@ -45,11 +48,22 @@ class ThreadQueue(Generic[Item]):
         def take() -> Item:
             while True:
                 try:
-                    return self._items.popleft()
+                    item = self._items.popleft()
                 except IndexError:
                     self._rest(bell)
+                else:
+                    if self._items and self._resting:
+                        self._wake()
+                    return item
 
         return take
+
+    def _wake(self) -> None:
+        if not self._is_one_waking:
+            with contextlib.suppress(IndexError):  # all threads are busy: the first that is done takes the item
+                bell = self._resting.pop()
+                self._is_one_waking = True
+                bell.put(None)
 
     def _rest(self, bell: Bell) -> None:
         """Sleep until an item comes, or until an error is raised in this thread from outside."""
@@ -58,5 +72,6 @@ class ThreadQueue(Generic[Item]):
             if not self._items:  # else one came before this thread was seen to rest
                 bell.get()
         finally:
-            with contextlib.suppress(ValueError):  # `put` has removed it
+            self._is_one_waking = False  # an item that comes from now on wakes another thread
+            with contextlib.suppress(ValueError):  # it was removed when it was rung
                 self._resting.remove(bell)
