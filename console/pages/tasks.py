@@ -62,7 +62,7 @@ def search(request: HttpRequest) -> HttpResponse:
         step = inspect.search(query, request.GET.get("after", ""))
     except FilterError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
-    found, seen = (_number(request, name) for name in ("found", "seen"))
+    found, seen = (number_of(request, name) for name in ("found", "seen"))
     if step.match and not found:
         response = HttpResponse(status=204)
         response["HX-Redirect"] = url("tasks", query.params() | {"after": step.match, "seen": seen + step.seen})
@@ -110,15 +110,15 @@ def _extent(request: HttpRequest, query: TaskQuery, found: TaskList) -> Extent:
     """The number of matching tasks; a list that was read from its begin to its end is counted by its rows."""
     whole = not request.GET.get("after") or request.GET.get("seen")
     if whole and not found.page.next and not found.page.broken:
-        count = _number(request, "found") + len(found.page.rows)
+        count = number_of(request, "found") + len(found.page.rows)
         return Extent(count, exact=True, sample=next(iter(found.page.rows), None))
     return extent_of(query, found.page, found.facets)
 
 
 def _searched(request: HttpRequest, query: TaskQuery, found: TaskList) -> dict[str, Any]:
     """How far the search is that this page began, or came from."""
-    seen = _number(request, "seen") + found.page.seen
-    count = _number(request, "found") + len(found.page.rows)
+    seen = number_of(request, "seen") + found.page.seen
+    count = number_of(request, "found") + len(found.page.rows)
     return _progress(query, count, seen, found.page.total, found.page.next)
 
 
@@ -137,7 +137,7 @@ def _progress(
     }
 
 
-def _number(request: HttpRequest, name: str) -> int:
+def number_of(request: HttpRequest, name: str) -> int:
     """A count in the URL; 0 if it is none."""
     given = MOMENT.fullmatch(request.GET.get(name, ""))
     return int(given.group()) if given else 0

@@ -29,6 +29,7 @@ PAGES = (
     *(f"schedules/hourly/?pool={SICK}", "workers/", "workers/_rows", "workers/w1/", "workers/w1/_live"),
     *("registry/", "registry/_rows", f"registry/{NAME}/", f"registry/{NAME}/_live"),
     *("aggregations/", "callbacks/", "workflows/", "workflows/_rows", "tasks/_search?state=pending&lane=narrow"),
+    "workflows/_search?instance=order*",
     *("find/?q=l", "find/?q=nothing-of-this", f"find/?q={NAME}", "schedules/hourly/_live"),
 )
 

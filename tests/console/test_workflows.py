@@ -217,9 +217,49 @@ def test_a_search_that_has_found_nothing_yet_goes_on(
         approval.using(id=f"order/{number}").start(60.0)
     first = html.unescape(operator.get("/ops/workflows/?instance=order/0*").content.decode())
     assert "No run was found so far." in first
-    assert "5 runs were looked at." in first
+    assert "0 found in the first 5 of 6. The search goes on." in " ".join(first.split())
     older = re.findall(r'rel="next" href="([^"]+)"', first)[0]
     assert "order/0" in operator.get(older).content.decode()
+    step = operator.get(re.findall(r'hx-get="(/ops/workflows/_search[^"]+)"', first)[0])
+    assert step.status_code == 204
+    match = operator.get(step["HX-Redirect"]).content.decode()
+    assert "order/0" in match
+    assert "1 found in the first 6 of 6." in match
+
+
+def test_a_search_that_finds_nothing_goes_on_to_its_end(
+    namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_filter, "BUDGET", 1)
+    for number in range(12):
+        approval.using(id=f"order/{number}").start(60.0)
+    said, address = [], "/ops/workflows/?instance=return/*"
+    while address:
+        shown = html.unescape(operator.get(address).content.decode())
+        said.append(" ".join(re.sub(r"<[^>]+>", " ", shown[shown.index('id="search"') :]).split()))
+        address = next(iter(re.findall(r'hx-get="(/ops/workflows/_search[^"]+)"', shown)), "")
+    assert [re.findall(r"\d+ found[^.]*\.", each)[0] for each in said] == [
+        "0 found in the first 5 of 12.",
+        "0 found in the first 10 of 12.",
+        "0 found.",
+    ]
+    assert "All 12 were searched." in said[-1]
+
+
+def test_a_search_says_that_there_are_more_runs_behind_a_page(
+    namespace: str, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        approval.using(id=("match/" if number in (0, 11) else "order/") + str(number)).start(60.0)
+    monkeypatch.setattr(run_filter, "BUDGET", 1)
+    shown = html.unescape(operator.get("/ops/workflows/?instance=match/*").content.decode())
+    assert "match/11" in shown
+    while "There are more." not in shown:
+        step = re.findall(r'hx-get="(/ops/workflows/_search[^"]+)"', shown)[0]
+        shown = html.unescape(operator.get(step).content.decode())
+    found = re.findall(r'rel="next" href="([^"]+)"', shown)[0]
+    assert "match/0" in operator.get(found).content.decode()
+    assert operator.get("/ops/workflows/_search?older=soon").status_code == 400
 
 
 def test_a_list_shows_statuses_as_text_and_errors(namespace: str, operator: Client, viewer: Client) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
-from queueops import conf, wf, workflow
-from queueops.errors import NotEncodable, PayloadTooLarge, TaskFailed
+from queueops import conf, control, wf, workflow
+from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TaskFailed
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
-from queueops.testing import run_worker
+from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_runs import add, approval
 
 pytestmark = pytest.mark.usefixtures("memory")
@@ -70,6 +71,24 @@ async def foreign(how: str) -> None:
     await Foreign()
 
 
+@workflow(name="bad.waits")
+async def bad_wait(how: str) -> str:
+    """Waits so long that there is no such time, or calls as a child what is none."""
+    wrong: Any = add
+    try:
+        match how:
+            case "child":
+                await wf.child(wrong, 1, 1)
+            case "timeout":
+                async with asyncio.timeout(float("inf")):
+                    await wf.signal("never")
+            case _:
+                await asyncio.sleep(float(how))
+    except BadOption as error:
+        return str(error)
+    return "?"
+
+
 class Foreign:
     """Awaitable of another framework."""
 
@@ -105,6 +124,45 @@ def test_what_cannot_be_encoded_is_an_exception_in_the_code(how: str) -> None:
     told = run.result(timeout=0)
     assert told.startswith(("NotEncodable: ", "PayloadTooLarge: ", "BadArguments: ")), told
     assert [entry.kind for entry in run.history()] == ["step", "end"]
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("child", "a function below @workflow"),
+        ("timeout", "at most a hundred years"),
+        ("inf", "at most a hundred years"),
+        ("nan", "at most a hundred years"),
+        ("1e18", "at most a hundred years"),
+    ],
+)
+def test_a_wait_for_what_cannot_come_is_an_exception_in_the_code(how: str, said: str) -> None:
+    run = bad_wait.start(how)
+    run_worker()
+    assert said in run.result(timeout=0)
+    assert [entry.kind for entry in run.history()] == ["step", "end"]
+
+
+@pytest.mark.parametrize("wrong", ["", 7, "x" * 101])
+def test_a_signal_that_no_code_could_read_is_refused_to_its_sender(wrong: Any) -> None:
+    run = approval.start(60)
+    run_worker()
+    with pytest.raises(BadOption, match="a text of 1 to 100 characters"):
+        run.signal(wrong, "Ada")
+    run.signal("approve", "Ada")
+    run_worker()
+    assert run.result(timeout=0) == "Ada"
+
+
+@pytest.mark.parametrize("wrong", [True, "1", None])
+def test_a_reset_to_what_is_no_entry_is_refused(wrong: Any) -> None:
+    run = approval.start(60)
+    run_worker()
+    tested = WorkflowEnvironment().start(approval, 60)
+    for reset in (run.reset, tested.reset, partial(control.reset_run, run.id)):
+        with pytest.raises(BadOption, match="a whole number"):
+            reset(wrong)
+    assert run.state == State.IDLE
 
 
 @pytest.mark.parametrize("wrong", [bad_result, large_result])

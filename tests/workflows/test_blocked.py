@@ -17,6 +17,7 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
+from queueops.worker.execution import failure
 
 behaviour: dict[str, Any] = {}
 
@@ -129,6 +130,24 @@ def test_lost_workers_block_a_run_and_never_fail_it() -> None:
         run.retry()
     run_worker()
     assert run.state == State.IDLE
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMEOUT, Outcome.CRASH])
+def test_a_blocked_run_is_no_failed_task_of_an_error(outcome: Outcome) -> None:
+    behaviour["code"] = waits_then_flaky
+    run = changes.start()
+    broker = get_broker()
+    known = failure.plain("HardTimeout", "The task did not stop.")
+    lost = {"fingerprint": known.fingerprint, "title": failure.title_of(known)}
+    for _ in range(5):
+        (lease,) = broker.exchange("default", "w1", RoundTrip(want=1)).leases
+        broker.exchange(
+            "default", "w1", RoundTrip(settle=[Settlement(lease.id, lease.fence, outcome, known.encoded(), **lost)])
+        )
+        run.run_now()
+    assert "vb" in fields(run)
+    assert broker.client.keys("*:error:*")
+    assert broker.client.keys("*:error:*#tasks") == []
 
 
 def test_the_failed_step_runs_again_with_its_failed_activity() -> None:

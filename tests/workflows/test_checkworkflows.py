@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 
 from queueops.kinds.workflows.code_check import check_code
 from queueops.kinds.workflows.steps import kept_runs
+from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.workflows import checked_code
@@ -134,3 +135,27 @@ def test_a_run_whose_workflow_is_not_in_the_code_is_a_finding() -> None:
         assert status == 1
     finally:
         registry.register(changes.handler)
+
+
+@pytest.mark.usefixtures("_histories")
+@pytest.mark.parametrize(
+    ("arguments", "said"), [(("--pool", "nopool"), "There is no pool 'nopool'"), (("--most", "0"), "at least 1")]
+)
+def test_a_check_of_no_runs_is_refused(arguments: tuple[str, ...], said: str) -> None:
+    behaviour["code"] = waits_then_flaky
+    changes.start()
+    run_worker()
+    with pytest.raises(CommandError, match=said):
+        answer(*arguments)
+
+
+@pytest.mark.usefixtures("_histories")
+def test_runs_that_cannot_be_read_are_not_taken_for_fitting_ones() -> None:
+    behaviour["code"] = waits_then_flaky
+    changes.start()
+    run_worker()
+    client = get_broker().client
+    (index,) = client.keys("*kind:workflow")
+    client.set(index, "of other software")
+    with pytest.raises(CommandError, match=r"kind:workflow"):
+        answer()

@@ -97,6 +97,7 @@ PAGES = KindPages(
     routes=(
         Route(pattern="workflows/", view=run_pages.index, name="workflows", permission=Verb.VIEW),
         Route(pattern="workflows/_rows", view=run_pages.rows, name="workflows-rows", permission=Verb.VIEW),
+        Route(pattern="workflows/_search", view=run_pages.search, name="workflows-search", permission=Verb.VIEW),
         Route(
             pattern="workflows/_start",
             view=run_pages.start,

@@ -14,6 +14,7 @@ from console.actions.catalog import Action
 from console.actions.perform import do, tell
 from console.actions.selection import Thing
 from console.models import Outcome
+from console.pages.tasks import number_of
 from console.ui.forms import ActionForm, JsonField
 from console.ui.links import task_url, url
 from console.ui.render import fragment, live_update, page
@@ -47,6 +48,24 @@ def index(request: HttpRequest) -> HttpResponse:
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of the page."""
     return fragment(request, "workflows/list_rows.html", _context(request))
+
+
+def search(request: HttpRequest) -> HttpResponse:
+    """One step of a search for the next run. The browser asks for the next step, or goes to the page with the run."""
+    asked, after, seen = _asked(request), request.GET.get("after", ""), number_of(request, "seen")
+    try:
+        filters: dict[str, Any] = dict(asked)
+        step = inspect.workflow_runs(**filters, after=after)
+    except FilterError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+    found = number_of(request, "found")
+    if step.rows and after and not found:
+        response = HttpResponse(status=204)
+        response["HX-Redirect"] = _address(asked, after, seen)
+        return response
+    place, passed = (after, seen) if step.rows else (step.next, seen + step.seen)
+    told = _progress(asked, found, passed, step.total, place, has_match=bool(step.rows))
+    return page(request, "tasks/search.html", {"search": told})
 
 
 class StartForm(ActionForm):
@@ -113,8 +132,31 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "here": _address(asked, after),
         "first_url": _address(asked) if after else "",
         "next_url": _address(asked, found.next) if found.next else "",
+        "progress": _searched(request, asked, found),
         "chosen": asked["state"],
         **live_update(reverse("console:workflows-rows"), asked, after, found, counts, **asked, after=after),
+    }
+
+
+def _searched(request: HttpRequest, asked: dict[str, str], found: RunPage) -> dict[str, Any] | None:
+    """How far the search is that this page began; None if the page is full, or has no run behind it."""
+    if not (found.partial and found.seen and found.next):
+        return None
+    return _progress(asked, len(found.rows), number_of(request, "seen") + found.seen, found.total, found.next)
+
+
+def _progress(
+    asked: dict[str, str], found: int, seen: int, total: int, place: str, *, has_match: bool = False
+) -> dict[str, Any]:
+    """What the page says of a search; `place` is where it goes on, empty at its end."""
+    onward = {**asked, "after": place, "seen": seen, "found": found}
+    return {
+        "found": found,
+        "seen": min(seen, total),
+        "total": total,
+        "has_match": has_match,
+        "step_url": url("workflows-search", onward) if place and not has_match else "",
+        "next_url": _address(asked, place, seen) if place else "",
     }
 
 
@@ -126,5 +168,5 @@ def _asked(request: HttpRequest) -> dict[str, str]:
     return asked
 
 
-def _address(asked: dict[str, str], after: str = "") -> str:
-    return url("workflows", {**asked, "after": after})
+def _address(asked: dict[str, str], after: str = "", seen: int = 0) -> str:
+    return url("workflows", {**asked, "after": after, "seen": seen})

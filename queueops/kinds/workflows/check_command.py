@@ -11,7 +11,9 @@ from queueops.errors import QueueOpsError
 from queueops.kinds.workflows.code_check import Finding, check_code
 from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.kinds.workflows.replay_check import Replay, replays
+from queueops.management.arguments import positive
 from queueops.management.queue.formatting import printable, to_json
+from queueops.management.queue.lookup import check_pool
 from queueops.tasks import registry
 
 
@@ -29,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("--source-only", action="store_true", help="do not replay: needs no store")
         parser.add_argument("--pool", default="", help="replay the runs of this pool")
         parser.add_argument("--ended", action="store_true", help="replay runs that have ended, too")
-        parser.add_argument("--most", type=int, default=1_000, help="replay so many runs of each name (%(default)s)")
+        parser.add_argument("--most", type=positive, default=1_000, help="runs of each name (%(default)s)")
         parser.add_argument("--json", action="store_true", help="answer with one JSON object")
 
     def handle(self, *, names: list[str], **options: Any) -> None:
@@ -38,6 +40,7 @@ class Command(BaseCommand):
         found: list[Replay] = []
         if not options["source_only"]:
             try:
+                check_pool(options["pool"])
                 found = list(replays(names, pool=options["pool"], ended=options["ended"], most=options["most"]))
             except QueueOpsError as error:
                 raise CommandError(str(error)) from error

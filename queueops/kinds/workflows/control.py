@@ -13,7 +13,7 @@ from queueops.errors import BadOption, advice
 from queueops.errors.workflows import InstanceGone, RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import check_name
+from queueops.kinds.workflows.execution import check_entry, check_name
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Row
 from queueops.model.ids import check_id
@@ -57,6 +57,7 @@ def reset_run(id: str, entry: int, reason: str = "", pool: str = "", *, who: str
     The step is made again. Signals behind it come again; calls behind it are cancelled. A run that has not ended is
     cancelled. The detail of the answer is the id of the new run, or the reason of a refusal.
     """
+    check_entry(entry)
     (wanted,), store = checked([id]), get_role(WorkflowCalls)
     for place in places([wanted], pool):
         told = kept(reason) or f"reset to entry {entry}"

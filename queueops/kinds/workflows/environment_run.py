@@ -11,7 +11,7 @@ from queueops.errors import QueueOpsError
 from queueops.errors.workflows import RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import check_name
+from queueops.kinds.workflows.execution import check_entry, check_name
 from queueops.model.reasons import kept
 from queueops.tasks.encoding import encode_result
 
@@ -95,7 +95,7 @@ class EnvironmentRun:
 
     def reset(self, entry: int, reason: str = "") -> EnvironmentRun:
         """Begin a new run with the history before the step of an entry, numbered from 1. Raises ResetRefused."""
-        new = self._environment._reset(self._run, entry, kept(reason) or f"reset to entry {entry}")
+        new = self._environment._reset(self._run, check_entry(entry), kept(reason) or f"reset to entry {entry}")
         return EnvironmentRun(self._environment, self.instance, new.id)
 
     async def areset(self, entry: int, reason: str = "") -> EnvironmentRun:

@@ -375,6 +375,13 @@ def check_name(value: object, what: str) -> str:
     return value
 
 
+def check_entry(value: object) -> int:
+    """The number of an entry of a history. Raises BadOption."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadOption(name="entry", value=value, expected="a whole number, as handle.history() is numbered from 1")
+    return value
+
+
 def _error(end: Entry) -> StoredError:
     if end.error is not events.NOTHING:
         try:

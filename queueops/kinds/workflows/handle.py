@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
 from queueops.kinds.workflows import events, tracing
 from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.execution import check_entry, check_name
 from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
 from queueops.model.reasons import kept
@@ -57,7 +58,8 @@ class WorkflowHandle(TaskHandle[Result]):
 
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""
-        entry = Entry("signal", name=name, payload=events.raw(encode_result(name, value, "signal")))
+        payload = events.raw(encode_result(check_name(name, "name"), value, "signal"))
+        entry = Entry("signal", name=name, payload=payload)
         with tracing.sending(name, self.instance):
             self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)
 
@@ -113,8 +115,9 @@ class WorkflowHandle(TaskHandle[Result]):
         """Begin a new run with the history before the step of an entry, which is numbered from 1 as in `history`.
 
         The step is made again, with the code as it is now. Signals behind it come again, calls behind it are
-        cancelled, and a run that has not ended is cancelled. Raises InstanceGone and ResetRefused.
+        cancelled, and a run that has not ended is cancelled. Raises InstanceGone, ResetRefused and BadOption.
         """
+        check_entry(entry)
         run = self._newest()
         answer = self._store.reset_run(self.pool, run, entry, reason=kept(reason) or f"reset to entry {entry}")
         if answer.word == "GONE":

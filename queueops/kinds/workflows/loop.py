@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import sys
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
@@ -15,8 +16,9 @@ from itertools import count
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
-from queueops.errors import Interrupt
+from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
+from queueops.model.durations import MAX_MS
 
 _CALL = "Do it in an activity, and await wf.call(...)."
 _REFUSED: dict[str, tuple[str, str]] = {
@@ -151,7 +153,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         """Run a callback when a timer of the run fires."""
         handle = WorkflowTimer(when, callback, args, self, context)
         handle.number = 0
-        at_ms = round(when * 1000)
+        if not math.isfinite(when) or (at_ms := round(when * 1000)) > self.now_ms + MAX_MS:
+            expected = "at most a hundred years; asyncio.timeout(None) has no limit"
+            raise BadOption(name="delay", value=when - self.time(), expected=expected)
         if at_ms <= self.now_ms:
             self._ready.append(handle)
         else:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from queueops import inspect
+from queueops.errors import QueueOpsError
 from queueops.inspect import TaskQuery
 from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.kinds.workflows.payloads import filled
@@ -37,12 +38,17 @@ class Replay(NamedTuple):
 
 
 def replays(names: Iterable[str] = (), *, pool: str = "", ended: bool = False, most: int = 1_000) -> Iterator[Replay]:
-    """Replay the open runs of workflows, and with `ended` those that have ended: at most so many of each name."""
+    """Replay the open runs of workflows, and with `ended` those that have ended: at most so many of each name.
+
+    Raises QueueOpsError if a pool cannot be read in full.
+    """
     wanted, store = set(names), get_run_store()
     counts: dict[str, int] = {}
     after = ""
     while True:
         page = inspect.tasks(TaskQuery(kind="workflow", pool=pool), after, PAGE)
+        if page.broken:  # a run that cannot be read may differ
+            raise QueueOpsError(" ".join(map(str, page.broken)))
         for row in page.rows:
             if (wanted and row.name not in wanted) or (row.state in TERMINAL and not ended):
                 continue

@@ -84,6 +84,8 @@ async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> 
     Raises ChildFailed. If the code is cancelled while it waits, the child receives a cancel.
     """
     execution = current("wf.child()")
+    if not hasattr(workflow, "as_child"):
+        raise BadOption(name="workflow", value=workflow, expected="a function below @workflow; wf.call() runs a task")
     push, instance = workflow.as_child(args, kwargs)
     return await execution.child(push, instance, workflow.decode)
 

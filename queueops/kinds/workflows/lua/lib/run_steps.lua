@@ -71,6 +71,7 @@ function lib.hooks.fail_instead.workflow(id, record, ...)
   if record.over then return false end
   local told, given = {}, { ... }
   for i = 1, #given, 2 do told[given[i]] = given[i + 1] end
+  lib.forget_error(id, told) -- the list of an error has failed tasks alone
   local is_json, error = pcall(cjson.decode, told.er or '')
   local text = is_json and type(error) == 'table' and tostring(error.type) .. ': ' .. tostring(error.message)
   lib.runs.block(id, record, told.y or text or 'its step failed')
