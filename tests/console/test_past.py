@@ -149,6 +149,13 @@ def test_an_unreadable_moment_or_one_of_the_future_is_now(viewer: Client, desk: 
         assert moment({"at": "2025-07-01T12:00"}) == moment({"at": "2025-07-01T10:00Z"})
 
 
+def test_the_overview_of_a_moment_names_how_many_rows_it_does_not_show(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS
+    keep(desk, at, **{f"l|lane-{n}": Row(came=1) for n in range(52)}, **{f"e|e{n}": Row(failed=1) for n in range(30)})
+    text = plain(viewer.get("/ops/", {"at": written(at)}).content.decode())
+    assert re.findall(r"(\d+) more", text) == ["3", "11"]
+
+
 def test_a_worker_that_has_ended_has_its_history(desk: Desk, viewer: Client) -> None:
     at = desk.now() - DAY_MS // 2
     for level in (MINUTE, LEVELS[1]):
