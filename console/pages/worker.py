@@ -9,6 +9,7 @@ from django.urls import reverse
 from msgspec.structs import replace
 
 from console.diagram import slot_rows
+from console.pages import history
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 
@@ -17,13 +18,28 @@ READING_AGE_S = 1.0
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
-    """One worker."""
-    return page(request, "workers/one.html", _context(id))
+    """One worker; of one that has ended, what the history has."""
+    try:
+        context = _context(id)
+    except Http404:
+        return page(request, "workers/ended.html", _of_the_past(request, id))
+    return page(request, "workers/one.html", context)
 
 
 def live(request: HttpRequest, id: str) -> HttpResponse:
     """The live update of a worker's figures, slots and memory."""
     return fragment(request, "workers/live.html", _context(id, READING_AGE_S))
+
+
+def _of_the_past(request: HttpRequest, id: str) -> dict[str, Any]:
+    """The history of a worker that is not in the registry any more. Raises Http404 if there is none."""
+    region = history.region(request.GET, {"worker": id})
+    series = region["series"]
+    if series.known_since_ms is None:
+        series = inspect.series("14d", worker=id, max_age_s=history.READING_AGE_S)
+    if series.known_since_ms is None and region.get("point") is None:
+        raise Http404
+    return {"id": id, "region": region}
 
 
 def _context(id: str, max_age_s: float = 0.0) -> dict[str, Any]:

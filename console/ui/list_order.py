@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from queueops.inspect import LaneRow, bound_of
 
 OLD_MS = 60_000
-NEVER = ("paused", "limit 0", "no worker")
+CLOSED = ("paused", "limit 0", "no worker", "shut")
 DIGITS = re.compile(r"(\d+)")
 
 
@@ -23,7 +23,7 @@ def in_place(lanes: Iterable[LaneRow]) -> list[LaneRow]:
 
 
 def by_trouble(lanes: Iterable[LaneRow], now_ms: int) -> list[LaneRow]:
-    """Sort lanes by trouble: those whose tasks never start, then old tasks at a limit, old tasks, waiting, running.
+    """Sort lanes by trouble: those whose tasks do not start, then old tasks at a limit, old tasks, waiting, running.
 
     Within a group the lane with the oldest task comes first: that order changes only when the task starts. Where it is
     not known, the lane with most ready tasks comes first.
@@ -32,7 +32,7 @@ def by_trouble(lanes: Iterable[LaneRow], now_ms: int) -> list[LaneRow]:
     def trouble(lane: LaneRow) -> tuple[int, float, int]:
         oldest = float("inf") if lane.oldest_ms is None else lane.oldest_ms
         old = now_ms - oldest > OLD_MS
-        if lane.ready and lane.drain_reason in NEVER:
+        if lane.ready and lane.drain_reason in CLOSED:
             return 0, oldest, -lane.ready
         if lane.ready and old:
             return (1 if bound_of(lane) else 2), oldest, -lane.ready

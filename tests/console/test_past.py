@@ -149,10 +149,32 @@ def test_an_unreadable_moment_or_one_of_the_future_is_now(viewer: Client, desk: 
         assert moment({"at": "2025-07-01T12:00"}) == moment({"at": "2025-07-01T10:00Z"})
 
 
-@pytest.mark.parametrize("page", PAGES)
+def test_the_overview_of_a_moment_names_how_many_rows_it_does_not_show(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS
+    lanes = {f"l|lane-{number}": Row(came=1) for number in range(52)}
+    errors = {f"e|e{number}": Row(failed=1) for number in range(30)}
+    keep(desk, at, MINUTE, POOL, **lanes, **errors)
+    text = plain(viewer.get("/ops/", {"at": written(at)}).content.decode())
+    assert re.findall(r"(\d+) more", text) == ["3", "11"]
+
+
+def test_a_worker_that_has_ended_has_its_history(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS // 2
+    for level in (MINUTE, LEVELS[1]):
+        keep(desk, at, level, POOL, **{"w|w9": Row(ended=180, failed=4321, running=7, run_ms=30, able_ms=40)})
+    now = plain(viewer.get("/ops/workers/w9/", {"range": "24h"}).content.decode())
+    then = plain(viewer.get("/ops/workers/w9/", {"at": written(at)}).content.decode())
+    assert "This worker has ended." in now
+    assert "Runs" in now
+    assert "75%" in then
+    for query in ({}, {"at": written(at)}, {"range": "24h"}):
+        assert viewer.get("/ops/workers/w8/", query).status_code == 404
+
+
+@pytest.mark.parametrize("page", [*PAGES, "workers/w9/"])
 def test_a_moment_costs_few_round_trips(desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
     at = desk.now() - DAY_MS
-    keep(desk, at)
+    keep(desk, at, MINUTE, POOL, **{"w|w9": Row(ended=180)})
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
     address = f"/ops/{page}?at={written(at)}"
     desk.broker.draw(POOL, "w", 60_000)

@@ -110,7 +110,7 @@ def _is_nowhere(query: TaskQuery) -> bool:
 
 
 def _line(row: TaskRow) -> tuple[str, ...]:
-    failed = f"{row.attempt} of {row.retries + 1}" if row.is_claimed else ""
+    failed = f"{row.attempt} of {row.retries + 1}" if row.is_claimed and row.attempt else ""
     since = moment(row.entered_ms)
     return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
 
