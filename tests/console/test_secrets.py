@@ -176,6 +176,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
     rest += [
         "workflows/",
         "workflows/_rows",
+        "workflows/_search?instance=x",
         "registry/secrets.fail/_live",
         "registry/_rows",
         "schedules/_rows",
