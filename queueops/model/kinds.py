@@ -39,7 +39,7 @@ NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
     *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
-    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed"),
+    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses"),
 )
 """Other roles that need neither the store nor the console."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from functools import partial
 from typing import Any
 
@@ -84,7 +85,7 @@ async def bad_wait(how: str) -> str:
                     await wf.signal("never")
             case _:
                 await asyncio.sleep(float(how))
-    except BadOption as error:
+    except ValueError as error:  # BadOption is one, and asyncio of Python 3.13 refuses NaN itself
         return str(error)
     return "?"
 
@@ -132,7 +133,7 @@ def test_what_cannot_be_encoded_is_an_exception_in_the_code(how: str) -> None:
         ("child", "a function below @workflow"),
         ("timeout", "at most a hundred years"),
         ("inf", "at most a hundred years"),
-        ("nan", "at most a hundred years"),
+        ("nan", "at most a hundred years" if sys.version_info < (3, 13) else "NaN"),
         ("1e18", "at most a hundred years"),
     ],
 )
