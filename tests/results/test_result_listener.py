@@ -42,21 +42,3 @@ def test_without_a_wait_the_thread_ends_with_its_connection(namespace, redis_cli
     handle = tasks.add.push(2)
     later()
     assert handle.result(60) == 3
-
-
-def test_a_channel_whose_message_came_is_left_with_the_next_wait(namespace, redis_client, later):
-    def left() -> int:
-        return redis_client.info("commandstats").get("cmdstat_unsubscribe", {"calls": 0})["calls"]
-
-    first, second = tasks.add.push(1), tasks.add.push(2)
-    before = left()
-    later()
-    assert first.result(60) == 2
-    assert left() == before  # the caller has not waited for it
-    later()
-    assert second.result(60) == 3
-    third = tasks.add.push(3)
-    later()
-    assert third.result(60) == 4
-    wait_until(lambda: left() > before)
-    assert all(first.id.encode() not in channel for channel in redis_client.pubsub_channels())
