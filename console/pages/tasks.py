@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,6 +16,7 @@ from console.ui import filters
 from console.ui import live_list as living
 from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
+from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
 from queueops.inspect.selection import Extent, extent_of
@@ -25,7 +25,7 @@ from queueops.model.states import State
 LIMIT = 50
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages of one list cost the store one reading a second."""
-MOMENT = re.compile(r"\d{1,15}")
+SEARCH = ("tasks-search", "tasks")
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -50,7 +50,7 @@ def rows(request: HttpRequest) -> HttpResponse:
         found = inspect.browse(query, request.GET.get("after", ""), LIMIT, shown, READING_AGE_S)
     except FilterError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
-    since = int(moment.group()) if (moment := MOMENT.fullmatch(request.GET.get("since", ""))) else 0
+    since = number_of(request, "since")
     lines = living.again(found.page.rows, places, found.shown, query, since)
     return fragment(request, "tasks/live.html", _context(request, query, found, lines, since or lines.newest_ms))
 
@@ -67,10 +67,9 @@ def search(request: HttpRequest) -> HttpResponse:
         response = HttpResponse(status=204)
         response["HX-Redirect"] = url("tasks", query.params() | {"after": step.match, "seen": seen + step.seen})
         return response
-    progress = _progress(
-        query, found, seen + step.seen, step.total, step.match or step.next, has_match=bool(step.match)
-    )
-    return page(request, "tasks/search.html", {"search": progress})
+    seen, place = seen + step.seen, step.match or step.next
+    told = search_progress(SEARCH, query.params(), found, seen, step.total, place, has_match=bool(step.match))
+    return page(request, "tasks/search.html", {"search": told})
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
@@ -119,28 +118,7 @@ def _searched(request: HttpRequest, query: TaskQuery, found: TaskList) -> dict[s
     """How far the search is that this page began, or came from."""
     seen = number_of(request, "seen") + found.page.seen
     count = number_of(request, "found") + len(found.page.rows)
-    return _progress(query, count, seen, found.page.total, found.page.next)
-
-
-def _progress(
-    query: TaskQuery, found: int, seen: int, total: int, place: str, *, has_match: bool = False
-) -> dict[str, Any]:
-    """What the page says of a search; `place` is where it continues, empty at its end."""
-    onward = query.params() | {"after": place, "seen": seen, "found": found}
-    return {
-        "found": found,
-        "seen": min(seen, total),
-        "total": total,
-        "has_match": has_match,
-        "step_url": url("tasks-search", onward) if place and not has_match else "",
-        "next_url": url("tasks", query.params() | {"after": place, "seen": seen, "found": found}) if place else "",
-    }
-
-
-def number_of(request: HttpRequest, name: str) -> int:
-    """A count in the URL; 0 if it is none."""
-    given = MOMENT.fullmatch(request.GET.get(name, ""))
-    return int(given.group()) if given else 0
+    return search_progress(SEARCH, query.params(), count, seen, found.page.total, found.page.next)
 
 
 def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:

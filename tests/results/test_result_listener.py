@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from queueops.redis.broker import get_broker
 from queueops.results import result_listener, waiting
 from tests.support import tasks_for_tests as tasks
 from tests.support.waiting import wait_until
@@ -42,3 +43,38 @@ def test_without_a_wait_the_thread_ends_with_its_connection(namespace, redis_cli
     handle = tasks.add.push(2)
     later()
     assert handle.result(60) == 3
+
+
+class Ringing(result_listener.ResultListener):
+    """Counts how often it wakes its thread."""
+
+    rings = 0
+
+    def _ring(self) -> None:
+        self.rings += 1
+        super()._ring()
+
+
+def test_the_end_of_a_wait_whose_message_came_does_not_wake_the_thread(namespace, redis_client):
+    listener = Ringing(get_broker())
+
+    def listening() -> list[bytes]:
+        return [channel for channel in redis_client.pubsub_channels() if channel in (b"heard", b"given-up")]
+
+    try:
+        heard = listener.listen("heard")
+        assert heard.subscribed.result(60)
+        redis_client.publish("heard", "succeeded")
+        assert heard.news.result(60)
+        before = listener.rings
+        heard.close()
+        assert listener.rings == before
+        given_up = listener.listen("given-up")  # the thread leaves the first channel when it wakes for this one
+        assert given_up.subscribed.result(60)
+        wait_until(lambda: listening() == [b"given-up"])
+        before = listener.rings
+        given_up.close()
+        assert listener.rings == before + 1
+        wait_until(lambda: listening() == [])
+    finally:
+        listener.close()

@@ -15,7 +15,7 @@ from tests.worker.test_loop import Running
 from tests.workflows.test_runs import add
 
 pytestmark = pytest.mark.usefixtures("namespace")
-NOBODY = "No live worker takes tasks of the kind activity: each was started with other --kinds."
+NO_WORKER = "No live worker takes tasks of the kind activity: each was started with other --kinds."
 
 
 @workflow(name="unserved.calls")
@@ -36,7 +36,7 @@ def test_a_run_tells_that_no_worker_takes_its_activity(of_steps: Running) -> Non
     run = calls.start()
     wait_until(lambda: run.state == "idle")
     (found,) = [each.text for each in inspect.why(run.id) if "activity" in each.text]
-    assert found == f"The run waits for the activity wf.add, which is pending. {NOBODY}"
+    assert found == f"The run waits for the activity wf.add, which is pending. {NO_WORKER}"
     (alarm,) = [each for each in inspect.snapshot().alarms if "kind" in each.text]
     assert "No live worker of the pool default takes the kind activity: 1 task waits." in alarm.text
     program, command, *words = shlex.split(alarm.command)

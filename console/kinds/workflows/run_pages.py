@@ -14,10 +14,10 @@ from console.actions.catalog import Action
 from console.actions.perform import do, tell
 from console.actions.selection import Thing
 from console.models import Outcome
-from console.pages.tasks import number_of
 from console.ui.forms import ActionForm, JsonField
 from console.ui.links import task_url, url
 from console.ui.render import fragment, live_update, page
+from console.ui.search_progress import number_of, search_progress
 from queueops import control, inspect
 from queueops.inspect import FilterError, RunPage, TaskQuery
 from queueops.inspect.redaction import masked_arguments
@@ -34,6 +34,7 @@ LABELS = {
     State.CANCELLED: _("Cancelled"),
 }
 """The states of runs, in the words of workflows."""
+SEARCH = ("workflows-search", "workflows")
 PARTS = ("state", "name", "search", "instance", "tag", "status", "older", "younger")
 AGES = ("15min", "1h", "12h", "1d", "7d", "30d")
 """Ages that the filter offers; others can be typed."""
@@ -64,7 +65,7 @@ def search(request: HttpRequest) -> HttpResponse:
         response["HX-Redirect"] = _address(asked, after, seen)
         return response
     place, passed = (after, seen) if step.rows else (step.next, seen + step.seen)
-    told = _progress(asked, found, passed, step.total, place, has_match=bool(step.rows))
+    told = search_progress(SEARCH, asked, found, passed, step.total, place, has_match=bool(step.rows))
     return page(request, "tasks/search.html", {"search": told})
 
 
@@ -142,22 +143,9 @@ def _searched(request: HttpRequest, asked: dict[str, str], found: RunPage) -> di
     """How far the search is that this page began; None if the page is full, or has no run behind it."""
     if not (found.partial and found.seen and found.next):
         return None
-    return _progress(asked, len(found.rows), number_of(request, "seen") + found.seen, found.total, found.next)
-
-
-def _progress(
-    asked: dict[str, str], found: int, seen: int, total: int, place: str, *, has_match: bool = False
-) -> dict[str, Any]:
-    """What the page says of a search; `place` is where it goes on, empty at its end."""
-    onward = {**asked, "after": place, "seen": seen, "found": found}
-    return {
-        "found": found,
-        "seen": min(seen, total),
-        "total": total,
-        "has_match": has_match,
-        "step_url": url("workflows-search", onward) if place and not has_match else "",
-        "next_url": _address(asked, place, seen) if place else "",
-    }
+    return search_progress(
+        SEARCH, asked, len(found.rows), number_of(request, "seen") + found.seen, found.total, found.next
+    )
 
 
 def _asked(request: HttpRequest) -> dict[str, str]:
