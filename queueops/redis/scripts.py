@@ -102,6 +102,10 @@ class Scripts:
             self.note_place(name, error)
             raise
 
+    def command_of_one_key(self, word: str, key: str) -> Any:
+        """Send a command that has a key and nothing else, such as HGETALL. Raises redis-py's errors."""
+        return self._execute(key, word, key)
+
     def note_place(self, name: str, error: ResponseError) -> None:
         """Add a note with the file and the line to an error of this function; the server names a line of the text."""
         if found := _PLACE.search(str(error)):

@@ -195,3 +195,21 @@ def test_without_the_package_a_run_has_no_trace(monkeypatch: pytest.MonkeyPatch)
     assert get_broker().record("default", handle.id).trace == ""  # type: ignore[union-attr]
     ended(handle)
     assert {span.name for span in _exporter.get_finished_spans()} == {"inside the activity"}  # which the project makes
+
+
+def test_without_a_tracer_no_span_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(otel, "get_tracer_provider", otel.ProxyTracerProvider)
+    monkeypatch.setattr(otel, "get_tracer", asked.append)
+    handle = spans.start()
+    assert get_broker().record("default", handle.id).trace == ""  # type: ignore[union-attr]
+    assert asked == []
+
+
+def test_without_a_tracer_the_trace_of_the_caller_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otel, "get_tracer_provider", otel.ProxyTracerProvider)
+    monkeypatch.setattr(otel, "get_tracer", lambda name: otel.NoOpTracer())
+    far = otel.SpanContext(trace_id=0x1234, span_id=0x5678, is_remote=True)
+    with otel.use_span(otel.NonRecordingSpan(far)):
+        handle = spans.start()
+    assert f"{0x1234:032x}-{0x5678:016x}" in get_broker().record("default", handle.id).trace  # type: ignore[union-attr]

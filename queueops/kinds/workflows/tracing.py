@@ -51,7 +51,7 @@ class _Ids(NamedTuple):
 
 def started(name: str, instance: str) -> str:
     """A span of a start; the trace context for the run. Empty without the package, and without a tracer."""
-    if otel is None:
+    if not _is_on():
         return ""
     with otel.get_tracer(NAME).start_as_current_span(
         f"CreateWorkflowInstance: {name}", kind=otel.SpanKind.PRODUCER, attributes={"queueops.instance": instance}
@@ -62,7 +62,7 @@ def started(name: str, instance: str) -> str:
 @contextmanager
 def sending(name: str, instance: str) -> Iterator[None]:
     """The span of a signal that is sent."""
-    if otel is None:
+    if not _is_on():
         yield
         return
     attributes = {"queueops.instance": instance}
@@ -114,6 +114,14 @@ def run_link(info: RunInfo, run: str) -> str:
     """The trace context of the span of another run of the instance."""
     earlier = RunInfo(id=run, name=info.name, instance=info.instance, trace=info.trace)
     return context_of(earlier, RUN)
+
+
+def _is_on() -> bool:
+    """Whether a span would be told to anything: a tracer is set up, or the caller is in a span of another process."""
+    if otel is None:
+        return False
+    is_unset = isinstance(otel.get_tracer_provider(), otel.ProxyTracerProvider)
+    return not (is_unset and otel.get_current_span() is otel.INVALID_SPAN)
 
 
 def _id(info: RunInfo, key: str) -> int:

@@ -19,7 +19,7 @@ class StorageCalls(StoreClient):
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None. Raises records.Undecodable for an unreadable one."""
         keys = self.keys(pool)
-        raw = self.ask_one(pool, lambda client: client.hgetall(keys.task(task_id)))
+        raw = self.read_hash(pool, keys.task(task_id))
         if raw is None:
             raise Undecodable(f"the key of task {task_id} holds no record")
         if not raw:
