@@ -14,6 +14,7 @@ from queueops.errors import BrokerUnavailable, NotDurable, QueueOpsError, StoreF
 from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses
 from queueops.model.contracts import Node, Outcome, RoundTrip, Settlement
 from queueops.model.ids import new_id
+from queueops.model.records import Undecodable
 from queueops.redis import durability, embedded
 from queueops.redis.broker import RedisBroker
 from queueops.redis.error_translation import is_later, translate
@@ -315,6 +316,16 @@ def test_a_restarted_server_has_lost_nothing(empty_directory: Path) -> None:
     assert desk.settle(held) == "OK"
     desk.check()
     desk.broker.close()
+
+
+def test_a_record_of_a_wrong_type_is_no_record_and_the_connection_lives_on(desk: Desk) -> None:
+    desk.push("right")
+    desk.client.set(desk.broker.keys(POOL).task("wrong"), "no hash")
+    with pytest.raises(Undecodable, match="the key of task wrong holds no record"):
+        desk.broker.record(POOL, "wrong")
+    assert desk.broker.record(POOL, "right").state == "pending"  # type: ignore[union-attr]
+    assert desk.broker.record(POOL, "nowhere") is None
+    desk.client.delete(desk.broker.keys(POOL).task("wrong"))
 
 
 def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:
