@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -178,7 +179,12 @@ class StoreClient:
             raise self.explained(pool, error) from error
 
     def _noticing(self, key: str, call: Callable[[], T], retry: conf.BrokerRetry) -> T:
-        """Make a call for a key. If it fails, the key may be on another server at the next attempt."""
+        """Make a call for a key. If it fails, the key may be on another server at the next attempt.
+
+        An event loop of code that is replayed refuses it: the call would be made in each replay.
+        """
+        if (refuse := getattr(asyncio._get_running_loop(), "refuse_store", None)) is not None:
+            refuse()
 
         def attempt() -> T:
             try:

@@ -297,7 +297,12 @@ class Execution:
                 )
             data = events.payload(found)
         else:
-            data = encode_result(self.info.name, call(), "value of a side effect")
+            self.loop.allows_effects = True
+            try:
+                value = call()
+            finally:
+                self.loop.allows_effects = False
+            data = encode_result(self.info.name, value, "value of a side effect")
         self.step.commands.append(Entry("side", command=number, payload=events.raw(data)))
         return decode_result(self.info.name, data)
 

@@ -18,9 +18,9 @@ from typing import Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
+from queueops.kinds.workflows.refused_io import ADVICE, PROCESS, SOCKET, THREAD, ReplayedLoop, install
 from queueops.model.durations import MAX_MS
 
-_CALL = "Do it in an activity, and await wf.call(...)."
 _REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
@@ -30,11 +30,11 @@ _REFUSED: dict[str, tuple[str, str]] = {
             *("sock_sendfile", "sendfile", "getnameinfo", "add_reader", "remove_reader", "add_writer"),
             *("remove_writer", "connect_read_pipe", "connect_write_pipe"),
         ),
-        ("A socket or a pipe", _CALL),
+        (SOCKET, ADVICE),
     ),
-    **dict.fromkeys(("subprocess_exec", "subprocess_shell"), ("A subprocess", _CALL)),
-    **dict.fromkeys(("run_in_executor", "set_default_executor"), ("A thread or an executor", _CALL)),
-    "call_soon_threadsafe": ("Another thread", _CALL),
+    **dict.fromkeys(("subprocess_exec", "subprocess_shell"), (PROCESS, ADVICE)),
+    **dict.fromkeys(("run_in_executor", "set_default_executor"), (THREAD, ADVICE)),
+    "call_soon_threadsafe": ("Another thread", ADVICE),
     **dict.fromkeys(("add_signal_handler", "remove_signal_handler"), ("A signal of the process", "Use wf.signal().")),
     **dict.fromkeys(("run_forever", "run_until_complete"), ("A second event loop", "Use await.")),
 }
@@ -87,10 +87,11 @@ class WorkflowTask(asyncio.Task[Any]):
         return self is other
 
 
-class WorkflowLoop(asyncio.AbstractEventLoop):
+class WorkflowLoop(ReplayedLoop):
     """The loop of one run. ``timers`` keeps its timers."""
 
     def __init__(self, timers: Timers) -> None:
+        install()
         self.timers = timers
         self.now_ms = 0
         self.problems: list[str] = []

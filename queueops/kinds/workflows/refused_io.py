@@ -1,0 +1,87 @@
+"""Refusal of sockets, subprocesses, threads and calls of the store in the code of a workflow, also without asyncio.
+
+Python tells an audit hook of each of them, before it happens. The hook stays for the life of the process. It does
+nothing unless the code of a workflow runs in the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from functools import cache, wraps
+from types import FrameType
+from typing import Any
+
+from queueops.errors.workflows import RefusedInWorkflow
+
+ADVICE = "Do it in an activity, and await wf.call(...)."
+SOCKET, PROCESS, THREAD = "A socket or a pipe", "A subprocess", "A thread or an executor"
+REFUSED = {
+    **dict.fromkeys(
+        (
+            *("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"),
+            *("socket.getaddrinfo", "socket.getnameinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
+        ),
+        SOCKET,
+    ),
+    **dict.fromkeys(
+        (
+            *("subprocess.Popen", "os.system", "os.posix_spawn", "os.spawn", "os.exec", "os.fork", "os.forkpty"),
+            "pty.spawn",
+        ),
+        PROCESS,
+    ),
+    **dict.fromkeys(("_thread.start_new_thread", "_thread.start_joinable_thread"), THREAD),
+    "sqlite3.connect": "A database",
+}
+"""Audit events, and what they are about."""
+OBSERVERS = frozenset(("logging", "opentelemetry", "sentry_sdk", "importlib"))
+"""Packages that may do all this below the code: what they tell of it, and what they load, is no part of its result."""
+
+
+class ReplayedLoop(asyncio.AbstractEventLoop):
+    """An event loop of code that is replayed. While it runs in a thread, the thread may do nothing that has effects."""
+
+    allows_effects = False
+    """Whether the code is in a function whose value is recorded."""
+
+    def refuse_store(self) -> None:
+        """Called before each call of the store. Raises RefusedInWorkflow."""
+        _refuse("The store (a push, a handle, a control)")
+
+
+@cache
+def install() -> None:
+    """Watch from now on; once for each process."""
+    sys.addaudithook(_hear)
+    if sys.version_info < (3, 12):  # it has no event for a new thread
+        start = threading.Thread.start
+
+        @wraps(start)
+        def refusing_start(self: threading.Thread) -> None:
+            _refuse(THREAD)
+            start(self)
+
+        threading.Thread.start = refusing_start  # type: ignore[method-assign]
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in REFUSED:
+        _refuse(REFUSED[event])
+
+
+def _refuse(what: str) -> None:
+    """Raise RefusedInWorkflow if the code of a workflow runs here."""
+    loop = asyncio._get_running_loop()
+    if isinstance(loop, ReplayedLoop) and not loop.allows_effects and not _is_observed():
+        raise RefusedInWorkflow(what=what, advice=ADVICE)
+
+
+def _is_observed() -> bool:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in OBSERVERS:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,175 @@
+"""Effects in the code of a workflow: sockets, subprocesses, threads and the store are refused, also without asyncio."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sqlite3
+import subprocess
+import threading
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from queueops import task, wf, workflow
+from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.states import State
+from queueops.redis.broker import get_broker, get_role
+from queueops.results.handle import TaskHandle
+from queueops.testing import WorkflowEnvironment, run_worker
+
+pytestmark = pytest.mark.usefixtures("memory")
+
+_done: list[str] = []
+
+
+@task(name="effects.pushed")
+def pushed() -> None:
+    """Is pushed by the code of a workflow."""
+
+
+def _note() -> None:
+    _done.append("done")
+
+
+def _thread() -> None:
+    threading.Thread(target=_note).start()
+
+
+def _executor() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(_note).result()
+
+
+def _socket() -> None:
+    socket.create_connection(("127.0.0.1", 9), timeout=1)
+
+
+def _request() -> None:
+    urllib.request.urlopen("http://127.0.0.1:9/", timeout=1)
+
+
+def _process() -> None:
+    subprocess.run(["touch", os.environ["EFFECT_FILE"]], check=True)
+
+
+def _shell() -> None:
+    os.system('touch "$EFFECT_FILE"')
+
+
+def _database() -> None:
+    sqlite3.connect(os.environ["EFFECT_FILE"]).close()
+
+
+def _push() -> None:
+    pushed.push()
+
+
+def _push_many() -> None:
+    pushed.push_many([()] * 3)
+
+
+def _read() -> None:
+    TaskHandle[None]("01M8D5E7650RK38A1E4P8ZH0FE").status()
+
+
+EFFECTS: dict[str, tuple[Callable[[], None], str]] = {
+    "thread": (_thread, "A thread or an executor"),
+    "executor": (_executor, "A thread or an executor"),
+    "socket": (_socket, "A socket or a pipe"),
+    "request": (_request, "A socket or a pipe"),
+    "process": (_process, "A subprocess"),
+    "shell": (_shell, "A subprocess"),
+    "database": (_database, "A database"),
+    "push": (_push, "The store"),
+    "push_many": (_push_many, "The store"),
+    "read": (_read, "The store"),
+}
+
+
+@workflow(name="effects.direct")
+async def direct(how: str) -> None:
+    """Has an effect in its code."""
+    EFFECTS[how][0]()
+
+
+@workflow(name="effects.recorded")
+async def recorded(how: str) -> None:
+    """Has the effect in a function whose value is recorded."""
+    wf.side_effect(EFFECTS[how][0])
+
+
+@workflow(name="effects.logged")
+async def logged() -> str:
+    """Logs to a handler that starts a thread."""
+    logging.getLogger("effects").warning("hello")
+    return "logged"
+
+
+@pytest.fixture(autouse=True)
+def effect_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that a refused effect would make."""
+    monkeypatch.setenv("EFFECT_FILE", str(tmp_path / "effect"))
+    _done.clear()
+    return tmp_path / "effect"
+
+
+@pytest.mark.parametrize("how", EFFECTS)
+def test_an_effect_in_the_code_blocks_the_run_and_does_not_happen(how: str, effect_file: Path) -> None:
+    run = direct.start(how)
+    run_worker()
+    row = get_role(WorkflowCalls).run_row("default", run.id)
+    assert row is not None
+    assert (row.fields["s"], "vb" in row.fields) == (State.POSTPONED, True)
+    assert row.fields["y"].startswith(EFFECTS[how][1])
+    assert row.fields["y"].endswith("Do it in an activity, and await wf.call(...).")
+    assert _done == []
+    assert not effect_file.exists()
+    broker = get_broker()
+    assert broker.client.zcard(f"{broker.keys('default').prefix}:name:effects.pushed") == 0
+
+
+@pytest.mark.parametrize("how", ["thread", "executor", "process", "shell", "database"])
+def test_an_effect_in_a_recorded_function_happens(how: str) -> None:
+    run = recorded.start(how)
+    run_worker()
+    assert run.state == State.SUCCEEDED
+
+
+@pytest.mark.parametrize("how", ["thread", "push", "read"])
+def test_the_test_environment_refuses_an_effect_too(how: str) -> None:
+    run = WorkflowEnvironment().start(direct, how)
+    with pytest.raises(Exception, match=rf"{EFFECTS[how][1]}.* cannot be used .* Do it in an activity"):
+        run.result()
+    assert _done == []
+
+
+def test_a_log_handler_may_do_what_it_needs() -> None:
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            thread = threading.Thread(target=_note)
+            thread.start()
+            thread.join()
+
+    handler = Handler()
+    logging.getLogger("effects").addHandler(handler)
+    try:
+        run = logged.start()
+        run_worker()
+    finally:
+        logging.getLogger("effects").removeHandler(handler)
+    assert run.result(timeout=0) == "logged"
+    assert _done == ["done"]
+
+
+def test_other_code_of_the_process_is_not_concerned() -> None:
+    direct.start("thread")
+    run_worker()
+    _thread()
+    _executor()
+    assert _done == ["done", "done"]
+    assert pushed.push().state == State.PENDING
