@@ -9,6 +9,7 @@ import pytest
 
 from queueops import control, inspect
 from queueops.inspect import RunCall, RunChildren, RunFacts, RunLine, RunPage, RunSpan, RunView
+from queueops.inspect.errors import Failure
 from queueops.model.contracts import Row
 
 if TYPE_CHECKING:
@@ -47,10 +48,14 @@ class WorkflowWorld:
             inbox=(line,),
             waiting_events=1,
             length=2,
-            lines=(line,),
+            lines=(line, RunLine(number=2, kind="failed", failure=self._failure())),
             spans=(RunSpan(number=1, kind=self.world.text, name=self.world.text, task="task-2", begun_ms=1),),
             before="task-2",
         )
+
+    def _failure(self) -> Failure:
+        text = self.world.text
+        return Failure(fingerprint=text, type=text, message=text, traceback=text)
 
     def _facts(self) -> RunFacts:
         world = self.world

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from queueops import activity, current, inspect, wf, workflow
 from queueops.errors import FilterError
 from queueops.inspect import RunChildren, RunView
+from queueops.inspect.redaction import concealing
 from queueops.model.contracts import RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
@@ -244,3 +245,36 @@ def test_a_terminal_lists_children_and_stacks() -> None:
     assert [row["instance"] for row in json.loads(asked("children", "--json"))["rows"]] == ["part-0", "part-1"]
     assert f"{__file__}:" in asked()
     assert run.id in asked()
+
+
+@activity(name="page.secret_work", retries=0)
+def secret_work(password: str) -> None:
+    """Fails with a secret in its message."""
+    raise ValueError(f"password={password} is wrong")
+
+
+@workflow(name="page.failing")
+async def failing() -> None:
+    """Fails with its activity."""
+    await wf.call(secret_work, "hunter2")
+
+
+def test_a_failed_activity_is_told_by_its_error_and_not_as_json() -> None:
+    run = failing.start()
+    run_worker()
+    view = inspect.workflow_run(run.id)
+    assert view is not None
+    (line,) = (line for line in view.lines if line.kind == "failed")
+    assert line.failure is not None
+    assert (line.failure.type, line.text.partition(": ")[0]) == ("ValueError", "ValueError")
+    assert "raise ValueError(f" in line.failure.traceback
+    assert "hunter2" not in line.failure.message + line.text
+    with concealing():
+        hidden = inspect.workflow_run(run.id)
+    assert hidden is not None
+    (line,) = (line for line in hidden.lines if line.kind == "failed")
+    assert line.failure is not None
+    assert (line.failure.type, line.failure.message, line.text) == ("ValueError", "", "ValueError")
+    out = io.StringIO()
+    call_command("queue", "run", run.id, stdout=out)
+    assert "fingerprint" not in out.getvalue()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from queueops.inspect.answers import Answer
+from queueops.inspect.errors import read_failure, title
 from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
@@ -157,6 +158,7 @@ def _line(number: int, text: bytes) -> RunLine:
     except msgspec.MsgspecError:  # written by other software
         return RunLine(number=number, kind="?", text="an entry that cannot be read")
     due = entry.at_ms if entry.kind == "timer" else None
+    failure = None if entry.error is events.NOTHING else read_failure(bytes(entry.error))
     return RunLine(
         number=number,
         kind=entry.kind,
@@ -165,7 +167,8 @@ def _line(number: int, text: bytes) -> RunLine:
         name=entry.name,
         task=entry.instance,
         due_ms=due,
-        text=_text(entry),
+        text=title(failure) if failure else _text(entry),
+        failure=failure,
     )
 
 
@@ -174,6 +177,4 @@ def _text(entry: Entry) -> str:
         return f"{entry.size:,} bytes, which are kept apart"
     if entry.payload is not events.NOTHING:
         return masked(bytes(entry.payload))
-    if entry.error is not events.NOTHING:
-        return masked(bytes(entry.error))
     return redactor().message(entry.reason) if entry.reason else entry.state

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from queueops.inspect.answers import Answer
+from queueops.inspect.errors import Failure
 
 BEGINS = {"call": "activity", "child": "child", "timer": "timer"}
 ENDS = ("done", "failed", "fired")
@@ -22,6 +23,7 @@ class RunLine(Answer, frozen=True, kw_only=True):
     task: str = ""
     due_ms: int | None = None
     text: str = ""
+    failure: Failure | None = None  # of what failed; `text` is its title
 
 
 class RunSpan(Answer, frozen=True, kw_only=True):
