@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import TABLE, Verb
 from console.ui import forms
+from console.ui.kind_pages import actions_of_kind
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.allowed import refused_verbs
@@ -354,7 +355,9 @@ def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
 
 def allowed(task: TaskDetail, may: frozenset[str]) -> list[Action]:
     """The actions that a task's kind and state, and the user's permissions, allow."""
-    return [named_for(ACTIONS[verb], task) for verb in verbs_of(task) if ACTIONS[verb].permission in may]
+    own = actions_of_kind(task.kind)
+    found = [own.get(verb) or named_for(ACTIONS[verb], task) for verb in verbs_of(task)]
+    return [action for action in found if action.permission in may]
 
 
 def verbs_of(task: TaskFacts) -> list[str]:

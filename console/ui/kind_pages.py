@@ -70,7 +70,8 @@ NavigationItem = tuple[str, str, str, str | Promise]
 class KindPages:
     """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags.
 
-    ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time.
+    ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
+    the head of a record's page offers in the place of standard actions, by their verb.
     """
 
     records: tuple[str, ...] = ()
@@ -80,6 +81,7 @@ class KindPages:
     tags: Library | None = None
     navigation: tuple[NavigationItem, ...] = ()
     in_use: Callable[[], bool] | None = None
+    actions: Mapping[str, Any] = field(default_factory=dict)
 
 
 def kind_pages() -> tuple[KindPages, ...]:
@@ -97,6 +99,11 @@ def kind_pages() -> tuple[KindPages, ...]:
 def tabs_of_kind(record: str) -> list[Tab]:
     """The tabs that the kind of a record adds."""
     return [tab for pages in kind_pages() if record in pages.records for tab in pages.tabs]
+
+
+def actions_of_kind(record: str) -> dict[str, Any]:
+    """The actions that replace standard ones for a record, by the verb of the standard one."""
+    return {verb: each for pages in kind_pages() if record in pages.records for verb, each in pages.actions.items()}
 
 
 def tabs_with_content() -> dict[str, Tab]:

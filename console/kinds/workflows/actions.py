@@ -58,7 +58,7 @@ ACTIONS: dict[str, Action] = {
         lambda ids, **how: control.cancel_runs(ids, **how),
         gettext_lazy("Ask to cancel"),
         "x",
-        note=gettext_lazy("The code gets a cancel, and may clean up. Cancel ends the run at once."),
+        note=gettext_lazy("The code gets a cancel, and may clean up. Terminate ends the run at once."),
     ),
     "terminate": Action(
         "cancel",

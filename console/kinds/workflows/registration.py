@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
+from console.actions.catalog import verbs_of
 from console.kinds.workflows import run_pages
 from console.kinds.workflows.actions import ACTIONS, act
 from console.kinds.workflows.run_pages import StartForm
@@ -57,6 +58,10 @@ def _place(request: HttpRequest, name: str) -> str:
     return "" if place == "0" else place
 
 
+IN_HEAD = {"cancel": "cancel", "terminate": "interrupt"}
+"""Actions on runs, and the standard actions in whose place they stand: a standard cancel does not ask the code."""
+
+
 def _pages(task: TaskDetail, places: Mapping[str, str], run: RunView, children: RunChildren) -> dict[str, str]:
     """The URLs of the first and the next page of each list; empty where there is none."""
     following = {"first": run.next, "inbox": run.next_inbox, "children": children.next, "calls": run.next_calls}
@@ -72,7 +77,9 @@ def _pages(task: TaskDetail, places: Mapping[str, str], run: RunView, children: 
 def _actions(task: TaskDetail, run: RunView | None) -> dict[str, Any]:
     over = task.state in TERMINAL
     suspended = run is not None and run.suspended_ms is not None
-    offered = ["cancel", "resume" if suspended else "suspend", "terminate"]
+    in_head = verbs_of(task)
+    offered = ["resume" if suspended else "suspend"]
+    offered += [verb for verb, standard in IN_HEAD.items() if standard not in in_head]
     if over:
         offered = ["retry"] if task.state == State.FAILED and not (run and run.after) else []
     args, kwargs = json_text.split(task.args_json)
@@ -93,6 +100,7 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
 
 PAGES = KindPages(
     records=("workflow",),
+    actions={standard: ACTIONS[verb] for verb, standard in IN_HEAD.items()},
     tabs=(Tab(name=RUN, label=_("Run"), template="console/workflows/run.html", read=read),),
     routes=(
         Route(pattern="workflows/", view=run_pages.index, name="workflows", permission=Verb.VIEW),
