@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,16 @@ async def recorded(how: str) -> None:
     wf.side_effect(EFFECTS[how][0])
 
 
+@workflow(name="effects.caught")
+async def caught(how: str) -> str:
+    """Catches the refusal, and goes on."""
+    try:
+        EFFECTS[how][0]()
+    except Exception as error:
+        return type(error).__name__
+    return "done"
+
+
 @workflow(name="effects.logged")
 async def logged() -> str:
     """Logs to a handler that starts a thread."""
@@ -131,6 +142,39 @@ def test_an_effect_in_the_code_blocks_the_run_and_does_not_happen(how: str, effe
     assert not effect_file.exists()
     broker = get_broker()
     assert broker.client.zcard(f"{broker.keys('default').prefix}:name:effects.pushed") == 0
+
+
+@pytest.mark.parametrize("how", ["thread", "socket", "push"])
+def test_a_refusal_that_the_code_catches_blocks_the_run_too(how: str) -> None:
+    run = caught.start(how)
+    run_worker()
+    assert run.state == State.POSTPONED
+
+
+def test_an_executor_with_an_idle_thread_is_refused_too() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(int).result()
+
+        def submits() -> None:
+            executor.submit(_note)
+
+        EFFECTS["warm"] = submits, "A thread or an executor"
+        try:
+            run = direct.start("warm")
+            run_worker()
+        finally:
+            del EFFECTS["warm"]
+    assert run.state == State.POSTPONED
+    assert _done == []
+
+
+def test_an_observer_below_the_worker_permits_nothing() -> None:
+    observer: dict[str, Any] = {"__name__": "sentry_sdk.integrations.threading", "work": run_worker}
+    exec("def below():\n    work()", observer)
+    run = direct.start("thread")
+    observer["below"]()
+    assert run.state == State.POSTPONED
+    assert _done == []
 
 
 @pytest.mark.parametrize("how", ["thread", "executor", "process", "shell", "database"])

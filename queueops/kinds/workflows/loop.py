@@ -102,7 +102,7 @@ class WorkflowLoop(ReplayedLoop):
         self._numbers = count(1)
 
     def run_until_quiet(self) -> None:
-        """Run callbacks until all code waits. Raises an interrupt of the worker, if one came."""
+        """Run callbacks until all code waits. Raises an interrupt of the worker, if one came, and what was refused."""
         before = asyncio._get_running_loop()
         task = _swap_current_task(before, None) if before is not None else None
         asyncio._set_running_loop(None)
@@ -114,6 +114,8 @@ class WorkflowLoop(ReplayedLoop):
                     self._call(handle)
                 if self.interrupt is not None:
                     raise self.interrupt
+                if self.refused is not None:
+                    raise self.refused
         finally:
             asyncio._set_running_loop(before)
             if before is not None:

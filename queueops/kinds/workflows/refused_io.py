@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache, wraps
 from types import FrameType
 from typing import Any
@@ -40,11 +41,17 @@ OBSERVERS = frozenset(("logging", "opentelemetry", "sentry_sdk", "importlib"))
 """Packages that may do all this below the code: what they tell of it, and what they load, is no part of its result."""
 
 
+LOOP = "queueops.kinds.workflows.loop"
+"""The module that calls the code."""
+
+
 class ReplayedLoop(asyncio.AbstractEventLoop):
     """An event loop of code that is replayed. While it runs in a thread, the thread may do nothing that has effects."""
 
     allows_effects = False
     """Whether the code is in a function whose value is recorded."""
+    refused: RefusedInWorkflow | None = None
+    """The first refusal of a step. It blocks the run, also if the code has caught it."""
 
     def refuse_store(self) -> None:
         """Called before each call of the store. Raises RefusedInWorkflow."""
@@ -55,15 +62,22 @@ class ReplayedLoop(asyncio.AbstractEventLoop):
 def install() -> None:
     """Watch from now on; once for each process."""
     sys.addaudithook(_hear)
+    for executor in (ThreadPoolExecutor, ProcessPoolExecutor):  # one with an idle thread starts none
+        _guard(executor, "submit")
     if sys.version_info < (3, 12):  # it has no event for a new thread
-        start = threading.Thread.start
+        _guard(threading.Thread, "start")
 
-        @wraps(start)
-        def refusing_start(self: threading.Thread) -> None:
-            _refuse(THREAD)
-            start(self)
 
-        threading.Thread.start = refusing_start  # type: ignore[method-assign]
+def _guard(owner: type, name: str) -> None:
+    """Let a method refuse first."""
+    method = getattr(owner, name)
+
+    @wraps(method)
+    def refusing(*args: Any, **options: Any) -> Any:
+        _refuse(THREAD)
+        return method(*args, **options)
+
+    setattr(owner, name, refusing)
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
@@ -75,13 +89,16 @@ def _refuse(what: str) -> None:
     """Raise RefusedInWorkflow if the code of a workflow runs here."""
     loop = asyncio._get_running_loop()
     if isinstance(loop, ReplayedLoop) and not loop.allows_effects and not _is_observed():
-        raise RefusedInWorkflow(what=what, advice=ADVICE)
+        refusal = RefusedInWorkflow(what=what, advice=ADVICE)
+        loop.refused = loop.refused or refusal
+        raise refusal
 
 
 def _is_observed() -> bool:
+    """Whether an observer does it, between the loop and here. What is below the loop is the worker's own."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in OBSERVERS:
+    while frame is not None and (module := str(frame.f_globals.get("__name__", ""))) != LOOP:
+        if module.partition(".")[0] in OBSERVERS:
             return True
         frame = frame.f_back
     return False
