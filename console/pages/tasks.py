@@ -86,6 +86,7 @@ def _context(
     place = query.params() | {"after": after}
     matching = _extent(request, query, found)
     facets = filters.build(query, found.facets)
+    _know_lanes(found, facets)
     data = lines, matching.count, matching.exact, facets, found.page.broken
     live = place | {"since": str(since), "shown": lines.places}
     return {
@@ -103,6 +104,14 @@ def _context(
         "next_url": filters.address(query, after=found.page.next) if found.page.next else "",
         **live_update(reverse("console:tasks-rows"), *data, **live),
     }
+
+
+def _know_lanes(found: TaskList, facets: dict[str, filters.Facet]) -> None:
+    """Read the titles of the lanes that the page shows, if a process does not know them."""
+    rows = found.page.rows
+    listed = [value.text for value in facets["lane"].values] if "lane" in facets else []
+    shown = [(row.pool, row.lane) for row in rows]
+    inspect.know_lanes([*shown, *((pool, lane) for pool in sorted({row.pool for row in rows}) for lane in listed)])
 
 
 def _extent(request: HttpRequest, query: TaskQuery, found: TaskList) -> Extent:

@@ -43,6 +43,7 @@ from queueops.inspect import (
     TaskQuery,
     TaskRow,
     bound_of,
+    lane_label,
 )
 from queueops.model.states import LEASED, State
 
@@ -60,6 +61,7 @@ register.simple_tag(label, name="verb_label")
 register.simple_tag(icon)
 register.filter("linked", linked_ids.linked)
 register.filter("alarm_url", links.alarm_url)
+register.filter("lane_label", lane_label)
 register.filter("count", formatting.count)
 register.filter("short", formatting.short)
 register.filter("rate", formatting.rate)

@@ -75,6 +75,11 @@ class Frame:
         return self.given_status or inspect.status(STATUS_AGE_S)
 
     @property
+    def looks_back(self) -> bool:
+        """Whether the page shows a moment of the past; the status head still tells of now, and says so."""
+        return "at" in self.request.GET
+
+    @property
     def navigation(self) -> list[dict[str, Any]]:
         """The links of the navigation; `here` is the current page."""
         here = getattr(request_match(self.request), "url_name", "") or ""

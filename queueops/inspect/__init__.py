@@ -13,6 +13,7 @@ from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
+from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
 from queueops.inspect.lookup import LookUp, NamedHit, look_up
@@ -271,7 +272,9 @@ __all__ = [
     "job_lane",
     "job_story",
     "jobs",
+    "know_lanes",
     "lane",
+    "lane_label",
     "lane_page",
     "lane_trends",
     "lanes",

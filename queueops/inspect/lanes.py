@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, Listing, broken_pools
 from queueops.inspect.estimates import Estimate, Model
+from queueops.inspect.lane_labels import lane_label, remember
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 
@@ -38,11 +39,15 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     shut_ms: int | None = None  # time until which its kind has shut it, after failures in a row; None: it is open
     title: str = ""  # what the lane of a kind stands for, such as the id of an aggregation
 
+    def __post_init__(self) -> None:
+        """Remember the title, for other questions."""
+        super().__post_init__()
+        remember(self.lane, self.title)
+
     @property
     def label(self) -> str:
         """Its name; where that has a digest, the title in place of it."""
-        kind, _, digest = self.lane.partition(":=")
-        return f"{kind}:{self.title}" if digest and self.title else self.lane
+        return lane_label(self.lane, self.title)
 
 
 class LanePage(Answer, frozen=True, kw_only=True):

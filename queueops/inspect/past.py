@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from msgspec import structs
 
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.history_ranges import store_ms
+from queueops.inspect.lane_labels import know_lanes
+from queueops.inspect.remembered import Remembered
 from queueops.inspect.series import Point, point_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
 from queueops.model.history import LEVELS, POOL, Level, Row, together, unpack
 from queueops.redis.query_replies import text
+from queueops.redis.reader import Reader
 
 
 class PastRow(Answer, frozen=True, kw_only=True):
@@ -20,6 +25,7 @@ class PastRow(Answer, frozen=True, kw_only=True):
     lane: str = ""
     name: str = ""
     error: str = ""  # fingerprint
+    error_type: str = ""  # empty if no pool has that error any more; `name` is then empty, too
     worker: str = ""
     point: Point
 
@@ -51,13 +57,18 @@ class Past(Answer, frozen=True, kw_only=True):
         )
 
 
+MOST_TYPES = 20
+"""Errors whose type is read: as many as a page shows."""
+ERRORS: Remembered[tuple[str, str]] = Remembered()
+"""Type and name of a task, by the fingerprint of an error."""
 _READINGS: SharedReadings[Past] = SharedReadings()
 
 
 def past(at_ms: int, max_age_s: float = 0.0) -> Past:
     """The figures of a moment: of its minute for 48 hours, of its ten minutes for 14 days, then of its hour.
 
-    An open step is not known yet. It costs two round trips. The answer may be one that this process read up to
+    An open step is not known yet. It costs two round trips, and two more for digests and errors that this process has
+    not read before. The answer may be one that this process read up to
     ``max_age_s`` seconds ago.
     """
     return _READINGS.read(at_ms // 60_000, max_age_s, lambda: _past(at_ms))
@@ -76,15 +87,18 @@ def _past(at_ms: int) -> Past:
     states = _by_series("s", found)
     names = [PastRow(name=name, point=point_of(at, row)) for name, row in _by_series("n", found).items()]
     errors = [PastRow(error=error, point=point_of(at, row)) for error, row in _by_series("e", found).items()]
+    errors.sort(key=lambda row: (-row.point.failed, row.error))
+    lanes = _lanes(at, found)
+    know_lanes((row.pool, row.lane) for row in lanes)
     return Past(
         at_ms=at,
         step_ms=level.step_ms,
         total=point_of(at, together(pools.values()) if pools else None),
         pools=tuple(PastRow(pool=pool, point=point_of(at, row)) for pool, row in pools.items()),
-        lanes=_lanes(at, found),
+        lanes=lanes,
         names=tuple(sorted(names, key=lambda row: (-row.point.failed, -row.point.came, row.name))),
         states={state: row.waiting for state, row in states.items() if row.waiting > 0},
-        errors=tuple(sorted(errors, key=lambda row: (-row.point.failed, row.error))),
+        errors=_with_types(reader, tuple(found), errors),
         workers=tuple(
             PastRow(pool=pool, worker=key[2:], point=point_of(at, row))
             for pool, rows in found.items()
@@ -93,6 +107,20 @@ def _past(at_ms: int) -> Past:
         ),
         broken=broken_pools(reader.broken, reader.silent),
     )
+
+
+def _with_types(reader: Reader, pools: Sequence[str], rows: Sequence[PastRow]) -> tuple[PastRow, ...]:
+    """The first rows with their type and name. Messages are left out: readings are shared by users with less rights."""
+    first = rows[:MOST_TYPES]
+    if unknown := ERRORS.to_read(row.error for row in first):
+        for fingerprint, (title, name) in reader.error_groups(pools, unknown).items():
+            ERRORS.put(fingerprint, (title.partition(": ")[0], name))
+    return *map(_named, first), *rows[MOST_TYPES:]
+
+
+def _named(row: PastRow) -> PastRow:
+    found = ERRORS.get(row.error)
+    return row if found is None else structs.replace(row, error_type=found[0], name=found[1])
 
 
 def _by_series(sign: str, found: Mapping[str, Mapping[str, Row]]) -> dict[str, Row]:

@@ -206,6 +206,33 @@ class Reader:
         asked = {pool: [("HGETALL", Keys(self.settings.namespace, pool).history(*step))] for pool in names}
         return {pool: right(reply) or {} for pool, (reply,) in self._read(asked).items()}
 
+    def lane_titles(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
+        """What these lanes of each pool stand for, if they have a title. One round trip to each server."""
+        found: dict[str, str] = {}
+        asked = {pool: self._title_commands(pool, lanes) for pool, lanes in wanted.items()}
+        for pool, replies in self._read(asked).items():
+            titles = map(right, replies)
+            found |= {lane: text(title) for lane, title in zip(wanted[pool], titles, strict=True) if title}
+        return found
+
+    def _title_commands(self, pool: str, lanes: Sequence[str]) -> list[tuple[str, ...]]:
+        keys = Keys(self.settings.namespace, pool)
+        return [("HGET", keys.lane_conf(lane), "title") for lane in lanes]
+
+    def error_groups(self, pools: Sequence[str], fingerprints: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The title and the task's name of each of these errors that a pool still has, in one round trip."""
+        asked = {
+            pool: [("HMGET", Keys(self.settings.namespace, pool).error(each), "title", "name") for each in fingerprints]
+            for pool in pools
+        }
+        found: dict[str, tuple[str, str]] = {}
+        for replies in self._read(asked).values():
+            for fingerprint, reply in zip(fingerprints, map(right, replies), strict=True):
+                title, name = reply or (None, None)
+                if title and fingerprint not in found:
+                    found[fingerprint] = text(title), text(name or b"")
+        return found
+
     def glance(self, names: Sequence[str], workers: int) -> dict[str, Glance]:
         """The snapshot and the workers of each pool, and INFO of its server, in one round trip to each server."""
 

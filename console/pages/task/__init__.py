@@ -80,6 +80,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     own = of_kind.read(request, task) if of_kind is not None and of_kind.read is not None else None
     content: Any = own.content if own is not None else _content(task, tab)
     actions = allowed(task, frame.may)
+    inspect.know_lanes([(task.pool, task.lane)])
     data = task, content if tab != "audit" else [entry.pk for entry in content]
     params = {"pool": task.pool, "tab": tab} | (dict(own.live_params) if own is not None else {})
     return {

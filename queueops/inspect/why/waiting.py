@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.estimates import UNKNOWN, Estimate, Model
+from queueops.inspect.lane_labels import lane_label, remember
 from queueops.inspect.snapshot import pool_sample
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
@@ -78,7 +79,7 @@ def servers(detail: Detail) -> Iterator[Finding]:
     serving = [worker for worker in taking if serves(worker, detail.lane)]
     if not serving:
         yield bad(
-            f"No live worker serves the lane {detail.lane}: each was started with other --lanes.",
+            f"No live worker serves the lane {_label(detail)}: each was started with other --lanes.",
             value=count,
             target=f"{detail.pool}/{detail.lane}",
             place="workers",
@@ -106,11 +107,17 @@ def _paused_name(detail: Detail) -> Iterator[Finding]:
         yield bad(f"The name {name} was resumed. Its tasks return to their lanes, in parts.", value="returning")
 
 
+def _label(detail: Detail) -> str:
+    """What an operator reads for its lane."""
+    remember(detail.lane, detail.conf.get("title", ""))
+    return lane_label(detail.lane)
+
+
 def _lane(detail: Detail) -> Finding:
     target = f"{detail.pool}/{detail.lane}"
     if detail.conf.get("paused") == "1":
-        return bad(f"Its lane {detail.lane} is paused.", value="paused", verb="resume_lane", target=target)
-    return good(f"Its lane {detail.lane} is not paused.", target=target)
+        return bad(f"Its lane {_label(detail)} is paused.", value="paused", verb="resume_lane", target=target)
+    return good(f"Its lane {_label(detail)} is not paused.", target=target)
 
 
 def _slots(detail: Detail) -> Iterator[Finding]:
