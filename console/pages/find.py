@@ -1,4 +1,4 @@
-"""Find box: tasks by id or its beginning; names, pools, lanes, workers, errors and schedules by a part of theirs."""
+"""Find box: tasks by an id or its beginning; names, pools, lanes, workers, errors and schedules by a part of theirs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.pages.schedules import schedule_appearance
@@ -45,7 +46,8 @@ def find(request: HttpRequest) -> HttpResponse:
         return redirect("console:tasks")
     chunk = chunk_of(text)
     found = inspect.look_up(text, MOST, id=chunk.task if chunk else "")
-    if len(found.tasks) == 1:
+    others = [row for each in found.others for row in each.rows]
+    if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
         return redirect(task_url(text if chunk else task.id, task.pool))
     groups = [group for group in _groups(found, text.casefold()) if group.hits]
@@ -64,10 +66,13 @@ def find(request: HttpRequest) -> HttpResponse:
 
 def _groups(found: LookUp, part: str) -> Iterator[Group]:
     yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
+    told = {(row.pool, row.id) for row in found.tasks or found.begun}
+    for other in found.others:
+        yield Group(gettext(other.title), [_of_task(row) for row in other.rows if (row.pool, row.id) not in told])
     yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found.names])
     yield Group(_("Pools"), [Hit(pool, url("pool", pool=pool)) for pool in found.pools])
     yield Group(_("Lanes"), [_of_lane(lane) for lane in found.lanes])
-    yield Group(_("Workers"), [Hit(each.name, url("worker", id=each.name), each.about) for each in found.workers])
+    yield Group(_("Workers"), [_of_worker(each) for each in found.workers])
     errors = (Hit(error.name, url("error", fingerprint=error.id), error.about) for error in found.errors)
     yield Group(_("Errors"), list(errors))
     yield Group(_("Schedules"), list(islice(_schedules(part), MOST)))
@@ -79,6 +84,15 @@ def _of_task(row: TaskRow) -> Hit:
 
 def _of_lane(lane: NamedHit) -> Hit:
     return Hit(lane.title or lane.name, url("lane", pool=lane.about, lane=lane.name), lane.about)
+
+
+def _of_worker(worker: NamedHit) -> Hit:
+    told = [worker.about] if worker.about else []
+    if worker.process:
+        told.append(gettext("process %(number)s") % {"number": worker.process})
+    if worker.ended:
+        told.append(gettext("has ended"))
+    return Hit(worker.name, url("worker", id=worker.name), ", ".join(told))
 
 
 def _schedules(part: str) -> Iterator[Hit]:

@@ -37,7 +37,8 @@ def _of_the_past(request: HttpRequest, id: str) -> dict[str, Any]:
     series = region["series"]
     if series.known_since_ms is None:
         series = inspect.series("14d", worker=id, max_age_s=history.READING_AGE_S)
-    if series.known_since_ms is None and region.get("point") is None:
+    is_known = series.known_since_ms is not None or region.get("point") is not None
+    if not is_known and not any(hit.name == id for hit in inspect.look_up(id).workers):  # it ended in its first minute
         raise Http404
     return {"id": id, "region": region}
 

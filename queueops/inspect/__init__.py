@@ -16,7 +16,7 @@ from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
-from queueops.inspect.lookup import LookUp, NamedHit, look_up
+from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.overview_history import OverviewHistory, overview_history
 from queueops.inspect.past import Past, PastRow, past
@@ -201,6 +201,7 @@ __all__ = [
     "OperationPreview",
     "OperationWait",
     "OrphanFiles",
+    "OtherHits",
     "OverviewHistory",
     "Part",
     "PartsOf",

@@ -12,7 +12,9 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.registry import names_here
 from queueops.inspect.store import open_reader
 from queueops.inspect.task_rows import TaskRow, read_row, row_of
+from queueops.model import kinds
 from queueops.model.ids import ID, made_ms
+from queueops.model.kind import Finder
 from queueops.redis.query_replies import text
 
 LOOKED_AT = 2000
@@ -30,6 +32,15 @@ class NamedHit(Answer, frozen=True, kw_only=True):
     id: str = ""  # of an error: its fingerprint
     about: str = ""
     title: str = ""  # of a lane: what it stands for, if its name does not tell
+    process: str = ""  # of a worker: the number of its process
+    ended: bool = False  # of a worker: it is no longer in the registry
+
+
+class OtherHits(Answer, frozen=True, kw_only=True):
+    """Records of a kind that have the text as another id than their own. `title` says what they are."""
+
+    title: str
+    rows: tuple[TaskRow, ...]
 
 
 class LookUp(Answer, frozen=True, kw_only=True):
@@ -38,6 +49,7 @@ class LookUp(Answer, frozen=True, kw_only=True):
     tasks: tuple[TaskRow, ...] = ()
     begun: tuple[TaskRow, ...] = ()
     partial: bool = False  # the budget left tasks out
+    others: tuple[OtherHits, ...] = ()
     names: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     lanes: tuple[NamedHit, ...] = ()
@@ -49,19 +61,23 @@ class LookUp(Answer, frozen=True, kw_only=True):
 def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
     """Tasks by id, or by its beginning, and at most so many names, pools, lanes, workers and errors with this part.
 
-    `id` is the id of the task, if that is not the text itself. It costs two round trips to each server.
+    A worker is also found by the number of its process, and after its end by the mark of its start. Kinds find records
+    by another id. `id` is the id of the task, if that is not the text itself. It costs two round trips to each server.
     """
     reader, part = open_reader(), wanted.casefold()
     id = id or wanted
     start = wanted if len(wanted) >= SHORTEST and ID.fullmatch(wanted) else ""
     since = made_ms(start) if start else None
     of_ids = (id if ID.fullmatch(id) else "", start, "" if since is None else since, BUDGET, most)
-    replies = reader.ask("look_up", dict.fromkeys(reader.pools(), (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT)))
+    finders: tuple[Finder, ...] = kinds.roles("finder")
+    asked = (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT, wanted, *(finder.index for finder in finders))
+    replies = reader.ask("look_up", dict.fromkeys(reader.pools(), asked))
     here = (name for name in names_here() if part in name.casefold())
     names = {*here, *(text(name) for reply in replies.values() for name in reply[3])}
     return LookUp(
         tasks=tuple(_rows(replies, 0)),
         begun=tuple(sorted(_rows(replies, 1), key=lambda row: -row.entered_ms)[:most]),
+        others=tuple(_others(finders, replies)),
         partial=any(reply[2] for reply in replies.values()),
         names=tuple(sorted(names)[:most]),
         pools=tuple(sorted(pool for pool in replies if part in pool.casefold())[:most]),
@@ -85,9 +101,24 @@ def _lanes(replies: Mapping[str, Sequence[Any]]) -> Iterator[NamedHit]:
 
 
 def _workers(replies: Iterable[Sequence[Any]]) -> Iterator[NamedHit]:
-    """Each worker once, also if it serves several pools."""
-    found = {text(id): text(host) for reply in replies for id, host in zip(*[iter(reply[5])] * 2, strict=True)}
-    return (NamedHit(name=id, about=host) for id, host in found.items())
+    """Each worker once, also if it serves several pools: those in the registry before those that have ended."""
+    found: dict[str, NamedHit] = {}
+    for reply in replies:
+        for id, host, process, ended in zip(*[iter(reply[5])] * 4, strict=True):
+            hit = NamedHit(name=text(id), about=text(host), process=text(process), ended=bool(ended))
+            if not hit.ended or hit.name not in found:
+                found[hit.name] = hit
+    return iter(found.values())
+
+
+def _others(finders: Sequence[Finder], replies: Mapping[str, Sequence[Any]]) -> Iterator[OtherHits]:
+    """What the kinds find: a row of each pool, in the place of the finder."""
+    hide = redactor()
+    for place, finder in enumerate(finders):
+        found = ((pool, reply[7][place]) for pool, reply in replies.items())
+        rows = tuple(row_of(pool, read_row(text(id), row), hide) for pool, each in found for id, _, *row in each)
+        if rows:
+            yield OtherHits(title=finder.title, rows=rows)
 
 
 def _errors(replies: Iterable[Sequence[Any]]) -> Iterator[NamedHit]:
@@ -101,4 +132,4 @@ def _errors(replies: Iterable[Sequence[Any]]) -> Iterator[NamedHit]:
 
 
 def _first(most: int, hits: Iterable[NamedHit]) -> tuple[NamedHit, ...]:
-    return tuple(islice(sorted(hits, key=lambda hit: (hit.name, hit.about, hit.id)), most))
+    return tuple(islice(sorted(hits, key=lambda hit: (hit.ended, hit.name, hit.about, hit.id)), most))

@@ -95,5 +95,6 @@ def seen(pool: str) -> Seen:
 def _start(pool: str, beat: Beat) -> Mark:
     field = beat.fields.get
     version = field("version", "")
+    # The find box reads the host and the process out of this text: see `redis/lua/look_up.lua`.
     text = f"Worker {field('host', '')} process {field('pid', '')} of pool {pool} started, version {version}."
     return Mark(START, beat.id, text, at_ms=whole(field("started")), version=version, names=field("names_hash", ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Role = Literal[
     "fields",
@@ -32,7 +32,18 @@ Role = Literal[
     "closed",
     "command",
     "refuses",
+    "finder",
 ]
+
+
+class Finder(NamedTuple):
+    """How the find box finds records by another id than their own.
+
+    ``index`` is a hash among the kind's ``keys``: the id of a record by that other id. It knows whole ids only.
+    """
+
+    title: str
+    index: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,6 +95,7 @@ class Kind:
     - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     - ``refuses``: a function of a value of ``k`` and the fields of a record, as far as they are known. It gives the
       verbs of an operator that the kind's Lua refuses for such a record, whatever their value is. None is offered.
+    - ``finder``: the `Finder` of its records by another id than their own.
     """
 
     name: str
@@ -122,3 +134,4 @@ class Kind:
     closed: str = ""
     command: str = ""
     refuses: str = ""
+    finder: str = ""

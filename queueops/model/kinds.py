@@ -39,7 +39,7 @@ NAMED: tuple[Role, ...] = ("control", "inspect")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
     *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
-    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses"),
+    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
 )
 """Other roles that need neither the store nor the console."""
 
@@ -159,6 +159,7 @@ KINDS = (
         settings="queueops.kinds.workflows.settings:read_settings",
         command="queueops.kinds.workflows.check_command:Command",
         refuses="queueops.kinds.workflows.refused_verbs:refused",
+        finder="queueops.kinds.workflows.finder:FINDER",
     ),
     Kind(
         name="operations",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from queueops import inspect
+from queueops.inspect import LookUp, NamedHit, OtherHits, TaskQuery
 from tests.console.browsing import Open
 from tests.console.standin import World
 
@@ -58,6 +59,36 @@ def test_many_hits_are_listed_and_none_says_what_can_be_found(world: World, oper
     assert answer.status_code == 404
     assert "Nothing was found." in answer.content.decode()
     assert 'value="&lt;nothing&gt;#"' in answer.content.decode()
+
+
+def test_a_run_of_an_instance_is_opened_and_its_older_run_makes_a_list(
+    world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (newest,) = inspect.tasks(TaskQuery(id="task-2")).rows
+    others = (OtherHits(title="Newest runs of workflow instances", rows=(newest,)),)
+    find_only(monkeypatch, LookUp(others=others))
+    assert operator.get("/ops/find/", {"q": "order"}).headers["Location"] == "/ops/tasks/task-2/?pool=default"
+    find_only(monkeypatch, LookUp(others=others, tasks=inspect.tasks(TaskQuery(id="task-1")).rows))
+    page = operator.get("/ops/find/", {"q": "order"}).content.decode()
+    assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["Tasks", "Newest runs of workflow instances"]
+
+
+def test_an_ended_worker_is_opened_and_in_a_list_each_says_its_process(
+    world: World, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = NamedHit(name="a:1", about="a", process="4711")
+    ended = NamedHit(name="b:1", about="b", process="4711", ended=True)
+    find_only(monkeypatch, LookUp(workers=(ended,)))
+    assert operator.get("/ops/find/", {"q": "4711"}).headers["Location"] == "/ops/workers/b:1/"
+    find_only(monkeypatch, LookUp(workers=(live, ended)))
+    page = operator.get("/ops/find/", {"q": "4711"}).content.decode()
+    assert "a, process 4711<" in page
+    assert "b, process 4711, has ended<" in page
+
+
+def find_only(monkeypatch: pytest.MonkeyPatch, found: LookUp) -> None:
+    """The look-up finds this, and no schedule matches."""
+    monkeypatch.setattr(inspect, "look_up", lambda *_, **__: found)
 
 
 @pytest.mark.browser

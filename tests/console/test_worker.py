@@ -14,6 +14,7 @@ from console.diagram import slot_rows
 from queueops import inspect
 from queueops.inspect import WorkerRow, WorkerRun, WorkerView
 from queueops.model.contracts import Outcome
+from queueops.model.marks import START, Mark
 from queueops.model.memory_line import MINUTES, MemoryLine, read
 from queueops.redis.broker import get_broker
 from tests.inspecting.test_why import beat
@@ -149,3 +150,11 @@ def test_memory_is_drawn_with_its_gaps() -> None:
     found = slot_rows.memory(view_of(memory=[(NOW, 100), (NOW, None), (NOW, 50), (NOW, 25)]))
     assert found is not None
     assert (found.highest, found.last, found.d.count("M")) == (100, 25, 2)
+
+
+def test_a_worker_that_ended_before_it_had_a_history_has_a_page(desk: Desk, viewer: Client) -> None:
+    text = "Worker h process 4711 of pool default started, version 1."
+    desk.broker.keep_marks("default", (), [Mark(START, "short:1", text, at_ms=desk.now())])
+    assert viewer.get("/ops/find/", {"q": "4711"}).headers["Location"] == "/ops/workers/short:1/"
+    assert viewer.get("/ops/workers/short:1/").status_code == 200
+    assert viewer.get("/ops/workers/short:2/").status_code == 404

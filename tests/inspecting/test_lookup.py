@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from queueops import inspect, jobs
+from queueops import inspect, jobs, wf, workflow
+from queueops.inspect.marks import seen
 from queueops.model.contracts import Outcome
 from tests.inspecting.errors import stored
 from tests.inspecting.test_why import beat
@@ -71,3 +72,44 @@ def test_any_of_ten_thousand_aggregations_is_found_by_a_part_of_its_id(desk: Des
     assert len(asked.sent) <= 2
     assert asked.whole == []
     assert len(asked.inside) < 400
+
+
+def test_a_worker_is_found_by_its_process_and_after_its_end(desk: Desk) -> None:
+    beat(desk, "a:700:0:cafe", host="a", pid=4711, started=desk.now())
+    beat(desk, "b:4712:0:beef", host="b", pid=4712, started=desk.now())
+    desk.broker.keep_marks("default", (), seen("default").starts)
+    assert [(hit.name, hit.process, hit.ended) for hit in inspect.look_up("4711").workers] == [
+        ("a:700:0:cafe", "4711", False)
+    ]
+    assert inspect.look_up("471").workers[0].name == "b:4712:0:beef"  # a part of its id, not of its process
+    desk.client.zrem(f"{desk.keys.prefix}:workers", "a:700:0:cafe")
+    desk.client.delete(f"{desk.keys.prefix}:worker:a:700:0:cafe")
+    for text in ("4711", "A:700", "cafe"):
+        (hit,) = inspect.look_up(text).workers
+        assert (hit.name, hit.about, hit.process, hit.ended) == ("a:700:0:cafe", "a", "4711", True)
+    assert [hit.ended for hit in inspect.look_up(":0:").workers] == [False, True]
+    assert len(inspect.look_up(":0:", most=1).workers) == 1
+
+
+def test_unreadable_marks_of_starts_are_left_out(desk: Desk) -> None:
+    desk.client.zadd(f"{desk.keys.prefix}:marks:starts", {"{": 1, "7": 2, '["start", null, 3]': 3})
+    assert inspect.look_up("start").workers == ()
+
+
+@workflow(name="find.run")
+async def run() -> None:
+    """Wait for a signal."""
+    await wf.signal("go")
+
+
+def test_the_newest_run_of_an_instance_is_found_in_few_round_trips(desk: Desk) -> None:
+    id = run.using(id="order:17").start().id
+    inspect.look_up("order:17")
+    asked = round_trips(desk, lambda: inspect.look_up("order:17"))
+    assert len(asked.sent) <= 2
+    assert asked.whole == []
+    (found,) = inspect.look_up("order:17").others
+    assert [(row.id, row.name) for row in found.rows] == [(id, "find.run")]
+    assert inspect.look_up("order:1").others == ()
+    desk.client.hset(f"{desk.keys.prefix}:instances", "order:18", "gone")
+    assert inspect.look_up("order:18").others == ()

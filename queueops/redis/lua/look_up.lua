@@ -4,9 +4,10 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id ('' = the text is none), 2 beginning of ids ('' = the text is none), 3 to 5 as 2 to 4 of `find`, 6 part of the
 --       others, in lower case, 7 how many of each to look at, the latest first, 8 how many hits of each, 9 how many lanes to
---       look at
+--       look at, 10 the text itself, then hashes of kinds that have ids of records by other ids
 -- Reply: rows of the task (one or none), rows of the others, '1' if the budget left candidates out, names, lanes (name, title or '',
---        ...), workers (id, host, ...), errors (fingerprint, title, name, ...). Rows are as in `find`.
+--        ...), workers (id, host, process, '1' if it has ended, ...), errors (fingerprint, title, name, ...).
+--        For each of the hashes, rows of the record (one or none). Rows are as in `find`.
 -- Transitions: none.
 --@needs id_prefix list_row tolerant_reads
 
@@ -30,19 +31,37 @@ local row = id ~= '' and lib.row_of(id, '')
 local rows, left = {}, false
 if start ~= '' then rows, left = lib.rows_with_prefix(start, ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])) end
 
-local names, workers, seen = among(members('names')), {}, {}
+-- A worker is found by a part of its id or host, or by the number of its process.
+local workers = {}
+local function note_worker(room, worker, host, process, ended)
+  if #workers < room and (process == part or has_part(worker .. ' ' .. host)) then
+    for _, value in ipairs({ worker, host, process, ended }) do workers[#workers + 1] = value end
+  end
+end
+
+local names, seen = among(members('names')), {}
 for _, name in ipairs(names) do seen[name] = true end
 for _, worker in ipairs(members('workers')) do
-  local told = call('HMGET', P .. ':worker:' .. worker, 'host', 'names')
-  local host = told[1] or ''
-  if #workers < 2 * most and has_part(worker .. ' ' .. host) then
-    workers[#workers + 1] = worker
-    workers[#workers + 1] = host
-  end
+  local told = call('HMGET', P .. ':worker:' .. worker, 'host', 'names', 'pid')
+  note_worker(4 * most, worker, told[1] or '', told[3] or '', '')
   for name in string.gmatch(told[2] or '', '[^,]+') do -- a worker knows names that were never pushed
     if #names < most and not seen[name] and has_part(name) then
       seen[name] = true
       names[#names + 1] = name
+    end
+  end
+end
+
+-- A worker that has ended is found by the mark of its start, whose text `inspect/marks.py` writes.
+local MARK = '^Worker (.-) process (%d+) of pool '
+for _, data in ipairs(members('marks:starts')) do
+  local readable, mark = pcall(cjson.decode, data)
+  if readable and type(mark) == 'table' and type(mark[2]) == 'string' and type(mark[3]) == 'string' then
+    local host, process = string.match(mark[3], MARK)
+    local before = #workers
+    note_worker(8 * most, mark[2], host or '', process or '', '1')
+    if #workers > before and call('ZSCORE', P .. ':workers', mark[2]) then
+      for _ = 1, 4 do table.remove(workers) end
     end
   end
 end
@@ -75,5 +94,12 @@ local function lanes_with_part(looks)
   return found
 end
 
+local others = {}
+for i = 11, #ARGV do
+  local other = call('HGET', P .. ':' .. ARGV[i], ARGV[10])
+  local known = other and lib.row_of(other, '')
+  others[#others + 1] = known and known[5][1] and { known } or {}
+end
+
 return lib.told({ row and row[5][1] and { row } or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])), workers,
-  errors })
+  errors, others })
