@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from django.apps import AppConfig
 from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 
 from queueops.model import load_time  # noqa: F401  it takes down the time
-
-if TYPE_CHECKING:
-    from queueops.model.endings import Ended
 
 
 class QueueOpsConfig(AppConfig):
@@ -38,7 +32,7 @@ class QueueOpsConfig(AppConfig):
         checks.register(own.check_store, "queueops", deploy=True)
         logs.protect()
         waiting.explain = _explain
-        endings.listen(_send_signals)
+        endings.listen(endings.send)
         autodiscover_modules("tasks")
 
 
@@ -47,10 +41,3 @@ def _explain(pool: str, task_id: str) -> tuple[str, str]:
     from queueops.inspect.why import state_and_reason
 
     return state_and_reason(pool, task_id)
-
-
-def _send_signals(ended: Sequence[Ended]) -> None:
-    """Send the signals of ended composites. Imported here: most processes end none."""
-    from queueops.worker.execution import composite_signals
-
-    composite_signals.send(ended)

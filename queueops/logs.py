@@ -24,6 +24,7 @@ from typing import Any
 
 from queueops.conf import redactor
 from queueops.errors import BadOption
+from queueops.model import kinds
 from queueops.model.redact import MASK
 
 FORMATS = ("text", "json")
@@ -41,7 +42,6 @@ OURS = (
     "queueops",
     "queueops.audit",
     "queueops.events",
-    "queueops.outbox",
     "queueops.push",
     "queueops.redis",
     "queueops.signals",
@@ -51,6 +51,7 @@ OURS = (
     "queueops.watchdog",
     "queueops.worker",
     "console.audit",
+    *kinds.LOGGERS,
 )
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""

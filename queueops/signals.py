@@ -20,6 +20,7 @@ from typing import Any
 
 from django.dispatch import Signal
 
+from queueops.model import kinds
 from queueops.tasks.context import Context
 
 task_started = Signal()
@@ -30,15 +31,12 @@ task_cancelled = Signal()
 worker_started = Signal()
 worker_idle = Signal()
 worker_stopping = Signal()
-composite_succeeded = Signal()
-composite_failed = Signal()
-composite_cancelled = Signal()
-OF_COMPOSITES = {
-    "succeeded": composite_succeeded,
-    "failed": composite_failed,
-    "cancelled": composite_cancelled,
-}
-"""By the state that a composite has ended in."""
+
+
+def __getattr__(name: str) -> Signal:
+    """A signal of a kind, such as those about the end of chains."""
+    found: Signal = kinds.public_name("signals", name)
+    return found
 
 
 def send(signal: Signal, context: Context, **facts: Any) -> None:

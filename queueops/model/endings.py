@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from queueops.model import kinds
+
 
 class Ended(msgspec.Struct, frozen=True):
     """A chain, a group or an iterator that has ended."""
@@ -34,6 +36,12 @@ def tell(ended: Sequence[Ended]) -> None:
     if ended:
         for listener in _listeners:
             listener(ended)
+
+
+def send(ended: Sequence[Ended]) -> None:
+    """Call what the kinds bring for the role `endings`, in this thread."""
+    for each in kinds.roles("endings"):
+        each.send(ended)
 
 
 def read(pool: str, flat: Sequence[Any]) -> list[Ended]:

@@ -33,6 +33,8 @@ Role = Literal[
     "command",
     "refuses",
     "finder",
+    "signals",
+    "endings",
 ]
 
 
@@ -59,6 +61,8 @@ class Kind:
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
+    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only the rows below have some.
+
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
     Only the rows below have these: ``containers`` are records that no worker claims, ``counting`` are records whose
@@ -73,7 +77,10 @@ class Kind:
     - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
-    - ``control``, ``inspect``: modules whose ``__all__`` are names of `queueops.control` and `queueops.inspect`.
+    - ``control``, ``inspect``, ``signals``: modules whose ``__all__`` are names of `queueops.control`,
+      `queueops.inspect` and `queueops.signals`.
+    - ``endings``: a module with `send(ended)`, which tells receivers of ended records, and `wanted()`: whether there
+      are any. A process calls it for the records that its call of the store ended.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
@@ -106,6 +113,7 @@ class Kind:
     keys: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     leased_as: Mapping[str, str] = field(default_factory=dict)
+    loggers: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
@@ -135,3 +143,5 @@ class Kind:
     command: str = ""
     refuses: str = ""
     finder: str = ""
+    signals: str = ""
+    endings: str = ""

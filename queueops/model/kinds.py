@@ -35,11 +35,12 @@ NOT_FIELDS = ("id", "pool", "own")
 TYPES = ("string", "hash", "list", "set", "zset")
 """Types of Redis that a sub-key may have."""
 
-NAMED: tuple[Role, ...] = ("control", "inspect")
+NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
     *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
     *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
+    "endings",
 )
 """Other roles that need neither the store nor the console."""
 
@@ -87,6 +88,8 @@ KINDS = (
         eager="queueops.kinds.composites.eager:EagerComposites",
         part="queueops.kinds.composites.parts:Signature",
         inspect="queueops.kinds.composites.inspect",
+        signals="queueops.kinds.composites.signals",
+        endings="queueops.kinds.composites.end_signals",
         why="queueops.kinds.composites.why",
         console="console.kinds.composites.registration:PAGES",
     ),
@@ -99,6 +102,7 @@ KINDS = (
         },
         store="queueops.outbox.store:OutboxCalls",
         dispatcher="queueops.outbox.dispatcher:Outbox",
+        loggers=("queueops.outbox",),
         control="queueops.outbox.control",
         inspect="queueops.outbox.inspect",
         cli="queueops.outbox.cli:COMMANDS",
@@ -207,6 +211,7 @@ KINDS = (
 CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
 COUNTING = tuple(record for kind in KINDS for record in kind.counting)
 PARTS = tuple(word for kind in KINDS for word in kind.parts)
+LOGGERS = tuple(logger for kind in KINDS for logger in kind.loggers)
 
 
 @functools.cache

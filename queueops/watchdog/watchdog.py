@@ -73,7 +73,7 @@ class Watchdog:
         self._looked = 0.0
         self._failures = 0
         self._has_begun = False
-        self._outbox: CommandDispatcher = kinds.only("dispatcher")(broker)
+        self._commands: CommandDispatcher = kinds.only("dispatcher")(broker)
         self._complaints = LogOnce()
         self._rolling_check = RollingCheck(broker, self._complaints)
         self._losses = losses or Losses(broker)
@@ -103,7 +103,7 @@ class Watchdog:
         """Make rounds until stopped."""
         while not self._stopped:
             self._rest(self._guarded_round())
-        self._outbox.close(CLOSE_WITHIN_S)
+        self._commands.close(CLOSE_WITHIN_S)
 
     def _by_server(self) -> dict[str, list[str]]:
         """The pools to watch by server, with the pools that so far only the code names.
@@ -261,7 +261,7 @@ class Watchdog:
             if not _more(report) or self._stopped:
                 break
         if "commands" in acted:
-            self._outbox.look(pool)
+            self._commands.look(pool)
         for word in acted:
             if word.startswith(BROKEN):
                 self._complaints.key(pool, word.removeprefix(BROKEN))

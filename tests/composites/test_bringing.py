@@ -69,7 +69,7 @@ def test_what_the_watchdog_begins_is_begun_in_the_other_pools_within_its_round(p
     watchdog = Watchdog(pools.broker, pools=["default"])
     assert watchdog.round()["default"]["commands"] == 1
     wait_until(lambda: pools.state("a") == "pending" and not pools.commands())
-    watchdog._outbox.close()
+    watchdog._commands.close()
 
 
 @pytest.mark.parametrize("is_idle", [True, False])

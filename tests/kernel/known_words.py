@@ -5,7 +5,6 @@ FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py
 IMPORTING = ("tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: public methods, for type checkers, that give a part."""
 KNOWN: dict[str, str] = {
-    "apps.py": "composite_signals",
     "inspect/detail.py": "FollowUp FollowUpTask follow_ups follow_ups_dead iterator mapreduce",
     "inspect/estimates.py": "_chunks chunks",
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
@@ -14,7 +13,6 @@ KNOWN: dict[str, str] = {
     "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
     "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
-    "logs.py": "outbox",
     "management/commands/checkworkflows.py": "workflows",
     "management/commands/jobs.py": "jobs",
     "management/queue/edit.py": "chunks",
@@ -32,7 +30,6 @@ KNOWN: dict[str, str] = {
     "redis/query_replies.py": "follow_ups",
     "results/handle.py": "MAPREDUCE chunk_counts chunked mapreduce",
     "results/status.py": "chunks",
-    "signals.py": "OF_COMPOSITES composite_cancelled composite_failed composite_succeeded",
     "tasks/by_name.py": "iterator mapreduce",
     "tasks/class_based.py": "Schedule chunks composites schedule",
     "tasks/decorator.py": "FollowUpOutcome MapReduce Schedule follow_up follow_ups schedule",
@@ -40,11 +37,5 @@ KNOWN: dict[str, str] = {
     "tasks/foreign_names.py": "chunks job_id job_timeout schedule",
     "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
     "tasks/task.py": "Schedule bulk_push composites schedule",
-    "watchdog/watchdog.py": "_outbox",
-    "worker/execution/composite_signals.py": "OF_COMPOSITES",
-    "worker/loop/lease_dispatcher.py": "_outbox outbox",
-    "worker/loop/main_loop.py": "_outbox composite_signals",
-    "worker/loop/metrics_buffer.py": "chunk",
-    "worker/loop/pool_client.py": "chunk",
 }
 """By file, its words in order."""

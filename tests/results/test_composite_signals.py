@@ -17,14 +17,13 @@ from queueops import (
     composite_failed,
     composite_succeeded,
     group,
-    signals,
 )
 from queueops import Iterator as TaskIterator
 from queueops.model.contracts import RoundTrip
 from queueops.model.endings import Ended
 from queueops.redis.broker import get_broker
 from queueops.testing import eager, run_worker
-from queueops.worker.execution.composite_signals import SignalThread
+from queueops.worker.execution.ending_thread import SignalThread
 from tests.composites.work import refuse, tell
 from tests.support.tasks_for_tests import add
 from tests.support.waiting import wait_until
@@ -201,7 +200,7 @@ def test_a_worker_sends_them_in_a_thread_of_their_own_in_order(told: list[dict[s
 
 
 def test_without_receivers_there_is_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    for signal in signals.OF_COMPOSITES.values():
+    for signal in SIGNALS.values():
         monkeypatch.setattr(signal, "receivers", [])
     sender = SignalThread()
     sender.send([ended(1)])

@@ -41,7 +41,7 @@ class Dispatcher:
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: ThreadExecutor, watch: TimeLimits,
-        prefetch: Prefetch, channel: ProgressBuffer, outbox: CommandDispatcher,
+        prefetch: Prefetch, channel: ProgressBuffer, commands: CommandDispatcher,
         signal: Callable[[Sequence[Ended]], object], ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """``ring`` is called, in any thread, when the thread of a pool has received something."""
@@ -55,7 +55,7 @@ class Dispatcher:
         self._watch = watch
         self._prefetch = prefetch
         self._channel = channel
-        self._outbox = outbox
+        self._commands = commands
         self._signal = signal
         self._arrived: deque[str] = deque()
         self._notes_at = 0.0
@@ -161,7 +161,7 @@ class Dispatcher:
 
     def is_dry(self) -> bool:
         """Whether the last claims found no task, and nothing is left to run, settle or deliver here."""
-        if self._outbox.busy or self._arrived:
+        if self._commands.busy or self._arrived:
             return False
         return self.is_empty() and all(client.dry and not client.to_settle for client in self.clients)
 
@@ -238,7 +238,7 @@ class Dispatcher:
         if not client.transport.accepts(flows=client.flows):
             return
         self.send_notes(now, before_settling=bool(client.to_settle))
-        take = -1 if self.closed else self._outbox.room
+        take = -1 if self.closed else self._commands.room
         client.send(now, want, idle=want > 0 and not self._options.burst, take=take)
         self._receive(client, leave=1 if want > 0 and client.flows and self._options.is_alone else 0)
 
@@ -253,7 +253,7 @@ class Dispatcher:
             self.claimed += len(reply.leases)
             self._executor.submit(reply.leases)
         if reply.commands:
-            self._outbox.take(reply.commands)
+            self._commands.take(reply.commands)
         if reply.ended:
             self._signal(reply.ended)
         for task_id, reason in reply.cancels:

@@ -20,7 +20,7 @@ from queueops.model import kinds
 from queueops.model.contracts import Lease
 from queueops.model.ports import Broker, CommandDispatcher
 from queueops.tasks import process_scope
-from queueops.worker.execution.composite_signals import SignalThread
+from queueops.worker.execution.ending_thread import SignalThread
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
@@ -65,7 +65,7 @@ class Loop:
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
         self._self_pipe = self_pipe
         self._signals = SignalThread()
-        self._outbox: CommandDispatcher = kinds.only("dispatcher")(broker, self._arrived, self._signals.send)
+        self._commands: CommandDispatcher = kinds.only("dispatcher")(broker, self._arrived, self._signals.send)
         self._dispatcher = Dispatcher(
             options,
             worker,
@@ -74,7 +74,7 @@ class Loop:
             self._watch,
             prefetch,
             channel,
-            self._outbox,
+            self._commands,
             self._signals.send,
             self_pipe.ring,
         )
@@ -180,7 +180,7 @@ class Loop:
         def call(pool: str, beat: Callable[[], bool]) -> bool:
             return clients[pool].transport.call("heartbeat", beat)
 
-        self._outbox.look_again()
+        self._commands.look_again()
         dispatcher = self._dispatcher
         work = WorkDone(dispatcher.finished, dispatcher.failed, dispatcher.ran_ms)
         rss = self._heartbeat.send(self._broker, self._worker, clients, state, work, call)
@@ -311,7 +311,7 @@ class Loop:
         for line, _ in self._lines:
             line.close()
         self._selector.close()
-        self._outbox.close(CLOSE_WITHIN)
+        self._commands.close(CLOSE_WITHIN)
         self._signals.close(FLUSH)
         for client in self._dispatcher.clients:
             if clean and not client.cut_off:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.histogram import BUCKETS, bucket
+from queueops.model.kinds import PARTS
 
 FLUSH_EVERY = 1.0
 MOST_LANES = 50
@@ -57,7 +58,7 @@ class MetricsBuffer:
 
     def add(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
         """Count one end of a task."""
-        place = (lease.name, "" if lease.kind == "chunk" else lease.lane)
+        place = (lease.name, "" if lease.kind in PARTS else lease.lane)
         counts = self._counts.get(place)
         if counts is None:
             counts = self._counts[place] = Counts()
@@ -71,7 +72,7 @@ class MetricsBuffer:
                 counts.retried += 1
             counts.ran_ms += run_ms
         counts.ran[bucket(run_ms)] += 1
-        if lease.kind != "chunk":  # chunks wait for each other: their wait is not a measure of a task's wait
+        if lease.kind not in PARTS:  # parts wait for each other: their wait is not a measure of a task's wait
             counts.waited[bucket(lease.wait_ms)] += 1
 
     def due(self, now: float) -> dict[str, int] | None:

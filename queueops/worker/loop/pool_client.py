@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from queueops.errors import QueueOpsError
 from queueops.model.contracts import Exchange, Extend, Lease, Settlement
+from queueops.model.kinds import PARTS
 from queueops.model.ports import Broker
 from queueops.worker.execution import settlements
 from queueops.worker.loop.matching_lanes import Closed, MatchingLanes
@@ -87,7 +88,7 @@ class PoolClient:
         self.forget(lease)
         self._asked.pop(lease.id, None)
         self.settle(settlement, now)
-        if lease.parent_id and lease.kind != "chunk":
+        if lease.parent_id and lease.kind not in PARTS:
             self._of_parts = True
         self.metrics.add(lease, settlement, run_ms)
 

@@ -1,6 +1,6 @@
-"""Django signals of chains, groups and iterators, sent by the process whose store call ended them.
+"""Ending thread: tells the kinds of ended records outside the loop of a worker.
 
-A worker sends them in a separate thread, so that a receiver that waits for a database does not delay the loop.
+A worker does this in a separate thread, so that a receiver that waits for a database does not delay the loop.
 """
 
 from __future__ import annotations
@@ -11,33 +11,14 @@ import threading
 import time
 from collections.abc import Sequence
 
-from queueops import signals
+from queueops.model import endings, kinds
 from queueops.model.endings import Ended
-from queueops.results.handle import TaskHandle
-from queueops.tasks import registry
 from queueops.worker.execution import db_connections
 
 MOST_WAITING = 10_000
-"""Ended composites that wait for their receivers in a worker process. Signals beyond that are dropped, and logged."""
+"""Ended records that wait for their receivers in a worker process. Signals beyond that are dropped, and logged."""
 
 logger = logging.getLogger("queueops.signals")
-
-
-def send(ended: Sequence[Ended]) -> None:
-    """Call the receivers in this thread. Django logs a receiver that raises; the others still run."""
-    for each in ended:
-        signal = signals.OF_COMPOSITES.get(each.state)
-        if signal is not None and signal.receivers:
-            handle: TaskHandle[object] = TaskHandle(each.id, each.pool)
-            signal.send_robust(
-                sender=_sender(each), handle=handle, name=each.name, kind=each.kind, state=each.state, root=each.root
-            )
-
-
-def _sender(ended: Ended) -> object:
-    """The sender: the task of the composite's class; its kind if it has no class, or an unknown one."""
-    handler = registry.handlers().get((ended.kind, ended.name))
-    return getattr(handler, "task", ended.kind)
 
 
 class SignalThread:
@@ -50,7 +31,7 @@ class SignalThread:
 
     def send(self, ended: Sequence[Ended]) -> None:
         """Queue the signals for their receivers, if there are any; a full queue drops them."""
-        if not any(signal.receivers for signal in signals.OF_COMPOSITES.values()):
+        if not any(each.wanted() for each in kinds.roles("endings")):
             return
         with self._lock:
             if self._thread is None:
@@ -77,7 +58,7 @@ class SignalThread:
         while (ended := self._waiting.get()) is not None:
             try:
                 db_connections.clean()
-                send(ended)
+                endings.send(ended)
             except BaseException:  # SystemExit of a receiver, too: later signals must still be sent
                 logger.exception("The end signals of %s could not be sent", ", ".join(each.id for each in ended))
             finally:
