@@ -70,7 +70,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
     since = made_ms(start) if start else None
     of_ids = (id if ID.fullmatch(id) else "", start, "" if since is None else since, BUDGET, most)
     finders: tuple[Finder, ...] = kinds.roles("finder")
-    asked = (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT, wanted, *(finder.index for finder in finders))
+    asked = (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT, wanted, *(finder.key for finder in finders))
     replies = reader.ask("look_up", dict.fromkeys(reader.pools(), asked))
     here = (name for name in names_here() if part in name.casefold())
     names = {*here, *(text(name) for reply in replies.values() for name in reply[3])}

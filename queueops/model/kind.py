@@ -41,11 +41,11 @@ Role = Literal[
 class Finder(NamedTuple):
     """How the find box finds records by another id than their own.
 
-    ``index`` is a hash among the kind's ``keys``: the id of a record by that other id. It knows whole ids only.
+    ``key`` is that of a hash among the kind's ``keys``: the id of a record by that other id. It knows whole ids only.
     """
 
     title: str
-    index: str
+    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from queueops.model.kind import Finder
 
-FINDER = Finder(title="Newest runs of workflow instances", index="instances")
+FINDER = Finder(title="Newest runs of workflow instances", key="instances")
