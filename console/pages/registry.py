@@ -52,7 +52,7 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     found = _named(id)
     is_past = history.moment(request.GET) is not None  # then what is scheduled now does not matter
     schedules = [] if is_past else [row for row in inspect.schedules() if row.task == id]
-    context = {"task": found.known, "schedules": schedules, **_figures(found)}
+    context = {"task": found.known, "schedules": schedules, "is_own": inspect.is_own_name(id), **_figures(found)}
     return page(request, "registry/one.html", context)
 
 

@@ -22,7 +22,7 @@ from queueops.inspect.overview_history import OverviewHistory, overview_history
 from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.pool_view import PoolDetail, pool
 from queueops.inspect.query import TaskQuery
-from queueops.inspect.registry import KnownTask, registry
+from queueops.inspect.registry import KnownTask, is_own_name, registry
 from queueops.inspect.series import Point, Series, series
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
@@ -270,6 +270,7 @@ __all__ = [
     "facets",
     "file_deletions",
     "fsck",
+    "is_own_name",
     "job_lane",
     "job_story",
     "jobs",

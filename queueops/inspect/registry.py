@@ -13,9 +13,11 @@ from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader
 from queueops.inspect.workers import MOST, MOST_NAMES, names_of
+from queueops.model import kinds
 from queueops.model.ids import ID
 from queueops.model.redact import MASK
 from queueops.redis.reader import Reader
+from queueops.tasks import registry as handlers
 from queueops.tasks.annotations import hints
 from queueops.tasks.by_name import all_tasks
 from queueops.tasks.options import UNSET, Options
@@ -95,6 +97,17 @@ def known_task(reader: Reader, pools: Iterable[str], name: str) -> KnownTask | N
     if here is None and name not in knowing:
         return None
     return _row(name, here, workers=tuple(knowing.get(name, ())), unsure=unsure)
+
+
+def is_own_name(name: str) -> bool:
+    """Whether QueueOps itself has the code of this name: a kind brings it, and not the project."""
+    found = (handlers.find(record, name) for kind in kinds.registered() for record in kind.records)
+    return any(_module(handler).startswith("queueops.kinds.") for handler in found if handler is not None)
+
+
+def _module(handler: Any) -> str:
+    """The module of the code that a handler runs; without a function, it is the handler's own."""
+    return str(getattr(getattr(handler, "func", None) or type(handler), "__module__", ""))
 
 
 def _knowing(reader: Reader, pools: Iterable[str]) -> tuple[dict[str, list[str]], int]:

@@ -75,6 +75,17 @@ def test_a_task_that_no_worker_knows_says_what_follows(desk: Desk, operator: Cli
     assert operator.get("/ops/registry/no.such/").status_code == 404
 
 
+@pytest.mark.parametrize("name", ["callback", "bulk_action", "download"])
+def test_a_name_of_the_library_is_not_called_unknown(desk: Desk, viewer: Client, name: str) -> None:
+    desk.push("a", name=name)
+    beat(desk, "host:7", names="shop.bill")
+    page = viewer.get(f"/ops/registry/{name}/").content.decode()
+    assert "QueueOps itself pushes and runs these tasks." in page
+    assert "does not have" not in page
+    assert "No live worker reports this name" not in page
+    assert not inspect.is_own_name("shop.bill")
+
+
 def test_a_name_tells_its_figures_runs_errors_lanes_and_schedules(desk: Desk, operator: Client) -> None:
     desk.push("ran", "fell", name="shop.bill", lane="mails")
     first, second = desk.claim(2)
