@@ -76,6 +76,13 @@ def test_rows_that_left_the_first_page_keep_their_place_and_height(width: int, o
     expect(page.locator("#rows tbody tr").nth(3).locator(".state-cell")).to_contain_text("postponed")
     assert rows(page) == shown
     assert heights(page) == before
+    button, heading = page.locator("#new a").bounding_box(), page.locator("#rows thead").bounding_box()
+    assert button is not None
+    if heading is not None and heading["height"] > 1:  # on a telephone, each row is a card without headings
+        assert button["y"] + button["height"] <= heading["y"]
+        count = page.locator("#rows > .card-head > p b").bounding_box()
+        assert count is not None
+        assert button["x"] >= count["x"] + count["width"]
 
 
 def test_a_row_gets_no_more_lines_than_it_was_shown_with(open_page: Open, world: World) -> None:
