@@ -5,6 +5,7 @@ Such a digest has one text for ever, its title. So a process remembers the title
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from queueops.inspect.remembered import Remembered
@@ -12,6 +13,8 @@ from queueops.inspect.store import open_reader
 
 MOST_READ = 200
 """Titles that one call reads."""
+DIGEST = re.compile("[0-9a-f]{64}")
+"""What a kind puts behind a `:=`; other lanes may have that sign in their names, too."""
 SHOWN = 8
 """Characters of a digest whose title is not known."""
 TITLES: Remembered[str] = Remembered()
@@ -19,8 +22,8 @@ TITLES: Remembered[str] = Remembered()
 
 def lane_label(lane: str, title: str = "") -> str:
     """The name of a lane, with the title in place of a digest; of an unknown title, the begin of the digest."""
-    prefix, sign, digest = lane.partition(":=")
-    if not sign:
+    prefix, _, digest = lane.partition(":=")
+    if not DIGEST.fullmatch(digest):
         return lane
     title = title or TITLES.get(lane) or ""
     return f"{prefix}:{title}" if title else f"{prefix}:={digest[:SHOWN]}…"

@@ -58,6 +58,11 @@ def test_a_page_has_the_text_in_place_of_the_digest(job: str, operator: Client, 
     assert LANE not in shown
 
 
+@pytest.mark.parametrize("lane", ["default", "tenant:=x", "a:=", f"a:={'g' * 64}"])
+def test_a_lane_without_a_digest_keeps_its_name(lane: str) -> None:
+    assert inspect.lane_label(lane) == lane
+
+
 def test_a_title_is_read_once(job: str, operator: Client) -> None:
     inspect.know_lanes([(POOL, LANE)])
     with counted_trips() as trips:
