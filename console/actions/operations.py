@@ -142,15 +142,17 @@ def _dismissed(request: HttpRequest) -> list[int]:
 def _running(dismissed: Sequence[int]) -> list[Progress]:
     """The operations to show, those that run first, then the newest; none if the store does not answer."""
     now = timezone.now()
-    undone = AuditEntry.objects.filter(undoes=OuterRef("pk"))
-    lately = Q(ended_at__gte=now - ENDED_FOR) & ~Exists(undone) & ~Q(pk__in=dismissed)
-    found = AuditEntry.objects.filter(Q(place=ENGINE) | lately, at__gte=now - SHOWN_FOR)
+    lost = (Outcome.FAILED, Outcome.UNKNOWN)
+    undone = Exists(AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(outcome__in=lost))
+    lately = Q(ended_at__gte=now - ENDED_FOR, undone=False) & ~Q(pk__in=dismissed)
+    found = AuditEntry.objects.annotate(undone=undone).filter(Q(place=ENGINE) | lately, at__gte=now - SHOWN_FOR)
     entries = list(found.order_by(F("place").desc(nulls_last=True), "-pk")[:SHOWN])
     try:
         known = refresh_all(entries, READING_AGE_S)
     except QueueOpsError:
         return []
-    return [_progress(entry, known.get(entry.pk, [])) for entry in entries if entry.goes_on or entry.ended_at]
+    shown = [entry for entry in entries if entry.goes_on or (entry.ended_at and not entry.undone)]
+    return [_progress(entry, known.get(entry.pk, [])) for entry in shown]
 
 
 def version_of_running(shown: Sequence[Progress]) -> str:
