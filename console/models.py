@@ -71,6 +71,7 @@ class AuditEntry(models.Model):
     part_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="parts")
     place = models.TextField(null=True)  # position of a bulk action that has not ended
     seen = models.PositiveIntegerField(default=0)  # tasks that a bulk action has seen so far
+    ended_at = models.DateTimeField(null=True, db_index=True)  # when workers had ended a bulk action
 
     class Meta:
         """Django's default permissions are not used."""

@@ -122,6 +122,7 @@ urlpatterns = [
     _url("audit/<int:pk>/_undo", undo.undo, "undo"),
     _url("audit/<int:pk>/_go_on", bulk.go_on, "audit-go-on"),
     _url("audit/<int:pk>/_operation", operations.steer, "audit-operation"),
+    _url("audit/<int:pk>/_dismiss", operations.dismiss, "audit-dismiss"),
     _url("settings/", settings.index, "settings"),
     _url("settings/_save", settings.save, "settings-save"),
     _url("help/", settings.keys, "help"),

@@ -33,7 +33,12 @@ from queueops.inspect.store import one_pool_list
 View = Callable[..., HttpResponseBase]
 
 READING = ("GET", "HEAD")
-METHODS = {"login": ("GET", "HEAD", "POST"), "logout": ("POST",), "settings-save": ("POST",)}
+METHODS = {
+    "login": ("GET", "HEAD", "POST"),
+    "logout": ("POST",),
+    "settings-save": ("POST",),
+    "audit-dismiss": ("POST",),
+}
 
 
 def guarded(name: str, view: View) -> View:

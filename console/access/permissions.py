@@ -43,7 +43,7 @@ _VIEWED = (
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
     "schedules schedules-rows schedule schedule-live pool pool-live "
-    "settings settings-save help find icons missing history-live history-values"
+    "settings settings-save audit-dismiss help find icons missing history-live history-values"
 )
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
 _ON_SCHEDULES = "create edit-save pause resume delete"

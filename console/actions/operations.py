@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+from django.db.models import Exists, F, OuterRef, Q
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -36,7 +37,11 @@ KEPT = "running_operations"
 READING_AGE_S = 1.0
 """So old the counts may be that a page shows: many open pages cost the store one reading a second."""
 SHOWN, SHOWN_FOR = 3, timedelta(days=2)
-"""Running operations that each page shows, and the longest time since they began."""
+"""Operations that each page shows, and the longest time since they began."""
+ENDED_FOR = timedelta(minutes=15)
+"""So long each page shows an operation that has ended, with its undo."""
+DISMISSED, MOST_DISMISSED = "dismissed_operations", 50
+"""Key of a session, with the entries that its user wants to see no more; the newest."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -55,6 +60,7 @@ class Progress(msgspec.Struct, frozen=True):
     is_stopping: bool
     can_undo: bool  # what it has changed can be taken back
     needs: str  # the permission to steer it
+    outcome: str = ""  # of an ended one, in words
 
 
 def start(
@@ -117,26 +123,40 @@ def refresh_all(entries: Iterable[AuditEntry], max_age_s: float = 0.0) -> dict[i
 
 
 def running(request: HttpRequest) -> list[Progress]:
-    """The operations that run now, read once for a request."""
+    """The operations that run now, and those that ended lately, read once for a request."""
     known: list[Progress] | None = getattr(request, KEPT, None)
     if known is None:
-        setattr(request, KEPT, known := _running())
+        setattr(request, KEPT, known := _running(_dismissed(request)))
     return known
 
 
-def _running() -> list[Progress]:
-    """The operations that run now, the newest first; none if the store does not answer."""
-    since = timezone.now() - SHOWN_FOR
-    entries = list(AuditEntry.objects.filter(at__gte=since, place=ENGINE).order_by("-pk")[:SHOWN])
+def dismiss(request: HttpRequest, pk: int) -> None:
+    """Show an ended operation to this session no more."""
+    request.session[DISMISSED] = [*_dismissed(request), pk][-MOST_DISMISSED:]
+
+
+def _dismissed(request: HttpRequest) -> list[int]:
+    return list(request.session.get(DISMISSED, ()))
+
+
+def _running(dismissed: Sequence[int]) -> list[Progress]:
+    """The operations to show, those that run first, then the newest; none if the store does not answer."""
+    now = timezone.now()
+    lost = (Outcome.FAILED, Outcome.UNKNOWN)
+    undone = Exists(AuditEntry.objects.filter(undoes=OuterRef("pk")).exclude(outcome__in=lost))
+    lately = Q(ended_at__gte=now - ENDED_FOR, undone=False) & ~Q(pk__in=dismissed)
+    found = AuditEntry.objects.annotate(undone=undone).filter(Q(place=ENGINE) | lately, at__gte=now - SHOWN_FOR)
+    entries = list(found.order_by(F("place").desc(nulls_last=True), "-pk")[:SHOWN])
     try:
         known = refresh_all(entries, READING_AGE_S)
     except QueueOpsError:
         return []
-    return [_progress(entry, known[entry.pk]) for entry in entries if entry.goes_on]
+    shown = [entry for entry in entries if entry.goes_on or (entry.ended_at and not entry.undone)]
+    return [_progress(entry, known.get(entry.pk, [])) for entry in shown]
 
 
 def version_of_running(shown: Sequence[Progress]) -> str:
-    """A version that changes with what is shown; empty if nothing runs."""
+    """A version that changes with what is shown; empty if that is nothing."""
     return version_of(shown) if shown else ""
 
 
@@ -152,9 +172,9 @@ def _refreshed(entry: AuditEntry, known: Mapping[tuple[str, str], Operation | No
         "detail": kept(next((each.why for each in found if each.why), ""), DETAIL_LENGTH),
     }
     if "operations" in entry.before and all(each is None or each.has_ended for each in read):
-        facts |= {"place": None} | _outcome(read, facts)
+        facts |= {"place": None, "ended_at": timezone.now()} | _outcome(read, facts)
         AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
-        entry.refresh_from_db(fields=["seen", "changed", "place", "detail", "outcome"])
+        entry.refresh_from_db(fields=["seen", "changed", "place", "ended_at", "detail", "outcome"])
     else:
         for name, value in facts.items():
             setattr(entry, name, value)
@@ -224,8 +244,9 @@ def _progress(entry: AuditEntry, known: list[Operation]) -> Progress:
         rate=rate,
         left_s=max(0, entry.count - entry.seen) / rate if rate else None,
         is_paused=any(each.is_paused for each in known),
-        is_waiting=all(each.began_ms is None for each in known),
+        is_waiting=entry.goes_on and all(each.began_ms is None for each in known),
         is_stopping=any(each.is_stopping for each in known),
         can_undo=has_way_back(entry) and entry.changed > 0,
         needs=permission(entry) or "",
+        outcome="" if entry.goes_on else entry.get_outcome_display(),
     )

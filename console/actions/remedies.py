@@ -1,27 +1,46 @@
-"""Remedies: the one-click repair for each finding of the console."""
+"""Remedies: the one-click repair for each finding and each alarm of the console."""
 
 from __future__ import annotations
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from console.access.permissions import Verb
+from console.access.permissions import TABLE, Verb
 from console.actions.catalog import ACTIONS, named_for
+from console.ui.kind_pages import Remedy, kind_pages
 from console.ui.links import url
 from queueops.inspect import Alarm, Finding, TaskDetail
 
 
+def _by_id(url_name: str, label: str | Promise) -> Remedy:
+    """A remedy whose URL has the thing as `id`, and the pool as a parameter."""
+    return Remedy(url_name, label, lambda pool, name: url(url_name, {"pool": pool}, id=name))
+
+
+ALARMS: dict[str, Remedy] = {
+    "resume_lane": Remedy(
+        "lane-resume", gettext_lazy("Resume the lane"), lambda pool, lane: url("lane-resume", pool=pool, lane=lane)
+    ),
+    "pause_name": _by_id("name-pause", gettext_lazy("Pause the name")),
+    "resume_name": _by_id("name-resume", gettext_lazy("Resume the name")),
+    "resume_schedule": _by_id("schedule-resume", gettext_lazy("Resume the schedule")),
+    "run_now": _by_id("task-run_now", gettext_lazy("Run now")),
+}
+"""The remedies of alarms, by their verb; a kind may add some."""
+
+
 def alarm_remedy(alarm: Alarm, may: frozenset[str]) -> dict[str, str] | None:
     """The form's URL and the button's label; None without a remedy, or without the user's permission."""
-    pool, _slash, name = alarm.target.partition("/")
-    if Verb.CONFIGURE not in may:
+    if not alarm.verb:
         return None
-    if alarm.verb == "resume_lane":
-        return {"action": url("lane-resume", pool=pool, lane=name), "label": _("Resume the lane")}
-    if alarm.verb == "resume_name":
-        return {"action": url("name-resume", {"pool": pool}, id=name), "label": _("Resume the name")}
-    if alarm.verb == "resume_schedule":
-        return {"action": url("schedule-resume", {"pool": pool}, id=name), "label": _("Resume the schedule")}
-    return None
+    found = ALARMS.get(alarm.verb) or next(
+        pages.remedies[alarm.verb] for pages in kind_pages() if alarm.verb in pages.remedies
+    )
+    if TABLE[found.url_name] not in may:
+        return None
+    pool, _slash, name = alarm.target.partition("/")
+    return {"action": found.address(pool, name), "label": str(found.label)}
 
 
 def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str, str] | None:

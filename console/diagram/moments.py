@@ -1,6 +1,7 @@
 """Moments of a chart: alarms, starts of workers, new versions and operators' actions, as lines with a text.
 
-Moments that fall into one place share a line, so that a chart has a bounded number of them.
+Moments that fall into one place share a line, so that a chart has a bounded number of them. A few lines have the height
+of the chart; the others are ticks at its foot, so that they do not hide it.
 """
 
 from __future__ import annotations
@@ -11,21 +12,27 @@ import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from msgspec import structs
 
 from console.diagram.chart import WIDTH
 
 PLACES = 100
 """Places of the width in which moments share a line."""
+TALL = 12
+"""Lines with the height of the chart: those of the weightiest kinds, of one kind the newest."""
 MOST_TEXTS = 4
 ACTION = "action"
 WORDS: dict[str, Promise] = {
     "alarm": gettext_lazy("alarm begins"),
-    "end": gettext_lazy("alarm ends"),
     "version": gettext_lazy("new version"),
-    "start": gettext_lazy("worker starts"),
     ACTION: gettext_lazy("operator's action"),
+    "end": gettext_lazy("alarm ends"),
+    "start": gettext_lazy("worker starts"),
 }
 """The kinds of moments, the weightiest first."""
+ORDER = list(WORDS)
+TICK = 90
+"""Where a tick begins."""
 
 
 class Happening(msgspec.Struct, frozen=True):
@@ -44,11 +51,12 @@ class Happening(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True):
-    """The moments of one place, with the kind of the weightiest."""
+    """The moments of one place, with the kind of the weightiest; `top` is where the line begins, of 100."""
 
     x: float
     kind: str
     text: str
+    top: int = 0
 
 
 def lines(happenings: Iterable[Happening], begin_ms: int, end_ms: int) -> list[Line]:
@@ -57,12 +65,18 @@ def lines(happenings: Iterable[Happening], begin_ms: int, end_ms: int) -> list[L
     for each in happenings:
         if begin_ms <= each.at_ms:  # the newest may be later than the last closed step
             places.setdefault(min(PLACES, (each.at_ms - begin_ms) * PLACES // (end_ms - begin_ms)), []).append(each)
-    return [_line(found, begin_ms, end_ms) for _place, found in sorted(places.items())]
+    drawn = [_line(found, begin_ms, end_ms) for _place, found in sorted(places.items())]
+    ticks = sorted(drawn, key=lambda line: (_weight(line.kind), -line.x))[TALL:]
+    return [structs.replace(line, top=TICK) if line in ticks else line for line in drawn]
+
+
+def _weight(kind: str) -> int:
+    """The place of a kind, the weightiest first."""
+    return ORDER.index(kind) if kind in ORDER else len(ORDER)
 
 
 def _line(found: list[Happening], begin_ms: int, end_ms: int) -> Line:
-    order = list(WORDS)
-    found = sorted(found, key=lambda each: (order.index(each.kind) if each.kind in order else len(order), each.at_ms))
+    found = sorted(found, key=lambda each: (_weight(each.kind), each.at_ms))
     texts = [f"{each.word}: {each.text}" for each in found[:MOST_TEXTS]]
     if (more := len(found) - MOST_TEXTS) > 0:
         texts.append(_("and %(n)d more") % {"n": more})

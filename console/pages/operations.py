@@ -1,4 +1,4 @@
-"""Steering of operations: pause, resume and stop a bulk action that workers perform."""
+"""Steering of operations: pause, resume and stop a bulk action of workers; dismiss the bar of an ended one."""
 
 from __future__ import annotations
 
@@ -28,4 +28,10 @@ def steer(request: HttpRequest, pk: int) -> HttpResponse:
         if not operations.steer(entry, what, steering.actor_name):
             steering.outcome, steering.detail = Outcome.REFUSED, _("it has ended, or it is so already")
     tell(request, steering)
+    return redirects.back(request, "audit")
+
+
+def dismiss(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the bar of an ended operation no more, in this session alone. The audit log keeps the entry."""
+    operations.dismiss(request, pk)
     return redirects.back(request, "audit")

@@ -62,6 +62,15 @@ class Panel:
     context: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """The button that ends the condition of an alarm: name of its URL, label, and the URL for a pool and a thing."""
+
+    url_name: str
+    label: str | Promise
+    address: Callable[[str, str], str]
+
+
 NavigationItem = tuple[str, str, str, str | Promise]
 """A link of the navigation: name of its URL, key, icon, label."""
 
@@ -71,7 +80,8 @@ class KindPages:
     """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags.
 
     ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
-    the head of a record's page offers in the place of standard actions, by their verb.
+    the head of a record's page offers in the place of standard actions, by their verb. ``remedies`` are buttons of the
+    kind's alarms, by their verb.
     """
 
     records: tuple[str, ...] = ()
@@ -82,6 +92,7 @@ class KindPages:
     navigation: tuple[NavigationItem, ...] = ()
     in_use: Callable[[], bool] | None = None
     actions: Mapping[str, Any] = field(default_factory=dict)
+    remedies: Mapping[str, Remedy] = field(default_factory=dict)
 
 
 def kind_pages() -> tuple[KindPages, ...]:

@@ -10,10 +10,11 @@ from urllib.parse import parse_qsl
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from console.ui.kind_pages import kind_pages
 from queueops.inspect import Alarm
 
-TOLD = ("tasks", "lanes", "workers", "errors", "commands", "schedules", "workflows")
-"""Pages that an alarm may lead to."""
+TOLD = ("tasks", "lanes", "workers", "errors", "commands", "schedules")
+"""Pages that an alarm may lead to, beside those of the kinds."""
 CHUNK = re.compile(r"(?P<task>[^#]+)#(?P<number>[0-9]{1,9})~?")
 """The engine's id of a chunk in heartbeats and errors."""
 
@@ -55,11 +56,14 @@ def task_url(id: str, pool: str = "", name: str = "task", **more: Any) -> str:
 def alarm_url(alarm: Alarm) -> str:
     """The URL of the page with more about an alarm; empty if there is none."""
     name, _, query = alarm.url_hint.partition("?")
+    given = dict(parse_qsl(query))
     if name == "name":
-        return url("registry-task", id=dict(parse_qsl(query))["id"])
-    if (name := name.strip("/")) not in TOLD:
-        return ""
-    return url(name, dict(parse_qsl(query)))
+        return url("registry-task", id=given["id"])
+    if name == "why":
+        return task_url(given["id"], given["pool"], "task-why")
+    name = name.strip("/")
+    of_kinds = {item[0] for pages in kind_pages() for item in pages.navigation}
+    return url(name, given) if name in of_kinds.union(TOLD) else ""
 
 
 def chunks_url(id: str, pool: str = "", name: str = "task-chunks", **more: str) -> str:

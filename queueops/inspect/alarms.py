@@ -43,7 +43,7 @@ class Alarm(Answer, frozen=True, kw_only=True):
     text: str
     url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
     command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
-    verb: str = ""  # resume_lane, resume_name, resume_schedule
+    verb: str = ""  # resume_lane, pause_name, resume_name, or one of a kind's alarms
     target: str = ""  # of the verb: `pool/name`
     about: str = ""  # which condition, of what: the same as long as it lasts
 
@@ -125,17 +125,16 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
 
 
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
-    """Lanes with waiting tasks that are paused or shut, or that have been at their limit or rate for long."""
+    """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long.
+
+    A kind that shuts lanes tells it itself.
+    """
     for row in rows:
         lane, words = f"Lane {row.label} of pool {row.pool}", (row.lane, "--pool", row.pool)
         if row.paused and row.ready:
             text = f"{lane} is paused; {_waiting(row.ready)}."
             yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
-        elif row.shut_ms is not None and row.ready:
-            left = span(max(0, row.shut_ms - now))
-            text = f"{lane} is shut for {left}, after failures in a row; {_waiting(row.ready)}."
-            yield warning(text, "lanes", manage("queue", "list", "--lane", *words))
-        elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
+        elif row.shut_ms is None and (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
             empty = "" if row.drain_s is None else f"; empty in about {span(row.drain_s * 1000)}"
             text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
             option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))
@@ -259,7 +258,15 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for name, count in many:
         if count >= FAILING * ended[name]:
             text = f"Task {name[:100]}: {count:,} of {ended[name]:,} attempts of the last two minutes failed."
-            yield structs.replace(warning(text, "errors", manage("queue", "errors")), about=f"failing {name[:100]}")
+            yield structs.replace(_stopping(text, name, view.name, sampled), about=f"failing {name[:100]}")
+
+
+def _stopping(text: str, name: str, pool: str, sampled: Mapping[str, Any]) -> Alarm:
+    """An alarm of a failing name, with its pause as the remedy; of a paused one with its errors."""
+    if any(str(row["name"]) == name for row in sampled.get("paused_names") or ()):
+        return warning(text, "errors", manage("queue", "errors"))
+    command = manage("queue", "pause", "--name", name, "--pool", pool)
+    return warning(text, "errors", command, "pause_name", f"{pool}/{name}")
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from queueops.inspect.alarms import Alarm, bound_of, lane_alarms
@@ -15,6 +15,7 @@ from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.snapshot import fresh_sample
 from queueops.inspect.store import open_reader
 from queueops.inspect.task_rows import TaskRow, read_row, row_of
+from queueops.model import kinds
 from queueops.model.contracts import DEFAULT_LANE
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Reader
@@ -67,7 +68,7 @@ def _read(pool: str, name: str) -> LaneView | None:
         first=_rows(pool, reply[2]),
         last=_rows(pool, reply[3]),
         holders=tuple(sorted(_rows(pool, reply[4]), key=lambda task: (task.entered_ms, task.id))),
-        alarms=tuple(lane_alarms([row], now)),
+        alarms=(*lane_alarms([row], now), *_of_kinds(pool, figures, now)),
         bound=bound_of(row),
         names=tuple(sorted(names.items(), key=lambda found: (-found[1], found[0]))),
         held=int(figures.get("held") or 0),
@@ -84,6 +85,12 @@ def _estimated(reader: Reader, pool: str, figures: dict[str, Any]) -> tuple[Lane
     model = Model(pool, sampled, glance.beats)
     (row,) = lane_rows(pool, {"lanes": [figures]}, model)
     return row, now
+
+
+def _of_kinds(pool: str, figures: dict[str, Any], now: int) -> Iterator[Alarm]:
+    """What the kinds tell of this lane alone."""
+    for of_kind in kinds.roles("alarms"):
+        yield from of_kind(pool, {"taken": now, "lanes": [figures]})
 
 
 def _rows(pool: str, rows: Iterable[Any]) -> tuple[TaskRow, ...]:

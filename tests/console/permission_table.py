@@ -20,7 +20,8 @@ NEEDED = {
         lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live
         schedule schedule-live schedules schedules-rows settings
-        settings-save status task task-attempts task-audit task-children task-chunk task-chunk-live task-chunks
+        settings-save audit-dismiss status task task-attempts task-audit task-children task-chunk task-chunk-live
+        task-chunks
         task-chunks-live task-chunks-rows task-delivery task-live task-log task-mapreduce task-run task-timeline
         task-why tasks tasks-rows tasks-search worker worker-live workers workers-rows
         workflows workflows-rows workflows-search

@@ -121,7 +121,8 @@ def test_the_bar_in_the_head_pauses_resumes_stops_and_undoes(desk: Desk) -> None
         assert through(undoing).changed > done.changed
         desk.settle(undoing)
         tick(page)
-        expect(page.locator(".operation-line")).to_have_count(0)
+        expect(bar).to_contain_text("changed")
+        expect(bar.get_by_role("button")).to_have_text(["Dismiss Undo: Cancel"])
         assert set(desk.states(*[f"t{number}" for number in range(230)])) == {"pending"}
         assert begun[0] == POOL
 
@@ -138,7 +139,8 @@ def test_a_stop_in_the_head_leaves_what_was_changed(desk: Desk) -> None:
         assert part(lease).word == "STOP"
         desk.settle(lease, Outcome.CANCEL, value=b"stopped")
         tick(page)
-        expect(page.locator(".operation-line")).to_have_count(0)
+        expect(page.locator(".operation-line")).to_contain_text(f"partly done: {done.changed} of")
+        expect(page.locator(".operation-line progress")).to_have_count(0)
         states = desk.states(*[f"t{number}" for number in range(230)])
         assert states.count("cancelled") == done.changed
 

@@ -280,7 +280,56 @@ def test_the_bar_is_live_breaks_no_rule_of_axe_and_fits_a_phone(desk: Desk, oper
         through(lease)
         expect(line).to_contain_text("130 of 130")
         desk.settle(lease)
+        expect(line).to_contain_text("done: 130 of 130 changed")
+        assert Axe().run(page).response["violations"] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.get_by_role("button", name="Dismiss").click()
         expect(line).to_have_count(0)
+        assert page.url == f"{url}/ops/lanes/"
+
+
+@pytest.mark.usefixtures("worker")
+def test_the_bar_of_an_ended_action_stays_with_its_undo_until_it_is_dismissed(
+    desk: Desk, operator: Client, client_of: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = done(desk, operator)
+    viewer, administrator = client_of("viewers"), client_of("administrators")
+    assert "done: 130 of 130 changed" in bar(operator)
+    assert f'action="/ops/audit/{entry.pk}/_undo"' in bar(operator)
+    assert "Undo" not in bar(viewer)
+    assert "Dismiss" in bar(viewer)
+    dismissed = operator.post(f"/ops/audit/{entry.pk}/_dismiss", {"next": "/ops/lanes/"})
+    assert dismissed["Location"] == "/ops/lanes/"
+    assert "operation-line" not in bar(operator)
+    assert "operation-line" in bar(administrator), "another session still shows it"
+    assert operator.get(f"/ops/audit/{entry.pk}/_dismiss").status_code == 405
+    monkeypatch.setattr("console.actions.operations.ENDED_FOR", timedelta(0))
+    assert "operation-line" not in bar(administrator)
+
+
+@pytest.mark.usefixtures("worker")
+def test_the_bar_of_an_undo_takes_the_place_of_the_bar_of_its_action(desk: Desk, operator: Client) -> None:
+    entry = done(desk, operator)
+    operator.post(f"/ops/audit/{entry.pk}/_undo")
+    (line,) = bar(operator).split("operation-line")[1:]
+    assert "Undo: Cancel" in line
+    lease = claimed(desk)
+    through(lease)
+    desk.settle(lease)
+    (line,) = bar(operator).split("operation-line")[1:]
+    assert "done: 130 of 130 changed" in line
+    assert f'action="/ops/audit/{the_whole().pk}/_undo"' not in line, "an undo has no undo"
+
+
+@pytest.mark.usefixtures("worker")
+def test_what_runs_is_shown_before_what_has_ended(desk: Desk, operator: Client) -> None:
+    desk.push(*(f"m{number}" for number in range(9)), name="shop.mail")
+    operator.post(f"{CANCEL}&name=shop.mail", {"confirmed": "9", "reason": "a mistake"})
+    runs = the_whole()
+    for number in range(4):
+        new_entry("cancel", f"n{number}", actor_name="ada", filter={"state": "x"}, ended_at=timezone.now(), changed=1)
+    assert f'id="operation-{runs.pk}"' in bar(operator)
+    assert bar(operator).count("operation-line") == 3
 
 
 @pytest.mark.usefixtures("worker")

@@ -80,8 +80,10 @@ def test_a_lane_that_is_shut_is_an_alarm_of_its_own_and_not_paused(target: Local
     assert found is not None
     assert (found.row.paused, found.row.shut_ms, found.row.drain_reason) == (False, destination().shut_ms, "shut")
     (alarm,) = found.alarms
-    assert f"Lane {found.row.label} of pool default is shut for " in alarm.text
-    assert "; 3 tasks wait." in alarm.text
+    host = target.url("/").split("/")[2]
+    assert alarm.text.startswith(f"The host {host} has failed several times in a row: 3 callbacks wait. The next is ")
+    assert alarm.command == f"manage.py jobs close-circuit {host} --pool default"
+    assert [alarm] == [each for each in inspect.snapshot().alarms if "has failed several times" in each.text]
 
 
 def test_one_probe_runs_at_a_time_and_its_failure_doubles_the_wait(desk: Desk, target: LocalServer) -> None:

@@ -47,7 +47,7 @@ def test_a_blocked_run_is_an_alarm_until_its_step_is_made() -> None:
     (alarm,) = shown()
     assert alarm.text.startswith("The run order/7 of wf.changes is blocked for ")
     assert "Recorded: nothing more. Done now: call number 1 wf.other" in alarm.text
-    assert alarm.command == f"manage.py queue run {run.id} --pool default"
+    assert alarm.command == f"manage.py queue run-now {run.id} --pool default"
     behaviour["code"] = waits_then_flaky
     run.run_now()
     run_worker()

@@ -17,8 +17,8 @@ from console.kinds.jobs import (
     maintenance,
     token_pages,
 )
-from console.ui.kind_pages import KindPages, Route, Tab, TabContent
-from console.ui.links import tab_url
+from console.ui.kind_pages import KindPages, Remedy, Route, Tab, TabContent
+from console.ui.links import tab_url, url
 from queueops import inspect
 from queueops.inspect import TaskDetail
 
@@ -132,6 +132,13 @@ PAGES = KindPages(
         ),
     ),
     in_use=lambda: inspect.uses_jobs(),
+    remedies={
+        "close_circuit": Remedy(
+            "aggregation-close_circuit",
+            _("Send again now"),
+            lambda pool, lane: url("aggregation-close_circuit", pool=pool, lane=lane),
+        )
+    },
     navigation=(
         ("aggregations", "g", "stack-2", _("Aggregations")),
         ("callbacks", "b", "link", _("Callbacks")),

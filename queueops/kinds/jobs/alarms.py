@@ -1,15 +1,33 @@
-"""Alarms of jobs: machines whose jobs wait, because the disk of their storage is full."""
+"""Alarms of jobs: hosts to which nothing is sent, and machines whose jobs wait because their disk is full."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
-from queueops.inspect.alarms import Alarm, danger, manage
+from queueops.inspect.alarms import Alarm, danger, manage, warning
+from queueops.inspect.lane_labels import lane_label
+from queueops.inspect.spans import span
+from queueops.kinds.jobs.lane_names import DESTINATION
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """The machines with a full disk, as workers of the pool have noted them."""
+    """The destinations whose circuit is open, and the machines with a full disk, as workers have noted them."""
+    yield from _open_circuits(pool, sampled)
     for row in sampled.get("full_disks") or ():
         text = f"The disk of the storage on {row['host'][:100]} is {row['percent']:.0f} % full: its jobs wait."
         yield danger(text, "files", manage("jobs", "orphans", "--repair"))
+
+
+def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    for row in sampled.get("lanes") or ():
+        lane, waiting = str(row["lane"]), int(row["ready"])
+        if row.get("shut") is None or not waiting:
+            continue
+        host = lane_label(lane, str(row.get("title") or "")).removeprefix(DESTINATION)
+        left = span(max(0, int(row["shut"]) - int(sampled["taken"])))
+        told = "1 callback waits" if waiting == 1 else f"{waiting:,} callbacks wait"
+        text = f"The host {host[:100]} has failed several times in a row: {told}. The next is tried in {left}."
+        command = manage("jobs", "close-circuit", host, "--pool", pool)
+        yield warning(text, f"callbacks?to={quote(host)}", command, "close_circuit", f"{pool}/{lane}")

@@ -48,6 +48,9 @@ class Command(OperatorCommand):
         again.add_argument("--pool", default="", help="only this pool (default: all pools)")
         again.add_argument("--rate", type=_rate, help="so many start a second (default: all at once)")
         again.add_argument("--dry-run", action="store_true", help="only count them")
+        shut = _add(subcommands, "close-circuit", close_circuit, "send to a host again now, though it has failed")
+        shut.add_argument("host", help="the host, with its port if the URL has one; or kafka:<topic>")
+        shut.add_argument("--pool", default="default", help="the pool (default: default)")
         text = "find files without a job, and downloads whose file is gone"
         lost = _add(subcommands, "orphans", find_orphans, text)
         lost.add_argument("--repair", action="store_true", help="delete these files, and run these downloads again")
@@ -102,6 +105,20 @@ def reschedule(*, host: str, pool: str, rate: float | None, dry_run: bool, as_js
         yield f"{changed:,} of {len(found):,} dead callbacks are sent again{within}."
     if not dry_run and changed < len(found):
         raise CommandError(f"{len(found) - changed:,} callbacks were not changed.")
+
+
+def close_circuit(*, host: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
+    """Send callbacks to a host again now. Fails if its circuit is not open."""
+    with audit.recorded(verb="close_circuit", target=host, pool=pool) as act:
+        act.changed = int(control.close_circuit(host, pool))
+        if not act.changed:
+            act.refused = "its circuit is not open"
+    if as_json:
+        yield to_json({"host": host, "pool": pool, "changed": bool(act.changed)})
+    elif act.changed:
+        yield f"Callbacks to {host} are sent again."
+    if not act.changed:
+        raise CommandError(f"The circuit of the host {host} is not open in the pool {pool}: nothing was changed.")
 
 
 def find_orphans(*, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from queueops.inspect.alarms import Alarm, manage, warning
 from queueops.inspect.spans import span
@@ -20,7 +21,9 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for row in rows:
         since = span(sampled["taken"] - (row.get("since") or sampled["taken"]))
         text = f"The run {row['instance'][:100]} of {row['name'][:100]} is blocked for {since}: {_told(row['reason'])}"
-        yield warning(text, "workflows?state=postponed", manage("queue", "run", row["id"], "--pool", pool))
+        command = manage("queue", "run-now", row["id"], "--pool", pool)
+        hint = f"why?id={quote(row['id'])}&pool={quote(pool)}"
+        yield warning(text, hint, command, "run_now", f"{pool}/{row['id']}")
     if (more := (found.get("count") or 0) - len(rows)) > 0:
         runs = "run is" if more == 1 else "runs are"
         text = f"Pool {pool}: {more:,} more {runs} blocked."
