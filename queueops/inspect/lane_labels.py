@@ -6,7 +6,7 @@ Such a digest has one text for ever, its title. So a process remembers the title
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from queueops.inspect.remembered import Remembered
 from queueops.inspect.store import open_reader
@@ -40,6 +40,12 @@ def know_lanes(lanes: Iterable[tuple[str, str]]) -> None:
 
     The lane of an aggregation that is gone has no title any more.
     """
+    if wanted := unknown(lanes):
+        remember_all(open_reader().titles(wanted, {})[0])
+
+
+def unknown(lanes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Those of these lanes whose titles are to be read, by pool."""
     places: dict[str, list[str]] = {}
     for pool, lane in lanes:
         if ":=" in lane and pool not in (pools := places.setdefault(lane, [])):
@@ -48,6 +54,10 @@ def know_lanes(lanes: Iterable[tuple[str, str]]) -> None:
     for lane in TITLES.to_read(list(places)[:MOST_READ]):
         for pool in places[lane]:
             wanted.setdefault(pool, []).append(lane)
-    if wanted:
-        for lane, title in open_reader().lane_titles(wanted).items():
-            remember(lane, title)
+    return wanted
+
+
+def remember_all(titles: Mapping[str, str]) -> None:
+    """Note the titles of lanes that were read."""
+    for lane, title in titles.items():
+        remember(lane, title)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from queueops.inspect import lane_labels
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.history_ranges import store_ms
-from queueops.inspect.lane_labels import know_lanes
 from queueops.inspect.remembered import Remembered
 from queueops.inspect.series import Point, point_of
 from queueops.inspect.shared_readings import SharedReadings
@@ -67,9 +67,8 @@ _READINGS: SharedReadings[Past] = SharedReadings()
 def past(at_ms: int, max_age_s: float = 0.0) -> Past:
     """The figures of a moment: of its minute for 48 hours, of its ten minutes for 14 days, then of its hour.
 
-    An open step is not known yet. It costs two round trips, and two more for digests and errors that this process has
-    not read before. The answer may be one that this process read up to
-    ``max_age_s`` seconds ago.
+    An open step is not known yet. It costs two round trips, and one more for digests and errors that this process has
+    not read before. The answer may be one that this process read up to ``max_age_s`` seconds ago.
     """
     return _READINGS.read(at_ms // 60_000, max_age_s, lambda: _past(at_ms))
 
@@ -89,7 +88,7 @@ def _past(at_ms: int) -> Past:
     errors = [PastRow(error=error, point=point_of(at, row)) for error, row in _by_series("e", found).items()]
     errors.sort(key=lambda row: (-row.point.failed, row.error))
     lanes = _lanes(at, found)
-    know_lanes((row.pool, row.lane) for row in lanes)
+    _know(reader, tuple(found), lanes, errors[:MOST_TYPES])
     return Past(
         at_ms=at,
         step_ms=level.step_ms,
@@ -98,7 +97,7 @@ def _past(at_ms: int) -> Past:
         lanes=lanes,
         names=tuple(sorted(names, key=lambda row: (-row.point.failed, -row.point.came, row.name))),
         states={state: row.waiting for state, row in states.items() if row.waiting > 0},
-        errors=_with_types(reader, tuple(found), errors),
+        errors=(*map(_named, errors[:MOST_TYPES]), *errors[MOST_TYPES:]),
         workers=tuple(
             PastRow(pool=pool, worker=key[2:], point=point_of(at, row))
             for pool, rows in found.items()
@@ -109,13 +108,19 @@ def _past(at_ms: int) -> Past:
     )
 
 
-def _with_types(reader: Reader, pools: Sequence[str], rows: Sequence[PastRow]) -> tuple[PastRow, ...]:
-    """The first rows with their type and name. Messages are left out: readings are shared by users with less rights."""
-    first = rows[:MOST_TYPES]
-    if unknown := ERRORS.to_read(row.error for row in first):
-        for fingerprint, (title, name) in reader.error_groups(pools, unknown).items():
-            ERRORS.put(fingerprint, (title.partition(": ")[0], name))
-    return *map(_named, first), *rows[MOST_TYPES:]
+def _know(reader: Reader, pools: Sequence[str], lanes: Sequence[PastRow], errors: Sequence[PastRow]) -> None:
+    """Read the titles of lanes, and the types and names of errors, that are not known: one round trip, mostly none.
+
+    Messages of errors are left out: readings are shared by users with less rights.
+    """
+    of_lanes = lane_labels.unknown((row.pool, row.lane) for row in lanes)
+    unknown = ERRORS.to_read(row.error for row in errors)
+    if not of_lanes and not unknown:
+        return
+    titles, groups = reader.titles(of_lanes, dict.fromkeys(pools, unknown))
+    lane_labels.remember_all(titles)
+    for fingerprint, (title, name) in groups.items():
+        ERRORS.put(fingerprint, (title.partition(": ")[0], name))
 
 
 def _named(row: PastRow) -> PastRow:

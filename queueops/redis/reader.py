@@ -206,32 +206,32 @@ class Reader:
         asked = {pool: [("HGETALL", Keys(self.settings.namespace, pool).history(*step))] for pool in names}
         return {pool: right(reply) or {} for pool, (reply,) in self._read(asked).items()}
 
-    def lane_titles(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """What these lanes of each pool stand for, if they have a title. One round trip to each server."""
-        found: dict[str, str] = {}
-        asked = {pool: self._title_commands(pool, lanes) for pool, lanes in wanted.items()}
-        for pool, replies in self._read(asked).items():
-            titles = map(right, replies)
-            found |= {lane: text(title) for lane, title in zip(wanted[pool], titles, strict=True) if title}
-        return found
+    def titles(
+        self, lanes: Mapping[str, Sequence[str]], errors: Mapping[str, Sequence[str]]
+    ) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
+        """What lanes of each pool stand for, and the title and the task's name of errors that a pool still has.
 
-    def _title_commands(self, pool: str, lanes: Sequence[str]) -> list[tuple[str, ...]]:
-        keys = Keys(self.settings.namespace, pool)
-        return [("HGET", keys.lane_conf(lane), "title") for lane in lanes]
-
-    def error_groups(self, pools: Sequence[str], fingerprints: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """The title and the task's name of each of these errors that a pool still has, in one round trip."""
-        asked = {
-            pool: [("HMGET", Keys(self.settings.namespace, pool).error(each), "title", "name") for each in fingerprints]
-            for pool in pools
-        }
+        What has no title is left out. One round trip to each server.
+        """
+        asked = {pool: [*self._of_lanes(pool, lanes), *self._of_errors(pool, errors)] for pool in {**lanes, **errors}}
+        titles: dict[str, str] = {}
         found: dict[str, tuple[str, str]] = {}
-        for replies in self._read(asked).values():
-            for fingerprint, reply in zip(fingerprints, map(right, replies), strict=True):
-                title, name = reply or (None, None)
-                if title and fingerprint not in found:
-                    found[fingerprint] = text(title), text(name or b"")
-        return found
+        for pool, replies in self._read(asked).items():
+            answers = map(right, replies)
+            titles |= {lane: text(title) for lane, title in zip(lanes.get(pool, ()), answers, strict=False) if title}
+            for fingerprint in errors.get(pool, ()):
+                title, name = next(answers) or (None, None)
+                if title:
+                    found.setdefault(fingerprint, (text(title), text(name or b"")))
+        return titles, found
+
+    def _of_lanes(self, pool: str, lanes: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
+        key = Keys(self.settings.namespace, pool)
+        return (("HGET", key.lane_conf(lane), "title") for lane in lanes.get(pool, ()))
+
+    def _of_errors(self, pool: str, errors: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ...]]:
+        key = Keys(self.settings.namespace, pool)
+        return (("HMGET", key.error(each), "title", "name") for each in errors.get(pool, ()))
 
     def glance(self, names: Sequence[str], workers: int) -> dict[str, Glance]:
         """The snapshot and the workers of each pool, and INFO of its server, in one round trip to each server."""

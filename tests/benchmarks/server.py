@@ -14,9 +14,11 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError
 
-from queueops.redis.embedded.server import ENVIRONMENT
+from queueops.redis.embedded.server import CONFIG, ENVIRONMENT
 
 START_SECONDS = 10
+AS_EMBEDDED = ("hash-max-listpack-value",)
+"""Settings of the embedded server that change what is measured."""
 
 
 class Server:
@@ -61,6 +63,8 @@ def running(kind: str, append_only: bool, folder: Path) -> Iterator[Server]:
         "save": "",
         "appendonly": "yes" if append_only else "no",
     }
+    if kind == "valkey":
+        options |= {name: CONFIG[name] for name in AS_EMBEDDED}
     command = [binary(kind), *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=ENVIRONMENT | os.environ)

@@ -95,6 +95,21 @@ def test_the_past_has_the_titles_of_lanes_and_the_types_of_errors(job: str, desk
     assert "secret 7" not in shown
 
 
+def test_a_past_page_that_knows_nothing_yet_asks_in_few_round_trips(
+    job: str, desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    monkeypatch.setattr("console.pages.history.READING_AGE_S", 15.0)
+    inspect.status(60)  # all pages share it, and the clock of the store
+    inspect.series()
+    address = past_of(desk)
+    TITLES.forget()
+    with counted_trips() as trips:
+        shown = plain(viewer.get(address).content.decode())
+    assert f"aggr:{SHOP}" in shown
+    assert trips.made <= 5
+
+
 def test_what_is_gone_is_shown_by_its_digest_and_its_fingerprint(desk: Desk, viewer: Client) -> None:
     desk.broker.announce(POOL)
     shown = plain(viewer.get(past_of(desk)).content.decode())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 
 from queueops import activity, wf, workflow
-from tests.faults.ledger import note, noted
+from tests.faults.ledger import is_closed, note, noted
 
 
 @activity(name="faults.reserve", retries=0)
@@ -85,4 +86,12 @@ async def spins() -> int:
     note("start")
     while noted("start") == 1:
         pass
+    return await wf.call(reserve, 7)
+
+
+@workflow(name="faults.wrong_code")
+async def wrong_code() -> int:
+    """Code that begins a thread, which no workflow may, until the gate `deploy` opens: the code is right then."""
+    if is_closed("deploy"):
+        threading.Thread(target=note, args=("never",)).start()
     return await wf.call(reserve, 7)

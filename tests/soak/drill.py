@@ -9,6 +9,7 @@ Exit status 1 if an alarm is late, or a way is longer than two clicks. `--docs` 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shlex
@@ -24,7 +25,7 @@ from typing import Any
 
 import django
 
-from tests.soak.night import BOUND_S, FAULTS, Fault, Scene
+from tests.soak.night import BOUND_S, FAULTS, JOBS, Fault, Scene
 from tests.support.waiting import wait_until
 
 LATE_S, MOST_CLICKS = 20.0, 2
@@ -48,6 +49,7 @@ def main() -> int:
             "QUEUEOPS_TESTS_DATA": folder,
             "QUEUEOPS_TESTS_URL": f"embedded:{store}",
             "QUEUEOPS_TESTS_LEDGER": f"{folder}/ledger",
+            "QUEUEOPS_TESTS_SETTINGS": json.dumps({"JOBS": JOBS}),
         }
         warnings.filterwarnings("ignore", "No directory at", UserWarning)  # static files that no test collects
         django.setup()
@@ -129,9 +131,12 @@ class Round:
         for number, step in enumerate(self.fault.why):
             self._click(box if number == 0 else self.page.locator("main"), step)
         self.clicks = len(self.fault.why)
-        self.page.locator("main").get_by_text(re.compile(self.fault.cause)).first.wait_for()
+        cause = self.page.locator("main").get_by_text(re.compile(self.fault.cause))
+        cause.locator("visible=true").first.wait_for()
 
     def _mend(self) -> None:
+        if self.fault.before:
+            self.fault.before(self.scene)
         if self.fault.mend:
             for step in self.fault.mend:
                 self._click(self.page.locator("main"), step)

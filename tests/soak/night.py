@@ -29,9 +29,14 @@ class Fault(NamedTuple):
     why: tuple[str, ...]
     cause: str
     mend: tuple[str, ...] = ()
+    before: Callable[[Scene], None] | None = None  # what is mended elsewhere, before the button is pressed
     obey: Callable[[Scene, list[str]], None] | None = None
     lasts_s: float = 0.0
     ends: bool = True  # the alarm ends when that is done; if not, the command shows more about the cause
+
+
+JOBS = {"PRIVATE_NETWORKS": ["127.0.0.0/8"], "PORTS": None, "CIRCUIT_FAILURES": 3, "CIRCUIT_WAIT": 600.0}
+"""Jobs may reach servers of this machine, and three failures in a row open the circuit of a host."""
 
 
 class Scene:
@@ -42,13 +47,14 @@ class Scene:
 
         self.folder, self.ledger = folder, Ledger(folder / "ledger")
         self._count = 0
+        self.is_up = threading.Event()
         self.worker, self.watchdog = self.start("runworker", "--threads", "4"), self.start("watchdog")
 
     def start(self, command: str, *words: str) -> Any:
         from tests.faults.processes import Worker
 
         self._count += 1
-        return Worker(self.folder / f"{self._count:02d}.log", {}, self.ledger, *words, command=command)
+        return Worker(self.folder / f"{self._count:02d}.log", {"JOBS": JOBS}, self.ledger, *words, command=command)
 
     def end(self) -> None:
         """End both processes by their ids."""
@@ -159,6 +165,37 @@ def slow_store(scene: Scene) -> Iterator[None]:
     holding.join()
 
 
+@contextmanager
+def failing_host(scene: Scene) -> Iterator[None]:
+    from queueops import jobs
+    from tests.jobs.servers import serving
+
+    def hook(exchange: Any) -> None:
+        exchange.answer(200 if scene.is_up.is_set() else 503)
+
+    with serving({"/file": lambda exchange: exchange.answer(200, b"x"), "/hook": hook}) as server:
+        given = {"aggregation": "shop", "url": server.url("/file"), "callback_url": server.url("/hook")}
+        jobs.submit_many([given] * 10)
+        yield
+
+
+def host_is_up(scene: Scene) -> None:
+    scene.is_up.set()
+
+
+@contextmanager
+def blocked_run(scene: Scene) -> Iterator[None]:
+    from tests.faults.sagas import wrong_code
+
+    scene.ledger.close("deploy")
+    wrong_code.using(id="order/7").start()
+    yield
+
+
+def deploy(scene: Scene) -> None:
+    scene.ledger.open("deploy")
+
+
 def run_worker(scene: Scene, words: list[str]) -> None:
     scene.worker = scene.start(*words[1:], "--threads", "4")
 
@@ -224,6 +261,24 @@ FAULTS = (
     ),
     Fault("a dead worker", dead_worker, r"[Ww]orker.* dead", why=(LOOK,), cause=r"dead", obey=run_worker),
     Fault("a dead watchdog", dead_watchdog, r"[Nn]o watchdog", why=(), cause=r"No watchdog serves", obey=run_watchdog),
+    Fault(
+        "a host that fails",
+        failing_host,
+        r"The host \S+ has failed several times in a row: \d+ callbacks? waits?",
+        why=(LOOK,),
+        cause=r"Its circuit is open: nothing is sent",
+        before=host_is_up,
+        mend=("button:Send again now",),
+    ),
+    Fault(
+        "a blocked run",
+        blocked_run,
+        r"The run order/7 of faults\.wrong_code is blocked",
+        why=(LOOK,),
+        cause=r"begins a thread|thread",
+        before=deploy,
+        mend=("button:Run now",),
+    ),
     Fault(
         "a paused schedule",
         paused_schedule,
