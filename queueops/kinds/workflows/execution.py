@@ -377,6 +377,8 @@ def check_name(value: object, what: str) -> str:
     """A name of a signal or a patch. Raises BadOption."""
     if not isinstance(value, str) or not 1 <= len(value) <= 100:
         raise BadOption(name=what, value=value, expected="a text of 1 to 100 characters")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise BadOption(name=what, value=value, expected="valid Unicode, without a lone surrogate")
     return value
 
 

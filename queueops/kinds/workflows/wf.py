@@ -20,7 +20,7 @@ from queueops.kinds.workflows.execution import check_name, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
-from queueops.model.ids import check_id
+from queueops.model.ids import check_id, check_lane
 from queueops.tasks.encoding import encode_result
 from queueops.tasks.task import Task
 
@@ -111,11 +111,12 @@ async def signals(name: str) -> AsyncIterator[Any]:
 async def send_signal(instance: str, name: str, value: Any = None, *, pool: str = "") -> bool:
     """Send a signal to another workflow instance. Returns whether it had a run that took it.
 
-    `pool` is that of the instance, if it is not the pool of this run.
+    `pool` is that of the instance, if it is not the pool of this run. Raises BadId, BadOption and NotEncodable.
     """
     execution = current("wf.send_signal()")
-    to = check_id(pool, "name of a pool") if pool else ""
-    return await execution.tell(instance, check_name(name, "name"), encode_result(name, value, "signal"), to)
+    to = check_lane(pool, "name of a pool") if pool else ""
+    data = encode_result(check_name(name, "name"), value, "signal")
+    return await execution.tell(check_id(instance, "id of an instance"), name, data, to)
 
 
 def span(name: str) -> AbstractContextManager[None]:
