@@ -71,7 +71,7 @@ ACTIONS: dict[str, Action] = {
     ),
     "retry": Action(
         "retry",
-        lambda ids, **how: control.retry(ids, **how),
+        lambda ids, **how: control.retry_runs(ids, **how),
         gettext_lazy("Retry the failed step"),
         "refresh",
         asks_first=True,
