@@ -70,10 +70,10 @@ class WorkflowHandle(TaskHandle[Result]):
     def cancel(self, reason: str = "", *, hard: bool = False) -> bool:
         """Ask the code to end: it gets CancelledError, and may clean up. False if it had already ended.
 
-        With `hard` it is terminated.
+        With `hard` it is terminated, and what it has begun is cancelled hard: activities that run are interrupted.
         """
         if hard:
-            return self.terminate(reason)
+            return TaskHandle(self._newest(), self.pool).cancel(reason, hard=True)
         return self._told("cancel", events.encode(Entry("cancel", reason=kept(reason))))
 
     def terminate(self, reason: str = "") -> bool:
