@@ -179,7 +179,7 @@ def test_a_signal_that_cannot_arrive_is_an_exception_in_the_code(
 def test_a_signal_that_no_code_could_read_is_refused_to_its_sender(wrong: Any) -> None:
     run = approval.start(60)
     run_worker()
-    with pytest.raises(BadOption, match="a text of 1 to 100 characters|valid Unicode"):
+    with pytest.raises(BadOption, match=r"a text of 1 to 100 characters|valid Unicode"):
         run.signal(wrong, "Ada")
     run.signal("approve", "Ada")
     run_worker()

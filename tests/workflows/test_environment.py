@@ -11,7 +11,7 @@ import pytest
 from django.test import SimpleTestCase
 
 from queueops import activity, wf, workflow
-from queueops.errors import TaskCancelled, TaskFailed
+from queueops.errors import BadOption, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
 from queueops.redis.broker import forget_brokers
 from queueops.tasks import registry
@@ -274,6 +274,14 @@ def test_a_child_is_replaced_by_a_function() -> None:
     assert env.run(parcels, 3) == ["sent 0", "sent 1", "LookupError"]
     assert env.now - before == timedelta(seconds=30)
     assert env.calls == []
+
+
+def test_what_is_no_activity_or_workflow_is_refused_with_advice() -> None:
+    env, wrong = WorkflowEnvironment(), "wf.charge"
+    with pytest.raises(BadOption, match="below @activity, @task or @workflow"):
+        env.mock(wrong, print)
+    with pytest.raises(BadOption, match="below @workflow"):
+        env.start(charge, "7")  # type: ignore[arg-type]
 
 
 def test_a_terminated_run_ends_with_its_children_and_tells_its_parent() -> None:

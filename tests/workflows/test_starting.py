@@ -53,6 +53,18 @@ async def calls_any_task() -> list[Any]:
     return list(await asyncio.gather(wf.call(add_task, 1, 2), wf.call(add_later, 3, 4), wf.call(counts, 3)))
 
 
+@workflow(name="wf.own_id")
+async def own_id(id: str) -> str:
+    """Has an argument with the name of an option."""
+    return f"{wf.info().instance == id} {id}"
+
+
+@workflow(name="wf.any_names")
+async def any_names(**given: str) -> dict[str, str]:
+    """Takes any names."""
+    return given
+
+
 @task(name="wf.counts")
 def counts(most: int) -> Iterable[int]:
     """A generator."""
@@ -324,3 +336,23 @@ def test_what_cannot_begin_begins_nothing() -> None:
         with pytest.raises(error):
             wrong()
     assert run_worker() == 0
+
+
+def test_an_id_beside_the_arguments_names_the_instance() -> None:
+    begun = asyncio.run(order_of.astart(7, id="by-name"))
+    assert (begun.instance, order_of.handle("by-name").id) == ("by-name", begun.id)
+    with pytest.raises(InstanceInUse):
+        order_of.start(8, answer="x", id="by-name")
+    assert order_of.using(on_conflict="ignore").start(8, id="by-name").id == begun.id
+    with pytest.raises(BadId):
+        order_of.start(8, id="")
+    with pytest.raises(BadArguments, match="answr"):
+        order_of.start(8, answr="x", id="other")
+
+
+def test_an_argument_of_the_code_may_have_the_name_id() -> None:
+    runs = own_id.start("a"), own_id.start(id="b"), own_id.using(id="c").start("c")
+    named = any_names.start(id="d")
+    run_worker()
+    assert [run.result(timeout=0) for run in runs] == ["False a", "False b", "True c"]
+    assert named.result(timeout=0) == {"id": "d"}

@@ -54,7 +54,7 @@ def resume_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str
 
 
 def retry_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Make the failed step of runs again. A run that has not failed is refused: `control.retry` runs it from nothing."""
+    """Make the failed step of runs again. A run that has not failed is refused: use `control.retry`."""
     wanted, store = checked(ids), get_role(WorkflowCalls)
     answers = {run: Row(run, "GONE", "", GONE) for run in wanted}
     for place, there in places(wanted, pool).items():
