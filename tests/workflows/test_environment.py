@@ -13,9 +13,10 @@ from django.test import SimpleTestCase
 from queueops import activity, wf, workflow
 from queueops.errors import BadOption, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
+from queueops.inspect import workflow_runs
 from queueops.redis.broker import forget_brokers
 from queueops.tasks import registry
-from queueops.testing import WorkflowEnvironment
+from queueops.testing import WorkflowEnvironment, eager, run_worker
 
 
 @pytest.fixture(autouse=True)
@@ -274,6 +275,17 @@ def test_a_child_is_replaced_by_a_function() -> None:
     assert env.run(parcels, 3) == ["sent 0", "sent 1", "LookupError"]
     assert env.now - before == timedelta(seconds=30)
     assert env.calls == []
+
+
+def test_eager_mode_refuses_runs_and_names_the_environment(namespace: str) -> None:
+    with eager():
+        for start in (order.start, order.using(id="order-7").start):
+            with pytest.raises(LookupError, match="uses WorkflowEnvironment"):
+                start("7")
+        with pytest.raises(TaskFailed, match="uses WorkflowEnvironment"):
+            order.push("7").result(timeout=1)
+    assert run_worker() == 0  # no run has gone to the store of the settings
+    assert workflow_runs().rows == ()
 
 
 def test_what_is_no_activity_or_workflow_is_refused_with_advice() -> None:

@@ -22,7 +22,7 @@ from queueops.kinds.workflows.step import RunInfo
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
 from queueops.model.schedule import Schedule
-from queueops.redis.broker import get_broker
+from queueops.redis import broker as brokers
 from queueops.results import waiting
 from queueops.results.types import ResultType
 from queueops.tasks import discovery, registry, transactions
@@ -188,11 +188,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
         durable, under = self.options.durable, self.options.under
+        store = get_run_store()  # eager mode has none, and refuses a run without an instance, too
         if not instance:
-            (pushed,) = get_broker().push((push,), durable=durable, under=under)
+            (pushed,) = brokers.get_broker().push((push,), durable=durable, under=under)
             return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
         ignores = self.options.on_conflict is Conflict.IGNORE
-        word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
+        word, run = store.start_run(instance, push, ignores=ignores, durable=durable, under=under)
         return WorkflowHandle(run, push.pool, word, instance=instance)
 
     def using(self, **options: Unpack[PushOptions]) -> Workflow[P, R]:
