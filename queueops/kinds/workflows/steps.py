@@ -114,7 +114,9 @@ def _made_step(context: Context, code: Any) -> Value:
     except SynchronousOnlyOperation as error:
         return {"blocked": f"{error} In a workflow, use the database in an activity."}
     except SoftTimeout:  # raised from outside, it does not know the limit
-        return {"blocked": f"A decision step did not end within {context.limit_s or 0:g} s. Code that waits must await."}
+        return {
+            "blocked": f"A decision step did not end within {context.limit_s or 0:g} s. Code that waits must await."
+        }
     except Exception as error:  # an error of the engine, or of the project's own types, must not fail the run
         return {"blocked": f"{type(error).__name__}: {error}"}
     finally:
