@@ -277,6 +277,14 @@ def test_a_child_is_replaced_by_a_function() -> None:
     assert env.calls == []
 
 
+def test_a_cancel_ends_a_run_that_has_not_begun(env: WorkflowEnvironment) -> None:
+    run = env.start(order.using(delay=3600), "7")
+    assert run.cancel()
+    with pytest.raises(TaskCancelled, match="cancelled before its begin"):
+        run.result()
+    assert (run.history(), env.calls) == ([], [])
+
+
 def test_eager_mode_refuses_runs_and_names_the_environment(namespace: str) -> None:
     with eager():
         for start in (order.start, order.using(id="order-7").start):

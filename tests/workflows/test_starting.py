@@ -11,7 +11,7 @@ import pytest
 from django.db import transaction
 
 from queueops import MapReduce, Schedule, chain, current, get, group, schedules, task, wf, workflow
-from queueops.errors import BadArguments, BadId, BadOption, TaskFailed
+from queueops.errors import BadArguments, BadId, BadOption, TaskCancelled, TaskFailed
 from queueops.errors.leases import LeaseLost
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.errors.workflows import InstanceInUse
@@ -24,7 +24,7 @@ from tests.schedules.conftest import FAR
 from tests.support.tasks_for_tests import add as add_task
 from tests.support.tasks_for_tests import add_later
 from tests.support.waiting import wait_until
-from tests.workflows.test_runs import approval, sums
+from tests.workflows.test_runs import approval, cleaner, sums
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -118,6 +118,23 @@ def test_a_run_begins_at_its_time() -> None:
     run.run_now()
     run_worker()
     assert run.result(timeout=0) == 14
+
+
+@pytest.mark.parametrize("reason", ["wrong order", ""])
+def test_a_cancel_ends_a_run_that_has_not_begun(reason: str) -> None:
+    run = doubles.using(id="later", delay=3600).start(7)
+    assert run.cancel(reason)
+    with pytest.raises(TaskCancelled, match=reason or "cancelled before its begin"):
+        run.result(timeout=0)
+    assert (run.history(), doubles.using(id="later").start(7).state) == ([], State.PENDING)
+
+
+def test_a_cancel_of_a_run_that_is_due_is_one_for_its_code() -> None:
+    run = cleaner.using(delay=3600).start()
+    run.run_now()
+    assert run.cancel()
+    run_worker()
+    assert run.result(timeout=0) == "cleaned 3"
 
 
 def test_a_run_begins_by_the_clock() -> None:

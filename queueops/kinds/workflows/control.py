@@ -39,8 +39,8 @@ def signal_runs(
 
 
 def cancel_runs(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Ask the code of runs to end: it gets CancelledError, and may clean up."""
-    return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token)
+    """Ask the code of runs to end: it gets CancelledError, and may clean up. A run that has not begun is cancelled."""
+    return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token, kept(reason))
 
 
 def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:

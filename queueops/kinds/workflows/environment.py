@@ -113,6 +113,8 @@ class WorkflowEnvironment(RunsAgain):
         known = self._instances.get(instance)
         if known is None or self._runs[known].state != "running":
             return False
+        if entry.kind == "cancel" and self._runs[known].delayed:  # it has no code yet that could answer
+            return self.terminate(instance, entry.reason or "cancelled before its begin")
         self._deliver(self._runs[known], entry)
         return True
 

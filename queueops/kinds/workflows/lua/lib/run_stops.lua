@@ -3,6 +3,14 @@
 
 lib.run_stops = {}
 
+-- Cancels a run that has made no step and waits for its time: there is no code that could answer. Returns whether it was one.
+function lib.run_stops.cancel_unbegun(id, row, reason)
+  local is_blocked = lib.safe_call('HEXISTS', lib.task_key(id), 'vb') == 1
+  if row.s ~= 'postponed' or is_blocked or lib.safe_call('EXISTS', lib.runs.history_of(id)) == 1 then return false end
+  lib.operator_verbs.cancel(id, lib.read_record(id), reason ~= '' and reason or 'cancelled before its begin')
+  return true
+end
+
 -- Ends an activity or a child that its run has given up. `hard`: what runs is interrupted, and the code of a child is not asked.
 function lib.run_stops.stop_task(id, record, hard)
   if not record or TERMINAL[record.s] then return end
