@@ -120,7 +120,16 @@ def test_a_patch_lets_earlier_runs_go_by_the_earlier_code() -> None:
     earlier.replay(first_step(charges))
     execution(changed).replay(first_step(changed))
     with pytest.raises(NotDeterministic):
-        execution(charges_another).replay(first_step(changed))
+        execution(charges).replay(first_step(changed))
+
+
+def test_the_question_of_a_patch_may_leave_the_code_when_no_earlier_run_is_open() -> None:
+    async def changed() -> None:
+        await wf.call(charge, "8" if wf.patched("eight") else "7")
+
+    execution(charges_another).replay(first_step(changed))
+    with pytest.raises(NotDeterministic, match="with other arguments"):
+        execution(charges_another).replay(first_step(charges))
 
 
 def test_what_begins_and_ends_in_one_step_is_no_command() -> None:

@@ -26,7 +26,7 @@ from queueops.errors.workflows import (
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.comparison import difference, shape, stack_of
+from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
 from queueops.kinds.workflows.ending import judged
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
@@ -171,9 +171,9 @@ class Execution:
             found.future.set_result(entry)
 
     def _compare(self, block: Block) -> None:
-        made, recorded = self.step.commands, list(block.commands)
         if self._main is not None and self._is_over:
             self._close(self._main)
+        made, recorded = without_patches(self.step.commands), without_patches(block.commands)
         for number in range(max(len(made), len(recorded))):
             done = made[number] if number < len(made) else None
             was = recorded[number] if number < len(recorded) else None
