@@ -132,6 +132,14 @@ def test_the_question_of_a_patch_may_leave_the_code_when_no_earlier_run_is_open(
         execution(charges_another).replay(first_step(charges))
 
 
+def test_a_call_may_move_to_another_pool() -> None:
+    async def moved() -> None:
+        await wf.call(charge.using(pool="billing"), "7")
+
+    execution(moved).replay(first_step(charges))
+    execution(charges).replay(first_step(moved))
+
+
 def test_what_begins_and_ends_in_one_step_is_no_command() -> None:
     async def hurries() -> str:
         async with asyncio.timeout(60):

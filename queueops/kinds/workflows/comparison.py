@@ -11,9 +11,9 @@ MOST_FRAMES = 20
 
 
 def shape(entry: Entry) -> tuple[Any, ...]:
-    """What a replay must repeat of a command."""
-    place = entry.state if entry.kind == "end" else ""
-    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, place, entry.pool
+    """What a replay must repeat of a command. An open call stays in its pool when the code names another one."""
+    state = entry.state if entry.kind == "end" else ""
+    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, state
 
 
 def without_patches(entries: Iterable[Entry]) -> list[Entry]:
