@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from queueops import wf
+from queueops import activity, wf
 from queueops.errors.workflows import NotDeterministic, OutsideWorkflow, RefusedInWorkflow
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
@@ -130,6 +131,36 @@ def test_the_question_of_a_patch_may_leave_the_code_when_no_earlier_run_is_open(
     execution(charges_another).replay(first_step(changed))
     with pytest.raises(NotDeterministic, match="with other arguments"):
         execution(charges_another).replay(first_step(charges))
+
+
+@dataclass
+class Parcel:
+    """An argument that has a set."""
+
+    articles: set[int]
+
+
+@activity(name="replay.counts")
+def counts(of: Any) -> int:
+    """An activity that takes anything."""
+    return len(of)
+
+
+@pytest.mark.parametrize("held", [lambda found: found, frozenset, lambda found: {"a": [found]}, Parcel])
+def test_the_order_of_a_set_in_arguments_does_not_count(held: Callable[[set[int]], Any]) -> None:
+    def calls(*numbers: int) -> Code:
+        async def code() -> None:
+            found = set()
+            for number in numbers:
+                found.add(number)
+            await asyncio.gather(wf.call(counts, held(found)), wf.call(counts, of=held(found)))
+
+        return code
+
+    assert list({0, 8}) != list({8, 0})  # as in two processes with texts
+    execution(calls(0, 8)).replay(first_step(calls(8, 0)))
+    with pytest.raises(NotDeterministic, match="with other arguments"):
+        execution(calls(0, 8)).replay(first_step(calls(0, 16)))
 
 
 def test_a_call_may_move_to_another_pool() -> None:

@@ -238,19 +238,19 @@ class Execution:
 
     # What the code asks for
 
-    async def call(self, push: Push, decode: Callable[[bytes], T]) -> T:
+    async def call(self, push: Push, digest: str, decode: Callable[[bytes], T]) -> T:
         """Run an activity, and wait for its result. Raises ActivityFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        digest, pool = events.digest(push.args), self._other(push.pool)
+        pool = self._other(push.pool)
         entry = Entry("call", command=number, name=push.name, arguments_digest=digest, pool=pool)
         return decode(await self._outcome(entry, push, ActivityFailed))
 
-    async def child(self, push: Push, instance: str, decode: Callable[[bytes], T]) -> T:
+    async def child(self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T]) -> T:
         """Run a child workflow, and wait for its result. Raises ChildFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        digest, pool = events.digest(push.args), self._other(push.pool)
+        pool = self._other(push.pool)
         named = instance or self._recorded_instance(number) or push.id
         entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named, pool=pool)
         return decode(await self._outcome(entry, push, ChildFailed))

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from queueops.errors import BadOption
+from queueops.kinds.workflows.digests import digest_of
 from queueops.kinds.workflows.execution import check_name, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
@@ -71,7 +72,7 @@ async def call(activity: Task[P, Any, V], /, *args: P.args, **kwargs: P.kwargs) 
     if push.kind != "task":
         expected = "a plain task; a workflow is run by wf.child(), and a task may push another kind"
         raise BadOption(name="activity", value=activity, expected=expected)
-    return await execution.call(push, partial(_decoded, activity))
+    return await execution.call(push, digest_of(push.args, args, kwargs), partial(_decoded, activity))
 
 
 def _decoded(activity: Any, data: bytes) -> Any:
@@ -87,7 +88,7 @@ async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> 
     if not hasattr(workflow, "as_child"):
         raise BadOption(name="workflow", value=workflow, expected="a function below @workflow; wf.call() runs a task")
     push, instance = workflow.as_child(args, kwargs)
-    return await execution.child(push, instance, workflow.decode)
+    return await execution.child(push, digest_of(push.args, args, kwargs), instance, workflow.decode)
 
 
 async def sleep(delay: float | timedelta) -> None:
