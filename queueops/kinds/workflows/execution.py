@@ -88,6 +88,7 @@ class Execution:
             finally:
                 self.replaying = False
             self._compare(block)
+        self.loop.problems.clear()  # the steps have told them
 
     def _counted(self, history: Iterable[bytes]) -> Iterator[bytes]:
         for text in history:

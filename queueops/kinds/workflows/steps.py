@@ -138,8 +138,10 @@ _OVER = {"succeeded": "succeeded", "failed": "failed", "cancelled": "been cancel
 
 
 def _warn(lease: Lease, value: Value) -> None:
-    """Tell in the log that a run is blocked or has failed."""
+    """Tell in the log that a run is blocked or has failed, and what its own log notes of the step."""
     told = {"task": lease.id, "name": lease.name, "pool": lease.pool}
+    for note in value.get("notes", ()):
+        logger.warning("%s %s: %s", lease.name, lease.id, note, extra={"told": told})
     if reason := value.get("blocked"):
         logger.warning("%s %s is blocked: %s", lease.name, lease.id, reason, extra={"told": told})
     elif value.get("over") == "failed":
