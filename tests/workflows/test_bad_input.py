@@ -74,12 +74,16 @@ async def foreign(how: str) -> None:
 
 @workflow(name="bad.waits")
 async def bad_wait(how: str) -> str:
-    """Waits so long that there is no such time, or calls as a child what is none."""
+    """Waits so long that there is no such time, or gives a child or a side effect what is none."""
     wrong: Any = add
     try:
         match how:
             case "child":
                 await wf.child(wrong, 1, 1)
+            case "effect":
+                wf.side_effect(asyncio.sleep)
+            case "value":
+                wf.side_effect(wrong.name)
             case "timeout":
                 async with asyncio.timeout(float("inf")):
                     await wf.signal("never")
@@ -141,6 +145,8 @@ def test_what_cannot_be_encoded_is_an_exception_in_the_code(how: str) -> None:
     ("how", "said"),
     [
         ("child", "a function below @workflow"),
+        ("effect", "an activity does what must wait"),
+        ("value", "a function that is not async"),
         ("timeout", "at most a hundred years"),
         ("inf", "at most a hundred years"),
         ("nan", "at most a hundred years" if sys.version_info < (3, 13) else "NaN"),

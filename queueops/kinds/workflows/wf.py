@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
@@ -146,9 +147,15 @@ def uuid4() -> UUID:
 def side_effect(function: Callable[[], Any]) -> Any:
     """Run a short function once, and record its value, which is plain JSON. A replay does not run it again.
 
-    It runs twice if its worker dies before the step is stored. It must not wait: for that there are activities.
+    It runs twice if its worker dies before the step is stored. It must not wait: for that there are activities. Raises
+    BadOption and NotEncodable.
     """
-    return current("wf.side_effect()").side_effect(function)
+    execution = current("wf.side_effect()")
+    given: Any = function
+    if not callable(given) or iscoroutinefunction(given):
+        expected = "a function that is not async; an activity does what must wait: await wf.call(...)"
+        raise BadOption(name="function", value=function, expected=expected)
+    return execution.side_effect(function)
 
 
 def patched(id: str) -> bool:
