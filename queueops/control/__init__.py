@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.control import cancel_runs as cancel_runs
     from queueops.kinds.workflows.control import reset_run as reset_run
     from queueops.kinds.workflows.control import resume_runs as resume_runs
+    from queueops.kinds.workflows.control import retry_runs as retry_runs
     from queueops.kinds.workflows.control import signal_runs as signal_runs
     from queueops.kinds.workflows.control import start_run as start_run
     from queueops.kinds.workflows.control import suspend_runs as suspend_runs
@@ -148,6 +149,7 @@ __all__ = [
     "resume_schedule",
     "retry",
     "retry_chunks",
+    "retry_runs",
     "revoke_api_token",
     "run_now",
     "run_schedule",

@@ -98,7 +98,7 @@ class WorkflowWorld:
         return Row("task-1", "OK", "pending", instance)
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("signal_runs", "cancel_runs", "suspend_runs", "resume_runs"):
+        for name in ("signal_runs", "cancel_runs", "suspend_runs", "resume_runs", "retry_runs"):
             monkeypatch.setattr(control, name, partial(self.world.act, name), raising=False)
         for name in ("reset_run", "start_run"):
             monkeypatch.setattr(control, name, getattr(self, name), raising=False)

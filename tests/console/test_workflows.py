@@ -59,12 +59,25 @@ def test_a_signal_is_sent_with_its_value_and_is_audited(run: Handle, operator: C
     assert (entry.outcome, entry.actor_name) == ("done", "operators")
 
 
-@pytest.mark.parametrize("fields", [{"name": ""}, {"name": "approve", "value": "{"}])
-def test_a_signal_without_a_name_or_with_a_broken_value_is_refused(
-    run: Handle, operator: Client, fields: dict[str, str]
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": "", "value": "7"}, "This field is required."),
+        ({"name": "approve", "value": '{"by": Ada'}, 'Enter a value as JSON, such as true, 7 or "text".'),
+        ({"name": "approve", "value": "7" * 20_001}, "at most 20000 characters"),
+    ],
+)
+def test_a_signal_without_a_name_or_with_a_broken_value_is_asked_for_again(
+    run: Handle, operator: Client, fields: dict[str, str], said: str
 ) -> None:
-    assert act(operator, run, "signal", **fields) == 400
-    assert run.state == State.IDLE
+    reply = operator.post(f"/ops/workflows/{run.id}/_signal", {"pool": "default", "next": "/ops/tasks/", **fields})
+    asked = html.unescape(reply.content.decode())
+    assert [text in asked for text in (said, fields["value"])] == [True, True]
+    assert (run.state, AuditEntry.objects.exists()) == (State.IDLE, False)
+    (number,) = re.findall(r'name="confirmed" value="([^"]+)"', asked)
+    assert act(operator, run, "signal", confirmed=number, name="approve", value='"Ada"') == 302
+    run_worker()
+    assert run.result(timeout=0) == "Ada"
 
 
 def test_no_page_of_a_run_offers_what_is_refused(run: Handle, operator: Client) -> None:

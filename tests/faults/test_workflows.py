@@ -134,6 +134,6 @@ def test_a_step_that_never_yields_is_interrupted_and_tried_again(bench: Bench) -
     bench.worker()
     run = sagas.spins.start()
     wait_until(lambda: "vb" in bench.broker.run_row("default", run.id).fields, 30, bench.say)
-    assert "A decision step did not end" in bench.broker.run_row("default", run.id).fields["y"]
+    assert "A decision step did not end within 0.5 s" in bench.broker.run_row("default", run.id).fields["y"]
     assert run.result(timeout=60) == 7
     assert [entry.kind for entry in run.history()] == ["step", "call", "step", "done", "end"]

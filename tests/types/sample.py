@@ -184,6 +184,7 @@ def starts() -> None:
     assert_type(run, WorkflowHandle[list[str]])
     assert_type(run.result(timeout=5), list[str])
     assert_type(order_flow.using(id="order-7").start("7").signal("approve", True), None)
+    assert_type(order_flow.start("7", amount=3, id="order-7"), WorkflowHandle[list[str]])
     assert_type(order_flow.handle("order-7"), WorkflowHandle[list[str]])
     assert_type(bare.start_on_commit().retry(), bool)
     assert_type(run.reset(3), WorkflowHandle[list[str]])
@@ -192,6 +193,7 @@ def starts() -> None:
 async def starts_later() -> None:
     run = await order_flow.astart("7")
     assert_type(await run.aresult(), list[str])
+    assert_type(await order_flow.astart("7", id="order-7"), WorkflowHandle[list[str]])
     assert_type(await order_flow.ahandle("order-7"), WorkflowHandle[list[str]])
     assert_type(await bare.astart_on_commit(), WorkflowHandle[int])
     assert_type(await run.aterminate("wrong order"), bool)

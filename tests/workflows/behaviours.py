@@ -107,9 +107,9 @@ END_TO_END: Mapping[str, Tests] = {
     "Queues/OnlyPullsWorkflowsFromGivenQueues": (
         "test_backend.test_a_worker_of_a_pool_gets_the_runs_and_activities_of_this_pool",
     ),
-    "RemoveWorkflowInstances/Removes": ("test_run_lists.test_ended_runs_expire_with_all_that_was_theirs",),
+    "RemoveWorkflowInstances/Removes": ("test_run_lists.test_ended_runs_are_removed_and_all_others_stay",),
     "AutoExpiration/StartsWorkflowAndRemoves": ("test_run_lists.test_ended_runs_expire_with_all_that_was_theirs",),
-    "AutoExpiration/UpdateDelay": ("test_run_lists.test_ended_runs_expire_with_all_that_was_theirs",),
+    "AutoExpiration/UpdateDelay": ("test_run_lists.test_the_time_of_an_ended_run_can_be_changed",),
     "ContinueAsNew/RestartsWorkflowInstance": ("test_runs.test_a_run_continues_as_new_with_its_signals",),
     "ContinueAsNew/Subworkflow": (
         "test_end_to_end.test_the_parent_of_a_run_that_continues_as_new_sees_its_last_result",

@@ -31,6 +31,36 @@ async def helper() -> float:
     return time.monotonic()  # in a helper
 
 
+@workflow(name="checked.sets")
+async def sets(orders: set[str], names: list[str]) -> None:
+    """Uses the order of sets."""
+    urgent = set(names)
+    for _ in urgent:  # a name
+        pass
+    await asyncio.gather(*(wf.call(fetch) for _ in orders))  # an argument
+    await asyncio.gather(*{wf.call(fetch) for _ in names})  # values as arguments
+    [len(name) for name in urgent - orders]  # a difference
+    list(orders.union(names))  # a list
+    {name: len(name) for name in frozenset(names)}  # a dictionary
+
+
+@workflow(name="checked.ordered")
+async def ordered(orders: set[str], names: list[str]) -> None:
+    """Uses sets without their order."""
+    urgent = set(names)
+    for name in sorted(urgent | orders):
+        await wf.call(fetch.using(lane=name))
+    sorted(len(name) for name in urgent)
+    {len(name) for name in urgent}
+    sum(len(name) for name in orders)
+    names = sorted(urgent)
+    [len(name) for name in names]
+    either = set(names)
+    either = sorted(either)  # type: ignore[assignment]
+    for _ in either:
+        pass
+
+
 @workflow(name="checked.wrong")
 async def wrong() -> None:
     """Does all that a replay does not repeat."""

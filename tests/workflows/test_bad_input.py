@@ -74,18 +74,32 @@ async def foreign(how: str) -> None:
 
 @workflow(name="bad.waits")
 async def bad_wait(how: str) -> str:
-    """Waits so long that there is no such time, or calls as a child what is none."""
+    """Waits so long that there is no such time, or gives a child or a side effect what is none."""
     wrong: Any = add
     try:
         match how:
             case "child":
                 await wf.child(wrong, 1, 1)
+            case "effect":
+                wf.side_effect(asyncio.sleep)
+            case "value":
+                wf.side_effect(wrong.name)
             case "timeout":
                 async with asyncio.timeout(float("inf")):
                     await wf.signal("never")
             case _:
                 await asyncio.sleep(float(how))
     except ValueError as error:  # BadOption is one, and asyncio of Python 3.13 refuses NaN itself
+        return str(error)
+    return "?"
+
+
+@workflow(name="bad.sends")
+async def bad_send(instance: Any, name: str, pool: str) -> str:
+    """Sends a signal that cannot arrive."""
+    try:
+        await wf.send_signal(instance, name, 1, pool=pool)
+    except ValueError as error:
         return str(error)
     return "?"
 
@@ -131,6 +145,8 @@ def test_what_cannot_be_encoded_is_an_exception_in_the_code(how: str) -> None:
     ("how", "said"),
     [
         ("child", "a function below @workflow"),
+        ("effect", "an activity does what must wait"),
+        ("value", "a function that is not async"),
         ("timeout", "at most a hundred years"),
         ("inf", "at most a hundred years"),
         ("nan", "at most a hundred years" if sys.version_info < (3, 13) else "NaN"),
@@ -144,11 +160,32 @@ def test_a_wait_for_what_cannot_come_is_an_exception_in_the_code(how: str, said:
     assert [entry.kind for entry in run.history()] == ["step", "end"]
 
 
-@pytest.mark.parametrize("wrong", ["", 7, "x" * 101])
+@pytest.mark.parametrize(
+    ("instance", "name", "pool", "said"),
+    [
+        (5, "go", "", "not a valid id of an instance"),
+        (None, "go", "", "not a valid id of an instance"),
+        ("", "go", "", "not a valid id of an instance"),
+        ("a b", "go", "", "not a valid id of an instance"),
+        ("x" * 201, "go", "", "not a valid id of an instance"),
+        ("a", "", "", "a text of 1 to 100 characters"),
+        ("a", "go", "x" * 101, "not a valid name of a pool"),
+    ],
+)
+def test_a_signal_that_cannot_arrive_is_an_exception_in_the_code(
+    instance: Any, name: str, pool: str, said: str
+) -> None:
+    run = bad_send.start(instance, name, pool)
+    run_worker()
+    assert said in run.result(timeout=0)
+    assert [entry.kind for entry in run.history()] == ["step", "end"]
+
+
+@pytest.mark.parametrize("wrong", ["", 7, "x" * 101, "a\udcff"])
 def test_a_signal_that_no_code_could_read_is_refused_to_its_sender(wrong: Any) -> None:
     run = approval.start(60)
     run_worker()
-    with pytest.raises(BadOption, match="a text of 1 to 100 characters"):
+    with pytest.raises(BadOption, match=r"a text of 1 to 100 characters|valid Unicode"):
         run.signal(wrong, "Ada")
     run.signal("approve", "Ada")
     run_worker()

@@ -17,7 +17,7 @@ from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.workflows import checked_code
-from tests.workflows.checked_code import right, wrong
+from tests.workflows.checked_code import ordered, right, sets, wrong
 from tests.workflows.test_blocked import behaviour, calls_other_first, changes, waits_then_flaky
 
 MARK = "  # "
@@ -75,8 +75,19 @@ def test_each_place_is_found_with_its_line_and_what_to_use() -> None:
         assert words in found[place], place
 
 
-def test_code_that_can_be_replayed_has_no_finding() -> None:
-    assert check_code("checked.right", right.handler.func) == []
+def test_each_use_of_the_order_of_a_set_is_found() -> None:
+    with open(checked_code.__file__) as file:  # noqa: PTH123
+        lines = file.read().splitlines()
+    found = check_code("checked.sets", sets.handler.func)
+    assert [lines[finding.line - 1].rpartition(MARK)[2] for finding in found] == [
+        *("a name", "an argument", "values as arguments", "a difference", "a list", "a dictionary")
+    ]
+    assert {finding.advice for finding in found} == {"the order of a set differs between processes: use sorted(...)"}
+
+
+@pytest.mark.parametrize("code", [right, ordered])
+def test_code_that_can_be_replayed_has_no_finding(code: Any) -> None:
+    assert check_code(code.name, code.handler.func) == []
 
 
 def test_the_command_tells_file_and_line_and_its_status() -> None:

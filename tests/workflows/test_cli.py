@@ -10,11 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from console.models import AuditEntry
+from queueops import control
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.states import State
 from queueops.testing import run_worker
 from tests.workflows.test_reset import order
-from tests.workflows.test_runs import approval, cleaner, raises
+from tests.workflows.test_runs import add, approval, cleaner, raises
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("namespace")]
 Run = WorkflowHandle[Any]
@@ -116,6 +117,21 @@ def test_a_failed_step_is_made_again() -> None:
     run_worker()
     queue("run", run.id, "retry-step")
     assert run.state == State.PENDING
+
+
+def test_only_a_failed_run_has_a_step_to_retry() -> None:
+    run = cleaner.start()
+    run_worker()
+    run.cancel()
+    run_worker()
+    history = run.history()
+    told = io.StringIO()
+    with pytest.raises(SystemExit):
+        call_command("queue", "run", run.id, "retry-step", stdout=told)
+    assert "only a failed run has a step to retry; it is succeeded" in told.getvalue()
+    assert (run.state, run.history()) == (State.SUCCEEDED, history)
+    task, gone = add.push(1, 1), "no-such"
+    assert [row.word for row in control.retry_runs([task.id, gone, run.id])] == ["GONE", "GONE", "REFUSED"]
 
 
 def test_a_run_is_started_by_name() -> None:

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+import queueops
 from queueops import Retry, activity, current, wf, workflow
 from queueops.errors.workflows import ActivityFailed
 from queueops.model.states import State
@@ -41,6 +42,24 @@ def breaks(divisor: int) -> float:
     """Fails with an unexpected error."""
     attempts.append(current().attempt)
     return 1 / divisor
+
+
+@activity(name="wf.copies", retries=1, retry=Retry(delay=0))
+def copies(pages: int) -> list[int]:
+    """Copies pages; the first attempt fails after two of them."""
+    before = queueops.get(current().id).progress  # type: ignore[union-attr]
+    first = int(before.done) if before else 0
+    for page in range(first, pages):
+        if (page, first) == (2, 0):
+            raise ConnectionError("lost")
+        current().progress(page + 1, pages)
+    return [first, pages]
+
+
+@workflow(name="wf.of_copies")
+async def of_copies() -> list[int]:
+    """Calls it."""
+    return await wf.call(copies, 5)
 
 
 @workflow(name="wf.broken_activity")
@@ -79,3 +98,9 @@ def test_an_unexpected_error_of_an_activity_is_retried_and_keeps_its_stack() -> 
     assert (kind, message) == ("ZeroDivisionError", "division by zero")
     assert "return 1 / divisor" in stack
     assert attempts == [1, 2]
+
+
+def test_the_next_attempt_of_an_activity_goes_on_from_its_progress() -> None:
+    run = of_copies.start()
+    run_worker()
+    assert run.result(timeout=0) == [2, 5]

@@ -11,11 +11,12 @@ import pytest
 from django.test import SimpleTestCase
 
 from queueops import activity, wf, workflow
-from queueops.errors import TaskCancelled, TaskFailed
+from queueops.errors import BadOption, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
+from queueops.inspect import workflow_runs
 from queueops.redis.broker import forget_brokers
 from queueops.tasks import registry
-from queueops.testing import WorkflowEnvironment
+from queueops.testing import WorkflowEnvironment, eager, run_worker
 
 
 @pytest.fixture(autouse=True)
@@ -274,6 +275,33 @@ def test_a_child_is_replaced_by_a_function() -> None:
     assert env.run(parcels, 3) == ["sent 0", "sent 1", "LookupError"]
     assert env.now - before == timedelta(seconds=30)
     assert env.calls == []
+
+
+def test_a_cancel_ends_a_run_that_has_not_begun(env: WorkflowEnvironment) -> None:
+    run = env.start(order.using(delay=3600), "7")
+    assert run.cancel()
+    with pytest.raises(TaskCancelled, match="cancelled before its begin"):
+        run.result()
+    assert (run.history(), env.calls) == ([], [])
+
+
+def test_eager_mode_refuses_runs_and_names_the_environment(namespace: str) -> None:
+    with eager():
+        for start in (order.start, order.using(id="order-7").start):
+            with pytest.raises(LookupError, match="uses WorkflowEnvironment"):
+                start("7")
+        with pytest.raises(TaskFailed, match="uses WorkflowEnvironment"):
+            order.push("7").result(timeout=1)
+    assert run_worker() == 0  # no run has gone to the store of the settings
+    assert workflow_runs().rows == ()
+
+
+def test_what_is_no_activity_or_workflow_is_refused_with_advice() -> None:
+    env, wrong = WorkflowEnvironment(), "wf.charge"
+    with pytest.raises(BadOption, match="below @activity, @task or @workflow"):
+        env.mock(wrong, print)
+    with pytest.raises(BadOption, match="below @workflow"):
+        env.start(charge, "7")  # type: ignore[arg-type]
 
 
 def test_a_terminated_run_ends_with_its_children_and_tells_its_parent() -> None:

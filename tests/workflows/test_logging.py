@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
 from typing import Any
 
@@ -13,6 +15,7 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
+from tests.workflows.test_runs import add
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -55,6 +58,45 @@ def test_the_log_says_what_a_step_did(how: str, said: str, warning: str, caplog:
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == bool(warning)
     assert all(warning in line for line in warnings)
+
+
+@workflow(name="log.notes")
+async def notes(how: str) -> str:
+    """Does what its log notes."""
+    if how == "grows":
+        for _ in range(3):
+            await wf.call(add, 1, 1)
+    if how == "leaves":
+        asyncio.ensure_future(wf.signal("never"))  # noqa: RUF006
+    if how == "forgets":
+        asyncio.ensure_future(fails())  # noqa: RUF006
+        await wf.call(add, 1, 1)
+    return "fine"
+
+
+async def fails() -> None:
+    """An error that no code awaits."""
+    raise ValueError("no stock")
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("grows", "its history has 8 entries; it is time for wf.continue_as_new()"),
+        ("leaves", "it ended before 1 tasks of its code, which are dropped"),
+        ("forgets", "WorkflowTask exception was never retrieved: ValueError('no stock')"),
+    ],
+)
+def test_what_a_run_notes_is_a_warning_of_the_worker(
+    how: str, said: str, caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 14}}
+    run = notes.start(how)
+    run_worker()
+    gc.collect()  # an exception of a task is told when the task is forgotten
+    assert run.result(timeout=0) == "fine"
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings == [f"log.notes {run.id}: {said}"]
 
 
 def unknown(run: Any) -> None:

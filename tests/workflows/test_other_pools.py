@@ -10,6 +10,7 @@ import pytest
 from queueops import activity, control, inspect, wf, workflow
 from queueops.errors import TaskFailed
 from queueops.errors.workflows import ResetRefused
+from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Command
 from queueops.model.states import State
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.usefixtures("memory")
 FAR = "far"
 LARGE = 50_000
 broken: list[bool] = []
+place = [FAR]
+"""The pool of an activity. A deploy changes it."""
 
 
 @activity(name="far.add", retries=0, pool=FAR)
@@ -90,6 +93,12 @@ async def error() -> str:
 async def parent(instance: str, rounds: int = 0) -> str:
     """Runs a child in another pool."""
     return await wf.child(child.using(id=instance), rounds)
+
+
+@workflow(name="far.moves")
+async def moves() -> int:
+    """Calls an activity in the pool that the deployed code names."""
+    return await wf.call(add.using(pool=place[0]), 1, 2)
 
 
 @workflow(name="far.cleaner")
@@ -264,6 +273,25 @@ def test_a_child_of_another_pool_that_is_given_up_gets_a_cancel_in_its_last_run(
     row = get_role(WorkflowCalls).newest_run(FAR, "given-up")
     assert row is not None
     assert far_state(row) == State.CANCELLED
+
+
+@pytest.mark.parametrize(("before", "after"), [(FAR, "default"), ("default", FAR)])
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_open_call_stays_in_its_pool_when_a_deploy_moves_the_activity(before: str, after: str, ends: bool) -> None:
+    place[0] = before
+    run = moves.start()
+    one()
+    place[0] = after
+    kept_runs.clear()
+    if not ends:
+        assert run.cancel()
+    work()
+    assert run.state == (State.SUCCEEDED if ends else State.CANCELLED)
+    record = get_broker().record(before, f"{run.id}.1")
+    assert record is not None
+    assert record.state in (State.SUCCEEDED, run.state)  # one of the pool of its run is before the cancel in the lane
+    assert get_broker().record(after, f"{run.id}.1") is None
+    place[0] = FAR
 
 
 def test_terminate_cancels_what_runs_in_other_pools() -> None:

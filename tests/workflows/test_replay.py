@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from queueops import wf
+from queueops import activity, wf
 from queueops.errors.workflows import NotDeterministic, OutsideWorkflow, RefusedInWorkflow
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
@@ -120,7 +121,54 @@ def test_a_patch_lets_earlier_runs_go_by_the_earlier_code() -> None:
     earlier.replay(first_step(charges))
     execution(changed).replay(first_step(changed))
     with pytest.raises(NotDeterministic):
-        execution(charges_another).replay(first_step(changed))
+        execution(charges).replay(first_step(changed))
+
+
+def test_the_question_of_a_patch_may_leave_the_code_when_no_earlier_run_is_open() -> None:
+    async def changed() -> None:
+        await wf.call(charge, "8" if wf.patched("eight") else "7")
+
+    execution(charges_another).replay(first_step(changed))
+    with pytest.raises(NotDeterministic, match="with other arguments"):
+        execution(charges_another).replay(first_step(charges))
+
+
+@dataclass
+class Parcel:
+    """An argument that has a set."""
+
+    articles: set[int]
+
+
+@activity(name="replay.counts")
+def counts(of: Any) -> int:
+    """An activity that takes anything."""
+    return len(of)
+
+
+@pytest.mark.parametrize("held", [lambda found: found, frozenset, lambda found: {"a": [found]}, Parcel])
+def test_the_order_of_a_set_in_arguments_does_not_count(held: Callable[[set[int]], Any]) -> None:
+    def calls(*numbers: int) -> Code:
+        async def code() -> None:
+            found = set()
+            for number in numbers:
+                found.add(number)
+            await asyncio.gather(wf.call(counts, held(found)), wf.call(counts, of=held(found)))
+
+        return code
+
+    assert list({0, 8}) != list({8, 0})  # as in two processes with texts
+    execution(calls(0, 8)).replay(first_step(calls(8, 0)))
+    with pytest.raises(NotDeterministic, match="with other arguments"):
+        execution(calls(0, 8)).replay(first_step(calls(0, 16)))
+
+
+def test_a_call_may_move_to_another_pool() -> None:
+    async def moved() -> None:
+        await wf.call(charge.using(pool="billing"), "7")
+
+    execution(moved).replay(first_step(charges))
+    execution(charges).replay(first_step(moved))
 
 
 def test_what_begins_and_ends_in_one_step_is_no_command() -> None:

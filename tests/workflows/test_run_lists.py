@@ -7,6 +7,7 @@ import pytest
 from queueops import control, inspect, workflow
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import RoundTrip
+from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.workflows.test_end_to_end import empty
@@ -90,3 +91,33 @@ def test_ended_runs_expire_with_all_that_was_theirs() -> None:
     assert list(left) == []
     with pytest.raises(LookupError):
         approval.handle("expires")
+
+
+def test_ended_runs_are_removed_and_all_others_stay() -> None:
+    ended = [empty.using(id=f"ended-{number}").start() for number in range(4)]
+    waiting = approval.using(id="open").start(60)
+    run_worker()
+    removed, kept = ended[:2], ended[2:]
+    rows = control.delete([run.id for run in (*removed, waiting)])
+    assert [row.word for row in rows] == ["OK", "OK", "REFUSED"]
+    assert [run.state for run in removed] == [None, None]
+    assert [row.id for row in inspect.workflow_runs().rows] == [run.id for run in (waiting, *reversed(kept))]
+    for run in removed:
+        with pytest.raises(LookupError):
+            empty.handle(run.instance)
+    waiting.signal("approve", "Ada")
+    run_worker()
+    assert (waiting.result(timeout=0), kept[0].result(timeout=0)) == ("Ada", "nothing")
+    assert list(get_broker().check("default", "").faults) == []
+
+
+def test_the_time_of_an_ended_run_can_be_changed() -> None:
+    runs = [empty.using(keep=3_600).start() for _ in range(2)]
+    run_worker()
+    client, agenda = get_broker().client, get_broker().keys("default").agenda
+    before = [client.zscore(agenda, run.id) for run in runs]
+    for run, seconds in zip(runs, (0, 2 * 86_400), strict=True):
+        assert control.keep([run.id], seconds)[0].word == "OK"
+    get_broker().tick("default")
+    assert [run.state for run in runs] == [None, State.SUCCEEDED]
+    assert client.zscore(agenda, runs[1].id) > before[1] + 86_400_000

@@ -11,7 +11,7 @@ import pytest
 from django.db import transaction
 
 from queueops import MapReduce, Schedule, chain, current, get, group, schedules, task, wf, workflow
-from queueops.errors import BadArguments, BadId, BadOption, TaskFailed
+from queueops.errors import BadArguments, BadId, BadOption, TaskCancelled, TaskFailed
 from queueops.errors.leases import LeaseLost
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.errors.workflows import InstanceInUse
@@ -24,7 +24,7 @@ from tests.schedules.conftest import FAR
 from tests.support.tasks_for_tests import add as add_task
 from tests.support.tasks_for_tests import add_later
 from tests.support.waiting import wait_until
-from tests.workflows.test_runs import approval, sums
+from tests.workflows.test_runs import approval, cleaner, sums
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -51,6 +51,18 @@ async def fails(number: int) -> int:
 async def calls_any_task() -> list[Any]:
     """Calls functions below @task: a plain one, an async one and a generator."""
     return list(await asyncio.gather(wf.call(add_task, 1, 2), wf.call(add_later, 3, 4), wf.call(counts, 3)))
+
+
+@workflow(name="wf.own_id")
+async def own_id(id: str) -> str:
+    """Has an argument with the name of an option."""
+    return f"{wf.info().instance == id} {id}"
+
+
+@workflow(name="wf.any_names")
+async def any_names(**given: str) -> dict[str, str]:
+    """Takes any names."""
+    return given
 
 
 @task(name="wf.counts")
@@ -106,6 +118,23 @@ def test_a_run_begins_at_its_time() -> None:
     run.run_now()
     run_worker()
     assert run.result(timeout=0) == 14
+
+
+@pytest.mark.parametrize("reason", ["wrong order", ""])
+def test_a_cancel_ends_a_run_that_has_not_begun(reason: str) -> None:
+    run = doubles.using(id="later", delay=3600).start(7)
+    assert run.cancel(reason)
+    with pytest.raises(TaskCancelled, match=reason or "cancelled before its begin"):
+        run.result(timeout=0)
+    assert (run.history(), doubles.using(id="later").start(7).state) == ([], State.PENDING)
+
+
+def test_a_cancel_of_a_run_that_is_due_is_one_for_its_code() -> None:
+    run = cleaner.using(delay=3600).start()
+    run.run_now()
+    assert run.cancel()
+    run_worker()
+    assert run.result(timeout=0) == "cleaned 3"
 
 
 def test_a_run_begins_by_the_clock() -> None:
@@ -324,3 +353,23 @@ def test_what_cannot_begin_begins_nothing() -> None:
         with pytest.raises(error):
             wrong()
     assert run_worker() == 0
+
+
+def test_an_id_beside_the_arguments_names_the_instance() -> None:
+    begun = asyncio.run(order_of.astart(7, id="by-name"))
+    assert (begun.instance, order_of.handle("by-name").id) == ("by-name", begun.id)
+    with pytest.raises(InstanceInUse):
+        order_of.start(8, answer="x", id="by-name")
+    assert order_of.using(on_conflict="ignore").start(8, id="by-name").id == begun.id
+    with pytest.raises(BadId):
+        order_of.start(8, id="")
+    with pytest.raises(BadArguments, match="answr"):
+        order_of.start(8, answr="x", id="other")
+
+
+def test_an_argument_of_the_code_may_have_the_name_id() -> None:
+    runs = own_id.start("a"), own_id.start(id="b"), own_id.using(id="c").start("c")
+    named = any_names.start(id="d")
+    run_worker()
+    assert [run.result(timeout=0) for run in runs] == ["False a", "False b", "True c"]
+    assert named.result(timeout=0) == {"id": "d"}

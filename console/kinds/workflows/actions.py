@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from django import forms
-from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -71,7 +70,7 @@ ACTIONS: dict[str, Action] = {
     ),
     "retry": Action(
         "retry",
-        lambda ids, **how: control.retry(ids, **how),
+        lambda ids, **how: control.retry_runs(ids, **how),
         gettext_lazy("Retry the failed step"),
         "refresh",
         asks_first=True,
@@ -111,9 +110,5 @@ ACTIONS: dict[str, Action] = {
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
-    """Perform an action on a run."""
-    task, action = find(request, id), ACTIONS[verb]
-    form = action.form(request.POST)
-    if not form.is_valid() and not action.asks_first:
-        raise SuspiciousOperation(_("Enter a name, and a value as JSON."))
-    return answer(request, action, Choice.of(task))
+    """Perform an action on a run. A signal that is not valid is asked for again, with what is wrong."""
+    return answer(request, ACTIONS[verb], Choice.of(find(request, id)))

@@ -96,7 +96,7 @@ def _acted(verb: str, run: str, pool: str, given: dict[str, Any], how: dict[str,
         case "reset":
             return [control.reset_run(run, given["entry"], given["reason"], pool, **how)]
         case "retry-step":
-            return control.retry([run], pool=pool, **how)
+            return control.retry_runs([run], pool, **how)
         case "suspend":
             return control.suspend_runs([run], pool, **how)
         case _:

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from django.db.models import Manager, Model
 
 from queueops.kinds.workflows.forbidden_calls import ACTIVITY, CALL, OF_FILES, PATHS_OF_PATHS, advice_for
+from queueops.kinds.workflows.set_orders import SetOrders
 from queueops.tasks.task import Task
 
 IGNORE = "# checkworkflows: ignore"
 PUSHES = frozenset(
     ("push", "apush", "postpone", "apostpone", "push_many", "apush_many", "push_on_commit", "start", "astart")
 )
-_SETS = "the order of a set differs between processes: use sorted(...)"
 _STATE = "a replay sets it again, and other runs share it: use local variables"
 
 
@@ -70,6 +70,7 @@ class _FunctionCheck(ast.NodeVisitor):
         self._found: list[tuple[int, str, str]] = []
         self._names: dict[str, str] = {}
         """Names that an import in the function binds, with their full names."""
+        self._orders = SetOrders(lambda node: self._resolved(node)[0], self._note)
         self._own: set[str] = set()
 
     def findings(self) -> Iterator[Finding]:
@@ -102,6 +103,7 @@ class _FunctionCheck(ast.NodeVisitor):
             self._note(node, f"{ast.unparse(node.func)}()", ACTIVITY)
         elif inspect.isfunction(target):
             self.called.append(inspect.unwrap(target))
+        self._orders.check_call(node, name)
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
@@ -119,12 +121,22 @@ class _FunctionCheck(ast.NodeVisitor):
 
     def visit_For(self, node: ast.For) -> None:
         """A loop: over a set."""
-        is_call = isinstance(node.iter, ast.Call) and self._resolved(node.iter.func)[0] in (
-            "builtins.set",
-            "builtins.frozenset",
-        )
-        if is_call or isinstance(node.iter, ast.Set | ast.SetComp):
-            self._note(node, f"for ... in {ast.unparse(node.iter)}", _SETS)
+        self._orders.check_loop(node.iter)
+        self.generic_visit(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> None:
+        """A loop in an expression: over a set."""
+        self._orders.check_loop(node.iter)
+        self.generic_visit(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> None:
+        """A set of a set needs no order."""
+        self._orders.needs_none(node)
+        self.generic_visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> None:
+        """The values of a set as arguments, or in a list."""
+        self._orders.check_values(node.value, ast.unparse(node))
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
@@ -186,6 +198,7 @@ class _FunctionCheck(ast.NodeVisitor):
     def _note_names(self, tree: ast.AST) -> None:
         """The names that the function binds itself."""
         for node in ast.walk(tree):
+            self._orders.note_name(node)
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     self._names[alias.asname or alias.name.partition(".")[0]] = (

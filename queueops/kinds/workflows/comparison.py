@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from queueops.kinds.workflows.events import Entry
@@ -10,9 +11,14 @@ MOST_FRAMES = 20
 
 
 def shape(entry: Entry) -> tuple[Any, ...]:
-    """What a replay must repeat of a command."""
-    place = entry.state if entry.kind == "end" else ""
-    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, place, entry.pool
+    """What a replay must repeat of a command. An open call stays in its pool when the code names another one."""
+    state = entry.state if entry.kind == "end" else ""
+    return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, state
+
+
+def without_patches(entries: Iterable[Entry]) -> list[Entry]:
+    """The commands that a replay must repeat. A question of `wf.patched` may be gone from the code."""
+    return [entry for entry in entries if entry.kind != "patch"]
 
 
 def difference(done: Entry, was: Entry | None) -> str:

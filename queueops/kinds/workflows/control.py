@@ -1,4 +1,4 @@
-"""Actions on runs of workflows: signal, cancel as an event, suspend and resume, reset.
+"""Actions on runs of workflows: signal, cancel as an event, suspend and resume, retry of the failed step, reset.
 
 `ids` are ids of runs, at most 500 a call. The actions answer in their order. `control.cancel` terminates a run.
 """
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops.control.per_pool_calls import GONE, checked, places
+from queueops.control.tasks import retry
 from queueops.errors import BadOption, advice
 from queueops.errors.workflows import InstanceGone, RunEnded
 from queueops.kinds.workflows import events
@@ -18,11 +19,12 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Row
 from queueops.model.ids import check_id
 from queueops.model.reasons import kept
+from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.tasks import registry
 from queueops.tasks.encoding import encode_result
 
-__all__ = ["cancel_runs", "reset_run", "resume_runs", "signal_runs", "start_run", "suspend_runs"]
+__all__ = ["cancel_runs", "reset_run", "resume_runs", "retry_runs", "signal_runs", "start_run", "suspend_runs"]
 
 WORKFLOW = "workflow"
 
@@ -37,8 +39,8 @@ def signal_runs(
 
 
 def cancel_runs(ids: Sequence[str], reason: str = "", pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Ask the code of runs to end: it gets CancelledError, and may clean up."""
-    return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token)
+    """Ask the code of runs to end: it gets CancelledError, and may clean up. A run that has not begun is cancelled."""
+    return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token, kept(reason))
 
 
 def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
@@ -49,6 +51,26 @@ def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: st
 def resume_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Go on with suspended runs."""
     return _told(ids, pool, "resume", b"", who, token)
+
+
+def retry_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
+    """Make the failed step of runs again. A run that has not failed is refused: use `control.retry`."""
+    wanted, store = checked(ids), get_role(WorkflowCalls)
+    answers = {run: Row(run, "GONE", "", GONE) for run in wanted}
+    for place, there in places(wanted, pool).items():
+        states = store.run_fields([(place, run) for run in there])
+        failed = []
+        for run in there:
+            state = states[place, run].known.get("s", "")
+            if state == State.FAILED:
+                failed.append(run)
+            elif state:
+                answers[run] = Row(run, "REFUSED", state, f"only a failed run has a step to retry; it is {state}")
+            else:
+                answers[run] = Row(run, "GONE", "", "it is not a run of a workflow")
+        if failed:
+            answers |= {row.id: row for row in retry(failed, place, who=who, token=token)}
+    return [answers[run] for run in wanted]
 
 
 def reset_run(id: str, entry: int, reason: str = "", pool: str = "", *, who: str = "", token: str = "") -> Row:

@@ -22,7 +22,7 @@ from queueops.kinds.workflows.step import RunInfo
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
 from queueops.model.schedule import Schedule
-from queueops.redis.broker import get_broker
+from queueops.redis import broker as brokers
 from queueops.results import waiting
 from queueops.results.types import ResultType
 from queueops.tasks import discovery, registry, transactions
@@ -120,27 +120,44 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     def __repr__(self) -> str:
         return f"<Workflow {self.name}>"
 
-    def start(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
-        """Begin a run. `using(id=...)` names its instance, which has one run at a time.
+    @overload
+    def start(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]: ...
+    @overload
+    def start(self, /, *args: Any, id: str, **kwargs: Any) -> WorkflowHandle[R]: ...
+    def start(self, /, *args: Any, **kwargs: Any) -> WorkflowHandle[R]:
+        """Begin a run. `id` or `using(id=...)` names its instance, which has one run at a time.
 
-        Raises InstanceInUse, or gives the handle of that run with on_conflict="ignore". Raises what a push raises.
+        A function with an argument `id` gets that as its own. Raises InstanceInUse, or gives the handle of that run
+        with on_conflict="ignore". Raises what a push raises.
         """
         push, instance = self._traced(args, kwargs)
         return self._start(push, instance)
 
-    async def astart(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+    @overload
+    async def astart(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]: ...
+    @overload
+    async def astart(self, /, *args: Any, id: str, **kwargs: Any) -> WorkflowHandle[R]: ...
+    async def astart(self, /, *args: Any, **kwargs: Any) -> WorkflowHandle[R]:
         """The same for async code."""
         push, instance = self._traced(args, kwargs)
         return await transactions.in_thread(partial(self._start, push, instance))
 
-    def start_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+    @overload
+    def start_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]: ...
+    @overload
+    def start_on_commit(self, /, *args: Any, id: str, **kwargs: Any) -> WorkflowHandle[R]: ...
+    def start_on_commit(self, /, *args: Any, **kwargs: Any) -> WorkflowHandle[R]:
         """Begin a run once the current database transaction is committed; outside of one, at once."""
         push, instance = self._traced(args, kwargs)
         handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance)
         transaction.on_commit(partial(self._begin_for, handle, push, instance))
         return handle
 
-    async def astart_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]:
+    @overload
+    async def astart_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]: ...
+    @overload
+    async def astart_on_commit(self, /, *args: Any, id: str, **kwargs: Any) -> WorkflowHandle[R]: ...
+    async def astart_on_commit(self, /, *args: Any, **kwargs: Any) -> WorkflowHandle[R]:
         """The same for async code."""
         return await sync_to_async(self.start_on_commit)(*args, **kwargs)
 
@@ -171,11 +188,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
         durable, under = self.options.durable, self.options.under
+        store = get_run_store()  # eager mode has none, and refuses a run without an instance, too
         if not instance:
-            (pushed,) = get_broker().push((push,), durable=durable, under=under)
+            (pushed,) = brokers.get_broker().push((push,), durable=durable, under=under)
             return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
         ignores = self.options.on_conflict is Conflict.IGNORE
-        word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
+        word, run = store.start_run(instance, push, ignores=ignores, durable=durable, under=under)
         return WorkflowHandle(run, push.pool, word, instance=instance)
 
     def using(self, **options: Unpack[PushOptions]) -> Workflow[P, R]:
@@ -197,6 +215,9 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     def as_child(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Push, str]:
         """The push of a run, and its instance id ('' without one)."""
+        if "id" in kwargs and not self._takes_id:
+            others = {name: value for name, value in kwargs.items() if name != "id"}
+            return self.using(id=kwargs["id"]).as_child(args, others)
         push = super()._made(args, kwargs)
         push.kind = self.handler.kind
         if not self._names_instance:
@@ -211,6 +232,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         push = super()._made(args, kwargs, after=after)
         push.kind = self.handler.kind
         return push
+
+    @property
+    def _takes_id(self) -> bool:
+        """Whether an argument of the function has this name."""
+        parameters = self.handler.plan.signature.parameters
+        return "id" in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
     @property
     def _names_instance(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from queueops.errors import QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
+from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.awaited import awaited
@@ -30,6 +30,7 @@ from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import to_ms
 from queueops.tasks import registry
 from queueops.tasks.encoding import encode_result
+from queueops.tasks.task import Task
 from queueops.worker.execution import failure
 
 MOST_STEPS = 100_000
@@ -61,7 +62,12 @@ class WorkflowEnvironment(RunsAgain):
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
     def mock(self, activity: Any, function: Callable[..., Any], *, takes: float = 0) -> None:
-        """Run this function in the place of an activity or of a child workflow; each attempt takes so many seconds."""
+        """Run this function in the place of an activity or of a child workflow; each attempt takes so many seconds.
+
+        Raises BadOption.
+        """
+        if not isinstance(activity, Task):
+            raise BadOption(name="activity", value=activity, expected="a function below @activity, @task or @workflow")
         kind = WorkflowHandler.kind if isinstance(activity, Workflow) else TASK
         self._mocks[kind, activity.name] = _Mock(function, to_ms("takes", takes) if takes else 0)
 
@@ -74,10 +80,12 @@ class WorkflowEnvironment(RunsAgain):
         return self.start(workflow, *args, **kwargs).result()
 
     def start(self, workflow: Workflow[Any, Any], /, *args: Any, **kwargs: Any) -> EnvironmentRun:
-        """Start a workflow; `result()` of what this returns lets it run. Raises InstanceInUse.
+        """Start a workflow; `result()` of what this returns lets it run. Raises InstanceInUse and BadOption.
 
         With `using(on_conflict="ignore")` the open run of the instance is returned.
         """
+        if not isinstance(workflow, Workflow):
+            raise BadOption(name="workflow", value=workflow, expected="a function below @workflow")
         push, instance = workflow.as_child(args, kwargs)
         known = self._newest(instance)
         if known is not None and known.state == "running" and workflow.options.on_conflict is Conflict.IGNORE:
@@ -105,6 +113,8 @@ class WorkflowEnvironment(RunsAgain):
         known = self._instances.get(instance)
         if known is None or self._runs[known].state != "running":
             return False
+        if entry.kind == "cancel" and self._runs[known].delayed:  # it has no code yet that could answer
+            return self.terminate(instance, entry.reason or "cancelled before its begin")
         self._deliver(self._runs[known], entry)
         return True
 

@@ -26,7 +26,7 @@ from queueops.errors.workflows import (
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.comparison import difference, shape, stack_of
+from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
 from queueops.kinds.workflows.ending import judged
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
@@ -88,6 +88,7 @@ class Execution:
             finally:
                 self.replaying = False
             self._compare(block)
+        self.loop.problems.clear()  # the steps have told them
 
     def _counted(self, history: Iterable[bytes]) -> Iterator[bytes]:
         for text in history:
@@ -171,9 +172,9 @@ class Execution:
             found.future.set_result(entry)
 
     def _compare(self, block: Block) -> None:
-        made, recorded = self.step.commands, list(block.commands)
         if self._main is not None and self._is_over:
             self._close(self._main)
+        made, recorded = without_patches(self.step.commands), without_patches(block.commands)
         for number in range(max(len(made), len(recorded))):
             done = made[number] if number < len(made) else None
             was = recorded[number] if number < len(recorded) else None
@@ -238,19 +239,19 @@ class Execution:
 
     # What the code asks for
 
-    async def call(self, push: Push, decode: Callable[[bytes], T]) -> T:
+    async def call(self, push: Push, digest: str, decode: Callable[[bytes], T]) -> T:
         """Run an activity, and wait for its result. Raises ActivityFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        digest, pool = events.digest(push.args), self._other(push.pool)
+        pool = self._other(push.pool)
         entry = Entry("call", command=number, name=push.name, arguments_digest=digest, pool=pool)
         return decode(await self._outcome(entry, push, ActivityFailed))
 
-    async def child(self, push: Push, instance: str, decode: Callable[[bytes], T]) -> T:
+    async def child(self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T]) -> T:
         """Run a child workflow, and wait for its result. Raises ChildFailed."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
-        digest, pool = events.digest(push.args), self._other(push.pool)
+        pool = self._other(push.pool)
         named = instance or self._recorded_instance(number) or push.id
         entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named, pool=pool)
         return decode(await self._outcome(entry, push, ChildFailed))
@@ -377,6 +378,8 @@ def check_name(value: object, what: str) -> str:
     """A name of a signal or a patch. Raises BadOption."""
     if not isinstance(value, str) or not 1 <= len(value) <= 100:
         raise BadOption(name=what, value=value, expected="a text of 1 to 100 characters")
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        raise BadOption(name=what, value=value, expected="valid Unicode, without a lone surrogate")
     return value
 
 

@@ -70,11 +70,12 @@ class WorkflowHandle(TaskHandle[Result]):
     def cancel(self, reason: str = "", *, hard: bool = False) -> bool:
         """Ask the code to end: it gets CancelledError, and may clean up. False if it had already ended.
 
-        With `hard` it is terminated.
+        A run that waits for its first step until a time (`using(delay=...)`) is cancelled at once.
+        With `hard` it is terminated, and what it has begun is cancelled hard: activities that run are interrupted.
         """
         if hard:
-            return self.terminate(reason)
-        return self._told("cancel", events.encode(Entry("cancel", reason=kept(reason))))
+            return TaskHandle(self._newest(), self.pool).cancel(reason, hard=True)
+        return self._told("cancel", events.encode(Entry("cancel", reason=kept(reason))), kept(reason))
 
     def terminate(self, reason: str = "") -> bool:
         """End the run at once, with its activities and timers; its code is not asked. False if it had already ended."""
@@ -153,9 +154,9 @@ class WorkflowHandle(TaskHandle[Result]):
         """The same for async code."""
         return await waiting.in_thread(self.history)
 
-    def _told(self, what: str, text: bytes) -> bool:
+    def _told(self, what: str, text: bytes, reason: str = "") -> bool:
         try:
-            self._store.tell_run(self.pool, what, text, instance=self.instance)
+            self._store.tell_run(self.pool, what, text, instance=self.instance, name=reason)
         except RunEnded:
             return False
         return True

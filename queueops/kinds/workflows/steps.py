@@ -113,8 +113,10 @@ def _made_step(context: Context, code: Any) -> Value:
         return {"blocked": str(error)}
     except SynchronousOnlyOperation as error:
         return {"blocked": f"{error} In a workflow, use the database in an activity."}
-    except SoftTimeout as error:
-        return {"blocked": f"A decision step did not end: {error} Code that waits must await."}
+    except SoftTimeout:  # raised from outside, it does not know the limit
+        return {
+            "blocked": f"A decision step did not end within {context.limit_s or 0:g} s. Code that waits must await."
+        }
     except Exception as error:  # an error of the engine, or of the project's own types, must not fail the run
         return {"blocked": f"{type(error).__name__}: {error}"}
     finally:
@@ -136,8 +138,10 @@ _OVER = {"succeeded": "succeeded", "failed": "failed", "cancelled": "been cancel
 
 
 def _warn(lease: Lease, value: Value) -> None:
-    """Tell in the log that a run is blocked or has failed."""
+    """Tell in the log that a run is blocked or has failed, and what its own log notes of the step."""
     told = {"task": lease.id, "name": lease.name, "pool": lease.pool}
+    for note in value.get("notes", ()):
+        logger.warning("%s %s: %s", lease.name, lease.id, note, extra={"told": told})
     if reason := value.get("blocked"):
         logger.warning("%s %s is blocked: %s", lease.name, lease.id, reason, extra={"told": told})
     elif value.get("over") == "failed":

@@ -102,7 +102,8 @@ class WorkflowCalls(PushCalls, StorageCalls):
         if what == "signal" and len(text) > INLINE:
             entry, payload = apart(events.decode(text), f"s:{token}")
             text = events.encode(entry)
-        word, found, state = self._texts("tell_run", pool, run, instance, what, text, token, who[:100], name, payload)
+        said = (run, instance, what, text, self.rules, who[:100], name, payload, token)
+        word, found, state = self._texts("tell_run", pool, *said)
         if word == "GONE":
             raise InstanceGone(id=run or instance)
         if word in ("ENDED", "LATE"):

@@ -12,15 +12,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from queueops.errors import BadOption
+from queueops.kinds.workflows.digests import digest_of
 from queueops.kinds.workflows.execution import check_name, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
-from queueops.model.ids import check_id
+from queueops.model.ids import check_id, check_lane
 from queueops.tasks.encoding import encode_result
 from queueops.tasks.task import Task
 
@@ -71,7 +73,7 @@ async def call(activity: Task[P, Any, V], /, *args: P.args, **kwargs: P.kwargs) 
     if push.kind != "task":
         expected = "a plain task; a workflow is run by wf.child(), and a task may push another kind"
         raise BadOption(name="activity", value=activity, expected=expected)
-    return await execution.call(push, partial(_decoded, activity))
+    return await execution.call(push, digest_of(push.args, args, kwargs), partial(_decoded, activity))
 
 
 def _decoded(activity: Any, data: bytes) -> Any:
@@ -87,7 +89,7 @@ async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> 
     if not hasattr(workflow, "as_child"):
         raise BadOption(name="workflow", value=workflow, expected="a function below @workflow; wf.call() runs a task")
     push, instance = workflow.as_child(args, kwargs)
-    return await execution.child(push, instance, workflow.decode)
+    return await execution.child(push, digest_of(push.args, args, kwargs), instance, workflow.decode)
 
 
 async def sleep(delay: float | timedelta) -> None:
@@ -111,11 +113,12 @@ async def signals(name: str) -> AsyncIterator[Any]:
 async def send_signal(instance: str, name: str, value: Any = None, *, pool: str = "") -> bool:
     """Send a signal to another workflow instance. Returns whether it had a run that took it.
 
-    `pool` is that of the instance, if it is not the pool of this run.
+    `pool` is that of the instance, if it is not the pool of this run. Raises BadId, BadOption and NotEncodable.
     """
     execution = current("wf.send_signal()")
-    to = check_id(pool, "name of a pool") if pool else ""
-    return await execution.tell(instance, check_name(name, "name"), encode_result(name, value, "signal"), to)
+    to = check_lane(pool, "name of a pool") if pool else ""
+    data = encode_result(check_name(name, "name"), value, "signal")
+    return await execution.tell(check_id(instance, "id of an instance"), name, data, to)
 
 
 def span(name: str) -> AbstractContextManager[None]:
@@ -144,9 +147,15 @@ def uuid4() -> UUID:
 def side_effect(function: Callable[[], Any]) -> Any:
     """Run a short function once, and record its value, which is plain JSON. A replay does not run it again.
 
-    It runs twice if its worker dies before the step is stored. It must not wait: for that there are activities.
+    It runs twice if its worker dies before the step is stored. It must not wait: for that there are activities. Raises
+    BadOption and NotEncodable.
     """
-    return current("wf.side_effect()").side_effect(function)
+    execution = current("wf.side_effect()")
+    given: Any = function
+    if not callable(given) or iscoroutinefunction(given):
+        expected = "a function that is not async; an activity does what must wait: await wf.call(...)"
+        raise BadOption(name="function", value=function, expected=expected)
+    return execution.side_effect(function)
 
 
 def patched(id: str) -> bool:

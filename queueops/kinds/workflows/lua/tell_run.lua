@@ -2,15 +2,15 @@
 -- tell_run: sends an event to a run, or suspends and resumes it.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
---       JSON, or the reason, 5 token of this message, 6 who, 7 the name of a signal, for the log,
---       8 the payload of a large signal, whose event names the field s:<token>
+--       JSON, or the reason, 5 rules, 6 who, 7 the name of a signal or the reason of a cancel, for the log,
+--       8 the payload of a large signal, whose event names the field s:<token>, 9 token of this message
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
 --        ENDED, GONE), the id of the run, its state.
--- Transitions: activate, suspend.
---@needs attempts handover lanes phases run_suspend runs store_helpers transitions wakeup
+-- Transitions: activate, cancel, suspend.
+--@needs attempts handover lanes phases run_stops run_suspend runs store_helpers transitions wakeup
 
 local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
-local what, token, key = ARGV[3], ARGV[5], lib.task_key(id)
+local what, token, key = ARGV[3], ARGV[9], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end
 if call('ZSCORE', key .. '#told', token) then return { 'REPEAT', id, row.s } end
@@ -28,7 +28,7 @@ if what == 'suspend' then
   lib.run_suspend.suspend(id, row)
 elseif what == 'resume' then
   lib.run_suspend.resume(id, row)
-else
+elseif what ~= 'cancel' or not lib.run_stops.cancel_unbegun(id, row, ARGV[7]) then
   if ARGV[8] ~= '' then call('HSET', lib.runs.payloads_of(id), 's:' .. token, ARGV[8]) end
   lib.offer_to_idle(row.n)
   lib.runs.deliver(id, ARGV[4], row)

@@ -1,5 +1,5 @@
 -- Ends of runs, of activities and of children.
---@needs cancel end_effects lanes numbers outcomes records run_history runs store_helpers transitions
+--@needs cancel end_effects lanes numbers outcomes records run_history run_stops runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
@@ -88,7 +88,7 @@ end
 local function stop_all(id)
   lib.flush(); lib.flush_lanes()
   lib.safe_call('ZREM', P .. ':blocked', id)
-  lib.runs.stop_all(id)
+  lib.run_stops.stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
 lib.hooks.cancel_parts.workflow = stop_all

@@ -1,5 +1,5 @@
 -- Messages about runs: what they do in the pool that gets them, and what the answer changes for the run.
---@needs conflicts lanes operator_verbs run_messages run_recall runs store_helpers transitions
+--@needs conflicts lanes operator_verbs run_messages run_recall run_stops runs store_helpers transitions
 
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
@@ -99,15 +99,7 @@ function lib.hooks.effect.run_stopped(command)
     local tries = lib.number_of(command.n) or 0
     return tries < MOST_WAITS and 'LATER' or 'GONE', 'the call has not come yet'
   end
-  if TERMINAL[record.s] then return 'OK' end
-  lib.safe_call('HSET', lib.task_key(id), 'vd', 1)
-  lib.flush(); lib.flush_lanes()
-  if record.k == 'workflow' then
-    lib.runs.deliver(id, lib.runs.cancel_event('its parent does not need it any more'))
-  else
-    record.vd = '1'
-    lib.operator_verbs.cancel(id, record, 'its workflow does not need it any more')
-  end
+  lib.run_stops.stop_task(id, record, command.xh == '1')
   return 'OK'
 end
 

@@ -40,9 +40,9 @@ function lib.far_calls.report(id, record, state, ended)
 end
 
 -- Ends a task of another pool that the run does not need any more.
-function lib.far_calls.stop(run, what)
+function lib.far_calls.stop(run, what, hard)
   local kind, id, pool, token = lib.far_calls.read(what)
-  if kind then lib.send('run_stopped', pool, id, run, 0, 0, 'vk', token) end
+  if kind then lib.send('run_stopped', pool, id, run, 0, 0, 'vk', token, unpack(hard and { 'xh', 1 } or {})) end
 end
 
 -- Runs a task of another pool again.

@@ -1,5 +1,5 @@
 -- Retry of the failed step of a run: it goes on from the step before.
---@needs lanes numbers phases records run_calls run_history run_recall runs store_helpers transitions
+--@needs lanes numbers phases records run_calls run_history run_recall run_stops runs store_helpers transitions
 
 -- Numbers of the commands whose ends wait in the inbox of a run.
 local function ended_in_inbox(id)
@@ -45,7 +45,7 @@ local function stop_new_ones(id, open)
   for i = 1, #calls, 2 do
     if not open[string.match(calls[i], '%d+$')] then -- `f` is before the number of a call of another pool
       lib.safe_call('HDEL', lib.runs.calls_of(id), calls[i])
-      lib.runs.stop(id, calls[i], calls[i + 1])
+      lib.run_stops.stop(id, calls[i], calls[i + 1])
     end
   end
 end

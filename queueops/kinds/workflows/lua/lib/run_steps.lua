@@ -1,7 +1,7 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
 -- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
 -- `tells`, `keeps` (payloads), and how it goes on.
---@needs claim_on_settle lanes numbers outcomes phases records run_calls run_ends run_messages runs store_helpers transitions
+--@needs claim_on_settle lanes numbers outcomes phases records run_calls run_ends run_messages run_stops runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -21,7 +21,7 @@ local function drop_call(id, number)
   end
   if not what then return lib.run_calls.drop(id, number) end -- it has not begun, or its end is in the inbox
   lib.safe_call('HDEL', lib.runs.calls_of(id), number)
-  lib.runs.stop(id, number, what)
+  lib.run_stops.stop(id, number, what)
 end
 
 local function tell_other(id, record, tell)

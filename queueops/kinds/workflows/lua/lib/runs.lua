@@ -5,7 +5,7 @@
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
 -- since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
---@needs attempts claim_on_settle handover lanes run_messages numbers operator_verbs phases store_helpers transitions
+--@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
 
 lib.runs = {}
 
@@ -111,42 +111,10 @@ function lib.runs.is_given_up(text)
   return string.find(text, '^{"e":"cancel","at":%d+,"y":"' .. GIVEN_UP .. '"}$') ~= nil
 end
 
--- Ends what a command of a run has begun.
-function lib.runs.stop(run, number, what)
-  local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
-  if string.sub(number, 1, 1) == 'f' then return lib.far_calls.stop(run, what) end
-  if kind == 't' then return lib.unschedule('~timer:' .. number .. ':' .. run) end
-  if kind == 'c' then
-    lib.safe_call('HSET', lib.task_key(rest), 'vd', 1)
-    local child = lib.runs.read(rest)
-    if child and not TERMINAL[child.s] then lib.runs.deliver(rest, lib.runs.cancel_event(GIVEN_UP)) end
-    return
-  end
-  local record = lib.read_record(rest)
-  if not record or TERMINAL[record.s] then return end
-  record.vd = '1'
-  lib.safe_call('HSET', lib.task_key(rest), 'vd', 1)
-  lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
-  lib.operator_verbs.cancel(rest, record, 'its workflow does not need it any more')
-end
-
--- Ends what the commands of an ended run have begun, at most 500 in one call.
-function lib.runs.stop_all(id)
-  local calls, done = lib.safe_call('HGETALL', lib.runs.calls_of(id)), 0
-  for i = 1, #calls, 2 do
-    if done == 500 then return lib.schedule('~stop:' .. id, now) end
-    done = done + 1
-    lib.safe_call('HDEL', lib.runs.calls_of(id), calls[i])
-    lib.runs.stop(id, calls[i], calls[i + 1])
-  end
-end
+-- Asks the code of a child to end, for its parent.
+function lib.runs.give_up_child(id) lib.runs.deliver(id, lib.runs.cancel_event(GIVEN_UP)) end
 
 function lib.hooks.due_entry.timer(rest)
   local number, id = string.match(rest, '^(%d+):(.*)$')
   if number then lib.runs.finish_call(id, number, '{"e":"fired","c":' .. number .. ',"at":' .. NOW .. '}') end
-end
-
-function lib.hooks.due_entry.stop(id)
-  local row = lib.runs.read(id)
-  if not row or TERMINAL[row.s] then lib.runs.stop_all(id) end
 end
