@@ -62,6 +62,8 @@ NOT_PUBLIC: dict[Network, str] = {
 GLOBAL_V6 = IPv6Network("2000::/3")
 NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 ISATAP = 0x5EFE
+KEPT = "%/:?#[]@!$&'()*+,;=~"
+"""Characters of URLs that are not quoted, beside letters and digits."""
 NEVER_IN_URLS = re.compile(r"[\x00-\x20\\\x7f]")
 """Spaces, control characters and backslashes."""
 
@@ -74,6 +76,9 @@ class Target:
     scheme: str
     host: str  # a name, or an address without brackets
     port: int
+    authority: str  # host and port, as in the header Host
+    path: str  # with the query
+    user: str  # and the password after a colon, as in the URL; empty = none
 
 
 def check_url(url: object, what: str, settings: JobSettings) -> Target:
@@ -184,7 +189,18 @@ def _target(url: object, settings: JobSettings) -> Target:
     if settings.ports is not None and port not in settings.ports:
         allowed = ", ".join(map(str, settings.ports))
         raise _Fault(f"the port {port} is not among QUEUEOPS['JOBS']['PORTS']: {allowed}")
-    return Target(url=_requested(parts, host, port), scheme=parts.scheme, host=host, port=port)
+    authority = _authority(host, None if port == SCHEMES[parts.scheme] else port)
+    path, query, user = (quote(each, safe=KEPT) for each in (parts.path or "/", parts.query, _user(parts)))
+    at = f"{user}@" if "@" in parts.netloc else ""
+    return Target(
+        url=urlunsplit((parts.scheme, at + authority, path, query, "")),  # any character that is not ASCII is quoted
+        scheme=parts.scheme,
+        host=host,
+        port=port,
+        authority=authority,
+        path=f"{path}?{query}" if query else path,
+        user=user,
+    )
 
 
 def _host(parts: SplitResult) -> str:
@@ -227,13 +243,8 @@ def _is_plain_address(name: str) -> bool:
         return False
 
 
-def _requested(parts: SplitResult, host: str, port: int) -> str:
-    """The URL as it is sent: any character that is not ASCII is quoted."""
-    user, at, _ = parts.netloc.rpartition("@")
-    authority = _authority(host, None if port == SCHEMES[parts.scheme] else port)
-    kept = "%/:?#[]@!$&'()*+,;=~"
-    path, query = quote(parts.path or "/", safe=kept), quote(parts.query, safe=kept)
-    return urlunsplit((parts.scheme, f"{quote(user, safe=kept)}{at}{authority}", path, query, ""))
+def _user(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[0]
 
 
 def _authority(host: str, port: int | None) -> str:
