@@ -182,9 +182,7 @@ def _target(url: object, settings: JobSettings) -> Target:
         raise _Fault(f"it cannot be read: {error}") from None
     if parts.scheme not in SCHEMES or "://" not in url:
         raise _Fault(f"it must begin with {' or '.join(f'{scheme}://' for scheme in SCHEMES)}")
-    host = _host(parts)
-    if reason := _fault_of_literal(host, settings):
-        raise _Fault(f"{host} is {reason}")
+    host = _checked_host(parts.hostname or "", "[" in parts.netloc, settings.private_networks)
     port = SCHEMES[parts.scheme] if port is None else port
     if settings.ports is not None and port not in settings.ports:
         allowed = ", ".join(map(str, settings.ports))
@@ -203,11 +201,16 @@ def _target(url: object, settings: JobSettings) -> Target:
     )
 
 
-def _host(parts: SplitResult) -> str:
-    """The host in ASCII and small letters. Raises _Fault."""
-    name = parts.hostname or ""
-    if "[" in parts.netloc:
-        return _address_in_brackets(name)
+@lru_cache(maxsize=1024)
+def _checked_host(name: str, has_brackets: bool, private: tuple[Network, ...]) -> str:
+    """The host in ASCII and small letters. Raises _Fault, also for an address that may not be reached."""
+    host = _address_in_brackets(name) if has_brackets else _host(name)
+    if reason := _fault_of_literal(host, private):
+        raise _Fault(f"{host} is {reason}")
+    return host
+
+
+def _host(name: str) -> str:
     try:
         name = name.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError:
@@ -228,9 +231,9 @@ def _address_in_brackets(name: str) -> str:
     raise _Fault("the address in its brackets is not valid")
 
 
-def _fault_of_literal(host: str, settings: JobSettings) -> str:
+def _fault_of_literal(host: str, private: tuple[Network, ...]) -> str:
     try:
-        return fault_of_address(ip_address(host), settings)
+        return _fault_of_address(ip_address(host), private)
     except ValueError:
         return ""  # a name: its addresses are checked when a connection is made
 
