@@ -34,6 +34,7 @@ LONGEST_SUBPATH = 400
 PLAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{2,99}")
 SAVE = "_save"  # what a subclass replaces that stores in its own way, such as encrypted
 MOST_IN_MEMORY = 65_536  # bytes of a body that is not written to the disk before it is published
+NOWHERE = Path()  # of a body in memory
 STALE = 86_400.0  # seconds after which a partial file is deleted
 
 
@@ -116,7 +117,7 @@ class PartInMemory(PartialFile):
     """The beginning of a body, in memory. It goes to the disk when it grows, or if another attempt can continue it."""
 
     def __init__(self, id: str, directory: Path | None) -> None:
-        super().__init__(Path(), BytesIO())
+        super().__init__(NOWHERE, BytesIO())
         self._id, self._directory = id, directory
         self._origin: Origin | None = None
         self._on_disk = contextlib.ExitStack()

@@ -86,7 +86,7 @@ def check_url(url: object, what: str, settings: JobSettings) -> Target:
     try:
         if isinstance(url, str):
             return _checked(url, settings.ports, settings.private_networks)
-        return _target(url, settings)
+        return _target(url, settings.ports, settings.private_networks)
     except _Fault as fault:
         raise AddressRefused(what=what, url=shown_url(str(url)), reason=str(fault)) from None
 
@@ -165,10 +165,10 @@ class _Fault(ValueError):
 @lru_cache(maxsize=1024)
 def _checked(url: str, ports: tuple[int, ...] | None, private: tuple[Network, ...]) -> Target:
     """The parts of a URL that was checked. An attempt asks several times, and so do the jobs of one callback."""
-    return _target(url, JobSettings(ports=ports, private_networks=private))
+    return _target(url, ports, private)
 
 
-def _target(url: object, settings: JobSettings) -> Target:
+def _target(url: object, ports: tuple[int, ...] | None, private: tuple[Network, ...]) -> Target:
     if not isinstance(url, str):
         raise _Fault(f"it is {type(url).__name__}, and must be a text")
     if not 0 < len(url) <= LONGEST_URL:
@@ -182,10 +182,10 @@ def _target(url: object, settings: JobSettings) -> Target:
         raise _Fault(f"it cannot be read: {error}") from None
     if parts.scheme not in SCHEMES or "://" not in url:
         raise _Fault(f"it must begin with {' or '.join(f'{scheme}://' for scheme in SCHEMES)}")
-    host = _checked_host(parts.hostname or "", "[" in parts.netloc, settings.private_networks)
+    host = _checked_host(parts.hostname or "", "[" in parts.netloc, private)
     port = SCHEMES[parts.scheme] if port is None else port
-    if settings.ports is not None and port not in settings.ports:
-        allowed = ", ".join(map(str, settings.ports))
+    if ports is not None and port not in ports:
+        allowed = ", ".join(map(str, ports))
         raise _Fault(f"the port {port} is not among QUEUEOPS['JOBS']['PORTS']: {allowed}")
     authority = _authority(host, None if port == SCHEMES[parts.scheme] else port)
     path, query, user = (quote(each, safe=KEPT) for each in (parts.path or "/", parts.query, _user(parts)))
