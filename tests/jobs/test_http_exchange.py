@@ -93,6 +93,8 @@ def get(
             b"here",
         ),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n4\r\nhere\r\n0\r\n\r\n", b"here"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4 \r\nhere\r\n0\r\n\r\n", b"here"),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nhere and more", b"here"),
         (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n" + HERE, b"here"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
         (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\n", b""),
@@ -101,6 +103,11 @@ def get(
 def test_an_unusual_answer_is_read(local: JobSettings, answer: bytes, body: bytes) -> None:
     with sending(answer) as server:
         assert get(server.url, local)[2] == body
+
+
+def test_an_answer_has_no_headers_of_those_that_only_inform(local: JobSettings) -> None:
+    with sending(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + HERE) as server:
+        assert get(server.url, local)[1] == {"content-length": "4"}
 
 
 def test_the_connection_of_an_unusual_answer_is_used_again(local: JobSettings) -> None:

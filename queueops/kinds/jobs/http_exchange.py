@@ -159,7 +159,6 @@ class _ParsedAnswer(Answer):
         self._parser = httptools.HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(  # of servers that are not quite right, where it does no harm to a client
             lenient_chunked_length=True,
-            lenient_data_after_close=True,
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
@@ -191,7 +190,7 @@ class _ParsedAnswer(Answer):
         if connection is None:
             return
         del self._parser  # it refers to this object
-        if self._is_whole and self._is_reusable:
+        if self._is_reusable:
             self._keep(connection)
         else:
             connection.close()
