@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections import deque
-from typing import TextIO
+from typing import Any, TextIO
 from weakref import WeakSet
 
 MOST_WAITING = 1000
@@ -28,9 +28,12 @@ class LineHandler(logging.StreamHandler[TextIO]):
         self._renew()
         _handlers.add(self)
 
-    def createLock(self) -> None:  # noqa: N802 - the name of logging
-        """No lock: formatters and filters of QueueOps keep no state."""
-        self.lock = None
+    def handle(self, record: logging.LogRecord) -> Any:
+        """Filter and write, without the lock of the handler: formatters and filters of QueueOps keep no state."""
+        passed: Any = self.filter(record)  # from Python 3.12 on it may be another record
+        if passed:
+            self.emit(passed if isinstance(passed, logging.LogRecord) else record)
+        return passed
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the line of an event, or let the thread write it that writes now."""
@@ -49,7 +52,7 @@ class LineHandler(logging.StreamHandler[TextIO]):
     def _write(self) -> None:
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         self.stream.write("".join(lines))
-        self.flush()
+        self.stream.flush()
 
     def _renew(self) -> None:
         """Forget the lines and the lock of the parent process, whose threads are not here."""

@@ -104,6 +104,15 @@ def test_a_child_process_writes_while_a_thread_of_its_parent_wrote(stream: SlowS
     assert stream.getvalue() == "0 0\nof the parent\n"
 
 
+def test_a_filter_keeps_lines_away() -> None:
+    stream = io.StringIO()
+    logger = logger_to(stream)
+    logger.handlers[0].addFilter(lambda record: "secret" not in record.getMessage())
+    logger.info("a secret")
+    logger.info("here")
+    assert stream.getvalue() == "here\n"
+
+
 def test_a_line_that_cannot_be_written_raises_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
     stream.close()
