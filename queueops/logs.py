@@ -20,6 +20,7 @@ import logging
 import logging.config
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from queueops.conf import redactor
@@ -32,6 +33,7 @@ LONGEST = 16_000  # characters of one line
 
 TOLD = "told"
 OF_TASK = ("task", "root")
+LINE_HANDLER = "queueops.log_handler.LineHandler"
 TASK_FILTER = "queueops.log_filter.TaskFilter"
 _ESCAPED = (*range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Control characters, the separators that end a line for some readers, and those that turn the direction of a text."""
@@ -69,7 +71,7 @@ def configure(log_format: str = "text", level: str = "INFO") -> None:
             "disable_existing_loggers": False,
             "formatters": {"chosen": {"()": formatter}},
             "filters": {"task": {"()": TASK_FILTER}},
-            "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "chosen", "filters": ["task"]}},
+            "handlers": {"stderr": {"class": LINE_HANDLER, "formatter": "chosen", "filters": ["task"]}},
             "root": {"handlers": ["stderr"], "level": level},
         }
     )
@@ -84,7 +86,7 @@ class TextFormatter(logging.Formatter):
         extra = " ".join(f"{key}={_plain(value)}" for key, value in _extra(record) if key != TOLD)
         parts += [redactor().text(extra)] if extra else []
         parts += _traceback(self, record)
-        return " ".join(parts).translate(_CONTROL)[:LONGEST]
+        return _escaped(" ".join(parts))[:LONGEST]
 
 
 class JsonFormatter(logging.Formatter):
@@ -134,11 +136,17 @@ def protect() -> None:
 
 
 def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    second, micros = divmod(round(record.created * 1_000_000), 1_000_000)
+    return f"{_second(second)}.{micros // 1000:03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat().removesuffix("+00:00")
 
 
 def _extra(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
-    extra = ((key, value) for key, value in vars(record).items() if key not in _STANDARD)
+    extra = [(key, value) for key, value in vars(record).items() if key not in _STANDARD]
     return ((key, value) for key, value in extra if value != "" or key not in OF_TASK)
 
 
@@ -156,7 +164,12 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> list[
 
 def _masked(value: Any) -> Any:
     """Numbers stay what they are, for %d."""
-    return value if isinstance(value, int | float) else redactor().text(str(value)).translate(_CONTROL)
+    return value if isinstance(value, int | float) else _escaped(redactor().text(str(value)))
+
+
+def _escaped(text: str) -> str:
+    """The text with escaped control characters. None of them is printable, which is faster to ask."""
+    return text if text.isprintable() else text.translate(_CONTROL)
 
 
 def _plain(value: Any) -> str:

@@ -151,6 +151,6 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"text": {"()": "queueops.logs.TextFormatter"}},
     "filters": {"task": {"()": "queueops.log_filter.TaskFilter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "text", "filters": ["task"]}},
+    "handlers": {"stderr": {"class": "queueops.log_handler.LineHandler", "formatter": "text", "filters": ["task"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ def source(namespace: str, settings: Any, tmp_path: Any, monkeypatch: pytest.Mon
     settings.MEDIA_ROOT = str(tmp_path)
     monkeypatch.setattr(disk_guard, "_full", set())
     monkeypatch.setattr(disk_guard, "_next_look", {})
+    monkeypatch.setattr(disk_guard, "_room_until", {})
     with serving({"/file": lambda exchange: exchange.answer(200, b"x")}) as server:
         yield server
 
@@ -83,6 +84,23 @@ def test_the_disk_is_not_looked_at_for_each_claim(source: LocalServer, monkeypat
     monkeypatch.setattr(disk_guard, "used_percent", lambda: looks.append(1) or 96.0)
     assert [disk_guard.closed_lanes("default") for _ in range(100)] == [("aggr:*",)] * 100
     assert len(looks) == 1
+
+
+def test_the_disk_is_not_looked_at_for_each_download_while_it_has_room(
+    source: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def look(used: float) -> Callable[[], float]:
+        return lambda: looks.append(used) or used  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(disk_guard, "used_percent", look(94.0))
+    assert [disk_guard.may_start("default") for _ in range(100)] == [True] * 100
+    assert looks == [94.0]
+    monkeypatch.setattr(disk_guard, "used_percent", look(95.0))
+    disk_guard.closed_lanes("default")
+    assert [disk_guard.may_start("default") for _ in range(3)] == [False] * 3
+    assert looks == [94.0, *[95.0] * 4], "each download looks while it is full"
 
 
 def test_a_project_with_a_handler_of_its_own_for_downloads_has_no_closed_lanes(

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from queueops.errors.job_network import AddressRefused
-from queueops.kinds.jobs import http_client
+from queueops.kinds.jobs import http_call
 from queueops.kinds.jobs.http_client import Deadline, OutOfTime, answer_to
 from queueops.kinds.jobs.net_guard import check_url
 from queueops.kinds.jobs.settings import JobSettings, read_settings
@@ -63,7 +63,7 @@ def test_tls_asks_for_the_name_and_checks_it(
 ) -> None:
     subprocess.run(CERTIFICATE.split(), cwd=tmp_path, check=True, capture_output=True)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert"))
-    http_client._ssl_context.cache_clear()
+    http_call.ssl_context.cache_clear()
     names("files.example", "127.0.0.1")
     names("other.example", "127.0.0.1")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -74,7 +74,7 @@ def test_tls_asks_for_the_name_and_checks_it(
         assert get(server.url("/", "files.example"), local) == b"safe"
         with pytest.raises(httpx.ConnectError, match="Hostname mismatch"):
             get(server.url("/", "other.example"), local)
-    http_client._ssl_context.cache_clear()
+    http_call.ssl_context.cache_clear()
     assert asked_names == ["files.example", "other.example"]
 
 

@@ -25,6 +25,8 @@ AGAIN_S = 5.0
 """Seconds until a download starts that this machine had claimed before its disk was full."""
 LOOK_S = 5.0
 """Seconds between two looks at the disk."""
+ROOM_S = 1.0
+"""Seconds for which downloads start without another look at the disk, after one that has found room."""
 CLOSED = (f"{AGGREGATION}*",)
 
 
@@ -45,6 +47,17 @@ def jobs_wait() -> bool:
     return bool(_full)
 
 
+def may_start(pool: str) -> bool:
+    """Whether a download may start: the disk has room now, or had it a moment ago."""
+    now = monotonic()
+    if now < _room_until.get(pool, 0.0):
+        return True
+    if is_full(pool):
+        return False
+    _room_until[pool] = now + ROOM_S
+    return True
+
+
 def is_full(pool: str = "default") -> bool:
     """Whether jobs wait: the disk has passed the upper limit, and not fallen to the lower one since.
 
@@ -63,6 +76,7 @@ def is_full(pool: str = "default") -> bool:
             get_role(JobCalls).forget_full_disk(pool, host)
     if full:
         _full.add(pool)
+        _room_until.pop(pool, None)
     else:
         _full.discard(pool)
     return full
@@ -82,3 +96,4 @@ def used_percent() -> float | None:
 _full: set[str] = set()
 """The pools in which this process has noted that the disk of its machine is full."""
 _next_look: dict[str, float] = {}
+_room_until: dict[str, float] = {}

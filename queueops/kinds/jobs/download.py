@@ -17,7 +17,7 @@ from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.kinds.jobs.body_decoding import BadEncoding, decoded
 from queueops.kinds.jobs.download_options import Download
 from queueops.kinds.jobs.file_store import Origin, PartialFile, file_name, part_of, publish
-from queueops.kinds.jobs.http_client import REDIRECTS, Deadline, answer_to, httpx
+from queueops.kinds.jobs.http_client import REDIRECTS, Answer, Deadline, answer_to, httpx
 from queueops.kinds.jobs.http_failures import Failure, FailureKind, failure_of_error, failure_of_status
 from queueops.kinds.jobs.image_size import BadImage, image_size
 from queueops.kinds.jobs.mime import HEAD, MimePatterns, mime_type_of
@@ -159,15 +159,15 @@ class _Attempt:
             return 0, ""
         return part.size, origin.validator
 
-    def _check_status(self, response: httpx.Response) -> None:
+    def _check_status(self, response: Answer) -> None:
         if response.status_code >= 400 or response.status_code in REDIRECTS:
             failed = _Failed(FailureKind.STATUS, "")
             failed.failure = failure_of_status(response)
             raise failed
 
-    def _read(self, response: httpx.Response, part: PartialFile, offset: int) -> None:
+    def _read(self, response: Answer, part: PartialFile, offset: int) -> None:
         """Read the body to the end, with all limits."""
-        declared = response.headers.get("Content-Length", "")
+        declared = response.headers.get("content-length", "")
         if declared.isdigit() and offset + int(declared) > self._settings.max_size:
             raise self._too_large()
         size, is_checked = offset, False
@@ -188,11 +188,11 @@ class _Attempt:
         except BadEncoding as error:
             raise _Failed(FailureKind.ENCODING, str(error)) from error
 
-    def _pieces(self, response: httpx.Response) -> Iterator[bytes]:
+    def _pieces(self, response: Answer) -> Iterator[bytes]:
         """The body, unpacked unless the job itself has asked for an encoding."""
         if "accept-encoding" in _names(self._wanted.headers):
             return response.iter_raw()
-        return decoded(response.iter_raw(), response.headers.get("Content-Encoding", ""))
+        return decoded(response.iter_raw(), response.headers.get("content-encoding", ""))
 
     def _too_large(self) -> _Failed:
         return _Failed(FailureKind.SIZE, f"The file is larger than {self._settings.max_size:,} bytes.")
@@ -225,17 +225,17 @@ def _names(headers: Mapping[str, str]) -> set[str]:
     return {name.lower() for name in headers}
 
 
-def _origin(response: httpx.Response, url: str) -> Origin | None:
+def _origin(response: Answer, url: str) -> Origin | None:
     """What the bytes of an answer come from; None if it cannot be continued."""
-    etag = response.headers.get("ETag", "")
-    validator = etag if etag.startswith('"') else response.headers.get("Last-Modified", "")
-    is_packed = response.headers.get("Content-Encoding", "identity").lower() != "identity"
+    etag = response.headers.get("etag", "")
+    validator = etag if etag.startswith('"') else response.headers.get("last-modified", "")
+    is_packed = response.headers.get("content-encoding", "identity").lower() != "identity"
     return Origin(url, validator) if validator and not is_packed else None
 
 
-def _first_byte(response: httpx.Response) -> int:
+def _first_byte(response: Answer) -> int:
     """The place at which a partial answer begins; -1 if it does not say so."""
-    unit, _, rest = response.headers.get("Content-Range", "").partition(" ")
+    unit, _, rest = response.headers.get("content-range", "").partition(" ")
     first = rest.partition("-")[0]
     return int(first) if unit == "bytes" and first.isascii() and first.isdigit() else -1
 

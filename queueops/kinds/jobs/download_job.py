@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
 from queueops.kinds.jobs.counters import BAD_PROXY, RESPONSE, count
-from queueops.kinds.jobs.disk_guard import AGAIN_S, is_full
+from queueops.kinds.jobs.disk_guard import AGAIN_S, may_start
 from queueops.kinds.jobs.download_options import read_download
 from queueops.kinds.jobs.file_calls import RETENTION, QueuedFile
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
@@ -27,10 +27,13 @@ def run_download(job: Job) -> dict[str, Any]:
     """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
     from queueops.kinds.jobs.download import download  # its packages are an extra, and slow to import
 
-    if is_full(_pool() or "default"):
+    pool = _pool()
+    if not may_start(pool or "default"):
         current().restart(AGAIN_S)
-    found = download(read_download(job.id, job.url, _with_proxy(job), extra=job.extra))
-    count(_pool(), *_counters(found))
+    settings = of_jobs()
+    wanted = read_download(job.id, job.url, _with_proxy(job, pool), settings, extra=job.extra)
+    found = download(wanted, settings=settings)
+    count(pool, *_counters(found))
     if failure := found.failure:
         code = f"HTTP {failure.status}: " if failure.status else ""
         error = DownloadFailed(
@@ -41,7 +44,9 @@ def run_download(job: Job) -> dict[str, Any]:
         if failure.retry_after is not None:
             raise RetryLater(failure.retry_after, error)
         raise error
-    _delete_later(job.id, found.path)
+    if settings.file_retention is not None and pool:
+        keep_ms = round(settings.file_retention * 1000)
+        get_role(JobCalls).queue_files(pool, [QueuedFile(found.path, job.id, RETENTION, keep_ms)])
     return {
         "path": found.path,
         "size": found.size,
@@ -61,18 +66,10 @@ def _counters(found: Downloaded) -> Iterator[str]:
         yield BAD_PROXY
 
 
-def _with_proxy(job: Job) -> dict[str, Any]:
+def _with_proxy(job: Job, pool: str) -> dict[str, Any]:
     """The options of a job. The proxy of its aggregation wins: an operator can change it for jobs that wait."""
-    pool = _pool()
     proxy = get_role(JobCalls).proxy(pool, lane_of_aggregation(job.aggregation)) if pool else None
     return job.options if proxy is None else job.options | {"proxy": proxy}
-
-
-def _delete_later(id: str, path: str) -> None:
-    """Put a file into the deletion queue, if the settings say how long it is kept."""
-    retention, pool = of_jobs().file_retention, _pool()
-    if retention is not None and pool:
-        get_role(JobCalls).queue_files(pool, [QueuedFile(path, id, RETENTION, round(retention * 1000))])
 
 
 def _pool() -> str:

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -33,6 +34,7 @@ LONGEST_SUBPATH = 400
 PLAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{2,99}")
 SAVE = "_save"  # what a subclass replaces that stores in its own way, such as encrypted
 MOST_IN_MEMORY = 65_536  # bytes of a body that is not written to the disk before it is published
+NOWHERE = Path()  # of a body in memory
 STALE = 86_400.0  # seconds after which a partial file is deleted
 
 
@@ -115,7 +117,7 @@ class PartInMemory(PartialFile):
     """The beginning of a body, in memory. It goes to the disk when it grows, or if another attempt can continue it."""
 
     def __init__(self, id: str, directory: Path | None) -> None:
-        super().__init__(Path(), BytesIO())
+        super().__init__(NOWHERE, BytesIO())
         self._id, self._directory = id, directory
         self._origin: Origin | None = None
         self._on_disk = contextlib.ExitStack()
@@ -176,7 +178,7 @@ class PartInMemory(PartialFile):
 def part_of(id: str, directory: Path | None = None) -> Iterator[PartialFile]:
     """What an earlier attempt of a job has left on this machine, or else a part in memory."""
     _delete_stale(home := _home(directory))
-    if _partial_path(home, id).exists():
+    if os.path.exists(_partial_name(home, id)):  # noqa: PTH110 - for each download
         with partial_file(id, directory) as left:
             yield left
         return
@@ -188,11 +190,16 @@ def part_of(id: str, directory: Path | None = None) -> Iterator[PartialFile]:
 
 
 def _home(directory: Path | None) -> Path:
-    return directory or Path(tempfile.gettempdir()) / f"queueops-jobs-{os.getuid()}"
+    return directory or _temporary_home(tempfile.gettempdir(), os.getuid())
 
 
-def _partial_path(home: Path, id: str) -> Path:
-    return home / f"{sha256(id.encode()).hexdigest()}.part"
+@lru_cache(maxsize=8)
+def _temporary_home(directory: str, user: int) -> Path:
+    return Path(directory) / f"queueops-jobs-{user}"
+
+
+def _partial_name(home: Path, id: str) -> str:
+    return f"{home}/{sha256(id.encode()).hexdigest()}.part"
 
 
 @contextlib.contextmanager
@@ -200,7 +207,7 @@ def partial_file(id: str, directory: Path | None = None) -> Iterator[PartialFile
     """The partial file of a job. Another attempt of the same job, which still runs here, keeps the usual one."""
     home = _own_directory(_home(directory))
     _delete_stale(home)
-    path = _partial_path(home, id)
+    path = Path(_partial_name(home, id))
     part = _locked(path) or _locked(path.with_stem(f"{path.stem}-{os.getpid()}-{time.monotonic_ns()}"))
     if part is None:
         raise OSError(f"{path} is locked")
@@ -220,7 +227,7 @@ def publish(part: PartialFile, name: str, storage: Storage | None = None) -> str
         part.file.flush()
         os.fsync(part.file.fileno())
     if content is not None and _renames(storage):
-        _write(content, Path(storage.path(name)), cast("FileSystemStorage", storage))
+        _write(content, storage.path(name), cast("FileSystemStorage", storage))
         chosen = name
     elif _renames(storage):
         _rename(part, Path(storage.path(name)), cast("FileSystemStorage", storage))
@@ -251,14 +258,15 @@ def _renames(storage: Storage) -> bool:
     )
 
 
-def _write(content: bytes, path: Path, storage: FileSystemStorage) -> None:
+def _write(content: bytes, path: str, storage: FileSystemStorage) -> None:
     """Store a small file in few system calls: each of them lets another thread run."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.tmp")
+    parent, name = os.path.split(path)
+    beside = f"{parent}/.{name}.{os.getpid()}-{time.monotonic_ns()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(beside, flags, 0o600)
     except FileNotFoundError:
-        _make_parent(path, storage)
+        _make_parent(Path(path), storage)
         descriptor = os.open(beside, flags, 0o600)
     try:
         try:
@@ -269,9 +277,9 @@ def _write(content: bytes, path: Path, storage: FileSystemStorage) -> None:
             os.fchmod(descriptor, _mode_of_files(storage))
         finally:
             os.close(descriptor)
-        beside.replace(path)
+        os.replace(beside, path)  # noqa: PTH105 - for each download
     except BaseException:
-        beside.unlink(missing_ok=True)
+        Path(beside).unlink(missing_ok=True)
         raise
 
 

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.kinds.jobs.http_client import OutOfTime, httpx
+from queueops.kinds.jobs.http_client import Answer, OutOfTime, httpx
 
 DAY = 86_400.0
 TOO_MANY, GONE = 429, 410
@@ -50,7 +50,7 @@ class Failure:
     what: str = ""  # that was refused: url, proxy or callback by the network guard, or the topic by Kafka
 
 
-def failure_of_status(response: httpx.Response) -> Failure:
+def failure_of_status(response: Answer) -> Failure:
     """The failure of an answer whose status is not a success."""
     status = response.status_code
     return Failure(
@@ -58,7 +58,7 @@ def failure_of_status(response: httpx.Response) -> Failure:
         reason=f"The answer has the status {status}.",
         retriable=status >= 500 or status in RETRIABLE,
         status=status,
-        retry_after=retry_after(response.headers.get("Retry-After", "")),
+        retry_after=retry_after(response.headers.get("retry-after", "")),
     )
 
 

@@ -6,6 +6,7 @@ replaced by its digest after a `=`, which no text that fits begins with. So two 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 
 from queueops.errors import BadOption
@@ -32,6 +33,7 @@ def lane_of_destination(place: str) -> str:
     return _lane(DESTINATION, place if is_topic else place.lower())
 
 
+@lru_cache(maxsize=1024)
 def _lane(prefix: str, text: str) -> str:
     name = prefix + text
     if not text.startswith("=") and len(name) <= NAME_LENGTH and NAME.fullmatch(name):

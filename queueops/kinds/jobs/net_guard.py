@@ -62,6 +62,8 @@ NOT_PUBLIC: dict[Network, str] = {
 GLOBAL_V6 = IPv6Network("2000::/3")
 NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 ISATAP = 0x5EFE
+KEPT = "%/:?#[]@!$&'()*+,;=~"
+"""Characters of URLs that are not quoted, beside letters and digits."""
 NEVER_IN_URLS = re.compile(r"[\x00-\x20\\\x7f]")
 """Spaces, control characters and backslashes."""
 
@@ -74,6 +76,9 @@ class Target:
     scheme: str
     host: str  # a name, or an address without brackets
     port: int
+    authority: str  # host and port, as in the header Host
+    path: str  # with the query
+    user: str  # and the password after a colon, as in the URL; empty = none
 
 
 def check_url(url: object, what: str, settings: JobSettings) -> Target:
@@ -81,7 +86,7 @@ def check_url(url: object, what: str, settings: JobSettings) -> Target:
     try:
         if isinstance(url, str):
             return _checked(url, settings.ports, settings.private_networks)
-        return _target(url, settings)
+        return _target(url, settings.ports, settings.private_networks)
     except _Fault as fault:
         raise AddressRefused(what=what, url=shown_url(str(url)), reason=str(fault)) from None
 
@@ -160,10 +165,10 @@ class _Fault(ValueError):
 @lru_cache(maxsize=1024)
 def _checked(url: str, ports: tuple[int, ...] | None, private: tuple[Network, ...]) -> Target:
     """The parts of a URL that was checked. An attempt asks several times, and so do the jobs of one callback."""
-    return _target(url, JobSettings(ports=ports, private_networks=private))
+    return _target(url, ports, private)
 
 
-def _target(url: object, settings: JobSettings) -> Target:
+def _target(url: object, ports: tuple[int, ...] | None, private: tuple[Network, ...]) -> Target:
     if not isinstance(url, str):
         raise _Fault(f"it is {type(url).__name__}, and must be a text")
     if not 0 < len(url) <= LONGEST_URL:
@@ -177,21 +182,35 @@ def _target(url: object, settings: JobSettings) -> Target:
         raise _Fault(f"it cannot be read: {error}") from None
     if parts.scheme not in SCHEMES or "://" not in url:
         raise _Fault(f"it must begin with {' or '.join(f'{scheme}://' for scheme in SCHEMES)}")
-    host = _host(parts)
-    if reason := _fault_of_literal(host, settings):
-        raise _Fault(f"{host} is {reason}")
+    host = _checked_host(parts.hostname or "", "[" in parts.netloc, private)
     port = SCHEMES[parts.scheme] if port is None else port
-    if settings.ports is not None and port not in settings.ports:
-        allowed = ", ".join(map(str, settings.ports))
+    if ports is not None and port not in ports:
+        allowed = ", ".join(map(str, ports))
         raise _Fault(f"the port {port} is not among QUEUEOPS['JOBS']['PORTS']: {allowed}")
-    return Target(url=_requested(parts, host, port), scheme=parts.scheme, host=host, port=port)
+    authority = _authority(host, None if port == SCHEMES[parts.scheme] else port)
+    path, query, user = (quote(each, safe=KEPT) for each in (parts.path or "/", parts.query, _user(parts)))
+    at = f"{user}@" if "@" in parts.netloc else ""
+    return Target(
+        url=urlunsplit((parts.scheme, at + authority, path, query, "")),  # any character that is not ASCII is quoted
+        scheme=parts.scheme,
+        host=host,
+        port=port,
+        authority=authority,
+        path=f"{path}?{query}" if query else path,
+        user=user,
+    )
 
 
-def _host(parts: SplitResult) -> str:
-    """The host in ASCII and small letters. Raises _Fault."""
-    name = parts.hostname or ""
-    if "[" in parts.netloc:
-        return _address_in_brackets(name)
+@lru_cache(maxsize=1024)
+def _checked_host(name: str, has_brackets: bool, private: tuple[Network, ...]) -> str:
+    """The host in ASCII and small letters. Raises _Fault, also for an address that may not be reached."""
+    host = _address_in_brackets(name) if has_brackets else _host(name)
+    if reason := _fault_of_literal(host, private):
+        raise _Fault(f"{host} is {reason}")
+    return host
+
+
+def _host(name: str) -> str:
     try:
         name = name.encode("idna").decode("ascii").lower().removesuffix(".")
     except UnicodeError:
@@ -212,9 +231,9 @@ def _address_in_brackets(name: str) -> str:
     raise _Fault("the address in its brackets is not valid")
 
 
-def _fault_of_literal(host: str, settings: JobSettings) -> str:
+def _fault_of_literal(host: str, private: tuple[Network, ...]) -> str:
     try:
-        return fault_of_address(ip_address(host), settings)
+        return _fault_of_address(ip_address(host), private)
     except ValueError:
         return ""  # a name: its addresses are checked when a connection is made
 
@@ -227,13 +246,8 @@ def _is_plain_address(name: str) -> bool:
         return False
 
 
-def _requested(parts: SplitResult, host: str, port: int) -> str:
-    """The URL as it is sent: any character that is not ASCII is quoted."""
-    user, at, _ = parts.netloc.rpartition("@")
-    authority = _authority(host, None if port == SCHEMES[parts.scheme] else port)
-    kept = "%/:?#[]@!$&'()*+,;=~"
-    path, query = quote(parts.path or "/", safe=kept), quote(parts.query, safe=kept)
-    return urlunsplit((parts.scheme, f"{quote(user, safe=kept)}{at}{authority}", path, query, ""))
+def _user(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[0]
 
 
 def _authority(host: str, port: int | None) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from queueops import conf
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.kinds.jobs.http_client import KEEPING, Deadline, answer_to, httpx
+from queueops.kinds.jobs.http_client import KEEPING, Answer, Deadline, answer_to, httpx
 from queueops.kinds.jobs.http_failures import GONE, Failure, failure_of_error, failure_of_status
 from queueops.kinds.jobs.net_guard import check_headers, check_url
 from queueops.kinds.jobs.settings import JobSettings, of_jobs
@@ -102,7 +102,7 @@ def _headers(delivery: Delivery, settings: JobSettings) -> dict[str, str]:
     return check_headers(kept | own)
 
 
-def _beginning(response: httpx.Response, limit: int) -> bytes:
+def _beginning(response: Answer, limit: int) -> bytes:
     """At most `limit` bytes of the body. An answer has its status already: a body that breaks off changes nothing."""
     read = b""
     try:
