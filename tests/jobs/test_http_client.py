@@ -127,6 +127,24 @@ def test_a_request_that_meets_a_closed_connection_goes_by_another_one(server: Lo
     assert len(server.asked) == 4, "a new connection that is closed is a failure of the server"
 
 
+def test_a_request_that_was_answered_in_part_is_not_sent_again(server: LocalServer, local: JobSettings) -> None:
+    broken = iter([False, True])
+
+    def answers_or_breaks_off(exchange: Exchange) -> None:
+        if next(broken):
+            exchange.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+            exchange.close_connection = True
+        else:
+            exchange.answer(200, b"here")
+
+    server.routes["/"] = answers_or_breaks_off
+    assert get(server.url(), local) == b"here"
+    with pytest.raises(httpx.RemoteProtocolError):
+        get(server.url(), local)
+    assert len(server.asked) == 2
+    assert len({asked.port for asked in server.asked}) == 1, "the second one went by the kept connection"
+
+
 def test_each_request_of_a_connection_has_its_own_end_in_time(server: LocalServer, local: JobSettings) -> None:
     server.routes["/slow"] = lambda exchange: server.over.wait(60)
     assert get(server.url(), local) == b"here"

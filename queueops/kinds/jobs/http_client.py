@@ -95,7 +95,8 @@ class _Kept:
             try:
                 return exchange(connection, request, call, keep)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
-                continue
+                if connection.has_answered:
+                    raise  # the server has the request: it is not sent twice
         self._close_old(KEPT)
         return exchange(connect(request, call), request, call, keep)
 

@@ -33,11 +33,12 @@ class Connection:
     """A connection to a checked address.
 
     A plain one has its timeouts in the kernel: each call is one system call then. Python itself would make two, and
-    give up the interpreter lock for each.
+    give up the interpreter lock for each. `has_answered`: some of the answer to the last request came.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self.has_answered = False
         self._is_plain = not isinstance(sock, ssl.SSLSocket)
         self._seconds = -1.0
         if self._is_plain:
@@ -60,12 +61,14 @@ class Connection:
         """The next bytes; none if the server has ended. Raises OutOfTime, ReadTimeout and ReadError."""
         try:
             self._limit(call)
-            return self._sock.recv(PIECE)
+            data = self._sock.recv(PIECE)
         except (TimeoutError, BlockingIOError) as error:
             call.deadline.cut(None)
             raise httpx.ReadTimeout("Nothing came in time.") from error
         except OSError as error:
             raise httpx.ReadError(str(error)) from error
+        self.has_answered = self.has_answered or bool(data)
+        return data
 
     def is_readable(self) -> bool:
         """Whether there is something to read: for a connection without a request, that the server has ended it."""
@@ -126,6 +129,7 @@ def exchange(connection: Connection, request: Request, call: Call, keep: Callabl
 
     ``keep`` gets the connection when the answer is closed, if another request can follow.
     """
+    connection.has_answered = False
     try:
         head, content = _written(request), request.content or b""
         if len(head) + len(content) > ONE_PACKET:
