@@ -21,11 +21,6 @@ KNOWN: dict[str, str] = {
     "management/queue/registry.py": "SCHEDULE schedule",
     "management/queue/task_view.py": "CHUNKS chunks_pending follow_ups follow_ups_dead",
     "model/cron.py": "BadSchedule",
-    "model/records.py": (
-        "chunk_retries chunk_retry chunk_timeout chunks chunks_dropped chunks_per_worker chunks_redone_by "
-        "chunks_to_redo follow_ups follow_ups_dead follow_ups_pushed has_chunks longest_chunk "
-        "longest_chunk_ms on_chunk_failure"
-    ),
     "model/schedule.py": "Schedule",
     "redis/query_replies.py": "follow_ups",
     "results/handle.py": "MAPREDUCE chunk_counts chunked mapreduce",

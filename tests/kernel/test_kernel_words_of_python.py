@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from queueops.model import kinds
+from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.kinds import KINDS
+from queueops.model.records import Record, decode
 from tests.kernel.known_words import FACADES, IMPORTING, KNOWN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,6 +84,14 @@ def test_no_file_of_the_kernel_imports_a_module_of_a_kind() -> None:
         if name not in IMPORTING and (wrong := [each for each in imports_of(path) if f"{each}.".startswith(PACKAGES)])
     }
     assert found == {}, "let the row of the kind in queueops.model.kinds name it"
+
+
+def test_a_record_has_the_fields_of_the_kernel_and_apart_those_of_kinds() -> None:
+    kernel = {each.name for each in KERNEL_FIELDS.values()}
+    assert {*Record.__struct_fields__} == {*kernel, "id", "pool", "own"}
+    owned = {each.name: short for short, each in kinds.fields().items() if short not in KERNEL_FIELDS}
+    found = decode("a", "default", {b"n": b"n", b"s": b"pending", **{short.encode(): b"1" for short in owned.values()}})
+    assert found.own.keys() == owned.keys()
 
 
 def test_a_word_of_a_kind_is_found_in_names_and_texts() -> None:
