@@ -30,7 +30,6 @@ Role = Literal[
     "examines",
     "facts",
     "closed",
-    "command",
     "refuses",
     "finder",
     "signals",
@@ -56,16 +55,19 @@ class Kind:
     with it, and moved with it to the trash and back. The name of a sub-key follows the record's key. ``own_subkeys``
     are further ones, which stay where they are, and which the kind deletes itself; ``<number>`` stands for any number.
 
-    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only the rows below have
+    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only built-in rows have
     some: the consistency check knows them.
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
-    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only the rows below have some.
+    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only built-in rows have some.
+
+    ``commands`` are classes of commands of `manage.py`, by name. Only built-in rows have some. Django looks for
+    each in a module of its name in `queueops.management.commands`.
 
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
-    Only the rows below have these: ``containers`` are records that no worker claims, ``counting`` are records whose
+    Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
     total is determined while they run, ``parts`` are values of field ``k`` in leases of parts of a record.
 
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
@@ -86,7 +88,7 @@ class Kind:
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
     - ``console``: the `KindPages` of the console.
-    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
+    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only built-in rows
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
@@ -99,7 +101,6 @@ class Kind:
     - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
     - ``closed``: a function of a pool that gives patterns of lanes from which this worker claims nothing now, such as
       while a disk is full. It is called before each claim, so it answers from memory most times.
-    - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     - ``refuses``: a function of a value of ``k`` and the fields of a record, as far as they are known. It gives the
       verbs of an operator that the kind's Lua refuses for such a record, whatever their value is. None is offered.
     - ``finder``: the `Finder` of its records by another id than their own.
@@ -115,6 +116,7 @@ class Kind:
     leased_as: Mapping[str, str] = field(default_factory=dict)
     loggers: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     fields: str = ""
@@ -140,7 +142,6 @@ class Kind:
     examines: str = ""
     facts: str = ""
     closed: str = ""
-    command: str = ""
     refuses: str = ""
     finder: str = ""
     signals: str = ""

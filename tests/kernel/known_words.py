@@ -1,6 +1,6 @@
 """What Python files of the kernel still name of kinds. A list that only becomes shorter."""
 
-FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kinds.py")
+FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kind_rows.py")
 """Lists of public names, for type checkers, the rows of the kinds, and a kind's public names, which are above it."""
 IMPORTING = ("tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: public methods, for type checkers, that give a part."""
@@ -13,8 +13,6 @@ KNOWN: dict[str, str] = {
     "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
     "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
-    "management/commands/checkworkflows.py": "workflows",
-    "management/commands/jobs.py": "jobs",
     "management/queue/edit.py": "chunks",
     "management/queue/flush.py": "schedules",
     "management/queue/names.py": "schedules",

@@ -28,7 +28,7 @@ PACKAGES = tuple(f"{kind.package}." for kind in KINDS if kind.package)
 ROLE_MODULES = {
     path.partition(":")[0].removeprefix("queueops.").replace(".", "/") + ".py"
     for kind in KINDS
-    for path in (kind.fields, kind.control, kind.inspect, kind.why, kind.cli, kind.alarms, kind.command)
+    for path in (kind.fields, kind.control, kind.inspect, kind.why, kind.cli, kind.alarms, *kind.commands.values())
     if path.startswith("queueops.")
 }
 ABOVE = ("contrib", "errors", "kinds", "testing", *(package.split(".")[1] for package in PACKAGES))
@@ -83,7 +83,7 @@ def test_no_file_of_the_kernel_imports_a_module_of_a_kind() -> None:
         for name, path in KERNEL.items()
         if name not in IMPORTING and (wrong := [each for each in imports_of(path) if f"{each}.".startswith(PACKAGES)])
     }
-    assert found == {}, "let the row of the kind in queueops.model.kinds name it"
+    assert found == {}, "let the row of the kind in queueops.model.kind_rows name it"
 
 
 def test_a_record_has_the_fields_of_the_kernel_and_apart_those_of_kinds() -> None:
