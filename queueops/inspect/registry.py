@@ -101,7 +101,7 @@ def known_task(reader: Reader, pools: Iterable[str], name: str) -> KnownTask | N
 
 def is_own_name(name: str) -> bool:
     """Whether QueueOps itself has the code of this name: a kind brings it, and not the project."""
-    found = (handlers.find(record, name) for kind in kinds.registered() for record in kind.records)
+    found = (handlers.find(record, name) for record in kinds.records())
     return any(_module(handler).startswith("queueops.kinds.") for handler in found if handler is not None)
 
 

@@ -11,6 +11,7 @@ Role = Literal[
     "store",
     "handlers",
     "results",
+    "status",
     "part_states",
     "part",
     "dispatcher",
@@ -76,6 +77,8 @@ class Kind:
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
     - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
+    - ``status``: a function of broker and record that gives values of `TaskStatus` by attribute. Only built-in rows
+      have one.
     - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
@@ -123,6 +126,7 @@ class Kind:
     store: str = ""
     handlers: str = ""
     results: str = ""
+    status: str = ""
     part_states: str = ""
     part: str = ""
     dispatcher: str = ""

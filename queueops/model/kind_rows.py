@@ -23,6 +23,7 @@ KINDS = (
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
         part_states="queueops.kinds.mapreduce.states:CHUNKS",
         eager="queueops.kinds.mapreduce.eager:EagerChunks",
+        status="queueops.kinds.mapreduce.status:values_of",
         control="queueops.kinds.mapreduce.control",
         inspect="queueops.kinds.mapreduce.inspect",
         why="queueops.kinds.mapreduce.why",

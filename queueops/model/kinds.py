@@ -42,7 +42,7 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
-    *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
+    *("handlers", "results", "status", "part", "dispatcher", "why", "cli", "alarms", "notes"),
     *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
     "endings",
 )
@@ -128,6 +128,7 @@ def command_of(module: str) -> Any:
     return next(_at(kind, "commands", kind.commands[name]) for kind in KINDS if name in kind.commands)
 
 
+@functools.cache
 def records() -> tuple[str, ...]:
     """The values of field ``k`` of the records of kinds, in the order of their rows."""
     return tuple(record for kind in registered() for record in kind.records)
@@ -170,7 +171,7 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record):
+    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record, records):
         each.cache_clear()
 
 

@@ -9,7 +9,6 @@ KNOWN: dict[str, str] = {
     "inspect/estimates.py": "_chunks chunks",
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
     "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
-    "inspect/redaction.py": "mapreduce",
     "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
     "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
     "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
@@ -21,14 +20,18 @@ KNOWN: dict[str, str] = {
     "model/cron.py": "BadSchedule",
     "model/schedule.py": "Schedule",
     "redis/query_replies.py": "follow_ups",
-    "results/handle.py": "MAPREDUCE chunk_counts chunked mapreduce",
-    "results/status.py": "chunks",
-    "tasks/by_name.py": "iterator mapreduce",
     "tasks/class_based.py": "Schedule chunks composites schedule",
     "tasks/decorator.py": "FollowUpOutcome MapReduce Schedule follow_up follow_ups schedule",
     "tasks/follow_ups.py": "FollowUp FollowUpOutcome encode_follow_ups follow_ups read_follow_ups",
-    "tasks/foreign_names.py": "chunks job_id job_timeout schedule",
     "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
     "tasks/task.py": "Schedule bulk_push composites schedule",
 }
-"""By file, its words in order."""
+"""By file, its words in order: what is left to move into the folders of kinds."""
+PUBLIC: dict[str, str] = {
+    "results/status.py": "chunks",
+}
+"""Attributes of answers, which projects read. They keep their names; the kind brings their values."""
+FOREIGN: dict[str, str] = {
+    "tasks/foreign_names.py": "chunks job_id job_timeout schedule",  # of Celery, RQ and Huey
+}
+"""Words that mean no kind."""
