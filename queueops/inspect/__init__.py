@@ -15,7 +15,7 @@ from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
-from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
+from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.overview_history import OverviewHistory, overview_history
@@ -89,6 +89,8 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import uses_jobs as uses_jobs
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
+    from queueops.kinds.mapreduce.inspect.figures import ChunkLane as ChunkLane
+    from queueops.kinds.mapreduce.inspect.figures import chunk_lanes as chunk_lanes
     from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList
     from queueops.kinds.mapreduce.inspect.listing import ListedChunk as ListedChunk
     from queueops.kinds.mapreduce.inspect.listing import all_chunks as all_chunks

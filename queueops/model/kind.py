@@ -21,6 +21,7 @@ Role = Literal[
     "cli",
     "alarms",
     "notes",
+    "figures",
     "console",
     "settings",
     "checks",
@@ -90,6 +91,9 @@ class Kind:
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
+    - ``figures``: a module with `of_pool(sampled)` and `of_snapshot(samples)`, values of `PoolView` and `Snapshot` by
+      attribute, `moves(sampled)`, the changes of state of its parts, and `waiting(sampled)`, their `PartLine`s in the
+      model of estimates. Only built-in rows have one.
     - ``console``: the `KindPages` of the console.
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only built-in rows
       have one: the settings are read before the entry points are.
@@ -136,6 +140,7 @@ class Kind:
     cli: str = ""
     alarms: str = ""
     notes: str = ""
+    figures: str = ""
     console: str = ""
     settings: str = ""
     checks: str = ""

@@ -6,12 +6,8 @@ IMPORTING = ("tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: public methods, for type checkers, that give a part."""
 KNOWN: dict[str, str] = {
     "inspect/detail.py": "FollowUp FollowUpTask follow_ups follow_ups_dead iterator mapreduce",
-    "inspect/estimates.py": "_chunks chunks",
     "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
-    "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
     "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
-    "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
-    "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
     "management/queue/edit.py": "chunks",
     "management/queue/flush.py": "schedules",
     "management/queue/names.py": "schedules",
@@ -28,6 +24,8 @@ KNOWN: dict[str, str] = {
 }
 """By file, its words in order: what is left to move into the folders of kinds."""
 PUBLIC: dict[str, str] = {
+    "inspect/snapshot.py": "chunk_lanes",
+    "inspect/throughput.py": "chunk_rate chunks chunks_active chunks_pending",
     "results/status.py": "chunks",
 }
 """Attributes of answers, which projects read. They keep their names; the kind brings their values."""
