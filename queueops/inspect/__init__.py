@@ -8,7 +8,6 @@ from queueops.inspect.answers import Broken, Listing
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
-from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.history_ranges import RANGES
@@ -42,6 +41,8 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.follow_ups.details import FollowUp as FollowUp
+    from queueops.follow_ups.details import FollowUpTask as FollowUpTask
     from queueops.follow_ups.inspect import DeadFollowUps as DeadFollowUps
     from queueops.follow_ups.inspect import dead_follow_ups as dead_follow_ups
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING

@@ -47,7 +47,7 @@ class Snapshot(Answer, frozen=True, kw_only=True):
     flows: dict[str, float]  # "pending>locked": changes per second
     pools: tuple[PoolView, ...]
     lanes: tuple[LaneRow, ...]
-    chunk_lanes: tuple[Answer, ...] = ()  # tasks with most ready chunks first
+    chunk_lanes: tuple[Any, ...] = ()  # tasks with most ready chunks first
     errors: tuple[ErrorRow, ...]
     alarms: tuple[Alarm, ...]
     redis: RedisHealth

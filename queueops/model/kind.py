@@ -17,6 +17,7 @@ Role = Literal[
     "dispatcher",
     "control",
     "inspect",
+    "details",
     "why",
     "cli",
     "alarms",
@@ -87,6 +88,7 @@ class Kind:
       `queueops.inspect` and `queueops.signals`.
     - ``endings``: a module with `send(ended)`, which tells receivers of ended records, and `wanted()`: whether there
       are any. A process calls it for the records that its call of the store ended.
+    - ``details``: the `KindDetails` of the kind: what it adds to the details of a task. Only built-in rows have one.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
@@ -136,6 +138,7 @@ class Kind:
     dispatcher: str = ""
     control: str = ""
     inspect: str = ""
+    details: str = ""
     why: str = ""
     cli: str = ""
     alarms: str = ""

@@ -42,7 +42,7 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
-    *("handlers", "results", "status", "part", "dispatcher", "why", "cli", "alarms", "notes", "figures"),
+    *("handlers", "results", "status", "part", "dispatcher", "why", "cli", "alarms", "notes", "figures", "details"),
     *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
     "endings",
 )

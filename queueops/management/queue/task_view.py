@@ -6,6 +6,7 @@ from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.inspect.estimates import SHUT, UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
+from queueops.model import kinds
 
 POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
 
@@ -28,10 +29,7 @@ def shown_task(task: TaskDetail) -> str:
             ("progress", None if task.progress is None else _progress(task.progress, task.total)),
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
-            ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
-            ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
-            ("followed by", ", ".join(each.id for each in task.followed_by)),
-            ("follow-ups not pushed", task.follow_ups_dead or None),
+            *(line for brought in kinds.roles("details") for line in brought.lines(task)),
             ("can be", ", ".join(task.allowed)),
         )
     )
