@@ -26,20 +26,6 @@ from queueops.tasks.task import Task
 _USUAL = Options()
 _OF_ONE_PUSH = ("pool", "id", "root", "under")
 _SHOWN_AS = {"postpone_delay": "delay"}
-_OF_A_CLASS = (
-    "max_parallel",
-    "chunks_per_worker",
-    "on_chunk_failure",
-    "chunk_retries",
-    "chunk_retry",
-    "chunk_timeout",
-    "reduce_retries",
-    "reduce_retry",
-    "reduce_timeout",
-    "window",
-    "keep_tasks",
-    "on_failure",
-)
 
 
 class KnownTask(Answer, frozen=True, kw_only=True):
@@ -199,7 +185,7 @@ def _class_options(cls: Any) -> Iterator[tuple[str, str]]:
     if cls is None:
         return
     base = next(each for each in cls.__mro__ if each.__module__.startswith("queueops."))
-    for name in _OF_A_CLASS:
+    for name in cls._options_of_kind:
         value = getattr(cls, name, None)
         if hasattr(base, name) and value != getattr(base, name):
             yield name, _shown(name, value)

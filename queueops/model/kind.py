@@ -20,6 +20,7 @@ Role = Literal[
     "details",
     "why",
     "cli",
+    "name_facts",
     "alarms",
     "notes",
     "figures",
@@ -68,6 +69,8 @@ class Kind:
     ``commands`` are classes of commands of `manage.py`, by name. Only built-in rows have some. Django looks for
     each in a module of its name in `queueops.management.commands`.
 
+    ``holds`` says what it keeps in a pool beside tasks, as the question before a flush names it.
+
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
     Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
@@ -91,11 +94,12 @@ class Kind:
     - ``details``: the `KindDetails` of the kind: what it adds to the details of a task. Only built-in rows have one.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
+    - ``name_facts``: a function of the name of tasks that gives facts, each with its title, for a terminal.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
     - ``figures``: a module with `of_pool(sampled)` and `of_snapshot(samples)`, values of `PoolView` and `Snapshot` by
-      attribute, `moves(sampled)`, the changes of state of its parts, and `waiting(sampled)`, their `PartLine`s in the
-      model of estimates. Only built-in rows have one.
+      attribute; `moves(sampled)`, the changes of state of its parts; `waiting(sampled)`, their `PartLine`s in the
+      model of estimates; and `COLUMNS`, the titles and attributes of a terminal's table. Only built-in rows have one.
     - ``console``: the `KindPages` of the console.
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only built-in rows
       have one: the settings are read before the entry points are.
@@ -124,6 +128,7 @@ class Kind:
     names: tuple[str, ...] = ()
     leased_as: Mapping[str, str] = field(default_factory=dict)
     loggers: tuple[str, ...] = ()
+    holds: str = ""
     containers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
@@ -141,6 +146,7 @@ class Kind:
     details: str = ""
     why: str = ""
     cli: str = ""
+    name_facts: str = ""
     alarms: str = ""
     notes: str = ""
     figures: str = ""

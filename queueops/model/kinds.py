@@ -42,7 +42,20 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
-    *("handlers", "results", "status", "part", "dispatcher", "why", "cli", "alarms", "notes", "figures", "details"),
+    *(
+        "handlers",
+        "results",
+        "status",
+        "part",
+        "dispatcher",
+        "why",
+        "cli",
+        "name_facts",
+        "alarms",
+        "notes",
+        "figures",
+        "details",
+    ),
     *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
     "endings",
 )

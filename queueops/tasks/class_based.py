@@ -44,6 +44,8 @@ class TaskClass:
     cron: ClassVar[str | Schedule | None] = None
 
     task: ClassVar[Task[Any, Any, Any]]
+    _options_of_kind: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are options of this kind of class."""
 
     if TYPE_CHECKING:
         delay: ClassVar[float | timedelta | None]
@@ -120,7 +122,7 @@ class ClassTask(Task[Any, Any, Any]):
     def using(self, **options: Any) -> Task[Any, Any, Any]:
         """The same task with other options, as for any task; it counts its parts, so it has no `total`."""
         if "total" in options:
-            expected = "left out: its total is the number of its chunks, tasks or parts"
+            expected = "left out: its total is the number of its parts"
             raise BadOption(name="total", value=options["total"], expected=expected)
         return super().using(**options)
 

@@ -20,10 +20,10 @@ from queueops.model.schedule import Schedule
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
 from queueops.tasks import discovery, transactions
-from queueops.tasks.bulk_push import PipelinedPush, batches, call_of
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
+from queueops.tasks.pipelined_push import PipelinedPush, batches, call_of
 from queueops.tasks.unique_id import UniqueId
 
 if TYPE_CHECKING:

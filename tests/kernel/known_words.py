@@ -5,18 +5,15 @@ FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py
 IMPORTING = ("tasks/class_based.py", "tasks/task.py")
 """Files that import a module of a kind: public methods, for type checkers, that give a part."""
 KNOWN: dict[str, str] = {
-    "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
-    "management/queue/flush.py": "schedules",
-    "management/queue/names.py": "schedules",
+    "inspect/registry.py": "schedule",
     "management/queue/registry.py": "SCHEDULE schedule",
-    "management/queue/task_view.py": "CHUNKS chunks_pending",
     "model/cron.py": "BadSchedule",
     "model/schedule.py": "Schedule",
-    "tasks/class_based.py": "Schedule chunks composites schedule",
+    "tasks/class_based.py": "Schedule composites schedule",
     "tasks/decorator.py": "FollowUpOutcome MapReduce Schedule follow_up follow_ups schedule",
     "tasks/follow_ups.py": "FollowUp FollowUpOutcome encode_follow_ups follow_ups read_follow_ups",
     "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
-    "tasks/task.py": "Schedule bulk_push composites schedule",
+    "tasks/task.py": "Schedule composites schedule",
 }
 """By file, its words in order: what is left to move into the folders of kinds."""
 PUBLIC: dict[str, str] = {

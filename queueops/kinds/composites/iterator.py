@@ -53,6 +53,7 @@ class Iterator(RunClass, abstract=True):
     and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
+    _options_of_kind = ("window", "keep_tasks", "on_failure")
     window: ClassVar[int] = 100
     keep_tasks: ClassVar[float | None] = None
     on_failure: ClassVar[str] = "fail"

@@ -36,6 +36,7 @@ class Template(TaskClass, abstract=True):
     kind: ClassVar[str] = ""
     pool: ClassVar[str | None] = None
     on_failure: ClassVar[str] = "fail"
+    _options_of_kind = ("on_failure",)
 
     @abstractmethod
     def init(self, *args: Any, **kwargs: Any) -> Any:

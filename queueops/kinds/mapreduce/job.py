@@ -47,6 +47,10 @@ class MapReduce(RunClass, abstract=True):
     "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
+    _options_of_kind = (
+        *("max_parallel", "chunks_per_worker", "on_chunk_failure", "chunk_retries", "chunk_retry", "chunk_timeout"),
+        *("reduce_retries", "reduce_retry", "reduce_timeout"),
+    )
     max_parallel: ClassVar[int | None] = None
     chunks_per_worker: ClassVar[int | None] = None
     on_chunk_failure: ClassVar[str] = "fail"

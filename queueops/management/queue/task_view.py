@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.inspect.estimates import SHUT, UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
 from queueops.model import kinds
 
-POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
+POOLS = ("IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
 
 
 def shown_task(task: TaskDetail) -> str:
@@ -61,7 +63,9 @@ def shown_status(found: Snapshot) -> str:
     """The whole system: alarms, states, pools, lanes."""
     alarms = "\n".join(map(_alarm, found.alarms)) or "Everything is well."
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
-    pools = table(POOLS, map(_pool, found.pools))
+    columns = [column for figures in kinds.roles("figures") for column in figures.COLUMNS]
+    head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
+    pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(
         ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "EMPTY IN"),
         map(_lane, found.lanes),
@@ -80,10 +84,10 @@ def _alarm(alarm: Alarm) -> str:
     return f"{told}\n    mend it: {printable(alarm.command)}" if alarm.command else told
 
 
-def _pool(pool: PoolView) -> tuple[object, ...]:
+def _pool(pool: PoolView, of_kinds: Sequence[str]) -> tuple[object, ...]:
     drained = _drained(pool)
     rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
-    waiting = pool.states.get("pending", 0), pool.chunks_pending
+    waiting = pool.states.get("pending", 0), *(getattr(pool, attribute) for attribute in of_kinds)
     return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
 
 

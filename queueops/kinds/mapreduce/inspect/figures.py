@@ -16,6 +16,7 @@ from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.redis.query_replies import maybe_whole
 
 MOST_CHUNK_LANES = 50
+COLUMNS = (("CHUNKS WAITING", "chunks_pending"),)
 
 
 class ChunkLane(Answer, frozen=True, kw_only=True):
