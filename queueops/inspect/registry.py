@@ -119,9 +119,9 @@ def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...
         signature=_signature(handler),
         doc=inspect.cleandoc(_own_doc(defined)),
         options=dict(_options(task)),
-        schedule="" if task.schedule is None else str(task.schedule.line),
         workers=workers,
         unsure=unsure,
+        **{name: value for told in kinds.roles("known") for name, value in told(task).items()},
     )
 
 

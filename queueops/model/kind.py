@@ -21,6 +21,7 @@ Role = Literal[
     "why",
     "cli",
     "name_facts",
+    "known",
     "alarms",
     "notes",
     "figures",
@@ -71,6 +72,9 @@ class Kind:
 
     ``holds`` says what it keeps in a pool beside tasks, as the question before a flush names it.
 
+    ``options`` are options of `@task`, and attributes of a class, by name, each with a function that reads the value.
+    The task has what it gives, in ``of_kinds``. Only built-in rows have some: code is read before the entry points are.
+
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
     Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
@@ -94,6 +98,8 @@ class Kind:
     - ``details``: the `KindDetails` of the kind: what it adds to the details of a task. Only built-in rows have one.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
+    - ``known``: a function of the object of a task that gives values of `KnownTask` by attribute. Only built-in rows
+      have one.
     - ``name_facts``: a function of the name of tasks that gives facts, each with its title, for a terminal.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
@@ -131,6 +137,7 @@ class Kind:
     holds: str = ""
     containers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     fields: str = ""
@@ -147,6 +154,7 @@ class Kind:
     why: str = ""
     cli: str = ""
     name_facts: str = ""
+    known: str = ""
     alarms: str = ""
     notes: str = ""
     figures: str = ""

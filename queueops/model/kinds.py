@@ -51,6 +51,7 @@ UNNAMED: tuple[Role, ...] = (
         "why",
         "cli",
         "name_facts",
+        "known",
         "alarms",
         "notes",
         "figures",
@@ -124,6 +125,22 @@ def only(role: Role) -> Any:
     raise LookupError(f"no registered kind brings the role {role}")
 
 
+def option_names() -> tuple[str, ...]:
+    """The options of a task, or attributes of a class, that kinds bring."""
+    return tuple(name for kind in KINDS for name in kind.options)
+
+
+def read_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options that kinds bring out of ``given``, and read those with a value. Raises what a reader raises."""
+    found = {name: given.pop(name, None) for name in option_names()}
+    return {name: _option_reader(name)(value) for name, value in found.items() if value is not None}
+
+
+@functools.cache
+def _option_reader(name: str) -> Any:
+    return next(_at(kind, "options", kind.options[name]) for kind in KINDS if name in kind.options)
+
+
 def settings_readers() -> dict[str, str]:
     """The kinds that have settings: the key in QUEUEOPS, and the name of the kind."""
     return {kind.name.upper(): kind.name for kind in KINDS if kind.settings}
@@ -184,7 +201,7 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record, records):
+    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record, records, _option_reader):
         each.cache_clear()
 
 

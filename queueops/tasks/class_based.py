@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from queueops.errors import BadArguments, BadOption
+from queueops.model import kinds
 from queueops.model.contracts import Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
-from queueops.model.schedule import Schedule
 from queueops.results.handle import TaskHandle
 from queueops.tasks.decorator import default_name
 from queueops.tasks.discovery import hidden
@@ -24,6 +24,7 @@ from queueops.tasks.unique_id import UniqueId
 
 if TYPE_CHECKING:
     from queueops.kinds.composites.parts import Part, Signature
+    from queueops.schedules.schedule import Schedule
 
 PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
 """The attributes that are options of a push."""
@@ -65,7 +66,7 @@ class TaskClass:
         if not abstract:
             named = bool(cls.__dict__.get("name"))
             cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
-            cls._register(cls.name, Schedule.of(cls.__dict__.get("cron")))
+            cls._register(cls.name, kinds.read_options(dict(vars(cls))))
             cls.task.hidden = hidden(cls, named=named)
 
     @classmethod
@@ -110,8 +111,8 @@ class TaskClass:
 
     @classmethod
     @abstractmethod
-    def _register(cls, name: str, schedule: Schedule | None) -> None:
-        """Register the class under its name, and set its task."""
+    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
+        """Register the class under its name, and set its task, with the options that kinds bring."""
 
 
 class ClassTask(Task[Any, Any, Any]):

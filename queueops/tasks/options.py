@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from queueops.conf import Settings, pool_names
 from queueops.errors import BadOption, UnknownOption
+from queueops.model import kinds
 from queueops.model import retry as retries_module
 from queueops.model.contracts import DEFAULT_LANE, Conflict, LeaseRef
 from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
@@ -23,7 +24,7 @@ UNSET: Any = object()
 DEFAULT_RETRIES = 2
 MAX_TAGS = 20
 MOST_TOTAL = 1e15
-OF_A_TASK = ("name", "unique", "cron", "retry_on", "middleware", "encoder", "on_yield")
+OF_A_TASK = ("name", "unique", "retry_on", "middleware", "encoder", "on_yield")
 """Options of `@task` alone."""
 OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
 
@@ -74,7 +75,7 @@ class Options:
     def but(self, **changes: Any) -> Options:
         """The same with some options changed. Raises UnknownOption and BadOption."""
         for name in changes:
-            if name in OF_A_TASK:
+            if name in OF_A_TASK or name in kinds.option_names():
                 raise UnknownOption(what="A task", name=name, advice=f". Write @task({name}=...)")
             if name not in READERS:
                 raise unknown_option(name, READERS)

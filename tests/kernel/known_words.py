@@ -2,18 +2,18 @@
 
 FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kind_rows.py")
 """Lists of public names, for type checkers, the rows of the kinds, and a kind's public names, which are above it."""
-IMPORTING = ("tasks/class_based.py", "tasks/task.py")
-"""Files that import a module of a kind: public methods, for type checkers, that give a part."""
+IMPORTING: dict[str, str] = {
+    "tasks/class_based.py": "Schedule composites schedule schedules",
+    "tasks/decorator.py": "Schedule schedule schedules",
+    "tasks/task.py": "composites",
+}
+"""Files that import types of a kind for type checkers alone: types of public options and methods."""
 KNOWN: dict[str, str] = {
     "inspect/registry.py": "schedule",
     "management/queue/registry.py": "SCHEDULE schedule",
-    "model/cron.py": "BadSchedule",
-    "model/schedule.py": "Schedule",
-    "tasks/class_based.py": "Schedule composites schedule",
-    "tasks/decorator.py": "FollowUpOutcome MapReduce Schedule follow_up follow_ups schedule",
+    "tasks/decorator.py": "FollowUpOutcome MapReduce follow_up follow_ups",
     "tasks/follow_ups.py": "FollowUp FollowUpOutcome encode_follow_ups follow_ups read_follow_ups",
     "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
-    "tasks/task.py": "Schedule composites schedule",
 }
 """By file, its words in order: what is left to move into the folders of kinds."""
 PUBLIC: dict[str, str] = {
