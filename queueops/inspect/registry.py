@@ -121,7 +121,7 @@ def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...
         options=dict(_options(task)),
         workers=workers,
         unsure=unsure,
-        **{name: value for told in kinds.roles("known") for name, value in told(task).items()},
+        **{name: value for told in kinds.roles("known") for name, value in told.values(task).items()},
     )
 
 
@@ -167,8 +167,10 @@ def _options(task: Task[..., Any, Any]) -> Iterator[tuple[str, str]]:
     yield "pool", options.pool
     for field in fields(options):
         value = getattr(options, field.name)
-        if field.name not in _OF_ONE_PUSH and value is not UNSET and value != getattr(_USUAL, field.name):
-            yield _SHOWN_AS.get(field.name, field.name), _shown(field.name, value)
+        if field.name in _OF_ONE_PUSH or value is UNSET or value == getattr(_USUAL, field.name):
+            continue
+        for name, given in value if field.name == "of_kinds" else ((field.name, value),):
+            yield _SHOWN_AS.get(name, name), _shown(name, given)
     if task.unique is not None:
         yield "unique", task.unique.text()
     if handler.retry_on != (Exception,):

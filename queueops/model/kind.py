@@ -75,6 +75,9 @@ class Kind:
     ``options`` are options of `@task`, and attributes of a class, by name, each with a function that reads the value.
     The task has what it gives, in ``of_kinds``. Only built-in rows have some: code is read before the entry points are.
 
+    ``push_options`` are options of a push, by name, each with an object that has `read(name, value)` and
+    `fields(value)`: the record fields. Only built-in rows have some, and ``classes``: public classes to subclass.
+
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
     Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
@@ -98,8 +101,8 @@ class Kind:
     - ``details``: the `KindDetails` of the kind: what it adds to the details of a task. Only built-in rows have one.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
-    - ``known``: a function of the object of a task that gives values of `KnownTask` by attribute. Only built-in rows
-      have one.
+    - ``known``: an object with `values(task)`, values of `KnownTask` by attribute, and `columns`, the titles and
+      attributes of a terminal's table. Only built-in rows have one.
     - ``name_facts``: a function of the name of tasks that gives facts, each with its title, for a terminal.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
@@ -137,7 +140,9 @@ class Kind:
     holds: str = ""
     containers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    push_options: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     fields: str = ""

@@ -141,6 +141,17 @@ def _option_reader(name: str) -> Any:
     return next(_at(kind, "options", kind.options[name]) for kind in KINDS if name in kind.options)
 
 
+def push_option_names() -> tuple[str, ...]:
+    """The options of a push that kinds bring."""
+    return tuple(name for kind in KINDS for name in kind.push_options)
+
+
+@functools.cache
+def push_option(name: str) -> Any:
+    """What reads an option of a push that a kind brings, and gives its record fields."""
+    return next(_at(kind, "push_options", kind.push_options[name]) for kind in KINDS if name in kind.push_options)
+
+
 def settings_readers() -> dict[str, str]:
     """The kinds that have settings: the key in QUEUEOPS, and the name of the kind."""
     return {kind.name.upper(): kind.name for kind in KINDS if kind.settings}
@@ -201,7 +212,17 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record, records, _option_reader):
+    for each in (
+        registered,
+        fields_of,
+        _of_rows,
+        roles,
+        settings_reader,
+        of_record,
+        records,
+        _option_reader,
+        push_option,
+    ):
         each.cache_clear()
 
 

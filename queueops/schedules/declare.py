@@ -92,7 +92,15 @@ def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
             yield task, schedule
 
 
-def known(task: Task[Any, Any, Any]) -> dict[str, Any]:
-    """What the list of known tasks says of a task's schedule."""
-    schedule = task.of_kinds.get("cron")
-    return {"schedule": "" if schedule is None else str(schedule.line)}
+class KnownSchedule:
+    """What the list of known tasks says of the schedule of a task."""
+
+    columns = (("SCHEDULE", "schedule"),)
+
+    def values(self, task: Task[Any, Any, Any]) -> dict[str, Any]:
+        """Its line."""
+        schedule = task.of_kinds.get("cron")
+        return {"schedule": "" if schedule is None else str(schedule.line)}
+
+
+KNOWN = KnownSchedule()

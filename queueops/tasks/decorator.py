@@ -15,21 +15,21 @@ from queueops.model import kinds
 from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
 from queueops.tasks import discovery, registry
-from queueops.tasks.follow_ups import Call, FollowUpOutcome
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.handlers import handler_for
 from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
-from queueops.tasks.options import OF_A_TASK, READERS, UNSET, OnConflict, Options
+from queueops.tasks.options import OF_A_TASK, UNSET, OnConflict, Options, option_names
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import Unique, UniqueId
 
 if TYPE_CHECKING:
+    from queueops.follow_ups.option import Call, FollowUpOutcome
     from queueops.schedules.schedule import Schedule
 
 __all__ = ["Task", "task"]
 
 OF_ONE_PUSH = ("id",)
-OPTIONS = (READERS.keys() | {*OF_A_TASK, *kinds.option_names()}) - set(OF_ONE_PUSH)
+OPTIONS = (option_names() | {*OF_A_TASK, *kinds.option_names()}) - set(OF_ONE_PUSH)
 P = ParamSpec("P")
 R = TypeVar("R")
 Y = TypeVar("Y")
@@ -145,7 +145,8 @@ def _unfit(function: Any) -> str:
     if isinstance(function, str):
         return f'@task was given the text {function!r}. Write @task(name="{function}").'
     if isinstance(function, type):
-        return f"{function.__name__} is a class. Write a function, or subclass MapReduce, Iterator, Chain or Group."
+        *others, last = (name for kind in kinds.KINDS for name in kind.classes)
+        return f"{function.__name__} is a class. Write a function, or subclass {', '.join(others)} or {last}."
     if isinstance(function, (classmethod, staticmethod)):
         sort = type(function).__name__
         return f"@task was given a {sort}. Write a function outside of the class, and call the method from there."

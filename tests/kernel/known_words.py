@@ -1,23 +1,19 @@
-"""What Python files of the kernel still name of kinds. A list that only becomes shorter."""
+"""What Python files of the kernel still name of kinds, and why. Lists that only become shorter."""
 
 FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kind_rows.py")
 """Lists of public names, for type checkers, the rows of the kinds, and a kind's public names, which are above it."""
 IMPORTING: dict[str, str] = {
     "tasks/class_based.py": "Schedule composites schedule schedules",
-    "tasks/decorator.py": "Schedule schedule schedules",
+    "tasks/decorator.py": "FollowUpOutcome Schedule follow_up follow_ups schedule schedules",
+    "tasks/options.py": "FollowUpOutcome follow_up follow_ups",
     "tasks/task.py": "composites",
 }
 """Files that import types of a kind for type checkers alone: types of public options and methods."""
-KNOWN: dict[str, str] = {
-    "inspect/registry.py": "schedule",
-    "management/queue/registry.py": "SCHEDULE schedule",
-    "tasks/decorator.py": "FollowUpOutcome MapReduce follow_up follow_ups",
-    "tasks/follow_ups.py": "FollowUp FollowUpOutcome encode_follow_ups follow_ups read_follow_ups",
-    "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
-}
-"""By file, its words in order: what is left to move into the folders of kinds."""
+KNOWN: dict[str, str] = {}
+"""By file, its words in order: what is left to move into the folders of kinds. The list is empty, and stays so."""
 PUBLIC: dict[str, str] = {
     "inspect/detail.py": "follow_ups follow_ups_dead",
+    "inspect/registry.py": "schedule",
     "inspect/snapshot.py": "chunk_lanes",
     "inspect/throughput.py": "chunk_rate chunks chunks_active chunks_pending",
     "results/status.py": "chunks",
