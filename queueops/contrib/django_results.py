@@ -95,7 +95,7 @@ def _made(
 
 def _own(source: Record | Lease, name: str) -> str:
     """A field of Django's own tasks; empty without it."""
-    return str(source.own.get(name, "") if isinstance(source, Record) else getattr(source, name))
+    return str(source.own.get(name, ""))
 
 
 def _result(

@@ -29,10 +29,8 @@ from queueops.tasks import registry
 MAX_STARTS = 1_000
 AT_REST = (State.WAITING, State.IDLE)
 """States of a task that waits for other tasks. A push does not replace it."""
-_OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt"}
+_OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt", "own"}
 """The fields of a lease that are copied from the record."""
-_OWN_OF_A_LEASE = ("backend", "cursor", "round", "run_after")
-"""The fields of kinds that a lease has."""
 
 
 def eager_class() -> type[EagerBroker]:
@@ -268,12 +266,12 @@ def recorded(push: Push, number: int) -> Record:
 
 def _lease(record: Record) -> Lease:
     values = {name: getattr(record, name) for name in _OF_A_LEASE}
-    values |= {name: record.own[name] for name in _OWN_OF_A_LEASE if name in record.own}
     return Lease(
         attempt=record.attempt + 1,
         timeout_ms=record.timeout,
         begun_ms=record.begun or 0,
         created_ms=record.created,
+        own=dict(record.own),
         received=time.monotonic(),
         **values,
     )

@@ -15,7 +15,7 @@ from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model import kinds
 from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass
+from queueops.model.states import CLASSES, State, StateClass
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
@@ -131,9 +131,8 @@ def fields_of(detail: Detail) -> dict[str, str]:
 
 
 def retried_by(detail: Detail, state: str) -> str:
-    """The chain or group that runs this ended part again; empty if the part can be retried alone."""
-    is_part = detail.parent_kind in CONTAINERS or (b"pp" in detail.record and b"it" not in detail.record)
-    return text(detail.record.get(b"pi")) if is_part and state in TERMINAL else ""
+    """The task that runs this ended part of it again; empty if this task can be retried alone."""
+    return next(filter(None, (brought.retried_by(detail, state) for brought in kinds.roles("details"))), "")
 
 
 def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
@@ -172,7 +171,6 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         siblings=detail.parent_parts,
         before=_beside(detail.before),
         behind=_beside(detail.behind),
-        parts=maybe_whole(field("cc")),
         parts_open=detail.open,
         root=field("ro", ""),
         trace=field("tr", ""),

@@ -21,6 +21,10 @@ class KindDetails:
         """Values of `TaskDetail` by attribute. ``record`` has the record's fields as text, without payloads."""
         return {}
 
+    def retried_by(self, detail: Detail, state: str) -> str:
+        """The task that runs this ended part of it again; empty for what is no part of this kind."""
+        return ""
+
     def lines(self, task: TaskDetail) -> Iterable[tuple[str, object]]:
         """Lines of the task in a terminal: what each is, and its value."""
         return ()

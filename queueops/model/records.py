@@ -53,6 +53,8 @@ class Record(msgspec.Struct, kw_only=True):
     fingerprint: str = ""
     reason: str = ""
     parent_id: str = ""
+    parent_uid: int = 0
+    parent_pool: str = ""
     root: str = ""
     tags: tuple[str, ...] = ()
     keep: int | None = None
@@ -86,6 +88,11 @@ class Record(msgspec.Struct, kw_only=True):
 
 _NUMBER = re.compile(rb"-?[0-9]{1,16}")
 """A number with more digits is not a time, a count or a generation."""
+
+
+def reader_of(codec: Codec) -> Callable[[bytes], Any]:
+    """What reads a stored value of this codec; None for one that is not readable."""
+    return _CODECS[codec]
 
 
 class Undecodable(QueueOpsError, ValueError):

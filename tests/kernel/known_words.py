@@ -23,3 +23,9 @@ FOREIGN: dict[str, str] = {
     "tasks/foreign_names.py": "chunks job_id job_timeout schedule",  # of Celery, RQ and Huey
 }
 """Words that mean no kind."""
+NO_FIELDS: dict[str, str] = {
+    "redis/wire.py": "vn",  # of a command
+    "tasks/encoding.py": "it",  # of a sentence
+    "tasks/middleware.py": "it",  # of a sentence
+}
+"""Texts that are also names of fields of kinds in the store."""

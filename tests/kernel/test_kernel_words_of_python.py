@@ -13,7 +13,7 @@ from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.kinds import KINDS
 from queueops.model.records import Record, decode
-from tests.kernel.known_words import FACADES, FOREIGN, IMPORTING, KNOWN, PUBLIC
+from tests.kernel.known_words import FACADES, FOREIGN, IMPORTING, KNOWN, NO_FIELDS, PUBLIC
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "queueops"
@@ -31,6 +31,7 @@ ROLE_MODULES = {
     for path in (kind.fields, kind.control, kind.inspect, kind.why, kind.cli, kind.alarms, *kind.commands.values())
     if path.startswith("queueops.")
 }
+FIELDS_OF_KINDS = kinds.fields().keys() - KERNEL_FIELDS.keys()
 LISTED = (KNOWN, IMPORTING, PUBLIC, FOREIGN)
 ABOVE = ("contrib", "errors", "kinds", "testing", *(package.split(".")[1] for package in PACKAGES))
 """Folders of kinds and of what is above them. Error classes are public names, also those of kinds."""
@@ -77,8 +78,23 @@ def test_a_python_file_of_the_kernel_names_no_more_of_kinds_than_is_listed(name:
     )
 
 
+def fields_of(text: str) -> set[str]:
+    """The texts of code that are names of fields of kinds in the store, but for docstrings."""
+    tree = ast.parse(text)
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs)
+    names = {each.decode("latin-1") if isinstance(each, bytes) else each for each in texts if each is not ...}
+    return {each for each in names if each in FIELDS_OF_KINDS}
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_a_python_file_of_the_kernel_uses_no_field_of_a_kind(name: str) -> None:
+    found = fields_of(KERNEL[name].read_text()) - set(NO_FIELDS.get(name, "").split())
+    assert found == set(), "let the kind bring it by a role, or declare the field as the kernel's"
+
+
 def test_the_list_has_no_file_that_is_gone() -> None:
-    assert {name for table in LISTED for name in table} - set(KERNEL) == set()
+    assert {name for table in (*LISTED, NO_FIELDS) for name in table} - set(KERNEL) == set()
 
 
 def of_a_kind(module: str) -> bool:
@@ -106,3 +122,7 @@ def test_a_record_has_the_fields_of_the_kernel_and_apart_those_of_kinds() -> Non
 def test_a_word_of_a_kind_is_found_in_names_and_texts() -> None:
     code = '"""A chunk."""\nimport queueops\nqueueops.drop_chunks("the outbox", b"group", "a group", chain)\n'
     assert words_of(code) == {"drop_chunks", "outbox", "group"}
+
+
+def test_a_field_of_a_kind_is_found_in_texts() -> None:
+    assert fields_of('"""fu"""\nread(b"cc", "fu", "n", "no field", ..., 1, None)\n') == {"cc", "fu"}

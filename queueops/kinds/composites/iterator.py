@@ -101,7 +101,7 @@ class IteratorHandler(FunctionHandler):
 
     def _arguments(self, context: Context) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """The state, and the arguments of the push."""
-        return decode_result(self.name, context.lease.cursor), *self.plan.decode(context.lease.args)
+        return decode_result(self.name, context.lease.own.get("cursor", b"")), *self.plan.decode(context.lease.args)
 
     def _emit(self, context: Context, found: object) -> None:
         lease = context.lease
