@@ -18,7 +18,10 @@ class KindDetails:
     """Its record fields with payloads, by the name in the store: how the raw view shows each."""
 
     def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
-        """Values of `TaskDetail` by attribute. ``record`` has the record's fields as text, without payloads."""
+        """Values of `TaskDetail` by attribute, which built-in kinds have there.
+
+        ``record`` has the record's fields as text, without payloads.
+        """
         return {}
 
     def retried_by(self, detail: Detail, state: str) -> str:

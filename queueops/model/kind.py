@@ -98,7 +98,7 @@ class Kind:
       `queueops.inspect` and `queueops.signals`.
     - ``endings``: a module with `send(ended)`, which tells receivers of ended records, and `wanted()`: whether there
       are any. A process calls it for the records that its call of the store ended.
-    - ``details``: the `KindDetails` of the kind: what it adds to the details of a task. Only built-in rows have one.
+    - ``details``: the `KindDetails` of the kind: what it adds to the details of a task.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
     - ``known``: an object with `values(task)`, values of `KnownTask` by attribute, and `columns`, the titles and
