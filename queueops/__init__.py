@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from queueops.kinds.workflows.definition import wf as wf
     from queueops.kinds.workflows.definition import workflow as workflow
     from queueops.model.retry import Retry as Retry
-    from queueops.model.schedule import Schedule as Schedule
     from queueops.model.states import State as State
     from queueops.results.handle import Progress as Progress
     from queueops.results.handle import TaskHandle as TaskHandle
     from queueops.results.handle import TaskStatus as TaskStatus
     from queueops.results.handle import aget as aget
     from queueops.results.handle import get as get
+    from queueops.schedules.schedule import Schedule as Schedule
     from queueops.signals import composite_cancelled as composite_cancelled
     from queueops.signals import composite_failed as composite_failed
     from queueops.signals import composite_succeeded as composite_succeeded
@@ -111,7 +111,7 @@ _HOMES = {
     "queueops.errors.refusals": ("DurabilityUnsupported",),
     "queueops.errors.results": ("BadResult",),
     "queueops.model.retry": ("Retry",),
-    "queueops.model.schedule": ("Schedule",),
+    "queueops.schedules.schedule": ("Schedule",),
     "queueops.signals": (
         "composite_cancelled",
         "composite_failed",

@@ -81,16 +81,21 @@ def _made(
     attempts: Sequence[Attempt],
     begun: int | None,
 ) -> Any:
-    alias = source.backend or DEFAULT_ALIAS
+    alias = _own(source, "backend") or DEFAULT_ALIAS
     backend = alias if backend_of(alias) is not None else task.backend
     pushed = with_fields(
         task,
         backend=backend,
         priority=source.priority,
         queue_name=source.pool,
-        run_after=_run_after(source.run_after),
+        run_after=_run_after(_own(source, "run_after")),
     )
     return _result(pushed, source.id, backend, status, arguments, attempts, begun)
+
+
+def _own(source: Record | Lease, name: str) -> str:
+    """A field of Django's own tasks; empty without it."""
+    return str(source.own.get(name, ""))
 
 
 def _result(

@@ -3,6 +3,6 @@
 from queueops.model.fields import Field
 
 FIELDS = {
-    "ba": Field("backend"),
-    "ra": Field("run_after"),
+    "ba": Field("backend", in_lease=True),
+    "ra": Field("run_after", in_lease=True),
 }

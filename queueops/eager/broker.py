@@ -17,6 +17,7 @@ from queueops.eager.execution import SilentChannel, run
 from queueops.eager.running import RunningTasks
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, Lease, LeaseRef, Outcome, Push, Pushed, Row, Settlement
+from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.records import Record
 from queueops.model.states import ACTIONS, CONTAINERS, State
 from queueops.redis import broker as brokers
@@ -28,7 +29,7 @@ from queueops.tasks import registry
 MAX_STARTS = 1_000
 AT_REST = (State.WAITING, State.IDLE)
 """States of a task that waits for other tasks. A push does not replace it."""
-_OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt"}
+_OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt", "own"}
 """The fields of a lease that are copied from the record."""
 
 
@@ -256,7 +257,10 @@ def recorded(push: Push, number: int) -> Record:
     values = {name: getattr(push, name) for name in same}
     record = Record(state=State.PENDING, uid=number, created=_now(), timeout=push.timeout_ms, worker="eager", **values)
     for short, value in push.own:
-        setattr(record, kinds.fields()[short].name, float(value) if short in ("to", "pr") else value)
+        if short in KERNEL_FIELDS:
+            setattr(record, KERNEL_FIELDS[short].name, float(value) if short in ("to", "pr") else value)
+        else:
+            record.own[kinds.fields()[short].name] = value
     return record
 
 
@@ -267,6 +271,7 @@ def _lease(record: Record) -> Lease:
         timeout_ms=record.timeout,
         begun_ms=record.begun or 0,
         created_ms=record.created,
+        own=dict(record.own),
         received=time.monotonic(),
         **values,
     )

@@ -47,7 +47,7 @@ class EagerFollowUps(EagerBroker):
 def pushes_after(record: Record) -> Iterator[Push]:
     """The follow-ups on the outcome of an ended task."""
     outcome = _OUTCOMES[State(record.state)]
-    for plan in msgspec.json.decode(record.follow_ups or b"[]"):
+    for plan in msgspec.json.decode(record.own.get("follow_ups", b"[]")):
         if outcome in plan["on"]:
             yield _push(plan, record, outcome)
 

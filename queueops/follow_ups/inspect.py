@@ -6,12 +6,13 @@ import json
 from operator import attrgetter
 from typing import Any, ClassVar
 
+from queueops.follow_ups.details import FollowUp, FollowUpTask
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole
 
-__all__ = ["DeadFollowUps", "dead_follow_ups"]
+__all__ = ["DeadFollowUps", "FollowUp", "FollowUpTask", "dead_follow_ups"]
 
 MOST = 200
 

@@ -8,14 +8,13 @@ from queueops.inspect.answers import Broken, Listing
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
-from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.history_ranges import RANGES
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
-from queueops.inspect.lanes import ChunkLane, LanePage, LaneRow, chunk_lanes, lane_page, lanes
+from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.overview_history import OverviewHistory, overview_history
@@ -42,6 +41,8 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.follow_ups.details import FollowUp as FollowUp
+    from queueops.follow_ups.details import FollowUpTask as FollowUpTask
     from queueops.follow_ups.inspect import DeadFollowUps as DeadFollowUps
     from queueops.follow_ups.inspect import dead_follow_ups as dead_follow_ups
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
@@ -89,6 +90,8 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import uses_jobs as uses_jobs
     from queueops.kinds.mapreduce.inspect.edits import EditedChunk as EditedChunk
     from queueops.kinds.mapreduce.inspect.edits import preview_edit as preview_edit
+    from queueops.kinds.mapreduce.inspect.figures import ChunkLane as ChunkLane
+    from queueops.kinds.mapreduce.inspect.figures import chunk_lanes as chunk_lanes
     from queueops.kinds.mapreduce.inspect.listing import ChunkList as ChunkList
     from queueops.kinds.mapreduce.inspect.listing import ListedChunk as ListedChunk
     from queueops.kinds.mapreduce.inspect.listing import all_chunks as all_chunks

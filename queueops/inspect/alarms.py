@@ -241,7 +241,8 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
     """Whether any task, or a part of one, left a running state within the last minute."""
     running = held()
-    moves = [*flows(sampled).items(), *flows(sampled, "ch").items()]
+    of_parts = (figures.moves(sampled) for figures in kinds.roles("figures"))
+    moves = (move for found in (flows(sampled), *of_parts) for move in found.items())
     return any(rate and flow.partition(">")[0] in running for flow, rate in moves)
 
 

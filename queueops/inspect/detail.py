@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from queueops.inspect import follow_ups, history
+from queueops.inspect import history
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
-from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
@@ -16,12 +15,12 @@ from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model import kinds
 from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, CONTAINERS, TERMINAL, State, StateClass
+from queueops.model.states import CLASSES, State, StateClass
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
 """Actions not offered for an ended part: its parent task runs it again."""
-_PAYLOADS = ("a", "re", "er", "me", "fu")
+_PAYLOADS = ("a", "re", "er", "me")
 _REASONS = ("y", "x")
 
 
@@ -73,8 +72,8 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     phase: str = ""  # of a map-reduce task: `reduce` once all chunks have ended
     on_failure: str = ""  # of a parent task: fail, continue, outcomes
     goes_on_at: str = ""  # stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`
-    follow_ups: tuple[FollowUp, ...] = ()  # what its end pushes, by outcome
-    followed_by: tuple[FollowUpTask, ...] = ()  # what its last end has pushed
+    follow_ups: tuple[Any, ...] = ()  # what its end pushes, by outcome
+    followed_by: tuple[Any, ...] = ()  # what its last end has pushed
     follow_ups_dead: int = 0  # follow-ups that could not be pushed, and wait for an operator or were dropped
     follows: str = ""  # the task whose end pushed this one
     follows_pool: str = ""
@@ -126,23 +125,14 @@ def state_of(detail: Detail) -> str:
 
 def fields_of(detail: Detail) -> dict[str, str]:
     """The record's fields as text, without payloads; its reasons redacted for the current user."""
-    fields = {text(key): text(value) for key, value in detail.record.items() if text(key) not in _PAYLOADS}
+    payloads = (*_PAYLOADS, *_raw_of_kinds())
+    fields = {text(key): text(value) for key, value in detail.record.items() if text(key) not in payloads}
     return fields | {reason: redactor().words_of_task(fields[reason]) for reason in _REASONS if reason in fields}
 
 
 def retried_by(detail: Detail, state: str) -> str:
-    """The chain or group that runs this ended part again; empty if the part can be retried alone."""
-    is_part = detail.parent_kind in CONTAINERS or (b"pp" in detail.record and b"it" not in detail.record)
-    return text(detail.record.get(b"pi")) if is_part and state in TERMINAL else ""
-
-
-def goes_on_at(record: Mapping[str, str], state: str) -> str:
-    """The stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`; empty for others."""
-    if record.get("k") != "mapreduce" or state not in TERMINAL:
-        return ""
-    if "ch" not in record or "cn" not in record:
-        return "map"
-    return "reduce" if record.get("ph") else "process"
+    """The task that runs this ended part of it again; empty if this task can be retried alone."""
+    return next(filter(None, (brought.retried_by(detail, state) for brought in kinds.roles("details"))), "")
 
 
 def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
@@ -165,7 +155,6 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         error=read_failure(error),
         reason=field("y", ""),
         begun_ms=maybe_whole(field("b")),
-        first_begun_ms=maybe_whole(field("bm")),
         ended_ms=maybe_whole(field("e")),
         deadline_ms=detail.due if leased_or_over else None,
         fence=whole(field("f")),
@@ -182,7 +171,6 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         siblings=detail.parent_parts,
         before=_beside(detail.before),
         behind=_beside(detail.behind),
-        parts=maybe_whole(field("cc")),
         parts_open=detail.open,
         root=field("ro", ""),
         trace=field("tr", ""),
@@ -194,16 +182,13 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         timeline=history.timeline(lines, record, state, entered),
         allowed=_allowed(detail, state),
         retried_by=retried_by(detail, state),
-        on_failure=_policy(kind, record),
         phase=field("ph", ""),
-        goes_on_at=goes_on_at(record, state),
-        follow_ups=follow_ups.planned(detail.record),
-        followed_by=follow_ups.pushed(detail),
-        follow_ups_dead=max(0, whole(field("fd"))),
-        follows=field("oi", ""),
-        follows_pool=field("op", "") or (detail.pool if "oi" in record else ""),
-        follows_outcome=field("oo", ""),
         broken=broken_pools({detail.pool: detail.broken}),
+        **{
+            name: value
+            for told in kinds.roles("details")
+            for name, value in told.of_task(detail, record, state).items()
+        },
     )
 
 
@@ -230,11 +215,6 @@ def _allowed(detail: Detail, state: str) -> tuple[str, ...]:
     return verbs
 
 
-def _policy(kind: str, record: dict[str, str]) -> str:
-    """The policy for a failed part; a chain ends with its first failure."""
-    return record.get("of", "fail") if kind in (*CONTAINERS, "iterator") else ""
-
-
 def _sorted(detail: Detail) -> list[tuple[str, bytes]]:
     return sorted((readable(key), value) for key, value in detail.record.items())
 
@@ -244,9 +224,14 @@ def _label(field: str) -> str:
     return f"{field} ({known.name})" if known else field
 
 
+def _raw_of_kinds() -> dict[str, Callable[[bytes, Redactor], str]]:
+    """How a kind shows a field of its own with payloads, by the name in the store."""
+    return {short: shown for told in kinds.roles("details") for short, shown in told.raw.items()}
+
+
 def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...]) -> str:
     if field == "a":
         return hide.document(value, names)
-    if field == "fu":
-        return follow_ups.shown(value, hide)
+    if shown := _raw_of_kinds().get(field):
+        return shown(value, hide)
     return hide.document(value) if field in ("re", "me", "er") else hide.text(readable(value))

@@ -3,7 +3,7 @@
 One model serves the time to empty and the estimate in Why. Each open lane starts tasks at the least of three speeds:
 what its limit permits at the observed run time, its rate, and its fair share of the live slots. Lanes take turns by
 weight, so lanes with enough tasks start in the ratio of their weights. A lane that is empty leaves its share to the
-others: the model goes from one such moment to the next. The chunks of a map-reduce task wait in a lane of their own.
+others: the model goes from one such moment to the next. Parts of a task wait in a lane of their own.
 
 The model counts what waits now. Tasks that arrive later are not part of it.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.slot_groups import SlotGroups
 from queueops.inspect.store import LATE_MS, NOT_TAKING
 from queueops.inspect.workers import serves
+from queueops.model import kinds
 from queueops.model.histogram import mean
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, maybe_whole, whole
@@ -45,7 +46,7 @@ class Estimate(Answer, frozen=True, kw_only=True):
 
     seconds: float | None = None
     reason: str = ""
-    held: int = 0  # waiting tasks and chunks that do not start before a pause or a limit is changed
+    held: int = 0  # waiting tasks and parts that do not start before a pause or a limit is changed
     per_s: float = 0.0  # starts per second now
 
     @property
@@ -54,10 +55,22 @@ class Estimate(Answer, frozen=True, kw_only=True):
         return self.seconds is None and self.reason not in (UNKNOWN, SHUT)
 
 
-class Line(msgspec.Struct):
-    """One lane of the model: of tasks, or of the chunks of one task."""
+class PartLine(NamedTuple):
+    """The waiting parts of one task, or of tasks without a name, as their kind finds them in a sample."""
 
-    key: str  # the lane's name, or `#` and the id of a map-reduce task
+    key: str  # `#` and the id of the task
+    waiting: int
+    name: str = ""
+    lane: str = ""
+    active: int = 0
+    limit: int | None = None
+    paused: bool = False
+
+
+class Line(msgspec.Struct):
+    """One lane of the model: of tasks, or of the parts of one task."""
+
+    key: str  # the lane's name, or `#` and the id of the task whose parts these are
     lane: str  # the lane by whose name workers are chosen; empty: any worker
     waiting: float
     active: float
@@ -104,7 +117,7 @@ class Model:
         self.slots = sum(slots_for(pool, beat) for beat in taking)
         self._floor_s = PROCESS_S * self.slots / len(taking) if taking else PROCESS_S
         self._times = run_times(sampled, beats)
-        self.lines = {line.key: line for line in (*self._lanes(sampled), *self._chunks(sampled))}
+        self.lines = {line.key: line for line in (*self._lanes(sampled), *self._of_parts(sampled))}
         self._groups = SlotGroups(self.lines, [(slots_for(pool, beat), self._served_by(beat)) for beat in taking])
         for line in self.lines.values():
             line.slots = self._groups.slots_of(line.key)
@@ -198,25 +211,18 @@ class Model:
         if (others := int(states.get(State.PENDING) or 0) - listed) > 0:
             yield Line(key="", lane="", waiting=others, active=0, run_s=self._run_s({}))
 
-    def _chunks(self, sampled: Mapping[str, Any]) -> Iterable[Line]:
-        found = sampled.get("chunks") or {}
-        listed = 0
-        for row in found.get("lanes") or ():
-            waiting = int(row["pending"])
-            listed += waiting
-            yield Line(
-                key=f"#{row['task']}",
-                lane=str(row.get("lane") or ""),
-                waiting=waiting,
-                active=int(row["active"]),
-                run_s=self._run_s({str(row["name"]): 1}) if waiting else None,
-                limit=maybe_whole(row.get("limit")),
-                paused=bool(row.get("closed")),
-            )
-        looked = int(found.get("looked") or 0)
-        total = int(found.get("pending") or 0) * int(found.get("tasks") or 0) / looked if looked else 0
-        if (others := round(total) - listed) > 0:
-            yield Line(key="#", lane="", waiting=others, active=0, run_s=self._run_s({}))
+    def _of_parts(self, sampled: Mapping[str, Any]) -> Iterable[Line]:
+        for figures in kinds.roles("figures"):
+            for part in figures.waiting(sampled):
+                yield Line(
+                    key=part.key,
+                    lane=part.lane,
+                    waiting=part.waiting,
+                    active=part.active,
+                    run_s=self._run_s({part.name: 1} if part.name else {}) if part.waiting else None,
+                    limit=part.limit,
+                    paused=part.paused,
+                )
 
     def _run_s(self, names: Mapping[str, int]) -> float | None:
         """The mean run time of a lane's next tasks; of all tasks of the pool if their names never ran."""

@@ -1,12 +1,12 @@
 """Lane questions: waiting tasks, running tasks and limits of each lane.
 
-The lanes and the chunk lanes come from one sample of each pool. A process can share its last sample with other callers.
+Lanes come from one sample of each pool, also lanes of parts. A process can share its last sample with other callers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from queueops.inspect import pagination
@@ -16,7 +16,7 @@ from queueops.inspect.lane_labels import lane_label, remember
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 
-MOST, MOST_CHUNK_LANES = 200, 50
+MOST = 200
 INDEX = "lanes"
 
 
@@ -58,22 +58,6 @@ class LanePage(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()
 
 
-class ChunkLane(Answer, frozen=True, kw_only=True):
-    """The chunks of one aggregating map-reduce task: they wait in a lane of their own."""
-
-    pool: str
-    id: str
-    name: str
-    lane: str  # the task's lane: when that is paused, its chunks wait too
-    ready: int
-    active: int
-    errored: int
-    done: int = 0
-    failed: int = 0
-    limit: int | None = None
-    closed: bool = False  # workers claim none now: the task's lane is paused, or chunks are being moved back to pending
-
-
 class _Sampled(NamedTuple):
     """The sample of each pool, and the pools that could not be read in full."""
 
@@ -88,7 +72,7 @@ _PAGES: SharedReadings[LanePage] = SharedReadings()
 def lanes(pool: str = "", *, max_age_s: float = 0.0) -> Listing[LaneRow]:
     """The lanes of a pool or of all, by pool, the latest used first; at most 200 of each.
 
-    The answer may be one that this process read up to ``max_age_s`` seconds ago, also for `chunk_lanes`.
+    The answer may be one that this process read up to ``max_age_s`` seconds ago, also for a kind's lanes of parts.
     """
     found = _sampled(pool, max_age_s)
     return Listing((row for name, sampled in found.samples.items() for row in lane_rows(name, sampled)), found.broken)
@@ -132,13 +116,9 @@ def _place(row: dict[str, Any]) -> pagination.Place:
     return INDEX, str(row["used"]), str(row["lane"])
 
 
-def chunk_lanes(pool: str = "", *, max_age_s: float = 0.0) -> list[ChunkLane]:
-    """Aggregating map-reduce tasks of a pool or of all, those with most ready chunks first; at most 50 of each.
-
-    The answer may be one that this process read up to ``max_age_s`` seconds ago, also for `lanes`.
-    """
-    samples = _sampled(pool, max_age_s).samples
-    return most_ready(row for name, sampled in samples.items() for row in chunk_rows(name, sampled)[:MOST_CHUNK_LANES])
+def pool_samples(pool: str, max_age_s: float) -> dict[str, dict[str, Any]]:
+    """The sample of each pool; that of `lanes`, if this process read it up to ``max_age_s`` seconds ago."""
+    return _sampled(pool, max_age_s).samples
 
 
 def _sampled(pool: str, max_age_s: float) -> _Sampled:
@@ -150,31 +130,6 @@ def _sample(pool: str) -> _Sampled:
     samples = reader.samples(pools_of(reader, pool), MOST)
     told = {name: sampled.get("broken") or () for name, sampled in samples.items()}
     return _Sampled(samples, broken_pools(told, reader.silent))
-
-
-def most_ready(rows: Iterable[ChunkLane]) -> list[ChunkLane]:
-    """Sort by the number of ready chunks, the highest first."""
-    return sorted(rows, key=lambda row: (-row.ready, row.pool, row.id))
-
-
-def chunk_rows(pool: str, sampled: dict[str, Any]) -> list[ChunkLane]:
-    """The chunk lanes in a pool's sample."""
-    return [
-        ChunkLane(
-            pool=pool,
-            id=str(row["task"]),
-            name=str(row["name"]),
-            lane=str(row["lane"]),
-            ready=int(row["pending"]),
-            active=int(row["active"]),
-            errored=int(row["errored"]),
-            done=int(row.get("done") or 0),
-            failed=int(row.get("failed") or 0),
-            limit=None if row.get("limit") is None else int(row["limit"]),
-            closed=bool(row.get("closed")),
-        )
-        for row in (sampled.get("chunks") or {}).get("lanes") or ()
-    ]
 
 
 def lane_rows(pool: str, sampled: dict[str, Any], model: Model | None = None) -> list[LaneRow]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from queueops import conf
 from queueops.inspect.store import parameters
+from queueops.model import kinds
 from queueops.model.redact import Concealer, Redactor, cut
 
 KEPT = 20_000
@@ -54,7 +55,7 @@ def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | Non
 
 def masked_call(args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> str:
     """Arguments of a schedule, as masked JSON for the audit log; its form names the task and not the kind."""
-    kind = next((kind for kind in ("task", "mapreduce") if parameters(kind, name)), "task")
+    kind = next((kind for kind in ("task", *kinds.records()) if parameters(kind, name)), "task")
     return masked_arguments(args, kwargs, kind, name)
 
 

@@ -26,20 +26,6 @@ from queueops.tasks.task import Task
 _USUAL = Options()
 _OF_ONE_PUSH = ("pool", "id", "root", "under")
 _SHOWN_AS = {"postpone_delay": "delay"}
-_OF_A_CLASS = (
-    "max_parallel",
-    "chunks_per_worker",
-    "on_chunk_failure",
-    "chunk_retries",
-    "chunk_retry",
-    "chunk_timeout",
-    "reduce_retries",
-    "reduce_retry",
-    "reduce_timeout",
-    "window",
-    "keep_tasks",
-    "on_failure",
-)
 
 
 class KnownTask(Answer, frozen=True, kw_only=True):
@@ -101,7 +87,7 @@ def known_task(reader: Reader, pools: Iterable[str], name: str) -> KnownTask | N
 
 def is_own_name(name: str) -> bool:
     """Whether QueueOps itself has the code of this name: a kind brings it, and not the project."""
-    found = (handlers.find(record, name) for kind in kinds.registered() for record in kind.records)
+    found = (handlers.find(record, name) for record in kinds.records())
     return any(_module(handler).startswith("queueops.kinds.") for handler in found if handler is not None)
 
 
@@ -133,9 +119,9 @@ def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...
         signature=_signature(handler),
         doc=inspect.cleandoc(_own_doc(defined)),
         options=dict(_options(task)),
-        schedule="" if task.schedule is None else str(task.schedule.line),
         workers=workers,
         unsure=unsure,
+        **{name: value for told in kinds.roles("known") for name, value in told.values(task).items()},
     )
 
 
@@ -181,8 +167,10 @@ def _options(task: Task[..., Any, Any]) -> Iterator[tuple[str, str]]:
     yield "pool", options.pool
     for field in fields(options):
         value = getattr(options, field.name)
-        if field.name not in _OF_ONE_PUSH and value is not UNSET and value != getattr(_USUAL, field.name):
-            yield _SHOWN_AS.get(field.name, field.name), _shown(field.name, value)
+        if field.name in _OF_ONE_PUSH or value is UNSET or value == getattr(_USUAL, field.name):
+            continue
+        for name, given in value if field.name == "of_kinds" else ((field.name, value),):
+            yield _SHOWN_AS.get(name, name), _shown(name, given)
     if task.unique is not None:
         yield "unique", task.unique.text()
     if handler.retry_on != (Exception,):
@@ -199,7 +187,7 @@ def _class_options(cls: Any) -> Iterator[tuple[str, str]]:
     if cls is None:
         return
     base = next(each for each in cls.__mro__ if each.__module__.startswith("queueops."))
-    for name in _OF_A_CLASS:
+    for name in cls._options_of_kind:
         value = getattr(cls, name, None)
         if hasattr(base, name) and value != getattr(base, name):
             yield name, _shown(name, value)

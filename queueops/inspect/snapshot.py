@@ -19,10 +19,11 @@ from queueops.inspect.alarms import Alarm, broken_alarms, lane_alarms, live, poo
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
-from queueops.inspect.lanes import ChunkLane, LaneRow, chunk_rows, lane_rows, most_ready
+from queueops.inspect.lanes import LaneRow, lane_rows
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
+from queueops.model import kinds
 from queueops.redis.query_replies import Beat, text
 from queueops.redis.reader import Glance, Reader
 
@@ -36,7 +37,7 @@ Samples = dict[str, dict[str, Any]]
 class Snapshot(Answer, frozen=True, kw_only=True):
     """The whole system at one moment.
 
-    `version` changes when pools, lanes, chunks, errors, alarms or flows change. `taken_ms` and `redis` are left out.
+    `version` changes when pools, lanes, figures of kinds, errors, alarms or flows change, not `taken_ms` and `redis`.
     """
 
     version: str
@@ -46,7 +47,7 @@ class Snapshot(Answer, frozen=True, kw_only=True):
     flows: dict[str, float]  # "pending>locked": changes per second
     pools: tuple[PoolView, ...]
     lanes: tuple[LaneRow, ...]
-    chunk_lanes: tuple[ChunkLane, ...]  # tasks with most ready chunks first
+    chunk_lanes: tuple[Any, ...] = ()  # tasks with most ready chunks first
     errors: tuple[ErrorRow, ...]
     alarms: tuple[Alarm, ...]
     redis: RedisHealth
@@ -69,21 +70,21 @@ def snapshot() -> Snapshot:
     models = {pool: Model(pool, sampled, beats.get(pool, ())) for pool, sampled in samples.items()}
     views = tuple(pool_view(pool, sampled, alive[pool], models[pool].pool()) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool]))
-    chunks = tuple(most_ready(row for pool, sampled in samples.items() for row in chunk_rows(pool, sampled)))
+    more = {name: rows for figures in kinds.roles("figures") for name, rows in figures.of_snapshot(samples).items()}
     alarms = _alarms(views, samples, beats, lanes, infos, broken, tuple(slow_alarms(reader)))
     return Snapshot(
-        version=_version(views, lanes, chunks, known, alarms, samples),
+        version=_version(views, lanes, more, known, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
         computed=computed,
         states=_sum(view.states for view in views),
         flows={flow: round(rate, 3) for flow, rate in _sum(flows(sampled) for sampled in samples.values()).items()},
         pools=views,
         lanes=lanes,
-        chunk_lanes=chunks,
         errors=tuple(known),
         alarms=alarms,
         redis=redis_health(info, *reader.library()),
         broken=broken,
+        **more,
     )
 
 
@@ -171,16 +172,16 @@ def _sum(rows: Any) -> dict[str, Any]:
 def _version(
     views: Sequence[PoolView],
     lanes: Sequence[LaneRow],
-    chunks: Sequence[ChunkLane],
+    more: Mapping[str, Any],
     errors: Sequence[ErrorRow],
     alarms: Sequence[Alarm],
     samples: Samples,
 ) -> str:
-    """A digest that changes when pools, lanes, chunks, errors, alarms or flows change.
+    """A digest that changes when pools, lanes, figures of kinds, errors, alarms or flows change.
 
     The figures of the store are left out: each question changes them.
     """
     shown = msgspec.json.encode(
-        (views, lanes, chunks, errors, alarms, [flows(sampled) for sampled in samples.values()])
+        (views, lanes, *more.values(), errors, alarms, [flows(sampled) for sampled in samples.values()])
     )
     return hashlib.sha1(shown, usedforsecurity=False).hexdigest()[:16]

@@ -11,7 +11,7 @@ from queueops.inspect.estimates import Estimate
 from queueops.model import kinds
 from queueops.model.histogram import percentile
 from queueops.model.history import steps_of
-from queueops.model.states import TERMINAL, State, part_states
+from queueops.model.states import TERMINAL, State
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
 """The counters of the current and the previous minute."""
@@ -59,11 +59,13 @@ class PoolView(Answer, frozen=True, kw_only=True):
 def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Estimate) -> PoolView:
     """One pool's figures."""
     states = {str(state): int(count) for state, count in (sampled["states"] or {}).items()}
-    moves, chunk_moves = flows(sampled), flows(sampled, "ch")
-    chunks_pending, chunks_active = _chunks(sampled, "pending"), _chunks(sampled, "active")
+    moves, brought = flows(sampled), kinds.roles("figures")
     coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
     ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
-    fields, both = _both(sampled), [*moves.items(), *chunk_moves.items()]
+    fields, both = (
+        _both(sampled),
+        [*moves.items(), *(move for figures in brought for move in figures.moves(sampled).items())],
+    )
     failed, ended = failures(sampled)
     oldest = (sampled.get("oldest") or {}).get(State.PENDING)
     return PoolView(
@@ -76,10 +78,6 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
         run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
         workers=workers,
-        chunks_pending=chunks_pending,
-        chunks_active=chunks_active,
-        chunks={state: _chunks(sampled, state) for parts in part_states() for state in parts.classes},
-        chunk_rate=sum(rate for flow, rate in chunk_moves.items() if flow.partition(">")[2] in ("done", "failed")),
         drain_s=estimate.seconds,
         drain_reason=estimate.reason,
         held=estimate.held,
@@ -87,11 +85,12 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         coming_rate=sum(rate for flow, rate in both if flow.endswith(f">{State.PENDING}")),
         leaving_rate=sum(rate for flow, rate in both if flow.startswith(f"{State.PENDING}>")),
         notes=tuple(note for tell in kinds.roles("notes") for note in tell(sampled)),
+        **{name: value for figures in brought for name, value in figures.of_pool(sampled).items()},
     )
 
 
 def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
-    """Changes of state per second, `pending>locked`, over the last sixty seconds; `ch`: of chunks."""
+    """Changes of state per second, `pending>locked`, over the last sixty seconds; `tr`: of tasks."""
     now, before = _minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
     found: dict[str, float] = {}
@@ -135,10 +134,3 @@ def _histogram(fields: Mapping[str, int], kind: str) -> Counter[int]:
             if number.isdigit():
                 found[int(number)] += count
     return found
-
-
-def _chunks(sampled: Mapping[str, Any], state: str) -> int:
-    """The chunks in a state; extrapolated if only some of the aggregating tasks were sampled."""
-    found = sampled.get("chunks") or {}
-    looked = int(found.get("looked") or 0)
-    return round(int(found.get(state) or 0) * int(found.get("tasks") or 0) / looked) if looked else 0

@@ -14,12 +14,14 @@ CODECS: tuple[str, ...] = get_args(Codec)
 class Field(NamedTuple):
     """One field of a record.
 
-    With ``at_success`` it is read when the task succeeds: its presence needs more than the shortest path.
+    With ``at_success`` it is read when the task succeeds: its presence needs more than the shortest path. With
+    ``in_lease`` a worker gets it with the lease, in ``own``; only built-in rows have such fields.
     """
 
     name: str
     codec: Codec = "text"
     at_success: bool = False
+    in_lease: bool = False
 
 
 KERNEL_FIELDS: dict[str, Field] = {
@@ -46,7 +48,9 @@ KERNEL_FIELDS: dict[str, Field] = {
     "p": Field("priority", "whole"),
     "ph": Field("phase"),
     "pi": Field("parent_id", at_success=True),
+    "pp": Field("parent_pool"),
     "pr": Field("progress", "real"),
+    "pu": Field("parent_uid", "whole"),
     "pv": Field("previous", "bytes"),
     "r": Field("retries", "whole"),
     "re": Field("result", "bytes"),

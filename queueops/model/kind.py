@@ -11,15 +11,20 @@ Role = Literal[
     "store",
     "handlers",
     "results",
+    "status",
     "part_states",
     "part",
     "dispatcher",
     "control",
     "inspect",
+    "details",
     "why",
     "cli",
+    "name_facts",
+    "known",
     "alarms",
     "notes",
+    "figures",
     "console",
     "settings",
     "checks",
@@ -30,7 +35,6 @@ Role = Literal[
     "examines",
     "facts",
     "closed",
-    "command",
     "refuses",
     "finder",
     "signals",
@@ -56,16 +60,27 @@ class Kind:
     with it, and moved with it to the trash and back. The name of a sub-key follows the record's key. ``own_subkeys``
     are further ones, which stay where they are, and which the kind deletes itself; ``<number>`` stands for any number.
 
-    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only the rows below have
+    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only built-in rows have
     some: the consistency check knows them.
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
-    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only the rows below have some.
+    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only built-in rows have some.
+
+    ``commands`` are classes of commands of `manage.py`, by name. Only built-in rows have some. Django looks for
+    each in a module of its name in `queueops.management.commands`.
+
+    ``holds`` says what it keeps in a pool beside tasks, as the question before a flush names it.
+
+    ``options`` are options of `@task`, and attributes of a class, by name, each with a function that reads the value.
+    The task has what it gives, in ``of_kinds``. Only built-in rows have some: code is read before the entry points are.
+
+    ``push_options`` are options of a push, by name, each with an object that has `read(name, value)` and
+    `fields(value)`: the record fields. Only built-in rows have some, and ``classes``: public classes to subclass.
 
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
-    Only the rows below have these: ``containers`` are records that no worker claims, ``counting`` are records whose
+    Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
     total is determined while they run, ``parts`` are values of field ``k`` in leases of parts of a record.
 
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
@@ -74,6 +89,8 @@ class Kind:
     - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
     - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
+    - ``status``: a function of broker and record that gives values of `TaskStatus` by attribute. Only built-in rows
+      have one.
     - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
@@ -81,12 +98,19 @@ class Kind:
       `queueops.inspect` and `queueops.signals`.
     - ``endings``: a module with `send(ended)`, which tells receivers of ended records, and `wanted()`: whether there
       are any. A process calls it for the records that its call of the store ended.
+    - ``details``: the `KindDetails` of the kind: what it adds to the details of a task.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
+    - ``known``: an object with `values(task)`, values of `KnownTask` by attribute, and `columns`, the titles and
+      attributes of a terminal's table. Only built-in rows have one.
+    - ``name_facts``: a function of the name of tasks that gives facts, each with its title, for a terminal.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
+    - ``figures``: a module with `of_pool(sampled)` and `of_snapshot(samples)`, values of `PoolView` and `Snapshot` by
+      attribute; `moves(sampled)`, the changes of state of its parts; `waiting(sampled)`, their `PartLine`s in the
+      model of estimates; and `COLUMNS`, the titles and attributes of a terminal's table. Only built-in rows have one.
     - ``console``: the `KindPages` of the console.
-    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only the rows below
+    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only built-in rows
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
     - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
@@ -99,7 +123,6 @@ class Kind:
     - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
     - ``closed``: a function of a pool that gives patterns of lanes from which this worker claims nothing now, such as
       while a disk is full. It is called before each claim, so it answers from memory most times.
-    - ``command``: the class of a command of `manage.py`. Only the rows below have one.
     - ``refuses``: a function of a value of ``k`` and the fields of a record, as far as they are known. It gives the
       verbs of an operator that the kind's Lua refuses for such a record, whatever their value is. None is offered.
     - ``finder``: the `Finder` of its records by another id than their own.
@@ -114,22 +137,32 @@ class Kind:
     names: tuple[str, ...] = ()
     leased_as: Mapping[str, str] = field(default_factory=dict)
     loggers: tuple[str, ...] = ()
+    holds: str = ""
     containers: tuple[str, ...] = ()
+    commands: Mapping[str, str] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    push_options: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     fields: str = ""
     store: str = ""
     handlers: str = ""
     results: str = ""
+    status: str = ""
     part_states: str = ""
     part: str = ""
     dispatcher: str = ""
     control: str = ""
     inspect: str = ""
+    details: str = ""
     why: str = ""
     cli: str = ""
+    name_facts: str = ""
+    known: str = ""
     alarms: str = ""
     notes: str = ""
+    figures: str = ""
     console: str = ""
     settings: str = ""
     checks: str = ""
@@ -140,7 +173,6 @@ class Kind:
     examines: str = ""
     facts: str = ""
     closed: str = ""
-    command: str = ""
     refuses: str = ""
     finder: str = ""
     signals: str = ""

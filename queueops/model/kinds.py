@@ -1,4 +1,4 @@
-"""Registered kinds: what each kind brings, one row for each.
+"""Registered kinds: the rows of `queueops.model.kind_rows`, and those of other packages.
 
 A kind is what a record can be beside a plain task. All that is its own stands in its own package. The kernel finds it
 by the row. Its Lua is there: functions in ``lua/``, modules in ``lua/lib/``. The library of the store takes them from
@@ -16,10 +16,14 @@ from typing import Any
 from queueops.errors.kinds import BadKind
 from queueops.model.fields import CODECS, KERNEL_FIELDS, Field
 from queueops.model.kind import Kind, Role
+from queueops.model.kind_rows import KINDS as KINDS
 
 GROUP = "queueops.kinds"
 """Entry points by which other packages bring kinds."""
-RESERVED = {"records": ("task", "chunk"), "subkeys": ("#log", "#next", "#last", "#done")}
+RESERVED = {
+    "records": ("task", *(word for kind in KINDS for word in kind.parts)),
+    "subkeys": ("#log", "#next", "#last", "#done"),
+}
 """Values of field ``k``, and sub-keys, that no kind may take."""
 DECLARED = {
     "name": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
@@ -38,174 +42,25 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
 UNNAMED: tuple[Role, ...] = (
-    *("handlers", "results", "part", "dispatcher", "why", "cli", "alarms", "notes"),
+    *(
+        "handlers",
+        "results",
+        "status",
+        "part",
+        "dispatcher",
+        "why",
+        "cli",
+        "name_facts",
+        "known",
+        "alarms",
+        "notes",
+        "figures",
+        "details",
+    ),
     *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
     "endings",
 )
 """Other roles that need neither the store nor the console."""
-
-
-KINDS = (
-    Kind(
-        name="mapreduce",
-        package="queueops.kinds.mapreduce",
-        records=("mapreduce",),
-        leased_as={"mapreduce": "mapping", "mapreduce reduce": "reducing"},
-        counting=("mapreduce",),
-        parts=("chunk",),
-        own_subkeys={
-            **dict.fromkeys(("#chunks:pending", "#chunks:active", "#chunks:errored", "#chunks:done"), "zset"),
-            **dict.fromkeys(("#chunks:failed", "#chunks:stages"), "zset"),
-            **dict.fromkeys(("#chunks:twins", "#chunks:unable"), "set"),
-            **dict.fromkeys(("#chunks:by", "#chunks:edits", "#<number>", "#<number>~"), "hash"),
-            "#<number>#log": "list",
-        },
-        fields="queueops.kinds.mapreduce.fields:FIELDS",
-        store="queueops.kinds.mapreduce.store:MapReduceCalls",
-        part_states="queueops.kinds.mapreduce.states:CHUNKS",
-        eager="queueops.kinds.mapreduce.eager:EagerChunks",
-        control="queueops.kinds.mapreduce.control",
-        inspect="queueops.kinds.mapreduce.inspect",
-        why="queueops.kinds.mapreduce.why",
-        cli="queueops.kinds.mapreduce.cli:COMMANDS",
-        console="console.kinds.mapreduce.registration:PAGES",
-    ),
-    Kind(
-        name="composites",
-        package="queueops.kinds.composites",
-        records=("chain", "group", "iterator"),
-        containers=("chain", "group"),
-        counting=("iterator",),
-        subkeys={
-            **dict.fromkeys(("#children", "#planted", "#drafts"), "zset"),
-            **dict.fromkeys(("#open", "#asked"), "set"),
-            **dict.fromkeys(("#results", "#far"), "hash"),
-            **dict.fromkeys(("#latest", "#failures"), "list"),
-        },
-        fields="queueops.kinds.composites.fields:FIELDS",
-        store="queueops.kinds.composites.store:CompositeCalls",
-        results="queueops.kinds.composites.results:value_of",
-        eager="queueops.kinds.composites.eager:EagerComposites",
-        part="queueops.kinds.composites.parts:Signature",
-        inspect="queueops.kinds.composites.inspect",
-        signals="queueops.kinds.composites.signals",
-        endings="queueops.kinds.composites.end_signals",
-        why="queueops.kinds.composites.why",
-        console="console.kinds.composites.registration:PAGES",
-    ),
-    Kind(
-        name="outbox",
-        package="queueops.outbox",
-        keys={
-            **dict.fromkeys(("commands", "commands:dead", "commands_locked"), "zset"),
-            "command:<id>": "hash",
-        },
-        store="queueops.outbox.store:OutboxCalls",
-        dispatcher="queueops.outbox.dispatcher:Outbox",
-        loggers=("queueops.outbox",),
-        control="queueops.outbox.control",
-        inspect="queueops.outbox.inspect",
-        cli="queueops.outbox.cli:COMMANDS",
-    ),
-    Kind(
-        name="jobs",
-        package="queueops.kinds.jobs",
-        records=("job", "callback", "file_deletion"),
-        fields="queueops.kinds.jobs.fields:FIELDS",
-        keys={
-            "api:<token>": "string",
-            "files": "zset",
-            "files:notes": "hash",
-            "full_disks": "hash",
-            "job_counts": "hash",
-            "lane:<lane>#jobs": "set",
-        },
-        names=("callback", "delete_files", "download"),
-        store="queueops.kinds.jobs.store:JobCalls",
-        handlers="queueops.kinds.jobs.handlers",
-        control="queueops.kinds.jobs.control",
-        inspect="queueops.kinds.jobs.inspect",
-        why="queueops.kinds.jobs.why",
-        alarms="queueops.kinds.jobs.alarms:alarms",
-        console="console.kinds.jobs.registration:PAGES",
-        settings="queueops.kinds.jobs.settings:read_settings",
-        checks="queueops.kinds.jobs.checks:check_jobs",
-        start="queueops.kinds.jobs.start:prepare",
-        facts="queueops.kinds.jobs.worker_facts:facts",
-        closed="queueops.kinds.jobs.disk_guard:closed_lanes",
-        command="queueops.kinds.jobs.command:Command",
-    ),
-    Kind(
-        name="workflows",
-        package="queueops.kinds.workflows",
-        records=("workflow", "activity"),
-        subkeys={
-            "#history": "list",
-            "#inbox": "list",
-            "#calls": "hash",
-            "#payloads": "hash",
-            "#later": "zset",
-            "#told": "zset",
-        },
-        keys={"instances": "hash"},
-        fields="queueops.kinds.workflows.fields:FIELDS",
-        store="queueops.kinds.workflows.store:WorkflowCalls",
-        results="queueops.kinds.workflows.results:value_of",
-        control="queueops.kinds.workflows.control",
-        inspect="queueops.kinds.workflows.inspect",
-        why="queueops.kinds.workflows.why",
-        cli="queueops.kinds.workflows.cli:COMMANDS",
-        alarms="queueops.kinds.workflows.alarms:alarms",
-        notes="queueops.kinds.workflows.alarms:notes",
-        console="console.kinds.workflows.registration:PAGES",
-        handlers="queueops.kinds.workflows.activities",
-        examines="queueops.kinds.workflows.far_check:EXAMINED",
-        settings="queueops.kinds.workflows.settings:read_settings",
-        command="queueops.kinds.workflows.check_command:Command",
-        refuses="queueops.kinds.workflows.refused_verbs:refused",
-        finder="queueops.kinds.workflows.finder:FINDER",
-    ),
-    Kind(
-        name="operations",
-        package="queueops.kinds.operations",
-        records=("bulk_action",),
-        names=("bulk_action",),
-        fields="queueops.kinds.operations.fields:FIELDS",
-        store="queueops.kinds.operations.store:OperationCalls",
-        handlers="queueops.kinds.operations.handlers",
-        control="queueops.kinds.operations.control",
-        inspect="queueops.kinds.operations.inspect",
-    ),
-    Kind(
-        name="follow_ups",
-        package="queueops.follow_ups",
-        fields="queueops.follow_ups.fields:FIELDS",
-        keys={"follow_ups:dead": "zset"},
-        inspect="queueops.follow_ups.inspect",
-        cli="queueops.follow_ups.cli:COMMANDS",
-        eager="queueops.follow_ups.eager:EagerFollowUps",
-        alarms="queueops.follow_ups.alarms:alarms",
-    ),
-    Kind(name="django_task", records=("django_task",), fields="queueops.contrib.fields:FIELDS"),
-    Kind(
-        name="schedules",
-        package="queueops.schedules",
-        keys={
-            "schedules": "zset",
-            "schedules:queued": "set",
-            "schedule:<id>": "hash",
-            "schedule:<id>#log": "list",
-            "schedule:<id>#queue": "list",
-        },
-        store="queueops.schedules.store:ScheduleCalls",
-        control="queueops.schedules.control",
-        inspect="queueops.schedules.inspect",
-        cli="queueops.schedules.cli:COMMANDS",
-        alarms="queueops.schedules.alarms:alarms",
-        start_checks="queueops.schedules.checks:check_schedules",
-        duty="queueops.schedules.firing:duty",
-    ),
-)
 
 
 CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
@@ -216,7 +71,7 @@ LOGGERS = tuple(logger for kind in KINDS for logger in kind.loggers)
 
 @functools.cache
 def registered() -> tuple[Kind, ...]:
-    """The rows above, then the kinds of other packages, by name. Raises BadKind; then none is registered.
+    """The built-in rows, then the kinds of other packages, by name. Raises BadKind; then none is registered.
 
     Another package brings a kind by an entry point of the group `queueops.kinds`, whose object is a `Kind`.
     """
@@ -270,6 +125,33 @@ def only(role: Role) -> Any:
     raise LookupError(f"no registered kind brings the role {role}")
 
 
+def option_names() -> tuple[str, ...]:
+    """The options of a task, or attributes of a class, that kinds bring."""
+    return tuple(name for kind in KINDS for name in kind.options)
+
+
+def read_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Take the options that kinds bring out of ``given``, and read those with a value. Raises what a reader raises."""
+    found = {name: given.pop(name, None) for name in option_names()}
+    return {name: _option_reader(name)(value) for name, value in found.items() if value is not None}
+
+
+@functools.cache
+def _option_reader(name: str) -> Any:
+    return next(_at(kind, "options", kind.options[name]) for kind in KINDS if name in kind.options)
+
+
+def push_option_names() -> tuple[str, ...]:
+    """The options of a push that kinds bring."""
+    return tuple(name for kind in KINDS for name in kind.push_options)
+
+
+@functools.cache
+def push_option(name: str) -> Any:
+    """What reads an option of a push that a kind brings, and gives its record fields."""
+    return next(_at(kind, "push_options", kind.push_options[name]) for kind in KINDS if name in kind.push_options)
+
+
 def settings_readers() -> dict[str, str]:
     """The kinds that have settings: the key in QUEUEOPS, and the name of the kind."""
     return {kind.name.upper(): kind.name for kind in KINDS if kind.settings}
@@ -281,9 +163,16 @@ def settings_reader(name: str) -> Any:
     return next(_imported(kind, "settings") for kind in KINDS if kind.name == name)
 
 
-def command_of(name: str) -> Any:
-    """The command of the kind with this name."""
-    return next(_imported(kind, "command") for kind in KINDS if kind.name == name)
+def command_of(module: str) -> Any:
+    """The command that a kind brings, by the full name of the module in which Django looks for it."""
+    name = module.rpartition(".")[2]
+    return next(_at(kind, "commands", kind.commands[name]) for kind in KINDS if name in kind.commands)
+
+
+@functools.cache
+def records() -> tuple[str, ...]:
+    """The values of field ``k`` of the records of kinds, in the order of their rows."""
+    return tuple(record for kind in registered() for record in kind.records)
 
 
 @functools.cache
@@ -298,7 +187,7 @@ def of_record(record: str, role: Role) -> Any:
 def public_name(role: Role, name: str) -> Any:
     """What a module of a kind has by this name in its ``__all__``. Raises AttributeError.
 
-    The names of the rows above are found whatever is wrong with a kind of another package.
+    The names of the built-in rows are found whatever is wrong with a kind of another package.
     """
     if not name.startswith("_"):
         for found in (_of_rows, roles):
@@ -323,7 +212,17 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (registered, fields_of, _of_rows, roles, settings_reader, of_record):
+    for each in (
+        registered,
+        fields_of,
+        _of_rows,
+        roles,
+        settings_reader,
+        of_record,
+        records,
+        _option_reader,
+        push_option,
+    ):
         each.cache_clear()
 
 
@@ -387,7 +286,10 @@ def _check_types(kind: Kind, what: str, subkeys: Any) -> None:
 
 
 def _imported(kind: Kind, role: Role) -> Any:
-    path = getattr(kind, role)
+    return _at(kind, role, getattr(kind, role))
+
+
+def _at(kind: Kind, role: str, path: str) -> Any:
     module, _, name = path.partition(":")
     try:
         return getattr(import_module(module), name) if name else import_module(module)

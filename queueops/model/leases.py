@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 DEFAULT_LANE = "default"
@@ -10,11 +12,10 @@ DEFAULT_LANE = "default"
 class Lease(msgspec.Struct, kw_only=True):
     """A task that this worker holds until its deadline, under a fence that every later write must carry.
 
-    ``handed_ms``: when it was handed over with a token, by the broker's time; 0 if it was claimed. ``round``: how often
-    an iterator was retried from its position. ``begun_ms``: the broker's time of the claim, which arrived at
-    ``received`` of the monotonic clock. ``created_ms``: the broker's time of the push, 0 at a first claim (it then
-    waited ``wait_ms``). ``backend`` and ``run_after`` belong to Django's backend.
-    ``brief``: what the kind gives to the worker with the lease.
+    ``handed_ms``: when it was handed over with a token, by the broker's time; 0 if it was claimed. ``begun_ms``: the
+    broker's time of the claim, which arrived at ``received`` of the monotonic clock. ``created_ms``: the broker's time
+    of the push, 0 at a first claim (it then waited ``wait_ms``). ``brief``: what the kind gives to the worker with the
+    lease. ``own``: fields of the record that belong to kinds, by their long names.
     """
 
     id: str
@@ -38,14 +39,11 @@ class Lease(msgspec.Struct, kw_only=True):
     meta: bytes = b""
     phase: str = ""
     previous: bytes | None = None
-    cursor: bytes = b""
-    round: int = 0
     wait_ms: int = 0
     handed_ms: int = 0
     worker: str = ""
     begun_ms: int = 0
     received: float = 0.0
     created_ms: int = 0
-    backend: str = ""
-    run_after: str = ""
     brief: bytes = b""
+    own: dict[str, Any] = {}

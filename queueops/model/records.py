@@ -58,7 +58,6 @@ class Record(msgspec.Struct, kw_only=True):
     root: str = ""
     tags: tuple[str, ...] = ()
     keep: int | None = None
-    keep_tasks: int | None = None
     crashes: int = 0
     trace: str = ""
     meta: bytes = b""
@@ -70,80 +69,10 @@ class Record(msgspec.Struct, kw_only=True):
     token: str = ""
     operation: str = ""
     phase: str = ""
-    max_parallel: int | None = None
-    chunks_per_worker: int | None = None
-    on_chunk_failure: str = ""
-    chunk_retries: int = 0
-    chunk_retry: str = ""
-    chunk_timeout: int | None = None
-    reduce_retries: int | None = None
-    reduce_retry: str = ""
-    reduce_timeout: int | None = None
-    map_retries: str = ""
-    map_retry: str = ""
-    map_timeout: str = ""
-    map_written: int | None = None
-    map_begun: int | None = None
-    has_chunks: bool = False
-    chunks: int | None = None
-    chunks_dropped: int = 0
-    longest_chunk_ms: int | None = None
-    longest_chunk: int | None = None
-    chunks_to_redo: str = ""
-    chunks_redone_by: str = ""
     previous: bytes | None = None
-    ignores_previous: bool = False
-    delay: int | None = None
-    children: int | None = None
-    children_failed: int = 0
-    results_size: int = 0
-    activated: int = 0
-    on_failure: str = ""
-    push_incomplete: bool = False
-    root_pool: str = ""
-    top: str = ""
-    of_iterator: bool = False
-    round: int = 0
-    parent_round: int = 0
-    counted: float | None = None
-    planted_weight: float | None = None
-    weight: float | None = None
-    resumes: str = ""
-    cursor: bytes = b""
-    next_cursor: bytes = b""
-    answer: str = ""
-    emission: str = ""
-    iterated: bool = False
-    unexpanded: bool = False
-    uncounted: bool = False
-    again: bool = False
-    turn_came: bool = False
-    turn_previous: bytes | None = None
-    successor: str = ""
-    ahead_of_chain: bool = False
-    window: int | None = None
-    tasks_failed: int = 0
-    tasks_cancelled: int = 0
-    tasks_stopped: int = 0
-    tasks_to_come: int = 0
-    failed_by: str = ""
-    first_failure: str = ""
-    child_error: bytes = b""
-    child_fingerprint: str = ""
-    resumed_children: int = 0
-    unable_workers: bool = False
     unknown_since: int | None = None
     pushed_uid: int | None = None
     last_line: str = ""
-    follow_ups: bytes = b""
-    follow_ups_pushed: str = ""
-    follow_ups_dead: int = 0
-    follows: str = ""
-    follows_uid: int = 0
-    follows_pool: str = ""
-    follows_outcome: str = ""
-    backend: str = ""
-    run_after: str = ""
     own: dict[str, Any] = {}
 
     @property
@@ -159,6 +88,11 @@ class Record(msgspec.Struct, kw_only=True):
 
 _NUMBER = re.compile(rb"-?[0-9]{1,16}")
 """A number with more digits is not a time, a count or a generation."""
+
+
+def reader_of(codec: Codec) -> Callable[[bytes], Any]:
+    """What reads a stored value of this codec; None for one that is not readable."""
+    return _CODECS[codec]
 
 
 class Undecodable(QueueOpsError, ValueError):

@@ -7,7 +7,6 @@ from itertools import count, groupby
 from typing import Any
 
 from queueops.model.contracts import DEFAULT_LANE, Push, Pushed
-from queueops.redis.split_by_pool import Entry
 
 Argument = str | int | float | bytes
 
@@ -67,27 +66,6 @@ def read_displaced(pushes: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]
     """Parse the reply of ``displace``."""
     parts = iter(reply)
     return [Pushed(push.id, int(uid), word.decode()) for push, word, uid in zip(pushes, parts, parts, strict=True)]
-
-
-def entry_arguments(entries: Sequence[Entry]) -> list[Argument]:
-    """Some tasks of a tree, as ``plant`` reads them."""
-    arguments: list[Argument] = [len(entries)]
-    for entry in entries:
-        fields = [] if entry.push is None else _node_fields(entry.push)
-        arguments += (entry.parent, entry.order, entry.id, len(fields))
-        arguments += fields
-    return arguments
-
-
-def _node_fields(push: Push) -> list[Argument]:
-    fields = _shared(push)
-    if push.args:
-        fields += ("a", push.args)
-    if push.due is not None:
-        fields += ("d", push.due)
-    if push.delay_ms is not None:
-        fields += ("dl", push.delay_ms)
-    return fields
 
 
 def _head(push: Push) -> list[Argument]:

@@ -67,10 +67,10 @@ class Detail(msgspec.Struct, kw_only=True):
     order: int | None
     before: Neighbour | None
     behind: Neighbour | None
-    follow_ups: list[str]
-    """Id, pool ('' if it is this one), name and state of each task that the last end has pushed, flat."""
     broken: tuple[str, ...] = ()
     """Keys of a wrong type (WRONGTYPE); they count as empty."""
+    own: dict[str, Any] = {}
+    """What kinds have added in the store, as it came."""
 
     @property
     def known(self) -> bool:
@@ -136,6 +136,7 @@ def read_detail(pool: str, task_id: str, reply: Sequence[Any]) -> Detail:
     found = {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
     detail = Detail(id=task_id, pool=pool, **{name: read(found.get(name)) for name, read in _FIELDS.items()})
     detail.active = max(0, detail.active)
+    detail.own = {name: value for name, value in found.items() if name not in _FIELDS}
     return detail
 
 
@@ -154,5 +155,5 @@ _READ_AS: Mapping[Any, Callable[[Any], Any]] = {
 _FIELDS = {
     field.name: _READ_AS[field.type]
     for field in msgspec.structs.fields(Detail)
-    if field.name not in ("id", "pool", "broken")
+    if field.name not in ("id", "pool", "broken", "own")
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from time import monotonic
 from typing import Any, NamedTuple
 
 from queueops.conf import Settings
-from queueops.model import endings
+from queueops.model import endings, kinds
 from queueops.model.contracts import Command, Exchange, Lease, Outcome, Posted, RoundTrip, Settlement, Told
+from queueops.model.fields import Field
+from queueops.model.records import reader_of
 
 Argument = str | int | float | bytes
 _TASK = b"task\0"
@@ -152,8 +155,9 @@ def read_lease(claim: Claim, task_id: bytes, fence: int, wait_ms: int, flat: Seq
         begun_ms=now_ms,
         received=received,
     )
+    setters = _setters()
     for index in range(0, len(flat), 2):
-        setter = _LEASE.get(flat[index])
+        setter = setters.get(flat[index])
         if setter is not None:
             setter(lease, flat[index + 1])
     if lease.previous is not None:
@@ -186,6 +190,16 @@ def _whole(name: str, plus: int = 0) -> Any:
 def _raw(name: str) -> Any:
     def put(lease: Lease, value: bytes) -> None:
         setattr(lease, name, value)
+
+    return put
+
+
+def _own(field: Field) -> Any:
+    read = reader_of(field.codec)
+
+    def put(lease: Lease, value: bytes) -> None:
+        if (found := read(value)) is not None:
+            lease.own[field.name] = found
 
     return put
 
@@ -224,11 +238,14 @@ _LEASE = {
     b"tr": _text("trace"),
     b"ph": _text("phase"),
     b"pv": _raw("previous"),
-    b"st": _raw("cursor"),
-    b"rn": _whole("round"),
     b"me": _raw("meta"),
-    b"ba": _text("backend"),
-    b"ra": _text("run_after"),
     b"tg": _put_tags,
     b"#brief": _raw("brief"),
 }
+
+
+@cache
+def _setters() -> dict[bytes, Any]:
+    """What puts a field of a record into a lease: those above, and those of the built-in kinds."""
+    found = kinds.fields_of(kinds.KINDS)
+    return _LEASE | {short.encode(): _own(field) for short, field in found.items() if field.in_lease}

@@ -26,7 +26,7 @@ from queueops.tasks import registry
 from queueops.tasks.foreign_names import HANDLE_METHODS, missing_attribute
 
 Result = TypeVar("Result", covariant=True)
-MAPREDUCE, AFTER = "mapreduce", "AFTER"
+AFTER = "AFTER"
 
 
 class TaskHandle(Generic[Result]):
@@ -78,8 +78,8 @@ class TaskHandle(Generic[Result]):
         record = self._record()
         if record is None:
             return None
-        chunked = record.kind == MAPREDUCE
-        return status_of(record, self._broker.chunk_counts(self.pool, self.id) if chunked else None)
+        values_of = kinds.of_record(record.kind, "status")
+        return status_of(record, values_of(self._broker, record) if values_of else {})
 
     async def astatus(self) -> TaskStatus | None:
         """The same for async code."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -80,8 +81,8 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
         return found | {"tags": list(self.tags), "progress": progress, "is_over": self.is_over}
 
 
-def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatus:
-    """The status that a record describes."""
+def status_of(record: Record, values: Mapping[str, Any]) -> TaskStatus:
+    """The status that a record describes, with the ``values`` that its kind brings, by attribute."""
     args, kwargs = _arguments(record)
     error = error_of(record) if record.error else _NO_ERROR
     return TaskStatus(
@@ -110,7 +111,7 @@ def status_of(record: Record, chunks: dict[str, int] | None = None) -> TaskStatu
         args=args,
         kwargs=kwargs,
         meta=decode_meta(record.meta),
-        chunks=chunks,
+        **values,
     )
 
 

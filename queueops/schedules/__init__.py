@@ -11,8 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from queueops.model.schedule import Overlap as Overlap
-    from queueops.model.schedule import Schedule as Schedule
     from queueops.schedules.control import create_schedule as create
     from queueops.schedules.control import delete_schedule as delete
     from queueops.schedules.control import pause_schedule as pause
@@ -25,11 +23,13 @@ if TYPE_CHECKING:
     from queueops.schedules.inspect import preview as preview
     from queueops.schedules.inspect import schedule as get
     from queueops.schedules.inspect import schedules as list
+    from queueops.schedules.schedule import Overlap as Overlap
+    from queueops.schedules.schedule import Schedule as Schedule
 
 # A process that only pushes imports this package, too, for its store: the names are imported when they are first used.
 _HOMES = {
-    "Overlap": "queueops.model.schedule:Overlap",
-    "Schedule": "queueops.model.schedule:Schedule",
+    "Overlap": "queueops.schedules.schedule:Overlap",
+    "Schedule": "queueops.schedules.schedule:Schedule",
     "create": "queueops.schedules.control:create_schedule",
     "delete": "queueops.schedules.control:delete_schedule",
     "pause": "queueops.schedules.control:pause_schedule",

@@ -6,11 +6,11 @@ from typing import Any
 
 from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
 from queueops.model.ids import new_id
-from queueops.model.schedule import Schedule
 from queueops.redis.broker import get_broker, get_role, in_role
 from queueops.redis.reader import Reader
 from queueops.schedules.declare import define, find_task
 from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
+from queueops.schedules.schedule import Schedule
 from queueops.schedules.store import ScheduleCalls
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 
 from queueops.errors import BadOption, PayloadTooLarge, QueueOpsError, UnknownOption, UnknownTask, advice
-from queueops.model.schedule import Schedule
 from queueops.schedules.definition import LONGEST_ARGUMENTS, ScheduleDefinition, check_schedule_id
+from queueops.schedules.schedule import Schedule
 from queueops.tasks.by_name import all_tasks
 from queueops.tasks.options import Options
 from queueops.tasks.task import Task
@@ -88,5 +88,19 @@ def define_code(task: Task[Any, Any, Any], schedule: Schedule) -> ScheduleDefini
 def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
     """The tasks with a schedule in the code."""
     for task in all_tasks():
-        if task.schedule is not None:
-            yield task, task.schedule
+        if (schedule := task.of_kinds.get("cron")) is not None:
+            yield task, schedule
+
+
+class KnownSchedule:
+    """What the list of known tasks says of the schedule of a task."""
+
+    columns = (("SCHEDULE", "schedule"),)
+
+    def values(self, task: Task[Any, Any, Any]) -> dict[str, Any]:
+        """Its line."""
+        schedule = task.of_kinds.get("cron")
+        return {"schedule": "" if schedule is None else str(schedule.line)}
+
+
+KNOWN = KnownSchedule()

@@ -11,8 +11,8 @@ import msgspec
 
 from queueops.errors import BadOption, QueueOpsError
 from queueops.model.contracts import Push
-from queueops.model.cron import Timetable, read_timetable
 from queueops.model.ids import check_id
+from queueops.schedules.cron import Timetable, read_timetable
 
 LONGEST_ID = 165
 """Maximum characters: a run's id is the schedule's id and its time."""

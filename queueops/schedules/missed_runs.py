@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from queueops.model.schedule import caught_up
 from queueops.schedules.definition import Firing, ScheduleDefinition
+from queueops.schedules.schedule import caught_up
 
 LATE_MS = 15_000
 """Under `skip`, the latest tick still runs if it is at most this late; a watchdog's restart takes less.

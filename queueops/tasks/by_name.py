@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, Unpack, cast
 
 from queueops.errors.tasks import CodeElsewhere
+from queueops.model import kinds
 from queueops.model.ids import check_id
 from queueops.model.states import CONTAINERS
 from queueops.results.handle import TaskHandle
@@ -16,8 +17,6 @@ from queueops.tasks import registry
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
 from queueops.tasks.task import Task
-
-_KINDS = ("task", "mapreduce", "iterator")
 
 
 def push(name: str, /, *args: Any, **kwargs: Any) -> TaskHandle[Any]:
@@ -72,12 +71,15 @@ def _anything(*args: Any, **kwargs: Any) -> None:
 
 
 def _known(name: str) -> Task[..., Any, Any] | None:
+    """The task of a function, or else of a class. Other handlers are those of kinds that are not pushed by name."""
     handlers = registry.handlers()
-    for kind in _KINDS:
-        task = getattr(handlers.get((kind, name)), "task", None)
-        if isinstance(task, Task):
-            return task
-    for kind in CONTAINERS:
-        if (handler := handlers.get((kind, name))) is not None:
+    task = getattr(handlers.get(("task", name)), "task", None)
+    if isinstance(task, Task):
+        return task
+    for record in kinds.records():
+        if record not in CONTAINERS and (cls := getattr(handlers.get((record, name)), "cls", None)) is not None:
+            return cast("Task[..., Any, Any]", cls.task)
+    for record in CONTAINERS:
+        if (handler := handlers.get((record, name))) is not None:
             return cast("Task[..., Any, Any]", getattr(handler, "cls", None))  # the class has the methods of a task
     return None

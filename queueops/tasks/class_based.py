@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from queueops.errors import BadArguments, BadOption
+from queueops.model import kinds
 from queueops.model.contracts import Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
-from queueops.model.schedule import Schedule
 from queueops.results.handle import TaskHandle
 from queueops.tasks.decorator import default_name
 from queueops.tasks.discovery import hidden
@@ -24,6 +24,7 @@ from queueops.tasks.unique_id import UniqueId
 
 if TYPE_CHECKING:
     from queueops.kinds.composites.parts import Part, Signature
+    from queueops.schedules.schedule import Schedule
 
 PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
 """The attributes that are options of a push."""
@@ -44,6 +45,8 @@ class TaskClass:
     cron: ClassVar[str | Schedule | None] = None
 
     task: ClassVar[Task[Any, Any, Any]]
+    _options_of_kind: ClassVar[tuple[str, ...]] = ()
+    """The attributes that are options of this kind of class."""
 
     if TYPE_CHECKING:
         delay: ClassVar[float | timedelta | None]
@@ -63,7 +66,7 @@ class TaskClass:
         if not abstract:
             named = bool(cls.__dict__.get("name"))
             cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
-            cls._register(cls.name, Schedule.of(cls.__dict__.get("cron")))
+            cls._register(cls.name, kinds.read_options(dict(vars(cls))))
             cls.task.hidden = hidden(cls, named=named)
 
     @classmethod
@@ -108,8 +111,8 @@ class TaskClass:
 
     @classmethod
     @abstractmethod
-    def _register(cls, name: str, schedule: Schedule | None) -> None:
-        """Register the class under its name, and set its task."""
+    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
+        """Register the class under its name, and set its task, with the options that kinds bring."""
 
 
 class ClassTask(Task[Any, Any, Any]):
@@ -120,7 +123,7 @@ class ClassTask(Task[Any, Any, Any]):
     def using(self, **options: Any) -> Task[Any, Any, Any]:
         """The same task with other options, as for any task; it counts its parts, so it has no `total`."""
         if "total" in options:
-            expected = "left out: its total is the number of its chunks, tasks or parts"
+            expected = "left out: its total is the number of its parts"
             raise BadOption(name="total", value=options["total"], expected=expected)
         return super().using(**options)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
@@ -16,14 +16,13 @@ from queueops.model import kinds
 from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
 from queueops.model.durations import Delay
 from queueops.model.ids import new_id
-from queueops.model.schedule import Schedule
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
 from queueops.tasks import discovery, transactions
-from queueops.tasks.bulk_push import PipelinedPush, batches, call_of
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
+from queueops.tasks.pipelined_push import PipelinedPush, batches, call_of
 from queueops.tasks.unique_id import UniqueId
 
 if TYPE_CHECKING:
@@ -50,14 +49,14 @@ class Task(Generic[Params, Returned, Result]):
         handler: FunctionHandler,
         options: Options,
         unique: UniqueId | None = None,
-        schedule: Schedule | None = None,
+        of_kinds: Mapping[str, Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, handler.func)
         self.name = handler.name
         self.handler = handler
         self.options = options
         self.unique = unique
-        self.schedule = schedule
+        self.of_kinds = of_kinds or {}
         self.hidden: discovery.Hidden | None = None
         self._settings: conf.Settings | None = None
         self._fields: dict[str, Any] = {}

@@ -75,7 +75,7 @@ def test_one_that_was_deleted_stays_failed_and_its_iterator_goes_on(namespace: s
     pools["default"].told("retry", "it")
     end_of_iterate(pools)
     record = pools["default"].record("it")
-    assert (record.state, record.tasks_failed, record.progress, record.total) == ("succeeded", 1, 1, 1)
+    assert (record.state, record.own["tasks_failed"], record.progress, record.total) == ("succeeded", 1, 1, 1)
     pools.check()
 
 

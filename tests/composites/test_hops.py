@@ -13,9 +13,7 @@ import pytest
 
 from queueops import get
 from queueops.errors import BrokerUnavailable
-from queueops.model import kinds
 from queueops.model.contracts import Command, Lease, Outcome, Told
-from queueops.model.records import Record
 from queueops.outbox.dispatcher import Outbox
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
@@ -112,13 +110,9 @@ def test_a_part_that_tells_the_next_one_can_be_read_by_its_handle(pools: Pools) 
     assert part.state == "pending"
     under_way = pools[NORTH].exchange(settle=[pools.end(pools.lease(NORTH), b"7")], take=0).commands
     bring(pools, [command for command in under_way if verb(command) == "follow"])
-    assert pools[SOUTH].record("b").ahead_of_chain
+    assert pools[SOUTH].record("b").own["ahead_of_chain"]
     assert part.result(timeout=60) == 7
     pools.deliver()
-
-
-def test_every_field_of_a_record_can_be_read() -> None:
-    assert {each.name for each in kinds.fields().values()} >= {*Record.__struct_fields__} - {"id", "pool", "own"}
 
 
 def test_the_worker_that_settles_a_part_has_the_next_one_with_the_same_call_though_the_chain_is_elsewhere(

@@ -320,7 +320,7 @@ def test_a_cancelled_iterator_ends_as_cancelled_though_tasks_of_it_failed() -> N
             held += leases  # its second run
         else:
             broker.exchange("default", "w1", RoundTrip(settle=[run(leases[0], CHANNEL)]))
-    assert broker.record("default", handle.id).children_failed == 1
+    assert broker.record("default", handle.id).own["children_failed"] == 1
     assert get(handle.id).cancel("enough")
     broker.exchange("default", "w1", RoundTrip(settle=[run(held[0], CHANNEL)]))
     assert (handle.state, handle.status().reason) == ("cancelled", "enough")
@@ -380,7 +380,7 @@ def test_of_very_many_that_failed_the_first_are_forgotten() -> None:
     assert desk.client.llen(f"{key}#failures") == 100_000
     assert desk.client.lrange(f"{key}#failures", 0, 0) == [b"fgone1"]
     assert desk.client.lrange(f"{key}#failures", -1, -1) == [f"f{lease.id}".encode()]
-    assert desk.record(handle.id).tasks_to_come == 2
+    assert desk.record(handle.id).own["tasks_to_come"] == 2
 
 
 def test_one_whose_task_failed_fails_when_it_is_taken_from_its_worker() -> None:

@@ -395,5 +395,5 @@ def test_a_total_is_a_number_above_zero(value: Any) -> None:
 
 @pytest.mark.parametrize("kind", [Squares, Count])
 def test_a_class_counts_its_own_parts_and_takes_no_total(kind: Any) -> None:
-    with pytest.raises(BadOption, match="the number of its chunks, tasks or parts"):
+    with pytest.raises(BadOption, match="the number of its parts"):
         kind.using(total=5)

@@ -1,41 +1,31 @@
-"""What Python files of the kernel still name of kinds. A list that only becomes shorter."""
+"""What Python files of the kernel still name of kinds, and why. Lists that only become shorter."""
 
-FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kinds.py")
+FACADES = ("__init__.py", "control/__init__.py", "inspect/__init__.py", "jobs.py", "model/kind_rows.py")
 """Lists of public names, for type checkers, the rows of the kinds, and a kind's public names, which are above it."""
-IMPORTING = ("tasks/class_based.py", "tasks/task.py")
-"""Files that import a module of a kind: public methods, for type checkers, that give a part."""
-KNOWN: dict[str, str] = {
-    "inspect/detail.py": "FollowUp FollowUpTask follow_ups follow_ups_dead iterator mapreduce",
-    "inspect/estimates.py": "_chunks chunks",
-    "inspect/follow_ups.py": "FollowUp FollowUpTask follow_ups",
-    "inspect/lanes.py": "ChunkLane MOST_CHUNK_LANES chunk_lanes chunk_rows chunks",
-    "inspect/redaction.py": "mapreduce",
-    "inspect/registry.py": "chunk_retries chunk_retry chunk_timeout chunks_per_worker on_chunk_failure schedule",
-    "inspect/snapshot.py": "ChunkLane chunk_lanes chunk_rows chunks",
-    "inspect/throughput.py": "_chunks chunk_moves chunk_rate chunks chunks_active chunks_pending",
-    "management/commands/checkworkflows.py": "workflows",
-    "management/commands/jobs.py": "jobs",
-    "management/queue/edit.py": "chunks",
-    "management/queue/flush.py": "schedules",
-    "management/queue/names.py": "schedules",
-    "management/queue/registry.py": "SCHEDULE schedule",
-    "management/queue/task_view.py": "CHUNKS chunks_pending follow_ups follow_ups_dead",
-    "model/cron.py": "BadSchedule",
-    "model/records.py": (
-        "chunk_retries chunk_retry chunk_timeout chunks chunks_dropped chunks_per_worker chunks_redone_by "
-        "chunks_to_redo follow_ups follow_ups_dead follow_ups_pushed has_chunks longest_chunk "
-        "longest_chunk_ms on_chunk_failure"
-    ),
-    "model/schedule.py": "Schedule",
-    "redis/query_replies.py": "follow_ups",
-    "results/handle.py": "MAPREDUCE chunk_counts chunked mapreduce",
-    "results/status.py": "chunks",
-    "tasks/by_name.py": "iterator mapreduce",
-    "tasks/class_based.py": "Schedule chunks composites schedule",
-    "tasks/decorator.py": "FollowUpOutcome MapReduce Schedule follow_up follow_ups schedule",
-    "tasks/follow_ups.py": "FollowUp FollowUpOutcome encode_follow_ups follow_ups read_follow_ups",
-    "tasks/foreign_names.py": "chunks job_id job_timeout schedule",
-    "tasks/options.py": "FollowUp FollowUpOutcome encode_follow_ups follow_up follow_ups read_follow_ups",
-    "tasks/task.py": "Schedule bulk_push composites schedule",
+IMPORTING: dict[str, str] = {
+    "tasks/class_based.py": "Schedule composites schedule schedules",
+    "tasks/decorator.py": "FollowUpOutcome Schedule follow_up follow_ups schedule schedules",
+    "tasks/options.py": "FollowUpOutcome follow_up follow_ups",
+    "tasks/task.py": "composites",
 }
-"""By file, its words in order."""
+"""Files that import types of a kind for type checkers alone: types of public options and methods."""
+KNOWN: dict[str, str] = {}
+"""By file, its words in order: what is left to move into the folders of kinds. The list is empty, and stays so."""
+PUBLIC: dict[str, str] = {
+    "inspect/detail.py": "follow_ups follow_ups_dead",
+    "inspect/registry.py": "schedule",
+    "inspect/snapshot.py": "chunk_lanes",
+    "inspect/throughput.py": "chunk_rate chunks chunks_active chunks_pending",
+    "results/status.py": "chunks",
+}
+"""Attributes of answers, which projects read. They keep their names; the kind brings their values."""
+FOREIGN: dict[str, str] = {
+    "tasks/foreign_names.py": "chunks job_id job_timeout schedule",  # of Celery, RQ and Huey
+}
+"""Words that mean no kind."""
+NO_FIELDS: dict[str, str] = {
+    "redis/wire.py": "vn",  # of a command
+    "tasks/encoding.py": "it",  # of a sentence
+    "tasks/middleware.py": "it",  # of a sentence
+}
+"""Texts that are also names of fields of kinds in the store."""

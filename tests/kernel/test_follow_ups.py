@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from queueops.follow_ups.option import AT_END
 from queueops.model.contracts import Conflict, Lease, Outcome, Told
-from queueops.tasks.follow_ups import AT_END
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of
 from tests.kernel.desk import FOREVER, POOL, Desk, end
@@ -46,7 +46,12 @@ def pushed(desk: Desk, *plans: dict[str, Any], task_id: str = "a", **fields: Any
 
 def followed(desk: Desk, task_id: str = "a") -> list[str]:
     """The ids that the last end of a task pushed."""
-    return desk.record(task_id).follow_ups_pushed.split()
+    return desk.record(task_id).own.get("follow_ups_pushed", "").split()
+
+
+def unpushed(desk: Desk) -> int:
+    """The number of follow-ups of the task `a` that could not be pushed."""
+    return desk.record("a").own.get("follow_ups_dead", 0)
 
 
 ENDS: dict[str, Callable[[Desk, Lease], Any]] = {
@@ -75,7 +80,8 @@ def test_each_outcome_has_its_own(desk: Desk, outcome: str) -> None:
     ENDS[outcome](desk, lease)
     assert [each for each in ENDS if desk.state(f"on-{each}")] == [outcome]
     found = desk.record(f"on-{outcome}")
-    assert (found.state, found.follows, found.follows_outcome, found.root) == ("pending", "a", outcome, "a")
+    assert (found.state, found.root) == ("pending", "a")
+    assert (found.own["follows"], found.own["follows_outcome"]) == ("a", outcome)
     assert desk.lease().args == b""
 
 
@@ -173,7 +179,7 @@ def test_an_id_that_is_refused_is_noted_and_counted(desk: Desk) -> None:
     desk.push("b", name="tests.old")
     lease = pushed(desk, plan("success", id="b", policy="reject"), priority=5)
     assert desk.settle(lease) == "OK"
-    assert (desk.state("a"), desk.record("a").follow_ups_dead, followed(desk)) == ("succeeded", 1, [])
+    assert (desk.state("a"), unpushed(desk), followed(desk)) == ("succeeded", 1, [])
     assert b"its id b is in use" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
     assert desk.counted("fu|dead") == 1
 
@@ -182,20 +188,20 @@ def test_an_id_that_is_refused_is_noted_and_counted(desk: Desk) -> None:
 def test_rubbish_ends_the_task_and_is_noted(desk: Desk, text: str) -> None:
     desk.push("a", own=(("fu", text),))
     assert desk.settle(desk.lease()) == "OK"
-    assert (desk.state("a"), desk.record("a").follow_ups_dead) == ("succeeded", 1)
+    assert (desk.state("a"), unpushed(desk)) == ("succeeded", 1)
     assert b"field fu of its record" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
 
 
 def test_a_task_does_not_follow_itself(desk: Desk) -> None:
     assert desk.settle(pushed(desk, plan("success", id="a"))) == "OK"
-    assert (desk.state("a"), desk.record("a").follow_ups_dead) == ("succeeded", 1)
+    assert (desk.state("a"), unpushed(desk)) == ("succeeded", 1)
 
 
 def test_the_key_of_the_chosen_id_belongs_to_another_program(desk: Desk) -> None:
     desk.client.set(desk.keys.task("b"), "rubbish")
     desk.broken.add("b")
     assert desk.settle(pushed(desk, plan("success", id="b"))) == "OK"
-    assert (desk.state("a"), desk.record("a").follow_ups_dead) == ("succeeded", 1)
+    assert (desk.state("a"), unpushed(desk)) == ("succeeded", 1)
     desk.client.delete(desk.keys.task("b"))
 
 
@@ -217,7 +223,7 @@ def test_a_retry_counts_anew(desk: Desk) -> None:
     assert desk.told("delete", "b", value="1000000") == "OK"
     assert desk.told("retry", "a") == "OK"
     desk.settle(desk.lease())
-    assert (desk.record("a").follow_ups_dead, followed(desk)) == (0, ["b"])
+    assert (unpushed(desk), followed(desk)) == (0, ["b"])
     desk.tick()
     assert dead(desk) == {}
 
@@ -252,8 +258,8 @@ def test_a_message_pushes_it_in_another_pool_once(pools: Pools) -> None:
     lease = north.lease()
     assert (lease.args, followed(desk)) == (b"[[7],{}]", [f"{lease.id}#north"])
     found = north.record(lease.id)
-    assert (found.follows, found.follows_pool, found.follows_outcome) == ("a", POOL, "success")
-    assert (pools.commands(), desk.record("a").follow_ups_dead) == (0, 0)
+    assert tuple(map(found.own.get, ("follows", "follows_pool", "follows_outcome"))) == ("a", POOL, "success")
+    assert (pools.commands(), unpushed(desk)) == (0, 0)
 
 
 def test_a_message_that_comes_after_the_end_of_what_it_pushed_pushes_nothing(pools: Pools) -> None:
@@ -275,7 +281,7 @@ def test_a_message_of_an_older_generation_is_not_noted_with_the_next(pools: Pool
         (command,) = pools.take(POOL)
         pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
         pools.make_due(POOL)
-    assert (desk.record("a").follow_ups_dead, desk.counted("fu|dead")) == (0, 1)
+    assert (unpushed(desk), desk.counted("fu|dead")) == (0, 1)
 
 
 def test_the_message_of_a_lost_process_comes_again(pools: Pools) -> None:
@@ -294,12 +300,12 @@ def test_a_message_that_is_given_up_is_shown_counted_and_delivered_by_an_operato
         (command,) = pools.take(POOL)
         pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
         pools.make_due(POOL)
-    assert desk.record("a").follow_ups_dead == 1
+    assert unpushed(desk) == 1
     assert b"on success was not pushed: no room" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
     assert (desk.counted("fu|dead"), desk.client.zcard(desk.keys.commands_dead)) == (1, 1)
     desk.broker.redeliver(POOL, "requeue", [command.id])
     assert pools.deliver() == 1
-    assert (pools["north"].drain(), desk.record("a").follow_ups_dead) == (["b"], 0)
+    assert (pools["north"].drain(), unpushed(desk)) == (["b"], 0)
     desk.tick()
     assert dead(desk) == {}
 
@@ -314,10 +320,10 @@ def test_a_late_delivery_is_not_counted_with_the_next_generation(pools: Pools) -
     desk.told("retry", "a")
     desk.broker.redeliver(POOL, "requeue", [command.id])
     assert pools.deliver() == 1
-    assert desk.record("a").follow_ups_dead == 1
+    assert unpushed(desk) == 1
     pools["north"].drain()
     desk.settle(desk.lease())
-    assert desk.record("a").follow_ups_dead == 0
+    assert unpushed(desk) == 0
     pools.deliver()
 
 
@@ -326,7 +332,7 @@ def test_an_id_that_the_other_pool_refuses_is_noted(pools: Pools) -> None:
     north.push("b", name="tests.old")
     desk.settle(pushed(desk, plan("success", id="b", policy="reject", pool="north")))
     pools.deliver()
-    assert desk.record("a").follow_ups_dead == 1
+    assert unpushed(desk) == 1
     assert b"its id b is in use" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
 
 
@@ -336,7 +342,7 @@ def test_a_message_with_rubbish_is_noted(pools: Pools) -> None:
     (key,) = desk.client.keys(desk.keys.command("*"))
     desk.client.hset(key, "sp", "rubbish")
     pools.deliver()
-    assert desk.record("a").follow_ups_dead == 1
+    assert unpushed(desk) == 1
 
 
 # Of tasks that consist of others
@@ -350,5 +356,5 @@ def test_the_end_of_a_chain_is_followed(pools: Pools, outcome: Outcome, word: st
     desk.settle(desk.lease())
     desk.settle(desk.lease(), outcome, b'"end"', delay_ms=-1)
     lease = desk.lease()
-    assert (lease.id, desk.record(lease.id).follows_outcome) == ("b" if word == "success" else "d", word)
+    assert (lease.id, desk.record(lease.id).own["follows_outcome"]) == ("b" if word == "success" else "d", word)
     assert b'"end"' in lease.args

@@ -220,7 +220,7 @@ def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Cal
 
 
 def test_every_role_of_a_kind_is_checked_somewhere() -> None:
-    elsewhere = {"fields", "store", "part_states", "console", "settings", "command"}  # needed at once, or of rows alone
+    elsewhere = {"fields", "store", "part_states", "console", "settings"}  # needed at once, or of rows alone
     assert {*get_args(Role)} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
 
 

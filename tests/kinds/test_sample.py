@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from queueops import control, get, inspect
 from queueops.checks import check_starts
+from queueops.management.queue.task_view import shown_task
 from queueops.model import kinds
 from queueops.model.contracts import Lease, Outcome
 from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
@@ -200,7 +203,28 @@ def test_its_modules_bring_results_actions_questions_and_checks(current: Desk) -
 def test_its_field_has_its_name_among_the_fields_of_a_task(current: Desk) -> None:
     pushed(current)
     turn(current)
-    assert inspect.raw("a")["zr (rounds_ended)"] == "1"
+    assert inspect.raw("a")["zr (rounds_ended)"] == "1 ended"
+
+
+def test_a_terminal_shows_what_it_brings_and_asks_about_it(current: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "n")
+    pushed(current)
+    turn(current, b"7")
+    task = inspect.task("a")
+    assert task is not None
+    assert re.search(r"^rounds +7$", shown_task(task), re.M)
+    for command in (["edit", "a", "--args", "[1]"], ["flush", "--force"]):
+        with pytest.raises(CommandError, match="Nothing was done"):
+            call_command("queue", *command)
+    assert asked[0] == "Throw the rounds of a away? [y/N] "
+    assert "the trash, schedules, rounds, lanes and limits, metrics?" in asked[1]
+
+
+def test_a_name_has_the_facts_that_it_brings(current: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    pushed(current)
+    call_command("queue", "name", NAME)
+    assert re.search(r"^rounds +3$", capsys.readouterr().out, re.M)
 
 
 def test_a_broker_without_the_kind_does_not_have_its_calls(current: Desk) -> None:

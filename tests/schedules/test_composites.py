@@ -52,7 +52,7 @@ def test_a_chain_is_created_by_a_tick_and_a_worker_finds_its_parts(clock: Clock)
     task_id = fired(clock, Nightly, 1, 2)
     assert calls == []
     assert clock.state(task_id) == "pending"
-    assert clock.record(task_id).unexpanded  # type: ignore[union-attr]
+    assert clock.record(task_id).own["unexpanded"]  # type: ignore[union-attr]
     assert run_one(clock) == task_id
     assert clock.state(task_id) == "idle"
     clock.check()

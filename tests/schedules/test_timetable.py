@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from queueops.errors import BadOption, BadSchedule, BadZone
-from queueops.model.cron import Timetable, read_timetable
-from queueops.model.schedule import Schedule
+from queueops.schedules.cron import Timetable, read_timetable
+from queueops.schedules.schedule import Schedule
 
 BERLIN = "Europe/Berlin"
 BAD_LINES = (

@@ -15,7 +15,7 @@ from queueops import BadArguments, QueueOpsError
 from queueops.errors import BadOption
 from queueops.kinds.composites.parts import Part
 from queueops.redis.broker import get_broker
-from queueops.tasks.bulk_push import BATCH
+from queueops.tasks.pipelined_push import BATCH
 from queueops.testing import run_worker
 from tests.support import tasks_for_tests as tasks
 from tests.support.tasks_for_tests import Letters, Sum

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from queueops import Chain, MapReduce, chain, schedules, task
 from queueops.errors.tasks import NotImportable
 from queueops.model import warn_once
-from queueops.model.schedule import Schedule
+from queueops.schedules.schedule import Schedule
 from queueops.tasks import discovery, registry
 from queueops.testing import eager, namespace, run_worker
 from queueops.worker.options import WorkerOptions

@@ -31,7 +31,7 @@ from queueops.model.retry import Retry
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
-from queueops.tasks.bulk_push import BATCH
+from queueops.tasks.pipelined_push import BATCH
 from queueops.testing import run_worker
 from tests.support import tasks_for_tests as tasks
 

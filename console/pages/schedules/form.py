@@ -20,7 +20,7 @@ from queueops.errors import (
     UnknownTask,
 )
 from queueops.inspect import ScheduleDetail
-from queueops.model.schedule import Schedule
+from queueops.schedules.schedule import Schedule
 
 CATCH_UP = (
     ("once", _("one run for all missed ticks")),

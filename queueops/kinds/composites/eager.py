@@ -47,7 +47,10 @@ class EagerComposites(EagerBroker):
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
         """The parts of a chain or a group in order, or only the last one."""
         found = self._parts.get((pool, task_id), [])
-        references = [PartRef(i, r.pool, r.id, r.kind, r.name, r.on_failure) for i, r in enumerate(found)]
+        references = [
+            PartRef(order, part.pool, part.id, part.kind, part.name, part.own.get("on_failure", ""))
+            for order, part in enumerate(found)
+        ]
         return references[-1:] if last else references
 
     def cancel(self, record: Record, reason: str, hard: bool) -> None:
@@ -125,11 +128,12 @@ class EagerComposites(EagerBroker):
             batches.append(self._tree(nodes, partial(self._part_of, record)))
             self._run_tree(batches[-1])
             count_tasks(record, [part for batch in batches for part in batch.parts])
-        record.cursor = record.cursor if answer == "done" else state
+        if answer != "done":
+            record.own["cursor"] = state
         if self.running.ends(record) or record.state != State.IDLE:
             return
         record.state = State.SUCCEEDED if answer == "done" else State.PENDING
-        if answer == "done" and record.children_failed:
+        if answer == "done" and record.own.get("children_failed"):
             fail_at_end(record)
 
     def _run_failed(self, record: Record) -> None:
@@ -147,5 +151,5 @@ class EagerComposites(EagerBroker):
         if push.id != iterator.id:
             return self.made(push)
         whole = recorded(push, 0)
-        whole.on_failure = iterator.on_failure
+        whole.own["on_failure"] = iterator.own.get("on_failure", "")
         return whole

@@ -88,7 +88,7 @@ class EagerTree:
         if push.kind == "chain":
             self._chain(number, record, given)
         elif push.kind == "group":
-            self._group(number, record, given, record.on_failure or "fail")
+            self._group(number, record, given, record.own.get("on_failure", "fail"))
         else:
             record.args = push.args if given is None else with_first(push.args, given)
             self._run(record)
@@ -175,19 +175,21 @@ def count_tasks(record: Record, tasks: Sequence[Record]) -> None:
     record.total = len(tasks)
     record.progress = sum(each.state in ENDED for each in tasks)
     failed = [each for each in tasks if each.state != State.SUCCEEDED]
-    record.children_failed = len(failed)
-    if failed and record.on_failure != "continue":
+    own = record.own
+    own["children_failed"] = len(failed)
+    if failed and own.get("on_failure") != "continue":
         _fail(record, failed[0])
     elif failed:
-        record.first_failure, record.child_error = _reason(failed[0]), failed[0].error
-        record.child_fingerprint = failed[0].fingerprint
+        own["first_failure"] = _reason(failed[0])
+        own["child_error"], own["child_fingerprint"] = failed[0].error, failed[0].fingerprint
 
 
 def fail_at_end(record: Record) -> None:
     """Fail an iterator that continued after a task of it had failed."""
-    record.state, record.error, record.fingerprint = State.FAILED, record.child_error, record.child_fingerprint
-    failed, total = record.children_failed, int(record.total or 0)
-    record.reason = f"{failed} of its {total} tasks failed; the first: {record.first_failure}"
+    own = record.own
+    record.state, record.error, record.fingerprint = State.FAILED, own["child_error"], own["child_fingerprint"]
+    failed, total = own["children_failed"], int(record.total or 0)
+    record.reason = f"{failed} of its {total} tasks failed; the first: {own['first_failure']}"
 
 
 def _outcome(record: Record) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections import abc
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,7 +19,6 @@ from queueops.kinds.composites.flatten import nodes_of
 from queueops.kinds.composites.parts import Composite, Part
 from queueops.model.contracts import Node
 from queueops.model.durations import to_ms
-from queueops.model.schedule import Schedule
 from queueops.results import waiting
 from queueops.results.types import ResultType
 from queueops.tasks import registry
@@ -53,6 +52,7 @@ class Iterator(RunClass, abstract=True):
     and a retry runs them again. ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
+    _options_of_kind = ("window", "keep_tasks", "on_failure")
     window: ClassVar[int] = 100
     keep_tasks: ClassVar[float | None] = None
     on_failure: ClassVar[str] = "fail"
@@ -62,11 +62,11 @@ class Iterator(RunClass, abstract=True):
         """Return the next batch; may be `async def`. A class that does not define it is refused."""
 
     @classmethod
-    def _register(cls, name: str, schedule: Schedule | None) -> None:
+    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
         require(cls, "iterate", "the next batch", "def iterate(self, state): return Batch(...)")
         _check(cls, name)
         handler = AsyncIteratorHandler(cls, name) if iscoroutinefunction(cls.iterate) else IteratorHandler(cls, name)
-        task = ClassTask(handler, options_of(cls), unique_of(cls), schedule)
+        task = ClassTask(handler, options_of(cls), unique_of(cls), of_kinds)
         task.own = tuple(_own(cls))
         handler.task = cls.task = task
         registry.register(handler, place_of(cls))
@@ -101,7 +101,7 @@ class IteratorHandler(FunctionHandler):
 
     def _arguments(self, context: Context) -> tuple[Any, Sequence[Any], dict[str, Any]]:
         """The state, and the arguments of the push."""
-        return decode_result(self.name, context.lease.cursor), *self.plan.decode(context.lease.args)
+        return decode_result(self.name, context.lease.own.get("cursor", b"")), *self.plan.decode(context.lease.args)
 
     def _emit(self, context: Context, found: object) -> None:
         lease = context.lease

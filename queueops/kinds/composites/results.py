@@ -30,7 +30,7 @@ class Parts(Protocol):
 
 def value_of(broker: Parts, record: Record) -> Any:
     """The result of a chain, a group or an iterator by its record. Raises BadResult and NotDecodable."""
-    whole = PartRef(0, record.pool, record.id, record.kind, record.name, record.on_failure)
+    whole = PartRef(0, record.pool, record.id, record.kind, record.name, record.own.get("on_failure", ""))
     return composite_value(broker, whole, record.result)
 
 

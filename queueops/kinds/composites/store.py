@@ -13,16 +13,16 @@ from redis.exceptions import ResponseError
 
 from queueops.errors import StaleLease
 from queueops.errors.composites import CompositePushExpired, PartInUse
+from queueops.kinds.composites.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
+from queueops.kinds.composites.tree_wire import entry_arguments
 from queueops.model import endings
 from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
 from queueops.model.part_refs import PartRef
-from queueops.redis import pushwire
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text
-from queueops.redis.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
 from queueops.redis.store_client import BATCH
 
 Write = Callable[[Sequence[Entry]], Sequence[bytes]]
@@ -69,7 +69,7 @@ class CompositeCalls(PushCalls, StorageCalls):
 
         def write(entries: Sequence[Entry], last: bool = False) -> Sequence[bytes]:
             said = (lease.id, lease.fence, token, answer if last else "", self.rules, state)
-            arguments = pushwire.entry_arguments(entries)
+            arguments = entry_arguments(entries)
             while (reply := self._call("emit", lease.pool, *said, *arguments))[0] == b"MORE":
                 pass
             if reply[0] == b"TAKEN":
@@ -90,7 +90,7 @@ class CompositeCalls(PushCalls, StorageCalls):
     def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, iterator: bool) -> None:
         for pool in pools_of(nodes):
             self.announce(pool)
-        first, *others = stages_of(nodes, iterator=iterator, round=lease.round)
+        first, *others = stages_of(nodes, iterator=iterator, round=lease.own.get("round", 0))
         uids = {lease.id: lease.uid} | _written(write, first.entries[1:])
         for stage in others:
             uids |= self._write_stage(lease.id, stage, token, uids)
@@ -101,7 +101,7 @@ class CompositeCalls(PushCalls, StorageCalls):
             push.parent_uid = uids[parent.id]
 
         def write(entries: Sequence[Entry]) -> Sequence[bytes]:
-            arguments = pushwire.entry_arguments(entries)
+            arguments = entry_arguments(entries)
             said = (root, token, "part", "", self.rules, "", "")
             word, _, in_use, found, *_ = self._call("plant", stage.pool, *said, *arguments)
             if word == b"TAKEN":
@@ -202,7 +202,7 @@ class _Planter:
         root = self.root
         self._alive = time.monotonic()
         said = (root.id, self.token, step, root.conflict, self.broker.rules)
-        reply = self._call(step, said, pushwire.entry_arguments(entries))
+        reply = self._call(step, said, entry_arguments(entries))
         word, uid, in_use = reply[0].decode(), int(reply[1]), reply[2].decode()
         if word == "TAKEN":
             self.broker._refuse(root.pool, in_use)

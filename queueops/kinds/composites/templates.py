@@ -14,7 +14,6 @@ from queueops.errors.composites import NoPart, UnfitParts
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.parts import PART_ADVICE, Composite, Part
 from queueops.model.durations import Delay
-from queueops.model.schedule import Schedule
 from queueops.model.weights import shown, weights_below
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry
@@ -36,6 +35,7 @@ class Template(TaskClass, abstract=True):
     kind: ClassVar[str] = ""
     pool: ClassVar[str | None] = None
     on_failure: ClassVar[str] = "fail"
+    _options_of_kind = ("on_failure",)
 
     @abstractmethod
     def init(self, *args: Any, **kwargs: Any) -> Any:
@@ -59,12 +59,12 @@ class Template(TaskClass, abstract=True):
         return ChosenTemplate(cls, options)
 
     @classmethod
-    def _register(cls, name: str, schedule: Schedule | None) -> None:
+    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
         require(cls, "init", "the parts", "def init(self): return [...]")
         cls.s()  # checks what the class says
         given = {"pool": cls.pool or "default", "tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
         handler = TemplateHandler(cls, name)
-        task = ClassTask(handler, Options().but(**given), unique_of(cls), schedule)
+        task = ClassTask(handler, Options().but(**given), unique_of(cls), of_kinds)
         task.own = (("ex", 1), ("of", cls.on_failure)) if cls.on_failure != "fail" else (("ex", 1),)
         handler.task = cls.task = task
         registry.register(handler, place_of(cls))

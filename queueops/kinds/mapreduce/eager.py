@@ -81,7 +81,7 @@ class EagerChunks(EagerBroker):
         chunks = self._of(record.pool, record.id)
         if record.phase:
             return True
-        if record.chunks is None or record.chunks != len(chunks):
+        if record.own.get("chunks") != len(chunks):
             back_to_map(record)
             return True
         for chunk in chunks:
@@ -96,8 +96,8 @@ class EagerChunks(EagerBroker):
     def _process(self, record: Record) -> None:
         """The step between the map and the reduce."""
         chunks = self._of(record.pool, record.id)
-        record.state, record.chunks = State.AGGREGATING, len(chunks)
-        record.total = len(chunks)
+        record.state = State.AGGREGATING
+        record.total = record.own["chunks"] = len(chunks)
         for number, chunk in enumerate(chunks):
             record.progress = number
             if chunk.state == ChunkState.PENDING:
@@ -105,7 +105,7 @@ class EagerChunks(EagerBroker):
             if self.running.ends(record):
                 return
             failed = [each for each in chunks if each.state == ChunkState.FAILED]
-            if len(failed) > _tolerated(record.on_chunk_failure, len(chunks)):
+            if len(failed) > _tolerated(record.own.get("on_chunk_failure", ""), len(chunks)):
                 record.state, record.reason = State.FAILED, f"chunk {number} failed"
                 record.error, record.fingerprint = failed[-1].error.value, failed[-1].error.fingerprint
                 return
@@ -116,15 +116,18 @@ class EagerChunks(EagerBroker):
 
 def back_to_map(record: Record) -> None:
     """Reset the task to its map, with the retries of the map."""
-    record.phase, record.chunks = "", None
-    if record.map_retries:
-        record.retries, record.retry = int(record.map_retries), record.map_retry
+    own = record.own
+    record.phase = ""
+    own.pop("chunks", None)
+    if "map_retries" in own:
+        record.retries, record.retry = int(own["map_retries"]), own["map_retry"]
 
 
 def _limit_reduce(record: Record) -> None:
-    record.map_retries, record.map_retry = str(record.retries), record.retry
-    record.retries = record.retries if record.reduce_retries is None else record.reduce_retries
-    record.retry = record.reduce_retry or record.retry
+    own = record.own
+    own["map_retries"], own["map_retry"] = str(record.retries), record.retry
+    record.retries = own.get("reduce_retries", record.retries)
+    record.retry = own.get("reduce_retry", record.retry)
 
 
 def _run(record: Record, number: int, chunk: Chunk, running: RunningTasks) -> None:
@@ -137,7 +140,7 @@ def _run(record: Record, number: int, chunk: Chunk, running: RunningTasks) -> No
             return
         chunk.error = end
         chunk.attempts += end.outcome is not Outcome.RESTART or end.counted
-        over = end.outcome is Outcome.CANCEL or end.delay_ms < 0 or chunk.attempts > record.chunk_retries
+        over = end.outcome is Outcome.CANCEL or end.delay_ms < 0 or chunk.attempts > record.own["chunk_retries"]
         if over:
             chunk.state = ChunkState.FAILED
             return
@@ -153,9 +156,9 @@ def _lease(record: Record, number: int, chunk: Chunk) -> Lease:
         pool=record.pool,
         args=chunk.data,
         attempt=chunk.attempts + 1,
-        retries=record.chunk_retries,
-        retry=record.chunk_retry,
-        timeout_ms=record.chunk_timeout,
+        retries=record.own["chunk_retries"],
+        retry=record.own.get("chunk_retry", ""),
+        timeout_ms=record.own.get("chunk_timeout"),
         parent_id=record.id,
         root=record.root or record.id,
         meta=record.meta,

@@ -21,7 +21,6 @@ from queueops.model.contracts import Push
 from queueops.model.ids import check_id
 from queueops.model.ports import Handler
 from queueops.model.retry import Retry
-from queueops.model.schedule import Schedule
 from queueops.results import waiting
 from queueops.results.handle import TaskStatus, get
 from queueops.results.types import ResultType
@@ -47,6 +46,10 @@ class MapReduce(RunClass, abstract=True):
     "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
+    _options_of_kind = (
+        *("max_parallel", "chunks_per_worker", "on_chunk_failure", "chunk_retries", "chunk_retry", "chunk_timeout"),
+        *("reduce_retries", "reduce_retry", "reduce_timeout"),
+    )
     max_parallel: ClassVar[int | None] = None
     chunks_per_worker: ClassVar[int | None] = None
     on_chunk_failure: ClassVar[str] = "fail"
@@ -93,12 +96,12 @@ class MapReduce(RunClass, abstract=True):
         return await waiting.in_thread(partial(cls.cancel, task_id, reason, hard=hard))
 
     @classmethod
-    def _register(cls, name: str, schedule: Schedule | None) -> None:
+    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
         require(cls, "process", "the result of one chunk", "def process(self, chunk): return ...")
         chunk_options = ChunkOptions.of(cls, name)
         is_async = chunk_options.async_stages
         handler = (AsyncMapHandler if "map" in is_async else MapHandler)(cls, name)
-        task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
+        task = MapReduceTask(handler, options_of(cls), unique_of(cls), of_kinds)
         task.chunk_options = chunk_options
         handler.task = cls.task = task
         handler.reduce = (AsyncReduceHandler if "reduce" in is_async else ReduceHandler)(handler)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from queueops.inspect.detail import goes_on_at
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.why.waiting import servers
+from queueops.kinds.mapreduce.details import goes_on_at
 from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail

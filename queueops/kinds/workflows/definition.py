@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -19,9 +19,9 @@ from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.run_store import get_run_store
 from queueops.kinds.workflows.step import RunInfo
+from queueops.model import kinds
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
-from queueops.model.schedule import Schedule
 from queueops.redis import broker as brokers
 from queueops.results import waiting
 from queueops.results.types import ResultType
@@ -34,6 +34,9 @@ from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import UNSET, Options, PushOptions
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import Unique, UniqueId
+
+if TYPE_CHECKING:
+    from queueops.schedules.schedule import Schedule
 
 __all__ = ["Workflow", "activity", "wf", "workflow"]
 
@@ -279,9 +282,9 @@ def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[...
     if not inspect.iscoroutinefunction(function):
         raise BadWorkflow(reason=f'@workflow was given {function!r}. Put it directly above an "async def".')
     own = dict(options)
-    given, schedule = own.pop("name", None), Schedule.of(own.pop("cron", None))
+    given, of_kinds = own.pop("name", None), kinds.read_options(own)
     unique = own.pop("unique", None)
-    if unique is not None and schedule is not None:
+    if unique is not None and of_kinds:
         raise BadOption(name="unique", value=unique, expected="left out with cron: its runs have no names")
     for option in own:
         if option not in OPTIONS:
@@ -296,7 +299,7 @@ def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[...
     names = None if unique is None else UniqueId(unique, function)
     chosen = Options().but(**options_of_all)
     _check_conflict(chosen)
-    made: Workflow[..., Any] = Workflow(handler, chosen, names, schedule)
+    made: Workflow[..., Any] = Workflow(handler, chosen, names, of_kinds)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, place_of(cast(Any, function)))

@@ -1,7 +1,7 @@
-"""``manage.py checkworkflows``: the command that the kind of workflows brings."""
+"""Command of a kind: the row of the kind names it by the name of this module."""
 
 from __future__ import annotations
 
 from queueops.model import kinds
 
-Command = kinds.command_of("workflows")
+Command = kinds.command_of(__name__)

@@ -1,7 +1,7 @@
-"""``manage.py jobs``: the command that the kind of this name brings."""
+"""Command of a kind: the row of the kind names it by the name of this module."""
 
 from __future__ import annotations
 
 from queueops.model import kinds
 
-Command = kinds.command_of("jobs")
+Command = kinds.command_of(__name__)

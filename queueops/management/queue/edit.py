@@ -13,6 +13,7 @@ from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.lookup import task_of
 from queueops.management.queue.report import report
+from queueops.model import kinds
 from queueops.model.redact import cut
 
 
@@ -30,8 +31,9 @@ def edit(
     if positional is None and named is None:
         raise CommandError("Edit what? Give --args, --kwargs or both.", returncode=2)
     found = task_of(id, pool)
-    if found.goes_on_at in ("process", "reduce") and not yes:
-        confirm(f"With other arguments {id} maps anew. Throw its chunks and their results away?")
+    if not yes:
+        for question in filter(None, (brought.lost_by_edit(found) for brought in kinds.roles("details"))):
+            confirm(question)
     before = {"args": cut(found.args_json, KEPT)}
     after = {"args": masked_arguments(positional, named, found.kind, found.name)}  # null: the present ones
     with audit.recorded(verb="edit", pool=found.pool, ids=[id], before=before, after=after) as act:

@@ -14,6 +14,7 @@ from queueops.inspect import NamePause, NameRun, NameView, TaskQuery
 from queueops.inspect.spans import span
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
+from queueops.model import kinds
 
 RUNS_HEAD = ("BEGUN", "TOOK", "STATE", "POOL", "LANE", "ID")
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "ERROR")
@@ -71,7 +72,7 @@ def _act(
 
 
 def _facts(found: NameView) -> Iterator[tuple[str, str]]:
-    known, schedules = found.known, [row.id for row in inspect.schedules() if row.task == found.name]
+    known = found.known
     yield "name", found.name
     yield "takes", known.signature if known else ""
     yield "about", known.about if known else ""
@@ -84,7 +85,8 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)
     yield "run", _percentiles(found.run_p50_ms, found.run_p95_ms)
     yield "lanes", ", ".join(f"{pool}/{lane}" for pool, lane, _ in found.lanes)
-    yield "schedules", ", ".join(schedules)
+    for told in kinds.roles("name_facts"):
+        yield from told(found.name)
     yield "workers", ", ".join(known.workers) if known and known.workers else "no live worker reports it"
 
 

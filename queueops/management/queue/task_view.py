@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.inspect.estimates import SHUT, UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
+from queueops.model import kinds
 
-POOLS = ("POOL", "WAITING", "CHUNKS WAITING", "IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
+POOLS = ("IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
 
 
 def shown_task(task: TaskDetail) -> str:
@@ -28,10 +31,7 @@ def shown_task(task: TaskDetail) -> str:
             ("progress", None if task.progress is None else _progress(task.progress, task.total)),
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
-            ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
-            ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
-            ("followed by", ", ".join(each.id for each in task.followed_by)),
-            ("follow-ups not pushed", task.follow_ups_dead or None),
+            *(line for brought in kinds.roles("details") for line in brought.lines(task)),
             ("can be", ", ".join(task.allowed)),
         )
     )
@@ -63,7 +63,9 @@ def shown_status(found: Snapshot) -> str:
     """The whole system: alarms, states, pools, lanes."""
     alarms = "\n".join(map(_alarm, found.alarms)) or "Everything is well."
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
-    pools = table(POOLS, map(_pool, found.pools))
+    columns = [column for figures in kinds.roles("figures") for column in figures.COLUMNS]
+    head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
+    pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(
         ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "EMPTY IN"),
         map(_lane, found.lanes),
@@ -82,10 +84,10 @@ def _alarm(alarm: Alarm) -> str:
     return f"{told}\n    mend it: {printable(alarm.command)}" if alarm.command else told
 
 
-def _pool(pool: PoolView) -> tuple[object, ...]:
+def _pool(pool: PoolView, of_kinds: Sequence[str]) -> tuple[object, ...]:
     drained = _drained(pool)
     rates = f"{pool.in_rate:.1f}", f"{pool.out_rate:.1f}", f"{pool.failure_rate:.1%}"
-    waiting = pool.states.get("pending", 0), pool.chunks_pending
+    waiting = pool.states.get("pending", 0), *(getattr(pool, attribute) for attribute in of_kinds)
     return pool.name, *waiting, *rates, _ms(pool.wait_p95_ms), _ms(pool.run_p95_ms), drained, pool.workers
 
 

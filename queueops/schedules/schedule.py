@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 
 from queueops.errors import BadOption
-from queueops.model.cron import Timetable, read_timetable
 from queueops.model.durations import to_ms
+from queueops.schedules.cron import Timetable, read_timetable
 
 LONGEST_JITTER_MS = 86_400_000
 MOST_CAUGHT_UP = 100
@@ -78,6 +78,11 @@ class Schedule:
     def timetable(self) -> Timetable:
         """The schedule's ticks."""
         return read_timetable(self.line, self.zone_name)
+
+
+def read_cron(value: Any) -> Schedule | None:
+    """Read the option ``cron`` of a task or a class. Raises BadSchedule, BadZone and BadOption."""
+    return Schedule.of(value)
 
 
 def _check_call(args: object, kwargs: object) -> None:

@@ -1,4 +1,4 @@
-"""Bulk push: reads many calls, and pushes them batch by batch."""
+"""Pipelined push: reads many calls, and pushes them batch by batch."""
 
 from __future__ import annotations
 

@@ -1,0 +1,37 @@
+"""Details of a task that a kind brings: to its page, to its raw view, and to a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from queueops.inspect.detail import TaskDetail
+    from queueops.model.redact import Redactor
+    from queueops.redis.query_replies import Detail
+
+
+class KindDetails:
+    """What one kind adds to the details of any task; by default nothing."""
+
+    raw: ClassVar[Mapping[str, Callable[[bytes, Redactor], str]]] = {}
+    """Its record fields with payloads, by the name in the store: how the raw view shows each."""
+
+    def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
+        """Values of `TaskDetail` by attribute, which built-in kinds have there.
+
+        ``record`` has the record's fields as text, without payloads.
+        """
+        return {}
+
+    def retried_by(self, detail: Detail, state: str) -> str:
+        """The task that runs this ended part of it again; empty for what is no part of this kind."""
+        return ""
+
+    def lines(self, task: TaskDetail) -> Iterable[tuple[str, object]]:
+        """Lines of the task in a terminal: what each is, and its value."""
+        return ()
+
+    def lost_by_edit(self, task: TaskDetail) -> str:
+        """What is lost if the task runs with other arguments, as a question; empty if nothing is."""
+        return ""

@@ -1,0 +1,37 @@
+"""Details of a map-reduce task: its first map, and where a retry continues it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from queueops.inspect.detail import TaskDetail
+from queueops.inspect.kind_details import KindDetails
+from queueops.model.states import TERMINAL
+from queueops.redis.query_replies import Detail, maybe_whole
+
+
+class MapReduceDetails(KindDetails):
+    """Its first map, where a retry continues it, and what an edit of its arguments deletes."""
+
+    def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
+        """When its first map began, and the stage at which a retry continues."""
+        return {"first_begun_ms": maybe_whole(record.get("bm")), "goes_on_at": goes_on_at(record, state)}
+
+    def lost_by_edit(self, task: TaskDetail) -> str:
+        """Its chunks, once it has some."""
+        if task.goes_on_at not in ("process", "reduce"):
+            return ""
+        return f"With other arguments {task.id} maps anew. Throw its chunks and their results away?"
+
+
+DETAILS = MapReduceDetails()
+
+
+def goes_on_at(record: Mapping[str, str], state: str) -> str:
+    """The stage at which a retry continues an ended map-reduce task: `map`, `process` or `reduce`; empty for others."""
+    if record.get("k") != "mapreduce" or state not in TERMINAL:
+        return ""
+    if "ch" not in record or "cn" not in record:
+        return "map"
+    return "reduce" if record.get("ph") else "process"
