@@ -234,6 +234,13 @@ def test_health_needs_no_token_and_no_store(api: Client, settings: Any) -> None:
     assert (response.status_code, response["Content-Type"]) == (503, "application/problem+json")
 
 
+@pytest.mark.parametrize("path", ["health", "ready", "jobs", "jobs/none", "aggregations", "docs"])
+def test_head_is_a_get_without_its_body(api: Client, path: str) -> None:
+    asked, head = api.get(f"/api/v1/{path}"), api.head(f"/api/v1/{path}")
+    assert (head.status_code, head["Content-Type"]) == (asked.status_code, asked["Content-Type"])
+    assert (head.content, head["Content-Length"]) == (b"", str(len(asked.content)))
+
+
 def test_statistics_count_jobs_and_callbacks_by_state(api: Client, kept: list[audit.Act]) -> None:
     ids = post(api, {"jobs": [GOOD, GOOD, GOOD]}, "jobs/bulk")[1]["ids"]
     post(api, {}, f"jobs/{ids[0]}/cancel")
