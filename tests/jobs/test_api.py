@@ -274,3 +274,19 @@ def test_the_api_describes_itself(api: Client) -> None:
             "aggregations", "aggregations/{aggr_id}", "health", "ready", "statistics",
         )
     }  # fmt: skip
+
+
+def test_the_description_has_errors_and_the_idempotency_key(api: Client) -> None:
+    described = api.get("/api/v1/openapi.json").json()
+    problem = described["components"]["schemas"]["Problem"]["properties"]
+    _, answer = post(api, {})
+    assert {*answer, *answer["errors"][0]} == {*problem, *problem["errors"]["items"]["properties"]}
+    with_key = []
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            content = operation["responses"]["default"]["content"]
+            assert content["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
+            if any(each["name"] == "Idempotency-Key" for each in operation["parameters"]):
+                with_key.append((method, path))
+    assert with_key == [("post", "/api/v1/jobs"), ("post", "/api/v1/jobs/bulk")]
+    assert described["components"]["schemas"]["NewJob"]["properties"]["extra"].keys() == {"default", "title", "type"}

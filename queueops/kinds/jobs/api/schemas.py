@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ninja import Field, Schema
-from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from queueops.conf import MOST_RATE
@@ -18,7 +18,7 @@ from queueops.kinds.jobs.download_options import DOWNLOAD
 MOST = 1000
 """Jobs of one request."""
 LONGEST_DELAY_S = 366 * 86_400
-Text = Annotated[StrictStr, Field(max_length=MOST_BODY)]
+Text = Annotated[StrictStr, Field(max_length=MOST_BODY), WithJsonSchema({"type": "string"})]
 """A text. The bound is that of a body: with one, pydantic also refuses a lone surrogate, which UTF-8 cannot encode."""
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 """A number, whole or with a fraction."""
