@@ -121,6 +121,12 @@ def test_a_field_that_is_missing_is_named(api: Client, field: str) -> None:
     assert nothing_is_stored()
 
 
+def test_the_reason_has_the_name_of_the_field(api: Client) -> None:
+    for field, value in (("aggr_limit", 10**12), ("max_retries", 10**12)):
+        _, problem = post(api, GOOD | {field: value})
+        assert problem["detail"].startswith(f"The option {field} is 1000000000000, ")
+
+
 def test_many_jobs_are_handed_in_together(api: Client) -> None:
     status, made = post(api, {"jobs": [GOOD, GOOD | {"aggr_id": "b"}]}, "jobs/bulk")
     assert status == 201

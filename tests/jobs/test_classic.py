@@ -78,7 +78,8 @@ WRONG = [
     ("max_retries", -1), ("max_retries", "1"), ("max_retries", None), ("extract_image_size", "yes"),
     ("download_timeout", 0), ("download_timeout", None), ("download_timeout", "4"), ("request_headers", []),
     ("request_headers", {"A": 1}), ("subpath", "../x"), ("s3_bucket", "b"), ("s3_region", "r"),
-    ("expiresAt", "2030"), ("user_agent", "x"), ("id", "mine"),
+    ("expiresAt", "2030"), ("user_agent", "x"), ("id", "mine"), ("aggr_id", "x" * 201), ("aggr_limit", 10**12),
+    ("max_retries", 10**12),
 ]  # fmt: skip
 
 

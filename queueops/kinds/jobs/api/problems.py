@@ -99,6 +99,13 @@ def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
         name = "after"  # other parameters are checked before the list is read
     elif isinstance(error, BadId):
         name = "handler" if error.what == NAME_OF_HANDLER else "aggr_id"
-    field = ".".join([*place, FIELDS.get(name, name)])
+    field, said = ".".join([*place, FIELDS.get(name, name)]), text_of(error)
     status = 413 if isinstance(error, PayloadTooLarge) else 422
-    return Problem(status, str(error), [(field, str(error))] if field else [])
+    return Problem(status, said, [(field, said)] if field else [])
+
+
+def text_of(error: QueueOpsError) -> str:
+    """The message of an error, with the name that the field has for a client."""
+    if isinstance(error, BadOption) and error.name in FIELDS:
+        return str(BadOption(name=FIELDS[error.name], value=error.value, expected=error.expected))
+    return str(error)
