@@ -19,7 +19,9 @@ EVERY_S = 3.0
 KEEP_S = 900.0
 """Seconds after which the demo deletes a downloaded picture."""
 ENDS_S = 60.0
-"""Seconds between two times at which an operator gives something up."""
+"""Seconds between two times at which an operator acts: gives something up, and sends something again."""
+AGAIN_S = 30.0
+"""Seconds until a dead callback is sent again, so that it is scheduled meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,7 @@ class JobMix:
         if now >= self._ends_at:
             self._ends_at = now + ENDS_S
             give_up_something()
+            send_again()
             delete_old_files(Path(settings.MEDIA_ROOT), time.time() - KEEP_S)
 
 
@@ -91,6 +94,13 @@ def give_up_something() -> None:
     backing_off = [row.id for row in inspect.callbacks("backing_off", limit=1).rows]
     if backing_off:
         control.discard_callbacks(backing_off)
+
+
+def send_again() -> None:
+    """Send a dead callback again, somewhat later, as an operator does at a rate."""
+    dead = [row.id for row in inspect.callbacks("dead", limit=1).rows]
+    if dead:
+        control.redeliver_callbacks(dead, delay=AGAIN_S)
 
 
 def delete_old_files(directory: Path, before: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from queueops import jobs
+from queueops import inspect, jobs
 from queueops.testing import run_worker
 from queueops_demo import job_mix, sample_server
 from tests.jobs.conftest import LOCAL
@@ -84,6 +84,9 @@ def test_jobs_of_all_shops_come_to_different_ends(data: Path, monkeypatch: pytes
     }
     assert count_jobs()["succeeded"] >= 2
     assert set(count_callbacks()) >= {"succeeded", "failed", "restart"}
+    job_mix.send_again()
+    (again,) = inspect.callbacks("scheduled").rows
+    assert again.url.split("/")[3] == "gone"
 
 
 def test_the_mix_hands_in_a_job_each_three_seconds_and_gives_something_up_each_minute(data: Path) -> None:

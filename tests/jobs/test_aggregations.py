@@ -282,3 +282,16 @@ def test_a_lane_whose_name_is_a_digest_is_listed_by_its_aggregation(handler: Reg
     jobs.submit(aggregation="Trödel & Söhne", handler="work")
     jobs.submit(aggregation="books", handler="work")
     assert {"aggr:Trödel & Söhne", "aggr:books"} <= {row.label for row in inspect.lanes()}
+
+
+def test_more_than_ten_thousand_aggregations_are_all_listed(desk: Desk) -> None:
+    ids = [f"a{number}" for number in range(10_100)]
+    jobs.submit_many({"aggregation": id, "handler": "work"} for id in ids)
+    desk.tick()
+    after, seen = "", []
+    while True:
+        page = inspect.aggregations(after=after, limit=200)
+        seen += [row.id for row in page.rows]
+        if not (after := page.next):
+            break
+    assert sorted(seen) == sorted(ids)

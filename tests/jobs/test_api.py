@@ -95,6 +95,9 @@ WRONG = [
     ("callback_error_url", "ftp://a.example/"), ("extra", {}), ("subpath", "../a"), ("mime_type", "image/["),
     ("extract_image_size", 1), ("download_timeout", 0), ("download_timeout", "4"), ("request_headers", []),
     ("request_headers", {"X": "a\r\nb"}), ("max_retries", -1), ("max_retries", 1.5), ("expiresAt", "2030-01-01"),
+    ("callback_type", "http"), ("callback_dst", "https://a.example/"), ("delay", "1"), ("rate", 1e999),
+    ("download_timeout", True), ("priority", 101), ("handler", "a b"), ("options", {}),
+    *((name, "http://a/\ud800") for name in ("url", "aggr_id", "aggr_proxy", "callback_url", "extra", "subpath")),
 ]  # fmt: skip
 
 
@@ -107,8 +110,7 @@ def test_a_wrong_field_is_named_and_nothing_is_stored(api: Client, field: str, v
         status, problem = post(api, body, path)
         assert status == 422
         assert all(each["reason"] for each in problem["errors"])
-        named = {each["field"] for each in problem["errors"]}
-        assert any(f"{each}.".startswith(f"{place}{field}.") for each in named), named
+        assert {each["field"] for each in problem["errors"]} == {f"{place}{field}"}
     assert nothing_is_stored()
 
 
@@ -117,6 +119,12 @@ def test_a_field_that_is_missing_is_named(api: Client, field: str) -> None:
     status, problem = post(api, {name: value for name, value in GOOD.items() if name != field})
     assert (status, [each["field"] for each in problem["errors"]]) == (422, [field])
     assert nothing_is_stored()
+
+
+def test_the_reason_has_the_name_of_the_field(api: Client) -> None:
+    for field, value in (("aggr_limit", 10**12), ("max_retries", 10**12)):
+        _, problem = post(api, GOOD | {field: value})
+        assert problem["detail"].startswith(f"The option {field} is 1000000000000, ")
 
 
 def test_many_jobs_are_handed_in_together(api: Client) -> None:
@@ -151,7 +159,8 @@ def test_of_a_thousand_jobs_none_is_made_if_the_last_aggregation_is_drained(api:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null"])
 def test_a_body_that_is_no_object_is_refused(api: Client, body: bytes) -> None:
-    assert post(api, body)[0] in (400, 422)
+    status, problem = post(api, body)
+    assert status == 400 or (status, [each["field"] for each in problem["errors"]]) == (422, ["body"])
     assert nothing_is_stored()
 
 
@@ -236,6 +245,7 @@ def test_a_job_of_another_handler_has_its_options(api: Client) -> None:
         ({"handler": "resize", "options": []}, "options"), ({"handler": "resize", "rate": 0}, "rate"),
         ({"handler": "resize", "delay": -1}, "delay"), ({"handler": "resize", "priority": 101}, "priority"),
         ({"handler": "resize", "priority": 1.5}, "priority"), ({"handler": "resize", "delay": True}, "delay"),
+        ({"handler": "resize", "options": {"a": ["\ud800"]}}, "options"), ({"handler": "x", "url": "\ud800"}, "url"),
     ],
 )  # fmt: skip
 def test_a_wrong_field_of_another_handler_is_named(api: Client, given: dict[str, Any], field: str) -> None:
@@ -270,3 +280,19 @@ def test_the_api_describes_itself(api: Client) -> None:
             "aggregations", "aggregations/{aggr_id}", "health", "ready", "statistics",
         )
     }  # fmt: skip
+
+
+def test_the_description_has_errors_and_the_idempotency_key(api: Client) -> None:
+    described = api.get("/api/v1/openapi.json").json()
+    problem = described["components"]["schemas"]["Problem"]["properties"]
+    _, answer = post(api, {})
+    assert {*answer, *answer["errors"][0]} == {*problem, *problem["errors"]["items"]["properties"]}
+    with_key = []
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            content = operation["responses"]["default"]["content"]
+            assert content["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
+            if any(each["name"] == "Idempotency-Key" for each in operation["parameters"]):
+                with_key.append((method, path))
+    assert with_key == [("post", "/api/v1/jobs"), ("post", "/api/v1/jobs/bulk")]
+    assert described["components"]["schemas"]["NewJob"]["properties"]["extra"].keys() == {"default", "title", "type"}

@@ -79,11 +79,16 @@ def test_a_rare_host_ends_a_page_before_it_is_full(api: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", [{"state": "running"}, {"after": "x"}, {"limit": 0}, {"limit": 201}, {"older_than": -1}, {"colour": "red"}]
-)
-def test_a_wrong_filter_is_refused(api: Client, query: dict[str, Any]) -> None:
-    response = api.get("/api/v1/jobs", query)
+    ("name", "value"),
+    [
+        ("state", "running"), ("after", "x"), ("limit", 0), ("limit", 201), ("older_than", -1), ("older_than", "inf"),
+        ("newer_than", "9" * 400), ("colour", "red"), ("aggr_id", "x" * 201),
+    ],
+)  # fmt: skip
+def test_a_wrong_filter_is_refused(api: Client, name: str, value: Any) -> None:
+    response = api.get("/api/v1/jobs", {name: value})
     assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
+    assert [each["field"] for each in response.json()["errors"]] == [name]
 
 
 def test_a_job_is_cancelled_once_and_run_again(api: Client, kept: list[audit.Act]) -> None:
@@ -227,6 +232,13 @@ def test_health_needs_no_token_and_no_store(api: Client, settings: Any) -> None:
     assert anyone.get("/api/v1/health").json() == {"status": "ok"}
     response = anyone.get("/api/v1/ready")
     assert (response.status_code, response["Content-Type"]) == (503, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["health", "ready", "jobs", "jobs/none", "aggregations", "docs"])
+def test_head_is_a_get_without_its_body(api: Client, path: str) -> None:
+    asked, head = api.get(f"/api/v1/{path}"), api.head(f"/api/v1/{path}")
+    assert (head.status_code, head["Content-Type"]) == (asked.status_code, asked["Content-Type"])
+    assert (head.content, head["Content-Length"]) == (b"", str(len(asked.content)))
 
 
 def test_statistics_count_jobs_and_callbacks_by_state(api: Client, kept: list[audit.Act]) -> None:

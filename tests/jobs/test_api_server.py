@@ -67,6 +67,9 @@ def test_a_server_takes_jobs_and_stores_nothing_of_bad_input(
         assert json.loads(ask(server, token, "GET", f"/api/v1/jobs/{made['id']}").text)["state"] == "pending"
         assert send(server, token, GOOD, "/download")[0] == 201
         assert (ask(server, "", "GET", "/hb").text, ask(server, "", "GET", "/api/v1/ready").status) == ("OK", 200)
+        for path in ("/hb", "/api/v1/health"):
+            head = ask(server, "", "HEAD", path)
+            assert (head.status, head.headers["Content-Length"]) == (200, "2" if path == "/hb" else "16")
         page = ask(server, "", "GET", "/api/v1/docs")
         assert (page.status, "cdn" in page.text, "swagger-ui-init.js" in page.text) == (200, False, True)
         assert "Content-Security-Policy" in page.headers

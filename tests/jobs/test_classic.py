@@ -78,7 +78,8 @@ WRONG = [
     ("max_retries", -1), ("max_retries", "1"), ("max_retries", None), ("extract_image_size", "yes"),
     ("download_timeout", 0), ("download_timeout", None), ("download_timeout", "4"), ("request_headers", []),
     ("request_headers", {"A": 1}), ("subpath", "../x"), ("s3_bucket", "b"), ("s3_region", "r"),
-    ("expiresAt", "2030"), ("user_agent", "x"), ("id", "mine"),
+    ("expiresAt", "2030"), ("user_agent", "x"), ("id", "mine"), ("aggr_id", "x" * 201), ("aggr_limit", 10**12),
+    ("max_retries", 10**12),
 ]  # fmt: skip
 
 
@@ -170,10 +171,17 @@ def test_statistics_and_aggregations_have_the_old_names(classic: Client) -> None
     assert classic.get("/stats/other").status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/hb", "/stats/processor", "/dashboard/aggregations"])
+def test_head_is_a_get_without_its_body(classic: Client, path: str) -> None:
+    head = classic.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert int(head["Content-Length"]) == len(classic.get(path).content)
+
+
 @pytest.mark.parametrize("path", ["/download", "/retry/x"])
 def test_another_method_is_not_allowed(classic: Client, path: str) -> None:
-    response = classic.get(path)
-    assert (response.status_code, response["Allow"]) == (405, "POST")
+    for response in (classic.get(path), classic.head(path)):
+        assert (response.status_code, response["Allow"]) == (405, "POST")
 
 
 def test_without_the_setting_a_token_is_needed(classic: Client, settings: Any) -> None:

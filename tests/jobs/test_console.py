@@ -249,11 +249,13 @@ def test_all_that_match_are_sent_again_at_a_rate_or_to_another_address(
     asked = operator.post(url, {"url": "", "confirmed": ""}).content.decode()
     assert "Callbacks a second" in asked
     assert "all tasks that match, 3 at most" in asked
+    assert "All of them can be changed." in asked
     operator.post(url, {"rate": "0.1", "confirmed": "3"})
     states = sorted(callback_of(job).state for job in made)
     assert states == ["pending", "postponed", "postponed"]
     run_worker()
     url = f"/ops/callbacks/_redirect_all?show=scheduled&to=127.0.0.1:{target.port}"
+    assert "All of them can be changed." in operator.post(url).content.decode()
     for form in ({"confirmed": "2"}, {"confirmed": "2", "url": "http://10.0.0.1/"}):
         operator.post(url, form)
         assert "postponed" in {callback_of(job).state for job in made}
@@ -263,6 +265,18 @@ def test_all_that_match_are_sent_again_at_a_rate_or_to_another_address(
     entries = [(entry.verb, entry.outcome, entry.changed) for entry in AuditEntry.objects.order_by("pk")]
     assert entries[0] == ("retry", "done", 3)
     assert entries[-1] == ("redirect_callbacks", "done", 2)
+
+
+def test_the_question_before_many_are_sent_again_says_nothing_of_workers(operator: Client) -> None:  # noqa: F811
+    given = {"aggregation": "a", "handler": "work", "callback_url": "http://a.example/done"}
+    made = [job.id for job in jobs.submit_many([given] * 501)]
+    for some in (made[:500], made[500:]):
+        control.cancel(some)
+        control.discard_callbacks([row.followed_by[0].id for id in some if (row := inspect.task(id))])
+    asked = operator.post("/ops/callbacks/_redeliver_all?show=discarded").content.decode()
+    assert "501" in asked
+    for word in ("Workers perform", "live worker", "its page stays open"):
+        assert word not in asked
 
 
 def test_a_viewer_sends_nothing_again(viewer: Client) -> None:  # noqa: F811

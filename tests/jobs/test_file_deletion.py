@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import FileSystemStorage
+from django.test import Client
 
 from queueops import control, inspect, jobs
 from queueops.kinds.jobs import file_deletion, orphans
@@ -18,6 +19,7 @@ from queueops.redis.broker import get_broker, get_role
 from queueops.redis.keys import Keys
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
+from tests.jobs.api_client import GOOD, post
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
 
@@ -246,6 +248,19 @@ def test_an_operator_deletes_the_file_of_a_job_with_another_id(files: Files) -> 
     assert control.delete_file(path, job=job.id)
     run_worker()
     assert not files.exists(path)
+
+
+def test_the_file_of_a_job_with_an_idempotency_key_can_be_an_orphan(files: Files, api: Client) -> None:
+    id = post(api, GOOD | {"delay": 3600}, Idempotency_Key="order 7")[1]["id"]
+    path = f"{id[:3]}/{id}"
+    (files.directory / path).parent.mkdir(parents=True)
+    (files.directory / path).write_text("x")
+    assert inspect.orphan_files().paths == ()
+    control.cancel([id])
+    control.delete([id])
+    assert inspect.orphan_files().paths == (), "the trash has its job"
+    files.broker.client.delete(files.keys.trash(id))
+    assert inspect.orphan_files().paths == (path,)
 
 
 def test_an_orphan_is_deleted_and_no_other_file_of_the_project(files: Files) -> None:

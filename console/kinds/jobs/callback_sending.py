@@ -31,6 +31,15 @@ AGAIN = ("scheduled", "backing_off", "dead", "delivered", "discarded")
 """States of callbacks that can be sent again."""
 
 
+class Callbacks(Matching, frozen=True, kw_only=True):
+    """All callbacks that match, as the question shows them. One request sends them, at most so many."""
+
+    @property
+    def in_parts(self) -> bool:
+        """No worker performs the action, and nothing goes on behind the page."""
+        return False
+
+
 class RateForm(ActionForm):
     """How many callbacks start a second; empty: all at once."""
 
@@ -87,7 +96,8 @@ def _send(request: HttpRequest, action: Action) -> HttpResponse:
     if show not in AGAIN or not found.count:
         messages.info(request, _("No callback matches that can be sent again."))
         return redirect(here)
-    choice = Matching(query=query, extent=found, asked_ms=asked_ms)
+    verb = "run_now" if show == "scheduled" else "retry"
+    choice = Callbacks(query=query, extent=found, asked_ms=asked_ms, verb=verb)
     form = action.form(request.POST if "confirmed" in request.POST else None)
     if question := unanswered(request, action, choice, form, "callbacks"):
         return question

@@ -83,8 +83,9 @@ def _target(given: Mapping[str, Any], prefix: str, usual: str) -> Target | None:
     of_url, of_type, of_destination = NAMES[prefix]
     url, kind, destination = given.get(of_url) or "", given.get(of_type) or "", given.get(of_destination) or ""
     if url:
-        if kind or destination:
-            raise BadOption(name=f"{prefix}_dst", value=destination, expected=f"nothing beside {prefix}_url")
+        for name, value in ((of_type, kind), (of_destination, destination)):
+            if value:
+                raise BadOption(name=name, value=value, expected=f"nothing beside {of_url}")
         return Target(HTTP, check_destination(HTTP, url, f"{prefix}_url"))
     if not kind and not destination:
         return None

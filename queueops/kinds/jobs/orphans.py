@@ -24,8 +24,8 @@ from queueops.kinds.jobs.store import JobCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role
 
-MADE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
-"""An id that QueueOps made: a ULID."""
+MADE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}|key-[0-9a-f]{40}")
+"""An id that QueueOps made: a ULID, or that of a job with an idempotency key of the API."""
 AT_ONCE = 200
 DEEPEST = 20
 """Directories within each other that are searched: a subpath has fewer, and a link may lead in a circle."""

@@ -38,7 +38,8 @@ for _, fingerprint in ipairs(lib.try('ZRANGE', P .. ':errors', 0, (lib.try('ZCAR
   call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. '#tasks')
 end
 lib.safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
-for _, index in ipairs({ ':names', ':tags', ':lanes' }) do lib.try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
+for _, index in ipairs({ ':names', ':tags' }) do lib.try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
+lib.try('ZREMRANGEBYRANK', P .. ':lanes', 0, -100001) -- each tenant may have one, and a lane that is cut off is in no list
 local _, alone = lib.hooks.deliver(-1)
 if alone then lib.act('commands') end
 lib.wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(ctx.brought, 1) or 0)

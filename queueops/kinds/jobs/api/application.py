@@ -7,17 +7,17 @@ import logging
 from django.core.exceptions import RequestDataTooBig
 from django.core.signals import got_request_exception
 from django.http import HttpRequest, HttpResponse
-from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from queueops.errors import QueueOpsError
 from queueops.kinds.jobs.api.aggregation_views import router as aggregations
 from queueops.kinds.jobs.api.job_views import router as jobs
+from queueops.kinds.jobs.api.openapi import DescribedApi
 from queueops.kinds.jobs.api.problems import Problem, answer, field_of, problem_of
 from queueops.kinds.jobs.api.status_views import router as status
 
 logger = logging.getLogger("queueops")
-api = NinjaAPI(title="QueueOps jobs", version="1", urls_namespace="queueops-jobs-v1")
+api = DescribedApi(title="QueueOps jobs", version="1", urls_namespace="queueops-jobs-v1")
 api.add_router("", jobs)
 api.add_router("", aggregations)
 api.add_router("", status)

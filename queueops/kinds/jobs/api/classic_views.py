@@ -20,8 +20,9 @@ from queueops.kinds.jobs import counters
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import ANYONE, Bearer
 from queueops.kinds.jobs.api.classic_fields import read_body
+from queueops.kinds.jobs.api.head import as_get
 from queueops.kinds.jobs.api.job_views import check_callbacks
-from queueops.kinds.jobs.api.problems import Problem
+from queueops.kinds.jobs.api.problems import Problem, text_of
 from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.submission import JOB
@@ -69,9 +70,9 @@ def _route(method: str, scope: Scope | None) -> Callable[[View], View]:
             except (BrokerUnavailable, StoreFull):
                 return _said(500, "The store takes no jobs now.")
             except QueueOpsError as error:
-                return _said(400, str(error))
+                return _said(400, text_of(error))
 
-        exempt: View = csrf_exempt(answered)
+        exempt: View = csrf_exempt(as_get(answered))
         return exempt
 
     return decorate

@@ -18,6 +18,7 @@ from queueops.inspect import TaskDetail
 from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
+from queueops.kinds.jobs.api.openapi import LONGEST_KEY
 from queueops.kinds.jobs.api.problems import KEY, Problem, problem_of, refuse_unknown
 from queueops.kinds.jobs.api.schemas import (
     Changed,
@@ -39,7 +40,6 @@ from queueops.model.contracts import Row
 from queueops.tasks.encoding import decode_arguments
 
 router = Router(tags=["jobs"])  # longer paths come first: an id may have a slash, and would match them
-LONGEST_KEY = 200
 REASON = "cancelled by {name} over HTTP"
 
 

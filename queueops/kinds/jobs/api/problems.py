@@ -12,7 +12,9 @@ from queueops.errors import (
     BadId,
     BadOption,
     BrokerUnavailable,
+    FilterError,
     IdInUse,
+    NotEncodable,
     PayloadTooLarge,
     QueueOpsError,
     StoreFull,
@@ -63,9 +65,9 @@ def answer(request: HttpRequest, problem: Problem | type[Problem]) -> JsonRespon
 
 
 def field_of(place: Sequence[Any]) -> str:
-    """The name of a field from its place in the body: `jobs.3.url`."""
+    """The name of a field from its place in the body: `jobs.3.url`. The body as a whole is `body`."""
     known = [str(part) for part in place if part not in ("body", "query", "path")]
-    return ".".join(known[1:] if known[:1] in (["given"], ["filter"]) else known)
+    return ".".join(known[1:] if known[:1] in (["given"], ["filter"]) else known) or "body"
 
 
 def refuse_unknown(request: HttpRequest, known: Collection[str]) -> None:
@@ -91,8 +93,19 @@ def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
         name = error.what
     elif isinstance(error, HeaderRefused):
         name = "request_headers"
+    elif isinstance(error, NotEncodable):
+        name = error.path.partition("[")[0]  # of a value in a dict: the field that has the dict
+    elif isinstance(error, FilterError):
+        name = "after"  # other parameters are checked before the list is read
     elif isinstance(error, BadId):
         name = "handler" if error.what == NAME_OF_HANDLER else "aggr_id"
-    field = ".".join([*place, FIELDS.get(name, name)])
+    field, said = ".".join([*place, FIELDS.get(name, name)]), text_of(error)
     status = 413 if isinstance(error, PayloadTooLarge) else 422
-    return Problem(status, str(error), [(field, str(error))] if field else [])
+    return Problem(status, said, [(field, said)] if field else [])
+
+
+def text_of(error: QueueOpsError) -> str:
+    """The message of an error, with the name that the field has for a client."""
+    if isinstance(error, BadOption) and error.name in FIELDS:
+        return str(BadOption(name=FIELDS[error.name], value=error.value, expected=error.expected))
+    return str(error)

@@ -5,15 +5,33 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ninja import Field, Schema
-from pydantic import BaseModel, ConfigDict, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from queueops.conf import MOST_RATE
 from queueops.control.lanes import LEAST_RATE, MOST_SLOTS
+from queueops.errors import FilterError
+from queueops.inspect import TaskQuery
+from queueops.kinds.jobs.api_tokens import MOST_BODY
 from queueops.kinds.jobs.download_options import DOWNLOAD
 
 MOST = 1000
 """Jobs of one request."""
 LONGEST_DELAY_S = 366 * 86_400
+Text = Annotated[StrictStr, Field(max_length=MOST_BODY), WithJsonSchema({"type": "string"})]
+"""A text. The bound is that of a body: with one, pydantic also refuses a lone surrogate, which UTF-8 cannot encode."""
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+"""A number, whole or with a fraction."""
+Age = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""Seconds, in a parameter of a URL."""
+
+
+def _state(value: str) -> str:
+    """The same word, if a job may have this state. Raises PydanticCustomError."""
+    try:
+        return TaskQuery(state=value).checked().state
+    except FilterError as error:
+        raise PydanticCustomError("state", "{reason}", {"reason": error.reason}) from error
 
 
 class Strict(BaseModel):
@@ -29,28 +47,28 @@ class NewJob(Strict):
     """One job. A field that is left out has the default of `docs/jobs.md`."""
 
     aggr_id: Annotated[StrictStr, Field(min_length=1, max_length=200)]
-    url: StrictStr | None = None
+    url: Text | None = None
     handler: Annotated[StrictStr, Field(min_length=1, max_length=100)] = DOWNLOAD
     options: dict[str, Any] | None = None
     aggr_limit: Annotated[StrictInt, Field(ge=1)] | None = None
-    rate: Annotated[StrictInt | StrictFloat, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
-    delay: Annotated[StrictInt | StrictFloat, Field(ge=0, le=LONGEST_DELAY_S)] | None = None
+    rate: Annotated[Number, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
+    delay: Annotated[Number, Field(ge=0, le=LONGEST_DELAY_S)] | None = None
     priority: Annotated[StrictInt, Field(ge=-100, le=100)] | None = None
-    aggr_proxy: StrictStr = ""
-    callback_url: StrictStr = ""
-    callback_error_url: StrictStr = ""
-    callback_type: StrictStr = ""
-    callback_dst: StrictStr = ""
-    callback_error_type: StrictStr = ""
-    callback_error_dst: StrictStr = ""
-    extra: StrictStr = ""
-    subpath: StrictStr = ""
-    s3_bucket: StrictStr = ""
-    s3_region: StrictStr = ""
-    mime_type: StrictStr = ""
+    aggr_proxy: Text = ""
+    callback_url: Text = ""
+    callback_error_url: Text = ""
+    callback_type: Text = ""
+    callback_dst: Text = ""
+    callback_error_type: Text = ""
+    callback_error_dst: Text = ""
+    extra: Text = ""
+    subpath: Text = ""
+    s3_bucket: Text = ""
+    s3_region: Text = ""
+    mime_type: Text = ""
     extract_image_size: StrictBool = False
-    download_timeout: StrictInt | StrictFloat | None = None
-    request_headers: dict[str, StrictStr] = {}
+    download_timeout: Number | None = None
+    request_headers: dict[str, Text] = {}
     max_retries: Annotated[StrictInt, Field(ge=0)] | None = None
 
     def mixed_up(self) -> list[tuple[str, str]]:
@@ -107,10 +125,10 @@ class JobFilter(ListFilter):
     """Which jobs are listed; a filter that is left out permits all."""
 
     aggr_id: str = ""
-    state: str = ""
+    state: Annotated[str, AfterValidator(_state)] = ""
     host: str = ""
-    older_than: Annotated[float, Field(ge=0)] | None = None
-    newer_than: Annotated[float, Field(ge=0)] | None = None
+    older_than: Age | None = None
+    newer_than: Age | None = None
 
 
 class ListedJob(Schema):
@@ -166,8 +184,8 @@ class AggregationChange(Strict):
     """What is to change of an aggregation; a field that is left out stays. `null` takes a limit away."""
 
     aggr_limit: Annotated[StrictInt, Field(ge=1, le=MOST_SLOTS)] | None = None
-    rate: Annotated[StrictInt | StrictFloat, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
-    aggr_proxy: StrictStr = ""
+    rate: Annotated[Number, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
+    aggr_proxy: Text = ""
     paused: StrictBool = False
     draining: StrictBool = False
 

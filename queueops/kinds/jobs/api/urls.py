@@ -14,6 +14,7 @@ from django.urls import URLPattern, re_path
 from django.views.decorators.csrf import csrf_exempt
 
 from queueops.kinds.jobs.api.application import api
+from queueops.kinds.jobs.api.head import as_get
 from queueops.kinds.jobs.api.problems import Problem, answer
 
 View = Callable[..., HttpResponse]
@@ -42,7 +43,7 @@ def _unknown(request: HttpRequest) -> HttpResponse:
 
 
 def _wrapped(pattern: URLPattern) -> URLPattern:
-    return URLPattern(pattern.pattern, _with_problem(pattern.callback), pattern.default_args, pattern.name)
+    return URLPattern(pattern.pattern, as_get(_with_problem(pattern.callback)), pattern.default_args, pattern.name)
 
 
 urlpatterns = [
