@@ -28,8 +28,6 @@ BROKEN = """() => {
   return found;
 }"""
 """Words of names that stand in two lines."""
-CUT = """() => [...document.querySelectorAll("main .figures dd")]
-    .filter((value) => value.scrollWidth > value.clientWidth + 1).map((value) => value.textContent)"""
 
 
 def test_a_name_wraps_at_its_signs_and_is_escaped() -> None:
@@ -61,17 +59,6 @@ def test_tables_of_workers_and_lanes_fit_into_a_screen(
         page.goto(f"/ops/{path}")
         assert (path, page.evaluate(WIDER), page.evaluate(BROKEN)) == (path, [], [])
     assert "started" in page.locator("#workers tbody th").first.inner_text()
-
-
-@pytest.mark.browser
-@pytest.mark.django_db
-def test_the_figures_of_a_pool_are_whole(open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = world.snapshot()
-    slow = replace(snapshot.pools[0], run_p95_ms=888.0, wait_p95_ms=888.0, in_rate=888.8, failure_rate=0.888)
-    monkeypatch.setattr(world, "snapshot", lambda: replace(snapshot, pools=(slow,)))
-    page = open_page("pools/default/", viewport=SCREEN)
-    assert page.locator("main .figures dd").count() == 9
-    assert page.evaluate(CUT) == []
 
 
 @pytest.mark.browser
