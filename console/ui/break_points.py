@@ -7,7 +7,7 @@ import re
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 
-PUNCTUATION = re.compile(r"(?<=[\w])([.:/_@#-])(?=[\w])")
+PUNCTUATION = re.compile(r"(?<=[\w])([.:/_@#])(?=[\w])")
 
 
 def breakable(text: str) -> SafeString:

@@ -32,7 +32,7 @@ BROKEN = """() => {
 
 def test_a_name_wraps_at_its_signs_and_is_escaped() -> None:
     assert breakable("to:shop.invalid:34139") == "to:<wbr>shop.<wbr>invalid:<wbr>34139"
-    assert breakable("a-b/c_d#e@f") == "a-<wbr>b/<wbr>c_<wbr>d#<wbr>e@<wbr>f"
+    assert breakable("a-b/c_d#e@f") == "a-b/<wbr>c_<wbr>d#<wbr>e@<wbr>f"  # browsers break at a hyphen by themselves
     assert breakable("<b>&amp; x. y :z") == "&lt;b&gt;&amp;amp; x. y :z"
 
 

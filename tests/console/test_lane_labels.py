@@ -50,7 +50,14 @@ def past_of(desk: Desk) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", ["/ops/tasks/", "/ops/tasks/{job}/", f"/ops/tasks/?lane={LANE}", "/ops/tasks/{job}/why/"]
+    "path",
+    [
+        "/ops/tasks/",
+        "/ops/tasks/{job}/",
+        f"/ops/tasks/?lane={LANE}",
+        "/ops/tasks/{job}/why/",
+        "/ops/registry/download/",
+    ],
 )
 def test_a_page_has_the_text_in_place_of_the_digest(job: str, operator: Client, path: str) -> None:
     shown = plain(operator.get(path.format(job=job)).content.decode())
