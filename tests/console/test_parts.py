@@ -54,9 +54,10 @@ def test_counts_in_few_letters(number: float | None, text: str) -> None:
 
 def test_numbers_and_rates_and_shares() -> None:
     assert formatting.count(1_234_567) == f"1{N}234{N}567"
-    assert [formatting.rate(value) for value in (None, 0, 0.02, 4.26, 123.4, 45_678)] == [
+    assert [formatting.rate(value) for value in (None, 0, 0.004, 0.02, 4.26, 123.4, 45_678)] == [
         "–",
         "0",
+        "<0.01",
         "0.02",
         "4.3",
         "123",
