@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 
-from django.utils.html import conditional_escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
-PUNCTUATION = re.compile(r"(?<=[\w])([.:/_@#])(?=[\w])")
+BEHIND_A_SIGN = re.compile(r"(?<=\w[.:/_@#])(?=\w)")
 
 
 def breakable(text: str) -> SafeString:
     """The text, escaped, with a `<wbr>` behind each sign between two letters or digits."""
-    parts = PUNCTUATION.split(str(text))  # text, sign, text, sign, ...
-    escaped = [str(conditional_escape(part)) for part in parts]
-    joined = "".join(f"{part}<wbr>" if number % 2 else part for number, part in enumerate(escaped))
-    return mark_safe(joined)  # noqa: S308 - all parts are escaped
+    *parts, last = BEHIND_A_SIGN.split(text)
+    return format_html("{}{}", format_html_join("", "{}<wbr>", ((part,) for part in parts)), last)
