@@ -23,6 +23,7 @@ from console.access.csrf import csrf_protected
 from console.access.headers import protect
 from console.access.permissions import TABLE, TAKING_ARGUMENTS, Verb, changes, granted
 from console.http import error_pages
+from console.http.compression import compressed
 from console.ui.language import spoken
 from console.ui.preferences import Preferences
 from queueops import conf
@@ -70,7 +71,7 @@ def guarded(name: str, view: View) -> View:
                 response = _checked(checked, request, kwargs)
                 if isinstance(response, SimpleTemplateResponse):
                     response.render()  # render here, while the console's time zone and language are still active
-            return protect(response)
+            return protect(compressed(request, response))
 
     guarded_view.login_required = False  # type: ignore[attr-defined]  # LoginRequiredMiddleware: it is asked for here
     guarded_view.csrf_exempt = True  # type: ignore[attr-defined]  # CsrfViewMiddleware: `checked` does the same, inside

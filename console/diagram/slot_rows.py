@@ -1,4 +1,4 @@
-"""Slot rows: the runs of a worker as bars in time, in as many rows as it had runs at once; and its line of memory."""
+"""Slot rows: the runs of a worker as bars in time, a row for each slot; and its line of memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SlotBar(msgspec.Struct, frozen=True):
 
 
 class SlotRow(msgspec.Struct, frozen=True):
-    """Runs of which none overlaps another; `current` goes on."""
+    """Runs one after the other; `current` goes on."""
 
     number: int
     bars: tuple[SlotBar, ...]
@@ -47,13 +47,17 @@ def begin_of(view: WorkerView) -> int:
 
 
 def rows(view: WorkerView) -> tuple[SlotRow, ...]:
-    """A row for each slot of the worker, and more where runs overlap more than that; at most MOST_ROWS."""
+    """A row for each slot of the worker, and one more for each run that goes on beyond them; at most MOST_ROWS.
+
+    A run begins with its claim, and its end is recorded with the next exchange of the worker. So it can overlap the
+    run before it: then it stands in the row that was free first.
+    """
     begin = begin_of(view)
     packed: list[list[WorkerRun]] = [[] for _ in range(min(view.row.slots, MOST_ROWS))]
     for run in view.runs:
-        free = next((row for row in packed if not row or _end(row[-1]) <= run.begun_ms), None)
-        if free is not None:
-            free.append(run)
+        row = _free(packed, run)
+        if row is not None:
+            row.append(run)
         elif len(packed) < MOST_ROWS:
             packed.append([run])
     return tuple(
@@ -73,6 +77,15 @@ def memory(view: WorkerView) -> Memory | None:
         return None
     d, area = path([None if size is None else float(size) for _, size in view.memory], max(sizes) or 1.0, 100.0)
     return Memory(d, area, max(sizes), sizes[-1], view.memory[0][0])
+
+
+def _free(packed: list[list[WorkerRun]], run: WorkerRun) -> list[WorkerRun] | None:
+    """The first row that is free when the run begins, or the one that is free first; None if all go on."""
+    free = next((row for row in packed if not row or _end(row[-1]) <= run.begun_ms), None)
+    if free is not None or not packed:
+        return free
+    first = min(packed, key=lambda row: _end(row[-1]))
+    return None if first[-1].ended_ms is None else first
 
 
 def _end(run: WorkerRun) -> float:

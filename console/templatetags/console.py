@@ -24,7 +24,17 @@ from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
 from console.pages.commands import command_appearance
 from console.pages.schedules import schedule_appearance
-from console.ui import filters, formatting, json_text, linked_ids, links, live_list, state_badges, traceback
+from console.ui import (
+    break_points,
+    filters,
+    formatting,
+    json_text,
+    linked_ids,
+    links,
+    live_list,
+    state_badges,
+    traceback,
+)
 from console.ui.badges import badge, icon, word
 from console.ui.forms import DELAYS
 from console.ui.static_files import sprite
@@ -60,6 +70,7 @@ register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
 register.simple_tag(icon)
 register.filter("linked", linked_ids.linked)
+register.filter("breakable", break_points.breakable)
 register.filter("alarm_url", links.alarm_url)
 register.filter("lane_label", lane_label)
 register.filter("count", formatting.count)

@@ -40,7 +40,9 @@ def rate(number: float | None) -> str:
         return NOTHING
     if number >= 100:
         return short(round(number))
-    return "0" if number < 0.005 else f"{number:.2f}" if number < 1 else f"{number:.1f}"
+    if 0 < number < 0.005:
+        return "<0.01"
+    return "0" if number <= 0 else f"{number:.2f}" if number < 1 else f"{number:.1f}"
 
 
 def percent(share: float | None) -> str:

@@ -18,8 +18,8 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def in_place(lanes: Iterable[LaneRow]) -> list[LaneRow]:
-    """Sort lanes by pool and name."""
-    return sorted(lanes, key=lambda lane: (lane.pool, natural(lane.lane), lane.lane))
+    """Sort lanes by pool and by the name that is shown."""
+    return sorted(lanes, key=lambda lane: (lane.pool, natural(lane.label), lane.lane))
 
 
 def by_trouble(lanes: Iterable[LaneRow], now_ms: int) -> list[LaneRow]:

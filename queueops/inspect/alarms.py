@@ -183,8 +183,7 @@ def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
         return
     told = _waiting(sum(waiting[lane] for lane in found))
     text = f"No live worker serves the {_lanes_named(found)} of pool {view.name}: {told}."
-    lanes = [word for lane in found[:MOST_PLACES] for word in ("--lanes", lane)]
-    start = manage("runworker", "--pool", view.name, *lanes)
+    start = manage("runworker", "--pool", view.name, *_lane_options(found))
     yield danger(f"{text} Each was started with other --lanes.", "lanes", start)
 
 
@@ -200,8 +199,7 @@ def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
         yield structs.replace(alarm, about=f"kind {kind} {view.name}")
     for kind, lanes in _lanes_without(sampled, taking, missing).items():
         text = f"No live worker takes the kind {kind} from the {_lanes_named(lanes)} of pool {view.name}."
-        words = [word for lane in lanes[:MOST_PLACES] for word in ("--lanes", lane)]
-        start = manage("runworker", "--pool", view.name, "--kinds", kind, *words)
+        start = manage("runworker", "--pool", view.name, "--kinds", kind, *_lane_options(lanes))
         alarm = danger(f"{text} Those that take it were started with other --lanes.", "lanes", start)
         yield structs.replace(alarm, about=f"kind {kind} of lanes {view.name}")
 
@@ -220,6 +218,11 @@ def _lanes_without(sampled: Mapping[str, Any], taking: Sequence[Beat], told: Seq
 
 def _taking(live: Sequence[Beat]) -> list[Beat]:
     return [beat for beat in live if beat.fields.get("state") not in NOT_TAKING]
+
+
+def _lane_options(lanes: Sequence[str]) -> list[str]:
+    """The options of a worker that serves these lanes; none, so that it serves all, if they are too many to name."""
+    return [word for lane in lanes for word in ("--lanes", lane)] if len(lanes) <= MOST_PLACES else []
 
 
 def _lanes_named(lanes: Sequence[str]) -> str:

@@ -47,7 +47,8 @@ class Point(Answer, frozen=True, kw_only=True):
     ended: int = 0  # tasks that ended
     failed: int = 0  # runs that failed
     retried: int = 0  # failed runs after which another attempt follows
-    waiting: int | None = None  # ready tasks: the highest number observed
+    attempts: int = 0  # of a pool: all its runs, also those of chunks; 0 if an older version wrote the step
+    waiting: int | None = None  # ready tasks, of a pool also its ready chunks: the highest number observed
     running: int | None = None  # the highest number observed; of a worker: its slots in use
     oldest_ms: int | None = None  # age of the oldest ready task, of a state its oldest task: the highest observed
     wait_p50_ms: float | None = None
@@ -62,7 +63,7 @@ class Point(Answer, frozen=True, kw_only=True):
     @property
     def failure_rate(self) -> float:
         """The share of failed runs, 0 to 1."""
-        runs = self.ended + self.retried
+        runs = self.attempts or self.ended + self.retried
         return min(1.0, self.failed / runs) if runs else 0.0
 
 
@@ -215,6 +216,7 @@ def point_of(at_ms: int, row: Row | None) -> Point:
         ended=row.ended,
         failed=row.failed,
         retried=row.retried,
+        attempts=row.attempts,
         waiting=_seen(row.waiting),
         running=_seen(row.running),
         oldest_ms=_seen(row.oldest_ms),

@@ -12,6 +12,7 @@ from typing import Any
 
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_row
+from queueops.inspect.lane_labels import know_lanes
 from queueops.inspect.registry import KnownTask, known_task
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
@@ -97,7 +98,8 @@ _READINGS: SharedReadings[NameView | None] = SharedReadings()
 def task_name(name: str, max_age_s: float = 0.0) -> NameView | None:
     """One task name; None if no task of the name was ever pushed, and neither this process nor a worker knows it.
 
-    With `max_age_s` the reading may be shared with other callers. It costs three round trips to each server.
+    With `max_age_s` the reading may be shared with other callers. It costs three round trips to each server, and one
+    more if a lane has a digest whose title this process has not read.
     """
     return _READINGS.read(name, max_age_s, lambda: _read(name))
 
@@ -129,6 +131,7 @@ def _view(
     for reply in found.values():
         states.update({text(state): int(count) for state, count in _pairs(reply[1])})
     lanes = [(pool, text(lane), int(count)) for pool, reply in found.items() for lane, count in _pairs(reply[6])]
+    know_lanes((pool, lane) for pool, lane, _ in lanes)
     errors = [error_row(pool, *row) for pool, reply in found.items() for row in reply[7]]
     return NameView(
         name=name,

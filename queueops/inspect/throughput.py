@@ -29,7 +29,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     oldest_pending_ms: int | None  # time when the oldest pending task became pending
     in_rate: float
     out_rate: float
-    failure_rate: float  # 0..1, share of ended attempts
+    failure_rate: float  # 0..1, share of the attempts that ended within two minutes
     wait_p95_ms: float | None
     run_p95_ms: float | None
     drain_s: float | None  # seconds until all that waits now has run; None: `drain_reason` says why
@@ -38,6 +38,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     chunks_active: int = 0
     chunks: dict[str, int] = {}  # of the same tasks, by state
     chunk_rate: float = 0.0  # chunks that ended, per second
+    attempts: int = 0  # those of tasks and chunks that ended within two minutes
     drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), shut (for a time), or no run yet
     held: int = 0  # waiting tasks and chunks in lanes that are paused or have no slots, or of paused names
     start_rate: float = 0.0  # estimated starts per second of the open lanes, as long as they have work
@@ -78,6 +79,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         wait_p95_ms=percentile(_histogram(fields, "wait"), 0.95),
         run_p95_ms=percentile(_histogram(fields, "run"), 0.95),
         workers=workers,
+        attempts=ended.total(),
         drain_s=estimate.seconds,
         drain_reason=estimate.reason,
         held=estimate.held,

@@ -60,7 +60,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     """The figures of one series in one step. New fields come last: an older row has their defaults.
 
     Of a step longer than a minute, ``waiting``, ``running`` and ``oldest_ms`` are the highest values observed. They are
-    -1 where none was observed.
+    -1 where none was observed. Those of a pool include chunks.
     """
 
     came: int = 0  # tasks pushed; of a state: tasks that entered it
@@ -75,6 +75,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     runs: Flat = ()
     able_ms: int = 0  # of a worker: the time of all its slots, of which ``run_ms`` were in use
     memory: int = -1  # of a worker, in bytes: the highest observed
+    attempts: int = 0  # of a pool: all its runs, also those of chunks; 0 in rows of older versions
 
     @property
     def weight(self) -> int:
@@ -140,7 +141,15 @@ def _combined(rows: list[Row], observed: Callable[[list[int]], int]) -> Row:
         run_ms=sum(row.run_ms for row in rows),
         waits=_added(row.waits for row in rows),
         runs=_added(row.runs for row in rows),
+        attempts=_attempts(rows),
     )
+
+
+def _attempts(rows: list[Row]) -> int:
+    """The runs of rows of a pool; an older row has only those of its tasks."""
+    if not any(row.attempts for row in rows):
+        return 0
+    return sum(row.attempts or row.ended + row.retried for row in rows)
 
 
 def minute_rows(counters: Mapping[str, str]) -> Rows:
@@ -232,6 +241,8 @@ class _Minute:
             self._count(f"n|{rest}", word, number)
             if word == "err":
                 self._count(POOL, word, number)
+            if word in ("ok", "err"):
+                self._count(POOL, "runs", number)
         elif word == "@e":
             self.others[f"e|{rest}"] = Row(failed=number)
         elif word in ("run", "wait"):
@@ -266,6 +277,7 @@ class _Minute:
             run_ms=counts["ms"],
             waits=_flat(self.waits.get(series, Counter())),
             runs=_flat(self.runs.get(series, Counter())),
+            attempts=counts["runs"],
         )
 
     def _move(self, source: str, target: str, number: int) -> None:

@@ -111,6 +111,7 @@ class World:
             chunks_active=6,
             chunks=COUNTS,
             chunk_rate=161.0,
+            attempts=1000,
         )
         return Snapshot(
             version=f"v{self.now}",

@@ -116,3 +116,13 @@ def test_without_javascript_the_charts_and_the_form_are_there(open_page: Open) -
     page.locator("#history input[name=at]").fill("2026-01-01T10:00")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_role("link", name="Back to live")).to_be_visible()
+
+
+def test_charts_of_a_row_stand_side_by_side_however_long_their_titles_are(open_page: Open) -> None:
+    page = open_page("", viewport={"width": 1280, "height": 900})
+    tops = page.locator("#history .plot").evaluate_all("all => all.map(each => each.getBoundingClientRect().top)")
+    titles = page.locator("#history figcaption").evaluate_all(
+        "all => all.map(each => new Set([...each.children].map(part => part.offsetTop)).size)"
+    )
+    assert set(titles) == {1, 2}  # lines
+    assert len(set(tops)) == 2, tops

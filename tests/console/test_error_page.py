@@ -74,3 +74,9 @@ def test_the_number_of_failed_tasks_is_of_the_reading_of_the_list(
     page = viewer.get(PAGE).content.decode()
     assert failed(page) == "3"
     assert page.count("data-row") == 3
+
+
+def test_the_traceback_of_an_error_stands_above_its_many_tasks(desk: Desk, viewer: Client) -> None:
+    fail(desk, "a", "b")
+    page = viewer.get(PAGE).content.decode()
+    assert page.index("card-bad") < page.index('id="history"') < page.index('id="error-live"')

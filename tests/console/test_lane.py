@@ -27,7 +27,7 @@ def desk(namespace: str) -> Desk:
 
 def plain(client: Client, page: str = PAGE) -> str:
     """The words of a page."""
-    text = re.sub(r"<[^>]+>", " ", client.get(page).content.decode())
+    text = re.sub(r"<[^>]+>", " ", client.get(page).content.decode().replace("<wbr>", ""))
     return " ".join(html.unescape(text).split())
 
 

@@ -8,7 +8,9 @@ import pytest
 from django.test import Client
 
 from console.pages.history import written
+from console.ui.list_order import in_place
 from queueops import inspect, jobs
+from queueops.inspect import LaneRow
 from queueops.inspect.lane_labels import TITLES
 from queueops.inspect.past import ERRORS
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
@@ -50,7 +52,14 @@ def past_of(desk: Desk) -> str:
 
 
 @pytest.mark.parametrize(
-    "path", ["/ops/tasks/", "/ops/tasks/{job}/", f"/ops/tasks/?lane={LANE}", "/ops/tasks/{job}/why/"]
+    "path",
+    [
+        "/ops/tasks/",
+        "/ops/tasks/{job}/",
+        f"/ops/tasks/?lane={LANE}",
+        "/ops/tasks/{job}/why/",
+        "/ops/registry/download/",
+    ],
 )
 def test_a_page_has_the_text_in_place_of_the_digest(job: str, operator: Client, path: str) -> None:
     shown = plain(operator.get(path.format(job=job)).content.decode())
@@ -126,3 +135,11 @@ def test_the_status_head_of_a_past_page_says_that_it_tells_of_now(job: str, desk
     again = viewer.get("/ops/_status?v=none&at=now").content.decode()
     assert "<strong>Now:</strong>" in again
     assert "<strong>Now:</strong>" not in viewer.get("/ops/").content.decode()
+
+
+def test_lanes_are_in_the_order_of_the_texts_that_are_shown() -> None:
+    titles = {"f" * 64: "closed shop", "0" * 64: "flower shop", "8" * 64: "books"}
+    rows = [
+        LaneRow(pool=POOL, lane=f"aggr:={digest}", ready=0, active=0, title=title) for digest, title in titles.items()
+    ]
+    assert [lane.title for lane in in_place(rows)] == ["books", "closed shop", "flower shop"]

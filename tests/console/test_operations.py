@@ -302,6 +302,7 @@ def test_the_bar_of_an_ended_action_stays_with_its_undo_until_it_is_dismissed(
     assert dismissed["Location"] == "/ops/lanes/"
     assert "operation-line" not in bar(operator)
     assert "operation-line" in bar(administrator), "another session still shows it"
+    assert ">Bulk action: " in bar(administrator), "a link with the verb alone reads as a button beside Stop"
     assert operator.get(f"/ops/audit/{entry.pk}/_dismiss").status_code == 405
     monkeypatch.setattr("console.actions.operations.ENDED_FOR", timedelta(0))
     assert "operation-line" not in bar(administrator)

@@ -54,9 +54,10 @@ def test_counts_in_few_letters(number: float | None, text: str) -> None:
 
 def test_numbers_and_rates_and_shares() -> None:
     assert formatting.count(1_234_567) == f"1{N}234{N}567"
-    assert [formatting.rate(value) for value in (None, 0, 0.02, 4.26, 123.4, 45_678)] == [
+    assert [formatting.rate(value) for value in (None, 0, 0.004, 0.02, 4.26, 123.4, 45_678)] == [
         "–",
         "0",
+        "<0.01",
         "0.02",
         "4.3",
         "123",
@@ -204,7 +205,17 @@ def test_the_figures_add_up_what_adds_up_and_take_the_worst_of_the_rest() -> Non
     assert (both.in_rate, both.fails, both.wait_p95_ms, both.drain_s) == (25.0, False, 99.0, None)
     assert both.failure_rate == pytest.approx(0.2)
     assert (both.drain_never, both.drain_reason) == (True, "paused")
+    small = msgspec.structs.replace(worse, attempts=0)
+    assert figures(msgspec.structs.replace(snapshot, pools=(pool, small))).failure_rate == pytest.approx(0.1)
     assert figures(msgspec.structs.replace(snapshot, pools=())).drain_s == 0
+
+
+def test_a_pool_whose_attempts_all_fail_and_end_no_task_is_failing() -> None:
+    import msgspec
+
+    snapshot = World().snapshot()
+    retrying = msgspec.structs.replace(snapshot.pools[0], out_rate=0.0, failure_rate=1.0, attempts=3)
+    assert figures(msgspec.structs.replace(snapshot, pools=(retrying,))).failure_rate == 1.0
 
 
 def test_what_is_begun_within_seconds_is_no_backlog() -> None:

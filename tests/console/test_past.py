@@ -43,7 +43,7 @@ def keep(desk: Desk, ms: int, level: Level = MINUTE, pool: str = POOL, **more: R
 
 
 def plain(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text.replace("<wbr>", ""))).split())
 
 
 def test_a_moment_has_the_figures_of_its_step_of_all_pools(desk: Desk) -> None:

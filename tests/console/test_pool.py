@@ -30,7 +30,9 @@ def desk(namespace: str) -> Desk:
 
 def plain(client: Client, page: str = PAGE) -> str:
     """The words of a page."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", client.get(page).content.decode())).split())
+    return " ".join(
+        html.unescape(re.sub(r"<[^>]+>", " ", client.get(page).content.decode().replace("<wbr>", ""))).split()
+    )
 
 
 def paused() -> set[str]:

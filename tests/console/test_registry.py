@@ -81,6 +81,7 @@ def test_a_name_of_the_library_is_not_called_unknown(desk: Desk, viewer: Client,
     beat(desk, "host:7", names="shop.bill")
     page = viewer.get(f"/ops/registry/{name}/").content.decode()
     assert "QueueOps itself pushes and runs these tasks." in page
+    assert "Options" not in page
     assert "does not have" not in page
     assert "No live worker reports this name" not in page
     assert not inspect.is_own_name("shop.bill")

@@ -123,9 +123,11 @@ def test_runs_that_overlap_are_in_rows_of_their_own() -> None:
     assert last.left + last.width == pytest.approx(1000, abs=0.2)
 
 
-def test_more_runs_than_slots_get_rows_and_old_runs_none() -> None:
-    found = slot_rows.rows(view_of((9000, 8000), (10, 1), (10, 1), slots=1))
-    assert [[bar.run.id for bar in row.bars] for row in found] == [["r1"], ["r2"]]
+def test_runs_that_overlap_by_their_claim_stand_in_the_slots_there_are_and_old_runs_nowhere() -> None:
+    found = slot_rows.rows(view_of((9000, 8000), (10, 4), (9, 3), (5, 1), slots=2))
+    assert [[bar.run.id for bar in row.bars] for row in found] == [["r1", "r3"], ["r2"]]
+    going_on = slot_rows.rows(view_of((10, None), (9, None), (8, 1), slots=1))
+    assert [[bar.run.id for bar in row.bars] for row in going_on] == [["r0"], ["r1"], ["r2"]]
     assert slot_rows.begin_of(view_of((9000, 8000))) == NOW - slot_rows.SPAN_MS
     assert slot_rows.begin_of(view_of()) == NOW - slot_rows.LEAST_SPAN_MS
 

@@ -12,6 +12,7 @@ from queueops.model.history import HOUR, LEVELS, MINUTE, MOST_NAMES, TEN_MINUTES
 from queueops.watchdog.history_rollup import HistoryRollup
 from queueops.watchdog.watchdog import Watchdog
 from tests.kernel.desk import POOL, Desk
+from tests.support.chunkwork import ChunkWork
 
 HOUR_MS = HOUR.step_ms
 
@@ -38,6 +39,18 @@ def steps(desk: Desk, level: Level) -> dict[int, Rows]:
 def came(desk: Desk, level: Level, name: str = "a") -> int:
     """How many pushes of a name are in all steps of a level."""
     return sum(rows.get(f"n|{name}", Row()).came for rows in steps(desk, level).values())
+
+
+def test_the_history_of_a_pool_counts_its_waiting_and_running_chunks(desk: Desk) -> None:
+    work = ChunkWork(desk.broker, pool=POOL)
+    work.map(list(range(10)))
+    work.claim(4)
+    desk.push("waits")
+    desk.broker.draw(POOL, "w", 1)
+    roll(desk, desk.now() + MINUTE.step_ms)
+    (rows,) = steps(desk, MINUTE).values()
+    assert (rows["p"].waiting, rows["p"].running) == (1 + 6, 4)
+    assert rows["s|pending"].waiting == 1
 
 
 def test_a_watchdog_rolls_up_what_workers_and_producers_counted(desk: Desk) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from queueops.inspect.series import point_of
 from queueops.model.histogram import BOUNDS, bucket
 from queueops.model.history import (
     CAPS,
@@ -68,6 +71,18 @@ def test_a_minute_has_rows_of_pool_states_lanes_and_names() -> None:
         assert BOUNDS[bucket(10) - 1] < (row.runtime_ms(0.5)[0] or 0) <= BOUNDS[bucket(10)]
 
 
+def test_the_share_of_failures_of_a_pool_is_of_all_its_runs() -> None:
+    chunks = {"ok|count": "85", "err|count": "15", "re|count": "15"}  # no transition of a task
+    with_chunks, alone = minute_rows(COUNTERS | chunks), minute_rows(COUNTERS)
+    assert point_of(0, alone["p"]).failure_rate == 3 / 9
+    assert point_of(0, with_chunks["p"]).failure_rate == 18 / 109
+    assert point_of(0, with_chunks["n|count"]).failure_rate == 15 / 100
+    older = replace(alone["p"], attempts=0)  # such as the version before wrote
+    assert point_of(0, older).failure_rate == 3 / 9
+    assert point_of(0, following([older, with_chunks["p"]])).failure_rate == 21 / 118
+    assert following([older, older]).attempts == 0
+
+
 def test_garbage_among_the_counters_is_left_out() -> None:
     odd = {"run|a|x": "1", "tr|": "z", "@g|p": "x", "@g|": "1 1 1", "ok|a": "b", "": "", "|": "1", "@run||": "1"}
     assert minute_rows(COUNTERS | odd).keys() - minute_rows(COUNTERS).keys() <= {"n|a"}
@@ -106,8 +121,8 @@ def test_a_row_is_small_and_a_longer_or_shorter_one_can_be_read() -> None:
     assert unpack(pack(row)) == row
     assert len(pack(row)) < 40
     assert unpack(b"\x92\x01\x02") == Row(came=1, ended=2)
-    full = Row(came=1, memory=5)
-    assert unpack(pack(full).replace(b"\x9c", b"\x9d", 1) + b"\x07") == full
+    full = Row(came=1, attempts=5)
+    assert unpack(pack(full).replace(b"\x9d", b"\x9e", 1) + b"\x07") == full
     assert pack(Row(failed=3)) == b"\x93\x00\x00\x03"
     assert (pack(Row()), unpack(pack(Row()))) == (b"\x90", Row())
     assert unpack(b"garbage") is None

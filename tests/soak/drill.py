@@ -131,8 +131,8 @@ class Round:
         for number, step in enumerate(self.fault.why):
             self._click(box if number == 0 else self.page.locator("main"), step)
         self.clicks = len(self.fault.why)
-        cause = self.page.locator("main").get_by_text(re.compile(self.fault.cause))
-        cause.locator("visible=true").first.wait_for()
+        found = self.page.locator("main").get_by_text(re.compile(self.fault.cause))
+        found.locator("visible=true").first.wait_for()  # the folded list of what happened has it, too
 
     def _mend(self) -> None:
         if self.fault.before:

@@ -45,13 +45,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 def figures(snapshot: Snapshot) -> Figures:
     """The figures over all pools: sums of rates and counts, the worst of waits and runs."""
     pools = snapshot.pools
-    out_rate = sum(pool.out_rate for pool in pools)
-    failed = sum(pool.failure_rate * pool.out_rate for pool in pools)
+    attempts = sum(pool.attempts for pool in pools)
+    failed = sum(pool.failure_rate * pool.attempts for pool in pools)
     drain_s, reason = _drain(pools)
     return Figures(
         in_rate=sum(pool.in_rate for pool in pools),
-        out_rate=out_rate,
-        failure_rate=failed / out_rate if out_rate else 0.0,
+        out_rate=sum(pool.out_rate for pool in pools),
+        failure_rate=failed / attempts if attempts else 0.0,
         fails=any(pool.fails for pool in pools),
         wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
         run_p95_ms=_worst(pool.run_p95_ms for pool in pools),

@@ -7,7 +7,7 @@
 --        taken, states, oldest (entry time by state), lanes, workers, idle, kinds (tasks that are ready, by kind),
 --        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
---        and the figures of kinds.
+--        parts (ready and active parts of tasks, if a kind has parts), and the figures of kinds.
 -- Transitions: none.
 --@needs gauges lane_figures paused_names store_helpers task_counts tolerant_reads
 

@@ -30,7 +30,8 @@ function lib.note_gauges(figures)
     if LEASED[state] then running = running + count end
     if count > 0 then note(fields, 's|' .. state, count, nil, figures.oldest[state]) end
   end
-  note(fields, 'p', figures.states.pending, running, figures.oldest.pending)
+  local parts = figures.parts or { ready = 0, active = 0 }
+  note(fields, 'p', figures.states.pending + parts.ready, running + parts.active, figures.oldest.pending)
   for _, lane in ipairs(figures.lanes) do note(fields, 'l|' .. lane.lane, lane.ready, lane.active, lane.oldest) end
   note_names(fields)
   if lib.call_sliced('HSET', ctx.metrics_key, fields) then call('EXPIRE', ctx.metrics_key, '172800') end

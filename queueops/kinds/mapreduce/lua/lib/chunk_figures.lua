@@ -26,4 +26,6 @@ function lib.hooks.figures.mapreduce(figures, most)
   end
   sums.lanes = rows
   figures.chunks = sums
+  local of_all = sums.looked > 0 and sums.tasks / sums.looked or 0
+  figures.parts = { ready = floor(sums.pending * of_all + 0.5), active = floor(sums.active * of_all + 0.5) }
 end
