@@ -149,6 +149,15 @@ def test_an_unreadable_moment_or_one_of_the_future_is_now(viewer: Client, desk: 
         assert moment({"at": "2025-07-01T12:00"}) == moment({"at": "2025-07-01T10:00Z"})
 
 
+def test_the_overview_of_a_moment_leaves_names_out_that_did_nothing(desk: Desk, viewer: Client) -> None:
+    at = desk.now() - DAY_MS
+    keep(desk, at, **{"n|shop.idle": Row(), "n|shop.waits": Row(waiting=3)})
+    page = plain(viewer.get(f"/ops/?at={written(at)}").content.decode())
+    assert "shop.waits" in page
+    assert "shop.idle" not in page
+    assert inspect.past(at).row(name="shop.idle") is not None, "the page of the name has its zeros"
+
+
 def test_the_overview_of_a_moment_names_how_many_rows_it_does_not_show(desk: Desk, viewer: Client) -> None:
     at = desk.now() - DAY_MS
     lanes = {f"l|lane-{number}": Row(came=1) for number in range(52)}

@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 
 from console.models import AuditEntry
 from queueops import control, inspect, jobs
-from queueops.kinds.jobs import command
+from queueops.kinds.jobs import command, orphans
 from queueops.model.ids import new_id
 from queueops.tasks import registry
 from queueops.testing import run_worker
@@ -144,3 +144,16 @@ def test_orphans_are_found_in_both_directions_and_repaired(stored: Path, handler
     assert kept == sorted([*names[:2], "abc/abcdef", f"xyz/{gone}", gone])
     assert inspect.task(lost.id).state == "pending"
     assert [entry.verb for entry in AuditEntry.objects.order_by("pk")] == ["delete_file", "retry"]
+
+
+def test_a_download_that_is_not_run_again_is_not_called_repaired(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is deleted after it was found."""
+    lost = orphans.LostFile(new_id(), "default", "shop/a")
+    monkeypatch.setattr(orphans, "jobs_without_file", lambda: iter([lost]))
+    found = io.StringIO()
+    with pytest.raises(CommandError, match="1 downloads were not run again"):
+        call_command("jobs", "orphans", "--repair", stdout=found)
+    assert found.getvalue().splitlines() == [
+        f"The file shop/a of the job {lost.id} is gone.",
+        "0 orphans were repaired.",
+    ]

@@ -273,7 +273,7 @@ FAULTS = (
     Fault(
         "a blocked run",
         blocked_run,
-        r"The run order/7 of faults\.wrong_code is blocked",
+        r"The run order/7 of faults\.wrong_code has been blocked",
         why=(LOOK,),
         cause=r"begins a thread|thread",
         before=deploy,

@@ -45,7 +45,7 @@ def index() -> list[bytes]:
 def test_a_blocked_run_is_an_alarm_until_its_step_is_made() -> None:
     run = blocked()
     (alarm,) = shown()
-    assert alarm.text.startswith("The run order/7 of wf.changes is blocked for ")
+    assert alarm.text.startswith("The run order/7 of wf.changes has been blocked for ")
     assert "Recorded: nothing more. Done now: call number 1 wf.other" in alarm.text
     assert alarm.command == f"manage.py queue run-now {run.id} --pool default"
     behaviour["code"] = waits_then_flaky
@@ -68,6 +68,6 @@ def test_the_message_of_an_exception_is_not_in_an_alarm() -> None:
     row = {"id": "r", "name": "wf.x", "instance": "i", "since": 1000, "times": 1, "reason": "ValueError: password 7"}
     found = list(alarms("default", {"taken": 2000, "blocked_runs": {"count": 3, "rows": [row]}}))
     assert [alarm.text for alarm in found] == [
-        "The run i of wf.x is blocked for 1 s: a step raised ValueError.",
+        "The run i of wf.x has been blocked for 1 s: a step raised ValueError.",
         "Pool default: 2 more runs are blocked.",
     ]

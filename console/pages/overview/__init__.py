@@ -15,7 +15,7 @@ from console.ui.kind_pages import panels
 from console.ui.list_order import by_trouble
 from console.ui.render import Frame, fragment, page
 from queueops import inspect
-from queueops.inspect import OverviewHistory
+from queueops.inspect import OverviewHistory, Point
 
 MOST_LANES, MOST_ERRORS = 12, 6
 
@@ -25,10 +25,17 @@ def index(request: HttpRequest) -> HttpResponse:
     at_ms = history.moment(request.GET)
     if at_ms is not None:
         moment = inspect.past(at_ms, max_age_s=history.READING_AGE_S)
-        return page(request, "overview/past.html", {"past": moment, "seconds": moment.step_ms / 1000})
+        names = [row for row in moment.names if _has_figures(row.point)]
+        context = {"past": moment, "names": names, "seconds": moment.step_ms / 1000}
+        return page(request, "overview/past.html", context)
     context, past = _context(history.range_in(request.GET))
     given = past.series if "since" not in request.GET else None
     return page(request, "overview/page.html", context | {"region": history.region(request.GET, {}, given)})
+
+
+def _has_figures(point: Point) -> bool:
+    """Whether anything happened or waited then: the history has a row for each name that it knows."""
+    return any((point.came, point.ended, point.failed, point.waiting, point.running))
 
 
 def live(request: HttpRequest) -> HttpResponse:

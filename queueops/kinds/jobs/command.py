@@ -123,7 +123,7 @@ def close_circuit(*, host: str, pool: str, as_json: bool, **_: Any) -> Iterator[
 
 def find_orphans(*, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
     """Name what is found. With `repair` each file is deleted, and each download runs again and calls back again."""
-    count = 0
+    count = refused = 0
     for name in orphans.files_without_job():
         count += 1
         if repair:
@@ -136,9 +136,14 @@ def find_orphans(*, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
             if repair:
                 with audit.recorded(verb="retry", pool=lost.pool, ids=[lost.id]) as act:
                     act.rows = control.retry([lost.id], lost.pool, who=act.who, token=act.token)
-            yield _told(as_json, repair, job=lost.id, pool=lost.pool, file=lost.path)
+            runs = repair and act.rows[0].word in ("OK", "REPEAT")
+            refused += repair and not runs
+            yield _told(as_json, runs, job=lost.id, pool=lost.pool, file=lost.path)
     if not as_json:
-        yield "No orphans were found." if not count else f"{count:,} orphans were {'repaired' if repair else 'found'}."
+        did, done = ("repaired", count - refused) if repair else ("found", count)
+        yield "No orphans were found." if not count else f"{done:,} orphans were {did}."
+    if refused:
+        raise CommandError(f"{refused:,} downloads were not run again: the audit log has the reasons.")
     if count and not repair:
         raise CommandError("With --repair the files are deleted, and the downloads run again.")
 

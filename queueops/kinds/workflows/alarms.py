@@ -20,7 +20,8 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     rows = found.get("rows") or ()
     for row in rows:
         since = span(sampled["taken"] - (row.get("since") or sampled["taken"]))
-        text = f"The run {row['instance'][:100]} of {row['name'][:100]} is blocked for {since}: {_told(row['reason'])}"
+        run = f"The run {row['instance'][:100]} of {row['name'][:100]}"
+        text = f"{run} has been blocked for {since}: {_told(row['reason'])}"
         command = manage("queue", "run-now", row["id"], "--pool", pool)
         hint = f"why?id={quote(row['id'])}&pool={quote(pool)}"
         yield warning(text, hint, command, "run_now", f"{pool}/{row['id']}")
