@@ -18,7 +18,7 @@ from console.diagram.chart import WIDTH
 
 PLACES = 100
 """Places of the width in which moments share a line."""
-TALL = 12
+TALL = 8
 """Lines with the height of the chart: those of the weightiest kinds, of one kind the newest."""
 MOST_TEXTS = 4
 ACTION = "action"

@@ -97,7 +97,7 @@ def test_a_browser_draws_the_lines_in_each_chart_and_opens_the_table(open_page: 
     page = open_page("?range=1h", java_script_enabled=scripts)
     assert page.locator("#history .chart").count() == 6
     line = page.locator("#history-lines .happened-version")
-    assert line.evaluate("each => getComputedStyle(each).strokeWidth") == "2px"
+    assert line.evaluate("each => getComputedStyle(each).strokeWidth") == "1px"
     assert page.locator("#history use").count() == 5
     table = page.locator("#history-happened")
     assert not table.get_by_role("table").is_visible()
