@@ -27,7 +27,7 @@ STARTS_WITHIN_S, ENDS_WITHIN_S = 120, 90
 SIZE = {"width": 1280, "height": 720}
 
 
-MOST_BYTES = 150_000
+MOST_BYTES = 160_000
 AGO_S = 120
 """The picture of a past minute is of so long ago: the history has it by then."""
 

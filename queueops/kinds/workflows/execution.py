@@ -203,6 +203,7 @@ class Execution:
                 step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
             except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
                 step.state, step.error = "failed", unfit
+        self.loop.tell_errors()
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
         step.unread = self._unread()
         if step.state == "continued" and self._late_cancel is not None:

@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 import math
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from itertools import count
@@ -98,6 +99,7 @@ class WorkflowLoop(ReplayedLoop):
         self.interrupt: Interrupt | None = None
         self.exit: SystemExit | None = None
         self.tasks: dict[int, WorkflowTask] = {}
+        self._failed: dict[int, weakref.ref[WorkflowTask]] = {}
         self._ready: deque[asyncio.Handle] = deque()
         self._numbers = count(1)
 
@@ -199,6 +201,19 @@ class WorkflowLoop(ReplayedLoop):
 
     def _forget(self, task: Any) -> None:
         self.tasks.pop(task.number, None)
+        if task._log_traceback:
+            number, failed = task.number, self._failed
+            failed[number] = weakref.ref(task, lambda _: failed.pop(number, None))
+
+    def tell_errors(self) -> None:
+        """Keep the errors of tasks that the code has not awaited. asyncio tells one when its task is forgotten.
+
+        When that is depends on the version of Python.
+        """
+        for task in [task for each in list(self._failed.values()) if (task := each()) is not None]:
+            if task._log_traceback and (error := task.exception()) is not None:
+                message = f"{type(task).__name__} exception was never retrieved"
+                self.call_exception_handler({"message": message, "exception": error})
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep a problem that no code awaits, for the log of the run."""
