@@ -105,8 +105,7 @@ class Execution:
         elif main is not None and not self._open and not self._listening:
             raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
         step.where = [] if step.over else self.stacks()
-        step.notes += self.loop.problems
-        self.loop.problems.clear()
+        step.notes += self.loop.take_problems()
         self.length += 1 + len(taken) + len(step.commands)
         return step
 

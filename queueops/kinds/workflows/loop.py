@@ -222,6 +222,11 @@ class WorkflowLoop(ReplayedLoop):
             self.interrupt = error
         self.problems.append(f"{context.get('message', '')}: {error!r}" if error else str(context.get("message", "")))
 
+    def take_problems(self) -> list[str]:
+        """The problems that were kept since the last call."""
+        found, self.problems = self.problems, []
+        return found
+
     def get_debug(self) -> bool:
         """Debug mode of asyncio is off: it reads a clock."""
         return False
