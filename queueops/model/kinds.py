@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 from queueops.errors.kinds import BadKind
 from queueops.model.fields import CODECS, KERNEL_FIELDS, Field
@@ -41,25 +41,9 @@ TYPES = ("string", "hash", "list", "set", "zset")
 
 NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
-UNNAMED: tuple[Role, ...] = (
-    *(
-        "handlers",
-        "results",
-        "status",
-        "part",
-        "dispatcher",
-        "why",
-        "cli",
-        "name_facts",
-        "known",
-        "alarms",
-        "notes",
-        "figures",
-        "details",
-    ),
-    *("checks", "start_checks", "duty", "eager", "start", "examines", "facts", "closed", "refuses", "finder"),
-    "endings",
-)
+CHECKED: tuple[Role, ...] = ("fields", "store", "part_states", "console", "settings")
+"""Roles with a check of their own."""
+UNNAMED: tuple[Role, ...] = tuple(role for role in get_args(Role) if role not in (*NAMED, *CHECKED))
 """Other roles that need neither the store nor the console."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -74,7 +75,7 @@ class Request:
         return sent
 
 
-class Answer:
+class Answer(ABC):
     """The answer to a request, whose body is read as it comes. The names of its headers are in small letters."""
 
     status_code: int
@@ -85,17 +86,17 @@ class Answer:
         """Whether the status is from 200 to 299."""
         return 200 <= self.status_code <= 299
 
+    @abstractmethod
     def iter_raw(self) -> Iterator[bytes]:
         """The body in pieces, as it was sent. Raises `httpx.HTTPError`."""
-        raise NotImplementedError
 
     def read(self) -> bytes:
         """The whole body. Raises `httpx.HTTPError`."""
         return b"".join(self.iter_raw())
 
+    @abstractmethod
     def close(self) -> None:
         """Give the connection up. It is kept if the whole body was read and the server keeps it, too."""
-        raise NotImplementedError
 
 
 def joined(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
