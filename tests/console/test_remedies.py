@@ -19,16 +19,15 @@ from console.ui.links import alarm_url
 from queueops import control, inspect, jobs
 from queueops.inspect import Alarm
 from queueops.kinds.jobs.store import JobCalls
-from queueops.kinds.workflows.steps import kept_runs
 from queueops.model.contracts import Outcome
-from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL
 from tests.kernel.desk import Desk
 from tests.schedules.conftest import Clock
 from tests.support.waiting import wait_until
-from tests.workflows.test_blocked import behaviour, calls_other_first, changes, waits_then_flaky
+from tests.workflows.test_alarms import blocked
+from tests.workflows.test_blocked import behaviour, waits_then_flaky
 
 pytestmark = pytest.mark.django_db
 HOST = "127.0.0.1:9"
@@ -75,14 +74,7 @@ def failing_pool(desk: Desk) -> None:
 
 
 def blocked_run(desk: Desk) -> None:
-    behaviour["code"] = waits_then_flaky
-    run = changes.using(id="order/7").start()
-    run_worker()
-    kept_runs.clear()
-    behaviour["code"] = calls_other_first
-    run.signal("go")
-    run_worker()
-    assert run.state == State.POSTPONED
+    blocked()
     behaviour["code"] = waits_then_flaky
 
 
