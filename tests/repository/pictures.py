@@ -49,8 +49,8 @@ class Picture(NamedTuple):
 PICTURES = (
     Picture("console", ""),
     Picture("console-past", "?range=1h&at={past}"),
-    Picture("console-lane", "lanes/", "#rows tbody th a, main tbody th a"),
-    Picture("console-name", "registry/", "main tbody th a"),
+    Picture("console-lane", "lanes/default/thumbnails/"),
+    Picture("console-name", "registry/demo.call_back/"),
     Picture("console-worker", "workers/", "main tbody th a"),
     Picture("console-errors", "errors/"),
     Picture("console-callbacks", "callbacks/", height=500),
