@@ -122,7 +122,8 @@ class MaskingFilter(logging.Filter):
                 record.args = tuple(map(_masked, record.args))
             else:
                 record.msg = _masked(record.msg)
-            record.exc_text = "".join(_traceback(logging.Formatter(), record)) or record.exc_text
+            if record.exc_info:
+                record.exc_text = "".join(_traceback(logging.Formatter(), record)) or record.exc_text
             setattr(record, MASKED, True)
         return True
 

@@ -264,6 +264,17 @@ def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> N
         assert found == [], f"{path.stem} changes {name}"
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_fields_of_a_record_are_read_by_name(path: Path) -> None:
+    """A number says nothing: `values_of` gives each value its name where it is read."""
+    text = path.read_text()
+    read = re.compile(r"^\s*(?:local )?([\w, ]+?) =[^\n]*\b(?:fields_of|values_of|HMGET)\b", re.MULTILINE)
+    names = {name for found in read.findall(text) for name in found.split(", ")}
+    by_number = [name for name in names if re.search(rf"\b{name}\[\d+\]", text)]
+    assert not re.findall(r"fields_of\([^\n]*\)\[\d+\]", text)
+    assert not by_number
+
+
 def test_the_tables_of_states_are_generated_from_the_single_source() -> None:
     for state, kind in states.CLASSES.items():
         assert f"{state} = '{kind}'" in state_tables()

@@ -21,7 +21,7 @@ end
 local reply = {}
 local found = call('ZREVRANGE', P .. ':follow_ups:dead', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
 for i = 1, #found, 2 do
-  local count, row = lib.dead_follow_ups_of(found[i])
-  if count > 0 then reply[#reply + 1] = { found[i], found[i + 1], row[1] or '', row[2] or '', count, last_line(found[i]) } end
+  local count, name, state = lib.dead_follow_ups_of(found[i])
+  if count > 0 then reply[#reply + 1] = { found[i], found[i + 1], name, state, count, last_line(found[i]) } end
 end
 return lib.told(reply)

@@ -22,8 +22,9 @@ end
 local FAILURES = { error = true, timeout = true, crash = true }
 
 local function count_failure(id, outcome)
-  local row = FAILURES[outcome] and lib.fields_of(lib.task_key(lib.is_foreign(id) and lib.hooks.task_of_foreign(id) or id), 'n')
-  if row and row[1] then lib.count_minute('err|' .. row[1], 1) end
+  if not FAILURES[outcome] then return end
+  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.task_of_foreign(id) or id), 'n')
+  if name then lib.count_minute('err|' .. name, 1) end
 end
 
 -- Takes back one lease. Whatever its worker sends later is stale.

@@ -44,8 +44,8 @@ local lane = record.l or 'default'
 local key = P .. ':lane:' .. lane
 put('lane', lane)
 put('conf', call('HGETALL', key .. '#conf'))
-local bucket, rated = {}, call('HMGET', key .. '#conf', 'rate', 'tat')
-lib.fill_bucket(bucket, rated[1], rated[2])
+local bucket = {}
+lib.fill_bucket(bucket, unpack(call('HMGET', key .. '#conf', 'rate', 'tat')))
 if bucket.rate and lib.tokens_of(bucket) == 0 then put('token_at', lib.tokens_at(bucket, 1)) end
 put('ready', call('ZCARD', key))
 put('rank', call('ZRANK', key, id))
@@ -54,13 +54,13 @@ put('holders', call('SRANDMEMBER', key .. '#active', 5))
 
 if record.w then
   put('beat', call('ZSCORE', P .. ':workers', record.w))
-  local told = call('HMGET', P .. ':worker:' .. record.w, 'host', 'state', 'silent_since')
-  put('host', told[1]); put('condition', told[2]); put('silent_since', told[3])
+  local host, state, silent_since = unpack(call('HMGET', P .. ':worker:' .. record.w, 'host', 'state', 'silent_since'))
+  put('host', host); put('condition', state); put('silent_since', silent_since)
 end
 
-local clock = call('HMGET', P .. ':clock', 'tick', 'grace')
-put('tick', clock[1])
-put('grace', clock[2])
+local tick, grace = unpack(call('HMGET', P .. ':clock', 'tick', 'grace'))
+put('tick', tick)
+put('grace', grace)
 if record.s == 'pending' then
   put('sampled', call('GET', P .. ':snapshot'))
   put('name_paused', call('HGET', P .. ':names:paused', record.n or ''))

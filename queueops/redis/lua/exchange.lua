@@ -50,20 +50,20 @@ lib.settle_up()
 
 for _ = 1, tonumber(ARGV[7]) do
   local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
-  local row = lib.fields_of(lib.task_key(id), 's', 'f', 'x', 'h', 'xh')
-  if row and row[1] and LEASED[row[1]] and row[2] == fence then
+  local _, state, current, reason, handed, by_force = lib.values_of(lib.task_key(id), 's', 'f', 'x', 'h', 'xh')
+  if state and LEASED[state] and current == fence then
     local ms = left < 0 and ctx.RULES.lease or min(ctx.RULES.lease, left)
     call('ZADD', P .. ':agenda', 'XX', lib.text(now + ms), id)
-    if row[4] then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
+    if handed then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
     if lib.is_foreign(id) then
-      local reason, is_hard = lib.hooks.end_of_foreign(id)
-      if reason then row[3], row[5] = reason, is_hard end
+      local its_reason, is_hard = lib.hooks.end_of_foreign(id)
+      if its_reason then reason, by_force = its_reason, is_hard end
     end
-    if row[3] then cancels[#cancels + 1] = id; cancels[#cancels + 1] = row[3] end
-    if row[3] and row[5] then hard[#hard + 1] = id end
+    if reason then cancels[#cancels + 1] = id; cancels[#cancels + 1] = reason end
+    if reason and by_force then hard[#hard + 1] = id end
   else
     lost[#lost + 1] = id
-    if row and row[1] then lib.count_minute('stale', 1) end
+    if state then lib.count_minute('stale', 1) end
   end
   position = position + 3
 end

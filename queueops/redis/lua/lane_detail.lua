@@ -36,8 +36,7 @@ local function held()
   local ids = {}
   for state in pairs(LEASED) do
     for _, id in ipairs(call('ZRANGE', P .. ':state:' .. state, 0, LEASED_LOOKS - 1)) do
-      local row = #ids < holders and not lib.is_foreign(id) and lib.fields_of(lib.task_key(id), 's', 'l')
-      if row and row[1] and (row[2] or 'default') == lane then ids[#ids + 1] = id end
+      if #ids < holders and not lib.is_foreign(id) and lib.lane_of_record(id) == lane then ids[#ids + 1] = id end
     end
   end
   return ids

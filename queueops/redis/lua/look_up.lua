@@ -42,9 +42,9 @@ end
 local names, seen = among(members('names')), {}
 for _, name in ipairs(names) do seen[name] = true end
 for _, worker in ipairs(members('workers')) do
-  local told = call('HMGET', P .. ':worker:' .. worker, 'host', 'names', 'pid')
-  note_worker(4 * most, worker, told[1] or '', told[3] or '', '')
-  for name in string.gmatch(told[2] or '', '[^,]+') do -- a worker knows names that were never pushed
+  local host, its_names, process = unpack(call('HMGET', P .. ':worker:' .. worker, 'host', 'names', 'pid'))
+  note_worker(4 * most, worker, host or '', process or '', '')
+  for name in string.gmatch(its_names or '', '[^,]+') do -- a worker knows names that were never pushed
     if #names < most and not seen[name] and has_part(name) then
       seen[name] = true
       names[#names + 1] = name
@@ -68,10 +68,10 @@ end
 
 local errors = {}
 for _, fingerprint in ipairs(members('errors')) do
-  local told = call('HMGET', P .. ':error:' .. fingerprint, 'title', 'name')
-  local title = told[1] or ''
+  local title, name = unpack(call('HMGET', P .. ':error:' .. fingerprint, 'title', 'name'))
+  title = title or ''
   if #errors < 3 * most and (has_part(string.match(title, '^[^:]*')) or fingerprint == part) then
-    for _, value in ipairs({ fingerprint, title, told[2] or '' }) do errors[#errors + 1] = value end
+    for _, value in ipairs({ fingerprint, title, name or '' }) do errors[#errors + 1] = value end
   end
 end
 

@@ -55,11 +55,12 @@ local function look(from, count)
   for _, id in ipairs(call('ZREVRANGE', P .. ':name:' .. name, from, from + count - 1)) do
     local row = not seen[id] and lib.fields_of(lib.task_key(id), unpack(FIELDS))
     seen[id] = true
-    if row and row[1] then
-      local lane = row[5] or 'default'
+    local state, begun, _, _, lane = unpack(row or {})
+    if state then
+      lane = lane or 'default'
       if not counted[lane] then lanes[#lanes + 1] = lane end
       counted[lane] = (counted[lane] or 0) + 1
-      if row[2] then tasks[#tasks + 1] = { id, row } end
+      if begun then tasks[#tasks + 1] = { id, row } end
     end
   end
 end

@@ -7,16 +7,16 @@
 --@needs attempts store_helpers transitions
 
 local id, fence = ARGV[1], ARGV[2]
-local row = lib.fields_of(lib.task_key(id), 's', 'f', 'ln')
-if not row or not row[1] then return 'GONE' end
-if row[2] ~= fence or not LEASED[row[1]] then
+local _, state, current, last_line = lib.values_of(lib.task_key(id), 's', 'f', 'ln')
+if not state then return 'GONE' end
+if current ~= fence or not LEASED[state] then
   lib.count_minute('stale', 1)
   return 'STALE'
 end
 if ARGV[3] ~= '' then call('HSET', lib.task_key(id), 'pr', ARGV[3]) end
 if ARGV[4] ~= '' then call('HSET', lib.task_key(id), 'to', ARGV[4], 'm', 1) end
 local mark = ARGV[6] ~= '0' and fence .. ':' .. ARGV[6]
-if ARGV[5] ~= '' and not (mark and row[3] == mark) then -- else it was written before, and the reply lost
+if ARGV[5] ~= '' and not (mark and last_line == mark) then -- else it was written before, and the reply lost
   lib.log_line(id, { k = 'log', text = ARGV[5] })
   if mark then call('HSET', lib.task_key(id), 'ln', mark) end
 end

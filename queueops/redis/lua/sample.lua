@@ -57,9 +57,9 @@ for name in pairs(looked_names) do
   if not (this_minute[field] or last_minute[field]) and count < MOST_NAMES then
     count = count + 1
     for ago = 2, EARLIER do
-      local sums = call('HMGET', minute_key(ago), 'ok|' .. name, 'err|' .. name, field)
-      if lib.number_of(sums[3]) then
-        earlier[name] = { (lib.number_of(sums[1]) or 0) + (lib.number_of(sums[2]) or 0), lib.number_of(sums[3]) }
+      local succeeded, failed, ms = unpack(call('HMGET', minute_key(ago), 'ok|' .. name, 'err|' .. name, field))
+      if lib.number_of(ms) then
+        earlier[name] = { (lib.number_of(succeeded) or 0) + (lib.number_of(failed) or 0), lib.number_of(ms) }
         break
       end
     end
@@ -72,20 +72,21 @@ for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')
 if not lib.number_of(seq or 0) then ctx.wrong_types[#ctx.wrong_types + 1] = P .. ':seq holds no number' end
 
-local clock = call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss')
+local beat, grace, tick, named, named_type, named_at, loss =
+  unpack(call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss'))
 
 -- The broken key that a script met last, while it still exists with the same wrong type.
 local NAMED_MS = 600000
-local key = now - (lib.number_of(clock[6]) or 0) < NAMED_MS and clock[4]
-if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == clock[5] then
-  ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. clock[5] .. ', and scripts cannot use it'
+local key = now - (lib.number_of(named_at) or 0) < NAMED_MS and named
+if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == named_type then
+  ctx.wrong_types[#ctx.wrong_types + 1] = key .. ' is a ' .. named_type .. ', and scripts cannot use it'
 end
 local figures = {
   taken = now, states = states, oldest = oldest, lanes = lanes, kinds = lib.ready_of_kinds(states.pending),
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
-  clock = { beat = lib.number_of(clock[1]), grace = lib.number_of(clock[2]), tick = lib.number_of(clock[3]) },
-  seq = seq or '0', loss = clock[7] or '', minute = this_minute, before = last_minute,
+  clock = { beat = lib.number_of(beat), grace = lib.number_of(grace), tick = lib.number_of(tick) },
+  seq = seq or '0', loss = loss or '', minute = this_minute, before = last_minute,
   earlier = earlier, paused_names = lib.paused_figures(100), broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end

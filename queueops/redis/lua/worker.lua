@@ -16,7 +16,8 @@ for state, class in pairs(CLASS) do
   if class == 'terminal' or state == 'restart' then
     for _, id in ipairs(call('ZREVRANGE', P .. ':state:' .. state, 0, most - 1)) do
       local row = lib.fields_of(lib.task_key(id), unpack(FIELDS))
-      if row and row[5] == worker and row[3] then tasks[#tasks + 1] = { id, row } end
+      local _, _, begun, _, its_worker = unpack(row or {})
+      if its_worker == worker and begun then tasks[#tasks + 1] = { id, row } end
     end
   end
 end

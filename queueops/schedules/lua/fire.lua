@@ -20,11 +20,12 @@ for i = 9 + 3 * count, #ARGV, 2 do
   fields[#fields + 1] = ARGV[i]; fields[#fields + 1] = ARGV[i + 1]
 end
 
-local score, row = call('ZSCORE', ctx.SCHEDULES, id), lib.fields_of(key, 'v', 'fd', 'lt', 'lm', 'lr')
-if not score or not row then return { 'GONE' } end
-local last, tick_run = row[3], row[5] or row[3]
+local score, is_hash, version, fired, last, mark, tick_run =
+  call('ZSCORE', ctx.SCHEDULES, id), lib.values_of(key, 'v', 'fd', 'lt', 'lm', 'lr')
+if not score or not is_hash then return { 'GONE' } end
+tick_run = tick_run or last
 if tick ~= '' then
-  if row[1] ~= ARGV[2] or tonumber(score) ~= tonumber(tick) then return { row[2] == tick and 'REPEAT' or 'STALE' } end
+  if version ~= ARGV[2] or tonumber(score) ~= tonumber(tick) then return { fired == tick and 'REPEAT' or 'STALE' } end
 end
 
 local lines = {}
@@ -75,7 +76,6 @@ local function take_up()
 end
 
 -- If several ticks in a row are skipped because of the same task, the log keeps one line.
-local mark = row[4]
 local function write_line(line)
   local skipped = (line.w == 'SKIPPED' or line.w == 'FULL') and line.w .. ' ' .. (line.id or '') or ''
   if skipped ~= '' and skipped == mark and call('EXISTS', key .. '#log') == 1 then

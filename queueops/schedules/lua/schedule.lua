@@ -9,11 +9,9 @@
 
 local verb, id, seen, who = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
 local key, score = lib.schedule_key(ARGV[2]), call('ZSCORE', ctx.SCHEDULES, ARGV[2])
-local row = lib.fields_of(key, 'v', 'x', 'pa', 'og')
-local foreign = not row
-row = row or {}
+local is_hash, version, definition, paused, orphaned = lib.values_of(key, 'v', 'x', 'pa', 'og')
 
-local function due() return (row[3] or ARGV[4] == '') and '+inf' or ARGV[4] end
+local function due() return (paused or ARGV[4] == '') and '+inf' or ARGV[4] end
 
 local function refusal()
   if not score then
@@ -21,22 +19,22 @@ local function refusal()
     if call('ZCARD', ctx.SCHEDULES) >= tonumber(ARGV[7]) then return 'FULL' end
     return nil
   end
-  if verb == 'put' and seen ~= '' and row[2] == ARGV[6] and not row[4] then return 'REPEAT' end
-  if verb == 'pause' and row[3] or verb == 'resume' and not row[3] or verb == 'orphan' and row[4] then return 'REPEAT' end
+  if verb == 'put' and seen ~= '' and definition == ARGV[6] and not orphaned then return 'REPEAT' end
+  if verb == 'pause' and paused or verb == 'resume' and not paused or verb == 'orphan' and orphaned then return 'REPEAT' end
   if seen == 'new' then return 'TAKEN' end
-  if seen ~= '' and row[1] ~= seen then return 'STALE' end
-  if foreign and verb ~= 'put' and verb ~= 'delete' then return 'GONE' end
+  if seen ~= '' and version ~= seen then return 'STALE' end
+  if not is_hash and verb ~= 'put' and verb ~= 'delete' then return 'GONE' end
 end
 
 local verbs = {}
 
 function verbs.put()
-  if foreign then call('DEL', key) end
+  if not is_hash then call('DEL', key) end
   call('HSETNX', key, 'cr', NOW)
   call('HDEL', key, 'og')
   call('HSET', key, 'x', ARGV[6], 'ed', NOW, 'by', who)
   call('ZADD', ctx.SCHEDULES, due(), id)
-  if row[3] then call('HSET', key, 'pd', ARGV[4]) end
+  if paused then call('HSET', key, 'pd', ARGV[4]) end
 end
 
 -- The clock was set back: the next tick comes earlier than planned.
@@ -49,7 +47,7 @@ end
 
 function verbs.resume()
   call('HDEL', key, 'pa', 'pw', 'pd')
-  row[3] = nil
+  paused = nil
   call('ZADD', ctx.SCHEDULES, due(), id)
 end
 
@@ -70,5 +68,5 @@ end
 local refused = refusal()
 if refused then return refused end
 verbs[verb]()
-if verb ~= 'delete' and not (foreign and verb ~= 'put') then call('HSET', key, 'v', lib.next_number()) end
+if verb ~= 'delete' and not (not is_hash and verb ~= 'put') then call('HSET', key, 'v', lib.next_number()) end
 return 'OK'

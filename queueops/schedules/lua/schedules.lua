@@ -14,9 +14,10 @@ local function add_row(id, score)
   local reply = redis.pcall('HGETALL', lib.schedule_key(id))
   local fields, last = reply.err and {} or reply, nil
   for i = 1, #fields, 2 do if fields[i] == 'lt' then last = fields[i + 1] end end
-  local task = last and lib.fields_of(lib.task_key(last), 's')
+  local _, state
+  if last then _, state = lib.values_of(lib.task_key(last), 's') end
   local queue = redis.pcall('LLEN', lib.schedule_key(id) .. '#queue')
-  rows[#rows + 1] = { id, score, type(queue) == 'number' and queue or 0, task and task[1] or '', fields }
+  rows[#rows + 1] = { id, score, type(queue) == 'number' and queue or 0, state or '', fields }
 end
 
 if ARGV[1] == 'one' then
@@ -30,10 +31,11 @@ else
   for i = 1, #ids, 2 do add_row(ids[i], ids[i + 1]) end
   local queued = redis.pcall('SRANDMEMBER', ctx.QUEUED, most) -- what is of another type is empty
   for _, id in ipairs(queued.err and {} or queued) do
-    local score, row = call('ZSCORE', ctx.SCHEDULES, id), lib.fields_of(lib.schedule_key(id), 'lt', 'pa', 'og', 'lr')
-    if score and row and not (row[2] or row[3]) then
+    local score, is_hash, last, paused, orphaned, tick_run =
+      call('ZSCORE', ctx.SCHEDULES, id), lib.values_of(lib.schedule_key(id), 'lt', 'pa', 'og', 'lr')
+    if score and is_hash and not (paused or orphaned) then
       put_off = put_off + 1
-      if tonumber(score) > now and not lib.unended(row[4], row[1]) then add_row(id, score) end
+      if tonumber(score) > now and not lib.unended(tick_run, last) then add_row(id, score) end
     end
   end
 end

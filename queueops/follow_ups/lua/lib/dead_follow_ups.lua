@@ -6,8 +6,8 @@ fresh.DEAD_FOLLOW_UPS = function() return P .. ':follow_ups:dead' end
 
 -- How many a task has, and its name and state. None for a record that is gone.
 function lib.dead_follow_ups_of(id)
-  local row = lib.fields_of(lib.task_key(id), 'n', 's', 'fd') or {}
-  return lib.number_of(row[3]) or 0, row
+  local _, name, state, dead = lib.values_of(lib.task_key(id), 'n', 's', 'fd')
+  return lib.number_of(dead) or 0, name or '', state or ''
 end
 
 function lib.list_dead_follow_up(id) lib.try('ZADD', ctx.DEAD_FOLLOW_UPS, NOW, id) end

@@ -20,9 +20,11 @@ local rows, place = {}, {}
 local function row_of(lane, used)
   local key = P .. ':lane:' .. lane
   local first = call('ZRANGE', key, 0, 0)[1]
-  local row = { lane, used, call('ZCARD', key), call('HMGET', key .. '#conf', unpack(SETTINGS)) }
-  row[4][#SETTINGS + 1] = (tonumber(row[4][6] or nil) or 0) > now and '1' or ''
-  row[5] = first and call('ZSCORE', P .. ':state:pending', first) or ''
+  local shut = tonumber(call('HGET', key .. '#conf', 'shut') or nil) or 0
+  local settings = call('HMGET', key .. '#conf', unpack(SETTINGS))
+  settings[#settings + 1] = shut > now and '1' or ''
+  local oldest = first and call('ZSCORE', P .. ':state:pending', first) or ''
+  local row = { lane, used, call('ZCARD', key), settings, oldest }
   local fields, names = {}, {}
   for state in pairs(CLASS) do names[#names + 1] = state; fields[#fields + 1] = 's|' .. lane .. '|' .. state end
   local counts = call('HMGET', P .. ':counts', unpack(fields))

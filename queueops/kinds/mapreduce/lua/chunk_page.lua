@@ -28,7 +28,9 @@ local function row_of(chunk, its_score)
 end
 
 local function matches(chunk)
-  return wanted_kind == '' or (lib.fields_of(TASK .. task .. '#' .. chunk, 'ef') or {})[1] == wanted_kind
+  if wanted_kind == '' then return true end
+  local _, kind = lib.values_of(TASK .. task .. '#' .. chunk, 'ef')
+  return kind == wanted_kind
 end
 
 -- Whether a member comes after the cursor. Members of equal score are in the order of their bytes.

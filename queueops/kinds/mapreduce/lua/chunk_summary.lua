@@ -19,7 +19,7 @@ local SETS = TASK .. task .. '#chunks:'
 local OF_TASK = { 's', 'n', 'k', 'c', 'b', 'e', 'at', 'r', 'pr', 'to', 'mx', 'oc', 'xr', 'xp', 'xt', 'ph', 'y', 'w',
   'cn', 'xd', 'rd', 'xm', 'xn', 'l', 'mw' }
 
-local function chunk(number, ...) return lib.fields_of(TASK .. task .. '#' .. number, ...) or {} end
+local function chunk(number, ...) return lib.values_of(TASK .. task .. '#' .. number, ...) end
 
 local function counts()
   local found = {}
@@ -55,8 +55,8 @@ end
 local function active()
   local found = {}
   for _, number in ipairs(call('ZRANGE', SETS .. 'active', 0, stragglers - 1)) do
-    local row = chunk(number, 'b', 'w', 'at', 'cr')
-    for _, value in ipairs({ number, row[1] or '', row[2] or '', row[3] or '0', row[4] or '0' }) do found[#found + 1] = value end
+    local _, begun, worker, attempts, crashes = chunk(number, 'b', 'w', 'at', 'cr')
+    for _, value in ipairs({ number, begun or '', worker or '', attempts or '0', crashes or '0' }) do found[#found + 1] = value end
   end
   return found
 end
@@ -65,8 +65,8 @@ local function runs(size)
   local found = {}
   for i = 0, min(samples, size) - 1 do
     local number = call('ZRANGE', SETS .. 'done', floor(i * size / min(samples, size)), floor(i * size / min(samples, size)))[1]
-    local row = number and chunk(number, 'b', 'e') or {}
-    if row[1] and row[2] then found[#found + 1] = number; found[#found + 1] = row[1]; found[#found + 1] = row[2] end
+    local _, begun, ended = chunk(number or '', 'b', 'e')
+    if begun and ended then found[#found + 1] = number; found[#found + 1] = begun; found[#found + 1] = ended end
   end
   return found
 end
@@ -76,7 +76,8 @@ local function errors()
   local by_kind, list, looked = {}, {}, 0
   for place, state in ipairs({ 'failed', 'errored' }) do
     for _, number in ipairs(call('ZREVRANGE', SETS .. state, 0, looks - 1)) do
-      local kind = chunk(number, 'ef')[1] or ''
+      local _, kind = chunk(number, 'ef')
+      kind = kind or ''
       if not by_kind[kind] then by_kind[kind] = { kind, 0, 0, number }; list[#list + 1] = by_kind[kind] end
       by_kind[kind][place + 1] = by_kind[kind][place + 1] + 1
       looked = looked + 1
@@ -85,16 +86,16 @@ local function errors()
   table.sort(list, function(a, b) return a[2] + a[3] > b[2] + b[3] end)
   for i = #list, kinds + 1, -1 do list[i] = nil end
   for _, row in ipairs(list) do
-    local told = chunk(row[4], 'er', 'y')
-    row[5] = string.sub(told[1] or '', 1, 1000); row[6] = string.sub(told[2] or '', 1, 300)
+    local _, error, reason = chunk(row[4], 'er', 'y')
+    row[5] = string.sub(error or '', 1, 1000); row[6] = string.sub(reason or '', 1, 300)
   end
   return list, looked
 end
 
 -- Chunks are not claimed while the task's own lane is paused.
 local function paused()
-  local lane = (lib.fields_of(lib.task_key(task), 'l') or {})[1] or 'default'
-  return call('HGET', P .. ':lane:' .. lane .. '#conf', 'paused') == '1' and 1 or 0
+  local _, lane = lib.values_of(lib.task_key(task), 'l')
+  return call('HGET', P .. ':lane:' .. (lane or 'default') .. '#conf', 'paused') == '1' and 1 or 0
 end
 
 local sizes, list, looked = counts(), errors()

@@ -52,7 +52,7 @@ else
   lib.hooks.deliver(-1)
   lib.wake(ctx.brought)
 end
-local row = lib.fields_of(lib.task_key(ctx.task), 's')
-local reply = { changed, left, row and row[1] or '', ctx.unfit, ctx.ended_wholes }
+local _, state = lib.values_of(lib.task_key(ctx.task), 's')
+local reply = { changed, left, state or '', ctx.unfit, ctx.ended_wholes }
 for _, part in ipairs(refused) do reply[#reply + 1] = part end
 return reply

@@ -17,9 +17,10 @@ end
 -- not look like a dead worker. The pool's own beat shows both: exchanges and ticks refresh it.
 function lib.watch_clock()
   local key = P .. ':clock'
-  local row = lib.try('HMGET', key, 'beat', 'grace', 'seq', 'paused') or {} -- without a clock no outage is known
-  local beat, grace = lib.number_of(row[1]), lib.number_of(row[2]) or 0
-  ctx.least_number, ctx.any_paused = lib.number_of(row[3]) or 0, row[4] == '1'
+  local found = lib.try('HMGET', key, 'beat', 'grace', 'seq', 'paused') or {} -- without a clock no outage is known
+  local beat, grace, seq, paused = unpack(found)
+  beat, grace = lib.number_of(beat), lib.number_of(grace) or 0
+  ctx.least_number, ctx.any_paused = lib.number_of(seq) or 0, paused == '1'
   if beat and (now - beat > outage_ms() or now < beat - 500) then
     grace = now + ctx.RULES.lease
     lib.try('HSET', key, 'grace', grace)

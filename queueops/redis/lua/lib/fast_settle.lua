@@ -4,7 +4,6 @@
 --@needs attempts clock_guard end_effects store_helpers transitions
 
 local ID, FENCE, OUTCOME, VALUE = 10, 11, 12, 13 -- of the first settlement in ARGV
-local BARE = {} -- settings of a lane that has none
 
 -- How many keys exist that can be in the way: 1 is usually a ready lane. The settings of the default lane are among them.
 function lib.obstacles_at_end(worker)
@@ -20,11 +19,12 @@ local function until_other(id)
   return at and tonumber(at) - now or 1e15
 end
 
--- Rate, pause and weight of a lane whose tasks hold no slots. Nil for another lane. `bare`: the default lane has no settings.
+-- Whether the tasks of a lane hold no slots, and its rate, pause and weight. `bare`: the default lane has no settings.
 function lib.slotless_lane(lane, bare)
-  if bare and lane == 'default' then return BARE end
-  local row = lib.fields_of(P .. ':lane:' .. lane .. '#conf', 'rate', 'paused', 'weight', 'limit', 'shut')
-  if row and not row[4] and not row[5] then return row end
+  if bare and lane == 'default' then return true end
+  local is_hash, rate, paused, weight, limit, shut =
+    lib.values_of(P .. ':lane:' .. lane .. '#conf', 'rate', 'paused', 'weight', 'limit', 'shut')
+  return is_hash and not limit and not shut, rate, paused, weight
 end
 
 -- What ends: its id, name and lane, for how long it is kept, whether a caller waits, and the time until the next entry of
@@ -32,16 +32,17 @@ end
 function lib.read_plain_end(look, bare)
   if ARGV[OUTCOME] ~= 'success' then return nil end
   local id = ARGV[ID]
-  local row = lib.fields_of(TASK .. id, 's', 'f', 'n', 'm', 'l', 'kp', 'wt')
-  if not row or row[1] ~= 'locked' or row[2] ~= ARGV[FENCE] or not row[3] then return nil end
-  if row[4] and row[4] ~= lib.LIGHT then return nil end
-  local lane = row[5] or 'default'
+  local _, state, fence, name, more, lane, kept_ms, awaited =
+    lib.values_of(TASK .. id, 's', 'f', 'n', 'm', 'l', 'kp', 'wt')
+  if state ~= 'locked' or fence ~= ARGV[FENCE] or not name then return nil end
+  if more and more ~= lib.LIGHT then return nil end
+  lane = lane or 'default'
   if not lib.slotless_lane(lane, bare) then return nil end
   look()
   local rest, lease, keep = until_other(id), string.match(ARGV[5], '^(%S+) (%S+)')
-  keep = row[6] and lib.number_of(row[6]) or tonumber(keep)
+  keep = kept_ms and lib.number_of(kept_ms) or tonumber(keep)
   if rest <= 0 or keep <= 0 then return nil end
-  return { id = id, name = row[3], lane = lane, keep = keep, rest = rest, lease = lease, awaited = row[7] }
+  return { id = id, name = name, lane = lane, keep = keep, rest = rest, lease = lease, awaited = awaited }
 end
 
 function lib.end_plain(task)

@@ -9,11 +9,11 @@ local function read_turn(bare)
   local ready = redis.pcall('ZRANGE', P .. ':lanes:ready', '0', '1', 'WITHSCORES')
   local lane = not ready.err and ready[1]
   if not lane or string.byte(lane) == 35 then return nil end -- 35: one that a kind keeps for itself
-  local conf = lib.slotless_lane(lane, bare)
-  if not conf or conf[1] or conf[2] == '1' then return nil end
+  local is_slotless, rate, paused, weight = lib.slotless_lane(lane, bare)
+  if not is_slotless or rate or paused == '1' then return nil end
   local tasks = redis.pcall('ZRANGE', P .. ':lane:' .. lane, '0', '1')
   if tasks.err or not tasks[1] then return nil end
-  local next_place = ready[2] + (conf[3] and 1 / max(1, lib.number_of(conf[3]) or 1) or 1)
+  local next_place = ready[2] + (weight and 1 / max(1, lib.number_of(weight) or 1) or 1)
   return { lane = lane, next_place = next_place, id = tasks[1], has_more = tasks[2], others = ready[3] }
 end
 

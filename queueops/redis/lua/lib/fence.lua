@@ -1,9 +1,9 @@
 -- Fences: whether a task or chunk still holds the lease under which it writes.
---@needs attempts
+--@needs attempts store_helpers
 
 function lib.holds_lease(id, fence)
-  local row = redis.pcall('HMGET', TASK .. id, 's', 'f')
-  return row[2] == fence and LEASED[row[1]] or false
+  local _, state, current = lib.values_of(TASK .. id, 's', 'f')
+  return current == fence and LEASED[state] or false
 end
 
 -- Whether a running task may push: its lease must be current. A caller reads a lease of another pool there. Then the id

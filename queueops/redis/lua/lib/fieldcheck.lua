@@ -37,7 +37,7 @@ end
 function lib.check_conf(lane)
   local key = lib.lane_key(lane) .. '#conf'
   for _, field in ipairs({ 'limit', 'rate', 'weight', 'shut' }) do
-    local value = (lib.fields_of(key, field) or {})[1]
+    local _, value = lib.values_of(key, field)
     local text = value and not lib.number_of(value) and 'its ' .. field .. ' is "' .. printed(value) .. '", not a number'
     if text and lib.wrong('~lane:' .. lane, text) then
       call('HDEL', key, field)

@@ -17,8 +17,8 @@ local function goes_by_hand(task)
   local seen = call('EXISTS', conf, P .. ':unable', paused, paused, paused)
   if seen == 0 then return true end
   if seen > 2 and lib.try('HEXISTS', paused, task.name) == 1 then return false end
-  local row = call('HMGET', conf, 'limit', 'paused', 'rate', 'shut')
-  if row[1] or row[2] == '1' or row[3] or row[4] then return false end
+  local limit, pause, rate, shut = unpack(call('HMGET', conf, 'limit', 'paused', 'rate', 'shut'))
+  if limit or pause == '1' or rate or shut then return false end
   local worker = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1]
   return worker and lib.try('SISMEMBER', P .. ':unable:' .. worker, task.name) ~= 1
 end

@@ -14,7 +14,7 @@ local function text_of(number) return lib.text(max(0, number)) end
 
 -- How often an error has occurred since the last look, given the time of that; nil if it is not known.
 local function new_errors(key, since)
-  local count, first, noted = unpack(lib.fields_of(key, 'count', 'first', 'noted') or {})
+  local _, count, first, noted = lib.values_of(key, 'count', 'first', 'noted')
   count, first, noted = lib.number_of(count), lib.number_of(first), lib.number_of(noted)
   if not count then return nil end
   lib.try('HSET', key, 'noted', lib.text(count))
@@ -62,8 +62,9 @@ local NUMBERS = { 'beat', 'done', 'failed', 'used_ms', 'started', 'slots', 'busy
 local function note_worker(fields, worker)
   local key = P .. ':worker:' .. worker
   local found = lib.fields_of(key, 'pools', 'noted', unpack(NUMBERS)) or {}
-  if not (found[3] and is_here(found[1])) then return end
-  local values = { noted = found[2] }
+  local pools, noted, first = unpack(found)
+  if not (first and is_here(pools)) then return end
+  local values = { noted = noted }
   for i, name in ipairs(NUMBERS) do values[name] = lib.number_of(found[i + 2]) or 0 end
   local row = work_of(key, values)
   for i = 1, #row do row[i] = text_of(row[i]) end

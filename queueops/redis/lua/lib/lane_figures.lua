@@ -9,7 +9,7 @@ local function look_into(lane, ready, looks)
   for i = 1, min(ready, looks) do
     local rank = ready <= looks and i - 1 or floor((i * GOLDEN) % 1 * ready)
     local id = call('ZRANGE', lib.lane_key(lane), rank, rank)[1]
-    local name, kind = unpack(id and lib.fields_of(TASK .. id, 'n', 'k') or {})
+    local _, name, kind = lib.values_of(TASK .. (id or ''), 'n', 'k')
     if name then
       names[name] = (names[name] or 0) + 1
       kinds[kind or 'task'] = (kinds[kind or 'task'] or 0) + 1

@@ -35,9 +35,10 @@ function lib.lane_conf(lane)
   else
     local reply = lib.try('HMGET', lib.lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat', 'shut')
     if reply then
-      conf = { limit = lib.number_of(reply[1]), paused = reply[2] == '1', weight = max(1, lib.number_of(reply[3]) or 1) }
-      if reply[6] then narrow(conf, lib.number_of(reply[6]) or 0) end
-      if reply[4] then lib.fill_bucket(conf, reply[4], reply[5]) end
+      local limit, paused, weight, rate, tat, shut = unpack(reply)
+      conf = { limit = lib.number_of(limit), paused = paused == '1', weight = max(1, lib.number_of(weight) or 1) }
+      if shut then narrow(conf, lib.number_of(shut) or 0) end
+      if rate then lib.fill_bucket(conf, rate, tat) end
     else
       conf = { paused = true, weight = 1, unreadable = true } -- its limits are not known: it is closed
     end
@@ -67,14 +68,18 @@ function lib.free_slot(lane, id)
   if lib.lane_conf(lane).limit then lib.try('SREM', lib.active_key(lane), id); ctx.touched[lane] = true end
 end
 
+-- The lane of a task. That of a lost record is not known.
+function lib.lane_of_record(id)
+  local _, state, lane = lib.values_of(lib.task_key(id), 's', 'l')
+  return state and (lane or 'default')
+end
+
 -- A new limit of a lane counts its running tasks: they are few, because workers hold them.
 function lib.list_slot_holders(lane)
   for state in pairs(LEASED) do
     -- Chunks hold no slot of their task's lane.
     for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      local row = lib.fields_of(lib.task_key(id), 's', 'l') -- the lane of a lost record is not known
-      local holds = state ~= 'active' and row and row[1] and (row[2] or 'default') == lane
-      if holds then call('SADD', lib.lane_key(lane) .. '#active', id) end
+      if state ~= 'active' and lib.lane_of_record(id) == lane then call('SADD', lib.lane_key(lane) .. '#active', id) end
     end
   end
 end

@@ -3,6 +3,7 @@
 --@needs store_helpers
 
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
+local STATE, CREATED = 1, 6 -- their places
 local DEFAULTS = { k = 'task', l = 'default' }
 local LONGEST = 4096
 
@@ -25,26 +26,27 @@ function lib.matches(id, fields, wanted)
 end
 
 local function start_of(id, field)
-  local row = lib.fields_of(lib.task_key(id), field)
-  return row and row[1] and string.sub(row[1], 1, LONGEST) or ''
+  local _, value = lib.values_of(lib.task_key(id), field)
+  return value and string.sub(value, 1, LONGEST) or ''
 end
 
 -- State of a task. If its record has no state, or a wrong one, the index that names the task decides.
 local function state_of(id, fields)
-  local since = CLASS[fields[1]] and call('ZSCORE', P .. ':state:' .. fields[1], id)
-  if since then return fields[1], since end
-  for state in pairs(CLASS) do
-    local entered = call('ZSCORE', P .. ':state:' .. state, id)
-    if entered then return state, entered end
+  local state = fields[STATE]
+  local since = CLASS[state] and call('ZSCORE', P .. ':state:' .. state, id)
+  if since then return state, since end
+  for each in pairs(CLASS) do
+    local entered = call('ZSCORE', P .. ':state:' .. each, id)
+    if entered then return each, entered end
   end
-  return fields[1], false
+  return state, false
 end
 
 function lib.row_of(id, score)
   local fields = lib.fields_of(lib.task_key(id), unpack(ROW_FIELDS)) or {}
   local state, entered = state_of(id, fields)
-  fields[1] = state
-  fields[6] = fields[6] or entered -- a task that was never claimed has been in its state since it was created
+  fields[STATE] = state
+  fields[CREATED] = fields[CREATED] or entered -- a task that was never claimed has been in its state since it was created
   local length = redis.pcall('HSTRLEN', lib.task_key(id), 'a')
   return { id, score, entered, type(length) == 'number' and length or 0, fields, start_of(id, 'a'), start_of(id, 'er') }
 end

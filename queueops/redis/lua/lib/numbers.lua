@@ -17,7 +17,8 @@ end
 
 -- The highest number in use. It is in the record that entered its state last, or in one near it.
 local function highest_number()
-  local highest = max(ctx.least_number, lib.number_of((lib.fields_of(P .. ':clock', 'seq') or {})[1]) or 0)
+  local _, noted = lib.values_of(P .. ':clock', 'seq')
+  local highest = max(ctx.least_number, lib.number_of(noted) or 0)
   for state in string.gmatch(STATES, '%a+') do
     highest = max(highest, highest_in(P .. ':state:' .. state, TASK, 'u', 'f', 'uo'))
   end

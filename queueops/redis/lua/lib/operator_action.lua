@@ -17,8 +17,9 @@ local function act_on_lost(id, record, action)
     lib.forget(id, 'quarantined')
     return 'OK', ''
   end
-  local mark = action.verb == 'delete' and call('HMGET', P .. ':trash:' .. id, 's', 'ot')
-  if mark and mark[1] then return 'REPEAT', '', mark[2] ~= action.token and 'it is in the trash already' or '' end
+  local state, token
+  if action.verb == 'delete' then state, token = unpack(call('HMGET', P .. ':trash:' .. id, 's', 'ot')) end
+  if state then return 'REPEAT', '', token ~= action.token and 'it is in the trash already' or '' end
   if aside then return 'REFUSED', 'quarantined', 'its record cannot be read: it can only be discarded' end
   if record then return 'REFUSED', '', 'its record has an unknown state, and it is about to be quarantined' end
   return 'GONE', ''

@@ -2,9 +2,8 @@
 -- A plain task has a shorter path, with the same result: fast_settle.lua.
 --@needs end_effects outcomes store_helpers transitions
 
-local function settle_success(id, row, position)
-  local record = { s = row[1], n = row[3] or '?' }
-  if row[4] then lib.read_more(id, record) end
+local function settle_success(id, record, has_more, position)
+  if has_more then lib.read_more(id, record) end
   local succeed = lib.hooks.succeed[record.k]
   local settled = succeed and succeed(id, record, ARGV[position + 4])
   if settled ~= nil then return settled end
@@ -23,12 +22,12 @@ end
 function lib.settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if lib.is_foreign(id) then return lib.hooks.settle_foreign(id, ARGV[position + 2], outcome, end_at(position)) end
-  local row = lib.fields_of(lib.task_key(id), 's', 'f', 'n', 'm')
-  if not row or not row[1] then return 'GONE' end
-  if row[2] ~= ARGV[position + 2] then return 'STALE' end
-  if not LEASED[row[1]] then return 'REPEAT' end
+  local _, state, fence, name, more = lib.values_of(lib.task_key(id), 's', 'f', 'n', 'm')
+  if not state then return 'GONE' end
+  if fence ~= ARGV[position + 2] then return 'STALE' end
+  if not LEASED[state] then return 'REPEAT' end
   if outcome == 'success' then
-    if settle_success(id, row, position) == false then return 'GONE' end
+    if settle_success(id, { s = state, n = name or '?' }, more, position) == false then return 'GONE' end
   else
     local record = lib.read_record(id)
     if not record then return 'GONE' end

@@ -41,14 +41,22 @@ function lib.call_sliced(command, key, list)
   return true
 end
 
--- Fields of a hash in the order of their names; nil for a key of a wrong type. For the paths that run for each task.
+-- Fields of a hash in the order of their names; nil for a key of a wrong type. For fields whose names are in a list.
 function lib.fields_of(key, ...)
   local reply = redis.pcall('HMGET', key, ...)
   if reply.err then return nil end
   return reply
 end
 
--- The same by name. What is missing is false, as in the reply of the server.
+-- Whether the key is a hash or missing, and the values of fields: each gets its name where it is read. What is missing is
+-- false, as in the reply of the server; of a key of a wrong type all are nil. For the paths that run for each task.
+function lib.values_of(key, ...)
+  local reply = redis.pcall('HMGET', key, ...)
+  if reply.err then return false end
+  return true, unpack(reply)
+end
+
+-- The same as a table with these names.
 function lib.named_fields(key, ...)
   local reply = redis.pcall('HMGET', key, ...)
   if reply.err then return nil end
@@ -61,10 +69,10 @@ end
 function lib.tell_event(id, event)
   if event.done == '' then event.done = nil end -- unchanged: it is what is stored
   if event.total == '' then event.total = nil end
-  local row = lib.fields_of(lib.task_key(id), 'n', 'ro', 'pi', 'pr', 'to') or {}
-  event.t, event.id, event.name = now, id, event.name or row[1] or nil
-  event.root = row[2] or (not row[1] and row[3]) or nil -- a chunk has no name, and its task for a root
-  event.done, event.total = event.done or row[4] or nil, event.total or row[5] or nil
+  local _, name, root, whole, done, total = lib.values_of(lib.task_key(id), 'n', 'ro', 'pi', 'pr', 'to')
+  event.t, event.id, event.name = now, id, event.name or name or nil
+  event.root = root or (not name and whole) or nil -- a chunk has no name, and its task for a root
+  event.done, event.total = event.done or done or nil, event.total or total or nil
   lib.publish(P .. ':events', cjson.encode(event))
 end
 

@@ -33,8 +33,9 @@ function lib.find_knower(name)
   if ctx.knowers[name] ~= nil then return ctx.knowers[name] end
   ctx.knowers[name] = false
   for _, worker in ipairs(lib.safe_call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - ALIVE_MS, 'LIMIT', 0, 100)) do
-    local row = is_unable(worker, name) and {} or lib.safe_call('HMGET', P .. ':worker:' .. worker, 'state', 'lanes', 'kinds')
-    if row[1] == 'live' and (row[2] or '') == '' and (row[3] or '') == '' then
+    local told = is_unable(worker, name) and {} or lib.safe_call('HMGET', P .. ':worker:' .. worker, 'state', 'lanes', 'kinds')
+    local state, lanes, kinds = unpack(told)
+    if state == 'live' and (lanes or '') == '' and (kinds or '') == '' then
       ctx.knowers[name] = worker
       if lib.try('ZREM', P .. ':idle', worker) == 1 then
         lib.safe_call('LPUSH', P .. ':wake:' .. worker, 'work'); lib.safe_call('EXPIRE', P .. ':wake:' .. worker, 60)

@@ -6,17 +6,18 @@
 -- that did not succeed, because a retry runs them again. It does not hold if they are too many (`over`).
 function lib.family.keep(id, record, over)
   if record.pp then return not (record.it and (over or record.s == 'succeeded')) and lib.family.ask_to_go(id, record) end
-  local row, entry = lib.fields_of(lib.task_key(record.pi), 's', 'u', 'k', 'kt'), record.pi
-  if not (row and row[2] == record.pu) then
-    row, entry = lib.fields_of(P .. ':trash:' .. record.pi, 's', 'u', 'k', 'kt'), '~trash:' .. record.pi
+  local entry, _, state, uid, kind, is_brief = record.pi, lib.values_of(lib.task_key(record.pi), 's', 'u', 'k', 'kt')
+  if uid ~= record.pu then
+    entry, _, state, uid, kind, is_brief =
+      '~trash:' .. record.pi, lib.values_of(P .. ':trash:' .. record.pi, 's', 'u', 'k', 'kt')
   end
-  if not (row and row[1]) or row[2] ~= record.pu then return false end
-  if row[3] == 'iterator' then
+  if not state or uid ~= record.pu then return false end
+  if kind == 'iterator' then
     if over or record.s == 'succeeded' then return false end
-  elseif row[4] then
-    return false -- it is kept briefly, and so are its parts
+  elseif is_brief then
+    return false -- and so are its parts
   end
-  local latest = TERMINAL[row[1]] and tonumber(lib.safe_call('ZSCORE', P .. ':agenda', entry) or 0) or 0
+  local latest = TERMINAL[state] and tonumber(lib.safe_call('ZSCORE', P .. ':agenda', entry) or 0) or 0
   lib.schedule(id, latest > now and latest + 1 or now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. record.s]))
   return true
 end

@@ -128,11 +128,11 @@ function lib.family.write_progress(ended)
   for root, steps in pairs(ctx.ended_leaves) do
     local row = lib.named_fields(lib.task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')
     if row and row.cc then
-      local total = lib.rounded(lib.amount(row.to) + steps[2])
+      local total = lib.rounded(lib.amount(row.to) + steps.total)
       local is_whole = row.s == 'succeeded' and not row.pi
-      local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row.pr) + steps[1]))
+      local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row.pr) + steps.done))
       lib.safe_call('HSET', lib.task_key(root), 'pr', done)
-      if steps[2] ~= 0 then lib.safe_call('HSET', lib.task_key(root), 'to', lib.shown(total), 'pl', row.pl or row.to or 0) end
+      if steps.total ~= 0 then lib.safe_call('HSET', lib.task_key(root), 'to', lib.shown(total), 'pl', row.pl or row.to or 0) end
       if lib.is_listened() then
         lib.tell_event(root, { done = done, total = lib.shown(total) })
       end

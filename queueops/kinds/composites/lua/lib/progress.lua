@@ -27,10 +27,10 @@ end
 -- Collects for a root the progress of its leaves, and the growth of their totals, until this call ends.
 function lib.family.count(root, done, total)
   if not root then return end
-  local row = ctx.ended_leaves[root]
-  if not row then row = { 0, 0 }; ctx.ended_leaves[root] = row end
-  row[1] = row[1] + done
-  row[2] = row[2] + (total or 0)
+  local steps = ctx.ended_leaves[root]
+  if not steps then steps = { done = 0, total = 0 }; ctx.ended_leaves[root] = steps end
+  steps.done = steps.done + done
+  steps.total = steps.total + (total or 0)
 end
 
 -- Counts a running leaf at `done` of `weight`; its earlier weight was `before`. A small step does not count yet.

@@ -100,9 +100,9 @@ function lib.hooks.effect.progress(command)
 end
 
 function lib.hooks.effect.ask(command)
-  local row = lib.fields_of(lib.task_key(command.i), 'u', 'k')
-  if not (row and row[1] == command.u) and TERMINAL[command.s] then row = lib.fields_of(P .. ':trash:' .. command.i, 'u', 'k') end
-  local is_there = row and row[1] == command.u and (command.s ~= 'succeeded' or row[2] ~= 'iterator')
+  local _, uid, kind = lib.values_of(lib.task_key(command.i), 'u', 'k')
+  if uid ~= command.u and TERMINAL[command.s] then _, uid, kind = lib.values_of(P .. ':trash:' .. command.i, 'u', 'k') end
+  local is_there = uid == command.u and (command.s ~= 'succeeded' or kind ~= 'iterator')
   return is_there and 'KEPT' or 'GONE'
 end
 

@@ -30,8 +30,8 @@ end
 local function each_begun(branch, position, visit)
   local begun = {}
   for _, ref in ipairs(lib.ask('SRANDMEMBER', lib.task_key(branch.id) .. '#open', WIDEST) or {}) do
-    local row = lib.fields_of(lib.task_key(ref), 'u')
-    begun[#begun + 1] = { row and lib.number_of(row[1]) or 0, ref }
+    local _, uid = lib.values_of(lib.task_key(ref), 'u')
+    begun[#begun + 1] = { uid and lib.number_of(uid) or 0, ref }
   end
   table.sort(begun, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
   for _, each in ipairs(begun) do

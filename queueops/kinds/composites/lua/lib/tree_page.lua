@@ -7,11 +7,12 @@ local AROUND = 3 -- a long chain is shown from so many before the one whose turn
 
 -- The number of ended tasks of an iterator, by state. All are counted; only the latest are known by id.
 local function count_ended(branch, show)
-  local row = lib.fields_of(lib.task_key(branch.id), 'pr', 'tf', 'tc', 'tx') or {}
-  for i = 1, 4 do row[i] = lib.number_of(row[i]) or 0 end
+  local found = lib.named_fields(lib.task_key(branch.id), 'pr', 'tf', 'tc', 'tx') or {}
+  local function number(field) return lib.number_of(found[field]) or 0 end
   branch.ended = show == 'failed' and '#failures' or show == '' and '#latest'
   branch.marks = show == 'failed' -- a letter stands before each of them
-  branch.over = { succeeded = row[1] - row[2] - row[3], failed = row[2], cancelled = row[3] + row[4] }
+  branch.over = { succeeded = number('pr') - number('tf') - number('tc'), failed = number('tf'),
+    cancelled = number('tc') + number('tx') }
 end
 
 -- A task that may have parts; nil when it has none.

@@ -32,13 +32,13 @@ end
 -- Notes that a host has failed. `most` failures in a row shut its lane for `first` ms; failed probes for at most `longest`.
 function lib.circuits.fail(lane, most, first, longest)
   local key = lib.lane_key(lane) .. '#conf'
-  local row = call('HMGET', key, 'shut', 'wait', 'fails')
-  local till = lib.number_of(row[1])
+  local shut_till, wait, failed = unpack(call('HMGET', key, 'shut', 'wait', 'fails'))
+  local till = lib.number_of(shut_till)
   if till and till > now then return end -- it was sent before the lane was shut
-  local fails = (lib.number_of(row[3]) or 0) + 1
+  local fails = (lib.number_of(failed) or 0) + 1
   call('HSET', key, 'fails', lib.text(fails))
   if till then
-    shut(lane, key, min(longest, 2 * (lib.number_of(row[2]) or first)))
+    shut(lane, key, min(longest, 2 * (lib.number_of(wait) or first)))
   elseif fails >= most then
     shut(lane, key, first)
   end

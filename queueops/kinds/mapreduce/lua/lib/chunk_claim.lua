@@ -27,17 +27,18 @@ end
 
 local function lease_chunk(task, chunk, conf, number, worker, deadline, reply)
   local ref = task .. '#' .. chunk
-  local row = lib.fields_of(TASK .. ref, 's', 'a', 'at', 'cr', 'q', 'c')
-  if not (row and row[1]) then
+  local _, state, args, attempts, crashes, queued, created = lib.values_of(TASK .. ref, 's', 'a', 'at', 'cr', 'q', 'c')
+  if not state then
     ctx.gathering[task] = chunk
     return lib.move_chunk(task, chunk, { s = 'pending' }, 'failed', 0)
   end
-  if row[1] ~= 'pending' then return end
+  if state ~= 'pending' then return end
   lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
   lib.append_scored(ctx.chunk_in, lib.chunk_set(task, 'active'), NOW, chunk)
   lib.append_scored(ctx.entering, 'active', NOW, ref)
   lib.schedule(ref, deadline)
-  reply[#reply + 1] = { ref, number, now - (lib.number_of(row[5] or row[6]) or now), chunk_fields(task, conf, row[2], row[3], row[4]) }
+  local fields = chunk_fields(task, conf, args, attempts, crashes)
+  reply[#reply + 1] = { ref, number, now - (lib.number_of(queued or created) or now), fields }
 end
 
 function lib.hooks.lease_from_own_lane(lane, chunks, number, worker, deadline, reply)
@@ -53,17 +54,18 @@ end
 -- Leases the second run of a chunk.
 function lib.hooks.claim_foreign(ref, number, worker, deadline, reply, score)
   local task, chunk = lib.split_ref(ref)
-  local row = task and lib.fields_of(TASK .. task .. '#' .. chunk, 's', 'a', 'at', 'cr')
-  local twin = lib.fields_of(TASK .. ref, 's', 'c')
-  if not (twin and twin[1] == 'pending') then return end
+  local _, twin, created = lib.values_of(TASK .. ref, 's', 'c')
+  if twin ~= 'pending' then return end
   local conf = lib.lane_conf('#' .. task)
   if lib.is_name_paused(conf.name) then return lib.hold_back(ref, score, conf.name) end
-  if not (row and (row[1] == 'active' or row[1] == 'errored')) then return lib.drop_twin(task, chunk, true) end
+  local _, state, args, attempts, crashes
+  if task then _, state, args, attempts, crashes = lib.values_of(TASK .. task .. '#' .. chunk, 's', 'a', 'at', 'cr') end
+  if state ~= 'active' and state ~= 'errored' then return lib.drop_twin(task, chunk, true) end
   lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
   lib.append_scored(ctx.entering, 'active', NOW, ref)
   lib.schedule(ref, deadline)
-  local fields = chunk_fields(task, conf, row[2], row[3], row[4])
-  reply[#reply + 1] = { ref, number, now - (lib.number_of(twin[2]) or now), fields }
+  local fields = chunk_fields(task, conf, args, attempts, crashes)
+  reply[#reply + 1] = { ref, number, now - (lib.number_of(created) or now), fields }
 end
 
 -- A chunk ends when its task does not wait for it any more.

@@ -4,10 +4,10 @@
 
 local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
 
-local function chunk_score(state, number, row)
-  if state == 'pending' then return number end
-  if state == 'failed' and row[5] then return NOW .. '.5' end -- an operator let it go
-  return (state == 'errored' and row[2]) or (state == 'active' and row[3]) or row[4] or NOW
+local function chunk_score(number, chunk)
+  if chunk.s == 'pending' then return number end
+  if chunk.s == 'failed' and chunk.dr then return NOW .. '.5' end -- an operator let it go
+  return (chunk.s == 'errored' and chunk.d) or (chunk.s == 'active' and chunk.b) or chunk.e or NOW
 end
 
 -- Checks a chunk whose record is lost: it counts as failed. The task may count that failure already.
@@ -21,8 +21,8 @@ local function check_lost_chunk(ref, places)
   end
 end
 
-local function check_sets(ref, task, number, row)
-  local state, own = row[1], false
+local function check_sets(ref, task, number, chunk)
+  local state, own = chunk.s, false
   for _, place in ipairs(CHUNK_STATES) do
     local here = lib.safe_call('ZSCORE', lib.chunk_set(task, place), number)
     own = own or (here and place == state)
@@ -31,16 +31,16 @@ local function check_sets(ref, task, number, row)
     end
   end
   if not own and lib.wrong(ref, 'it is ' .. state .. ', and not among those chunks') then
-    lib.safe_call('ZADD', lib.chunk_set(task, state), chunk_score(state, number, row), number)
+    lib.safe_call('ZADD', lib.chunk_set(task, state), chunk_score(number, chunk), number)
   end
 end
 
-local function check_chunk_times(ref, row)
-  local state, due = row[1], lib.safe_call('ZSCORE', P .. ':agenda', ref)
+local function check_chunk_times(ref, chunk)
+  local state, due = chunk.s, lib.safe_call('ZSCORE', P .. ':agenda', ref)
   local runs, held = state == 'active', lib.safe_call('ZSCORE', P .. ':state:active', ref)
   local timed = runs or state == 'errored'
   if timed and not due and lib.wrong(ref, 'it is ' .. state .. ', and not on the agenda') then
-    lib.schedule(ref, runs and now + ctx.RULES.lease or lib.number_of(row[2]) or now)
+    lib.schedule(ref, runs and now + ctx.RULES.lease or lib.number_of(chunk.d) or now)
   elseif due and not timed and lib.wrong(ref, 'it is ' .. state .. ', and on the agenda') then
     lib.unschedule(ref)
   end
@@ -62,9 +62,9 @@ function lib.hooks.check_foreign(ref)
   local task, number, twin = lib.split_ref(ref)
   if not task or twin then return end
   local before = #ctx.found
-  local row = lib.fields_of(TASK .. ref, 's', 'd', 'b', 'e', 'dr') or {}
-  if row[1] and KNOWN[row[1]] then
-    check_sets(ref, task, number, row); check_chunk_times(ref, row); check_owner(ref, task)
+  local chunk = lib.named_fields(TASK .. ref, 's', 'd', 'b', 'e', 'dr') or {}
+  if chunk.s and KNOWN[chunk.s] then
+    check_sets(ref, task, number, chunk); check_chunk_times(ref, chunk); check_owner(ref, task)
   else
     local places = {}
     for _, state in ipairs(CHUNK_STATES) do

@@ -35,7 +35,7 @@ end
 -- Tells the pool of a run that its activity or child has ended.
 function lib.far_calls.report(id, record, state, ended)
   lib.send('run_ended', record.vt, record.vr, id, record.u, 0, 'cn', record.vn, 'vk', record.vk or '', 's', state,
-    're', ended[1] or '', 'er', ended[2] or '', 'y', ended[3] or '', 'cr', record.crashed and '1' or '',
+    're', ended.re or '', 'er', ended.er or '', 'y', ended.y or '', 'cr', record.crashed and '1' or '',
     'kd', record.k == 'workflow' and 'c' or 'a')
 end
 

@@ -16,7 +16,7 @@ end
 -- An operator has deleted an activity that had not ended.
 function lib.hooks.abandon.activity(id, record)
   if not record or TERMINAL[record.s] or not record.vr or record.vd then return end
-  if record.vt then return lib.far_calls.report(id, record, 'failed', { '', '', 'it was deleted before its end' }) end
+  if record.vt then return lib.far_calls.report(id, record, 'failed', { y = 'it was deleted before its end' }) end
   lib.runs.finish_call(record.vr, record.vn, '{"e":"failed","c":' .. record.vn .. ',"at":' .. NOW
     .. ',"s":"failed","y":"it was deleted before its end"}')
 end

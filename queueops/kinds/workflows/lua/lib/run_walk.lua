@@ -12,6 +12,11 @@ local function is_by_creation(index) return string.sub(index, 1, 6) ~= 'state:' 
 -- A run that was never claimed has been pending since its creation.
 local function created(id, stored) return tonumber(stored or call('ZSCORE', P .. ':state:pending', id) or nil) end
 
+local function created_of(id)
+  local _, stored = lib.values_of(lib.task_key(id), 'c')
+  return created(id, stored)
+end
+
 -- The index to walk: the smallest one, and for an upper limit of the creation one in its order.
 local function choose(args)
   local best, least = args[3], nil
@@ -58,7 +63,7 @@ local function rank_at(key, till)
   while low < high do
     local middle = floor((low + high) / 2)
     local id = call('ZREVRANGE', key, middle, middle)[1]
-    local at = created(id, (lib.fields_of(lib.task_key(id), 'c') or {})[1])
+    local at = created_of(id)
     if at and at > till then low = middle + 1 else high = middle end
   end
   return low
@@ -68,7 +73,7 @@ end
 local function is_behind(index, id, score, wanted)
   if not wanted.since then return false end
   if not is_by_creation(index) then return tonumber(score) < wanted.since end -- it was created before it came here
-  local at = created(id, (lib.fields_of(lib.task_key(id), 'c') or {})[1])
+  local at = created_of(id)
   return at and at < wanted.since
 end
 

@@ -96,9 +96,9 @@ end
 
 -- Tells a run that an activity or a child has ended.
 function lib.runs.report(id, record, state)
-  local ended = lib.fields_of(lib.task_key(id), 're', 'er', 'y') or {}
+  local ended = lib.named_fields(lib.task_key(id), 're', 'er', 'y') or {}
   if record.vt then return lib.far_calls.report(id, record, state, ended) end
-  local text, payload = lib.runs.end_event(record.vn, state, ended[1], ended[2], ended[3], record.crashed)
+  local text, payload = lib.runs.end_event(record.vn, state, ended.re, ended.er, ended.y, record.crashed)
   lib.runs.finish_call(record.vr, record.vn, text, payload, record.vn)
 end
 
