@@ -60,6 +60,33 @@ def test_the_story_of_a_job_names_its_aggregation_as_it_was_given(
     assert ">shop 7</a>" in page
 
 
+CALLBACK_BADGE = re.compile(r'<span class="state (st-\w+)" title="[^"]+"><svg.*?</svg>([^<]+)</span>', re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("path", "badge"),
+    [
+        ("/ok", ("st-succeeded", "delivered")),
+        ("/gone", ("st-failed", "dead")),
+        ("/busy", ("st-restart", "backing off")),
+    ],
+)
+def test_a_callback_has_one_word_for_its_state(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    viewer: Client,  # noqa: F811
+    path: str,
+    badge: tuple[str, str],
+) -> None:
+    handler(lambda job: None)
+    job = submitted(target, path)
+    row = callback_of(job)
+    page = viewer.get("/ops/callbacks/").content.decode()
+    assert CALLBACK_BADGE.findall(page) == [badge]
+    assert re.search(rf'show={row.word}"[^>]*>\s*<svg.*?</svg>\s*{badge[1]} <b>1</b>', page, re.DOTALL)
+    assert badge in CALLBACK_BADGE.findall(viewer.get(f"/ops/tasks/{job.id}/delivery/").content.decode())
+
+
 def test_the_destinations_have_their_limits_too(target: LocalServer, handler: Register, viewer: Client) -> None:  # noqa: F811
     handler(lambda job: None)
     submitted(target)
