@@ -16,10 +16,11 @@ from queueops.redis import pushwire
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text, whole
-from queueops.redis.wrong_types import replies
 
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
+REMEMBERED_MS = 86_400_000
+"""So long the store knows the last batch of counts of a process."""
 PROXY_S, MOST_PROXIES = 1.0, 10_000
 """So long a process uses the proxy of an aggregation that it has read, and of how many aggregations."""
 
@@ -203,16 +204,16 @@ class JobCalls(FileCalls):
                 found[text(host)] = max(found.get(text(host), ""), text(facts))  # the time comes first
         return found
 
-    def add_counts(self, pool: str, counts: Mapping[str, int]) -> None:
-        """Add to the counters of a pool, in one attempt: each further one could add once more."""
-        key = self.keys(pool).job_counts
+    def add_counts(self, pool: str, process: str, batch: int, counts: Mapping[str, int]) -> bool:
+        """Add to the counters of a pool, in one attempt. Returns whether the batch of the process was not there yet.
 
-        def fill(pipe: Any) -> None:
-            for name, number in counts.items():
-                pipe.hincrby(key, name, number)
-
+        A process counts its batches from 1. The store remembers the last one for a day.
+        """
+        flat = [part for pair in counts.items() for part in pair]
+        arguments = (process, batch, REMEMBERED_MS, *flat)
         self.announce(pool)
-        self.once(lambda: replies(self.at(pool), fill), pool)
+        prefix = self.keys(pool).prefix
+        return bool(self.once(lambda: self.scripts.call("count_jobs", prefix, *arguments), pool))
 
     def counts(self, pool: str) -> dict[str, int]:
         """The counters of a pool, by name."""
