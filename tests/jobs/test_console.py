@@ -243,6 +243,8 @@ def test_ticked_callbacks_are_redirected_after_a_question_and_a_test_is_sent(
     job = submitted(target)
     row = callback_of(job)
     form = {"task": f"default {row.id}", "url": target.url("/ok")}
+    nothing = operator.post("/ops/callbacks/_redirect", {"url": target.url("/ok")}, follow=True)
+    assert "Select the callbacks that go to another address." in nothing.content.decode()
     assert "with the same body and id" in operator.post("/ops/callbacks/_redirect", form).content.decode()
     operator.post("/ops/callbacks/_redirect", form | {"confirmed": "1"})
     run_worker()
@@ -324,7 +326,7 @@ def test_an_open_circuit_is_shown_and_closed_by_an_operator(
     row = inspect.destination(f"127.0.0.1:{target.port}")
     assert (row.circuit, row.failures) == ("open", 1)
     page = viewer.get(f"/ops/callbacks/?to=127.0.0.1:{target.port}").content.decode()
-    assert "Its circuit is open" in page
+    assert re.search(r"The next callback is tried <time[^>]*>in \d", page), "the time has its own preposition"
     assert "circuit open" in viewer.get("/ops/aggregations/?show=destinations").content.decode()
     path = f"/ops/aggregations/default/{row.lane}/_close_circuit"
     assert viewer.post(path, {}).status_code == 403
