@@ -79,6 +79,7 @@ KINDS = (
         fields="queueops.kinds.jobs.fields:FIELDS",
         keys={
             "api:<token>": "string",
+            "counted:<process>": "string",
             "files": "zset",
             "files:notes": "hash",
             "full_disks": "hash",

@@ -41,6 +41,8 @@ def test_a_job_that_has_ended_shows_its_error_and_its_result(api: Client, settin
     assert (good["state"], good["result"]["size"], good["result"]["mime_type"]) == ("succeeded", 3, "text/plain")
     assert bad["state"] == "failed"
     assert bad["error"] == "HTTP 404: The download failed (status). The answer has the status 404."
+    listed = {row["id"]: row["error"] for row in api.get("/api/v1/jobs").json()["jobs"]}
+    assert listed == {bad["id"]: bad["error"], good["id"]: ""}, "lists tell the same as the job itself"
     assert bad["url"].endswith("/none?token=***")
 
 

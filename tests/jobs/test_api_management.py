@@ -11,6 +11,7 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops import control, inspect, jobs
+from queueops.inspect import CALLBACK_STATES
 from queueops.management.queue import audit
 from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, get, post, sent_by
@@ -114,7 +115,8 @@ def test_a_dead_callback_is_sent_again_and_the_job_is_not(
         job = jobs.submit(aggregation="a", handler="work", callback_url=target.url("/gone"))
         run_worker()
     (callback,) = get(api, f"jobs/{job.id}")["callbacks"]
-    assert callback["state"] == "failed"
+    assert callback["state"] == "dead"
+    assert get(api, "statistics")["callbacks"] == dict.fromkeys(CALLBACK_STATES, 0) | {"dead": 1}
     assert "HTTP 410" in callback["answer"]
     assert post(api, {}, f"jobs/{job.id}/callback/retry") == (200, {"id": callback["id"], "state": "pending"})
     assert get(api, f"jobs/{job.id}")["state"] == "succeeded"

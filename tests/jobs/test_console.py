@@ -60,6 +60,33 @@ def test_the_story_of_a_job_names_its_aggregation_as_it_was_given(
     assert ">shop 7</a>" in page
 
 
+CALLBACK_BADGE = re.compile(r'<span class="state (st-\w+)" title="[^"]+"><svg.*?</svg>([^<]+)</span>', re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("path", "badge"),
+    [
+        ("/ok", ("st-succeeded", "delivered")),
+        ("/gone", ("st-failed", "dead")),
+        ("/busy", ("st-restart", "backing off")),
+    ],
+)
+def test_a_callback_has_one_word_for_its_state(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    viewer: Client,  # noqa: F811
+    path: str,
+    badge: tuple[str, str],
+) -> None:
+    handler(lambda job: None)
+    job = submitted(target, path)
+    row = callback_of(job)
+    page = viewer.get("/ops/callbacks/").content.decode()
+    assert CALLBACK_BADGE.findall(page) == [badge]
+    assert re.search(rf'show={row.word}"[^>]*>\s*<svg.*?</svg>\s*{badge[1]} <b>1</b>', page, re.DOTALL)
+    assert badge in CALLBACK_BADGE.findall(viewer.get(f"/ops/tasks/{job.id}/delivery/").content.decode())
+
+
 def test_the_destinations_have_their_limits_too(target: LocalServer, handler: Register, viewer: Client) -> None:  # noqa: F811
     handler(lambda job: None)
     submitted(target)
@@ -216,6 +243,8 @@ def test_ticked_callbacks_are_redirected_after_a_question_and_a_test_is_sent(
     job = submitted(target)
     row = callback_of(job)
     form = {"task": f"default {row.id}", "url": target.url("/ok")}
+    nothing = operator.post("/ops/callbacks/_redirect", {"url": target.url("/ok")}, follow=True)
+    assert "Select the callbacks that go to another address." in nothing.content.decode()
     assert "with the same body and id" in operator.post("/ops/callbacks/_redirect", form).content.decode()
     operator.post("/ops/callbacks/_redirect", form | {"confirmed": "1"})
     run_worker()
@@ -297,7 +326,7 @@ def test_an_open_circuit_is_shown_and_closed_by_an_operator(
     row = inspect.destination(f"127.0.0.1:{target.port}")
     assert (row.circuit, row.failures) == ("open", 1)
     page = viewer.get(f"/ops/callbacks/?to=127.0.0.1:{target.port}").content.decode()
-    assert "Its circuit is open" in page
+    assert re.search(r"The next callback is tried <time[^>]*>in \d", page), "the time has its own preposition"
     assert "circuit open" in viewer.get("/ops/aggregations/?show=destinations").content.decode()
     path = f"/ops/aggregations/default/{row.lane}/_close_circuit"
     assert viewer.post(path, {}).status_code == 403

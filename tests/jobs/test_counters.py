@@ -14,8 +14,10 @@ from queueops import control, inspect, jobs
 from queueops.kinds.jobs import callback_senders, counters
 from queueops.kinds.jobs.file_calls import QueuedFile
 from queueops.kinds.jobs.store import JobCalls
-from queueops.redis.broker import get_role
+from queueops.redis import embedded
+from queueops.redis.broker import close_brokers, get_broker, get_role
 from queueops.testing import run_worker
+from tests.faults.proxy import FaultProxy
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import Exchange, LocalServer, serving
 from tests.jobs.test_classic import classic  # noqa: F401  a fixture
@@ -109,6 +111,29 @@ def test_counts_are_kept_while_the_store_does_not_answer(namespace: str, setting
     counters.count("default", counters.DELETED)
     counters.flush()
     assert inspect.job_counts() == {"file.deleted": 3}
+
+
+def test_counts_whose_answer_was_lost_are_sent_again_and_count_once(
+    namespace: str, settings: Any, store: embedded.Server, tmp_path: Path
+) -> None:
+    proxy = FaultProxy(store.socket, tmp_path / "proxy.sock")
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": f"unix://{proxy.path}"}
+    try:
+        counters.count("default", counters.DELIVERED)
+        counters.flush()
+        counters.count("default", counters.DELIVERED, by=2)
+        proxy.lose_replies(1)
+        counters.flush()
+        assert proxy.cut == 1
+        counters.count("default", counters.DELIVERED, counters.DEAD)
+        counters.flush()
+        assert inspect.job_counts() == {"callback.delivered": 4, "callback.dead": 1}
+        broker = get_broker()
+        (noted,) = broker.client.keys(f"{broker.keys('default').prefix}:counted:*")
+        assert 0 < broker.client.ttl(noted) <= 86_400
+    finally:
+        close_brokers()
+        proxy.close()
 
 
 def test_threads_lose_no_count(namespace: str) -> None:

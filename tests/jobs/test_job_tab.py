@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -31,6 +35,19 @@ def test_the_tab_shows_code_size_path_and_file_of_a_download(files: Files, opera
     page = operator.get(f"/ops/tasks/{job.id}/delivery/").content.decode()
     assert link not in page
     assert "deleted" in page
+
+
+def test_each_text_of_the_tab_has_a_heading(files: Files, operator: Client) -> None:  # noqa: F811
+    job = files.download(callback_url=files.server.url("/told"))
+    page = operator.get(f"/ops/tasks/{job.id}/delivery/").content.decode()
+    assert re.findall(r'<h3>(\w+)</h3><pre class="body" tabindex="0" role="region"', page) == [
+        "Result",
+        "Arguments",
+        "Body",
+    ]
+    assert page.count('<pre class="body"') == 3
+    (arguments,) = re.findall(r'aria-label="Arguments">([^<]+)<', page)
+    assert json.loads(html.unescape(arguments))["url"] == files.server.url("/a.txt"), "no empty positional arguments"
 
 
 def test_the_tab_shows_the_code_of_a_failure(files: Files, viewer: Client) -> None:  # noqa: F811

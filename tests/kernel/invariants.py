@@ -257,6 +257,10 @@ def facets(look: Look) -> Problems:
         missing = look.ids(k="job", l=lane) - look.picture.members(f"lane:{lane}#jobs") - look.haunted
         if missing:
             yield f"the aggregation {lane} does not know its jobs {sorted(missing)}"
+    for lane in look.picture.under("lane:", sub="conf"):
+        is_mortal = "idle" in look.picture.hash(f"lane:{lane}#conf")
+        if is_mortal and f"~idle:{lane}" not in look.picture.scores("agenda"):
+            yield f"the lane {lane} would never vanish"
     tags: dict[str, set[str]] = {tag: set() for tag in look.picture.under("tag:")}
     for key, row in look.records.items():
         for tag in filter(None, row.get("tg", "").split(",")):

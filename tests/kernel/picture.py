@@ -36,6 +36,7 @@ SHAPES = {
     r"files": "zset",
     r"files:notes": "hash",
     r"full_disks|job_counts": "hash",
+    r"counted:.+": "string",
     r"name:.+": "zset",
     r"paused:.+": "zset",
     r"names:paused": "hash",
@@ -64,7 +65,7 @@ SHAPES = {
 """Every shape of key that a pool may hold, behind its prefix, and the type of what is there."""
 
 PASSING = re.compile(
-    r"(metrics|history|marks|worker|wake|stack|error|api):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable|full_disks"
+    r"(metrics|history|marks|worker|wake|stack|error|api|counted):.*|task:[^#]+#last|alarms|sampler|snapshot|tail|unable|full_disks"
 )
 """Keys that go by themselves: each has a time to live."""
 

@@ -49,6 +49,7 @@ EXAMPLES: dict[str, str] = {
     "unable:<worker>": "unable:w1",
     "command:<id>": "command:x",
     "api:<token>": "api:1",
+    "counted:<process>": "counted:1",
     "schedule:<id>": "schedule:hourly",
     "schedule:<id>#log": "schedule:hourly#log",
     "schedule:<id>#queue": "schedule:hourly#queue",

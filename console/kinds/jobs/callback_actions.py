@@ -55,7 +55,10 @@ CLOSE = Action(
 
 def redirect(request: HttpRequest) -> HttpResponse:
     """Send the ticked callbacks to another address, after a question."""
-    return answer(request, REDIRECT, Choice.parse(request.POST.getlist("task")), "callbacks")
+    choice = Choice.parse(request.POST.getlist("task"))
+    if not len(choice):
+        messages.info(request, _("Select the callbacks that go to another address."))
+    return answer(request, REDIRECT, choice, "callbacks")
 
 
 def test(request: HttpRequest) -> HttpResponse:

@@ -9,21 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import ACTIONS, Action
+from console.kinds.jobs.callback_badges import LABELS
 from console.kinds.jobs.callback_sending import AGAIN, AT_A_RATE, REDIRECT_ALL
 from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import CALLBACK_STATES, CallbackPage, FilterError, TaskQuery
 
-LABELS = {
-    "scheduled": _("Scheduled"),
-    "pending": _("Pending"),
-    "in_flight": _("In flight"),
-    "backing_off": _("Backing off"),
-    "dead": _("Dead"),
-    "delivered": _("Delivered"),
-    "discarded": _("Discarded"),
-}
 REDELIVER = ACTIONS["retry"]._replace(
     label=_("Redeliver"),
     note=_("Sends the callback now, with the same body and the same id. The job does not run again."),

@@ -11,6 +11,7 @@ from console.access.permissions import Verb
 from console.kinds.jobs import (
     aggregation_pages,
     callback_actions,
+    callback_badges,
     callback_pages,
     callback_sending,
     file_pages,
@@ -131,6 +132,7 @@ PAGES = KindPages(
             permission=Verb.OPERATE,
         ),
     ),
+    tags=callback_badges.register,
     in_use=lambda: inspect.uses_jobs(),
     remedies={
         "close_circuit": Remedy(

@@ -7,7 +7,6 @@ id, url and extra. The store adds the job's result, or how the job ended.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from queueops import conf
 from queueops.errors import BadOption, PayloadTooLarge
 from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.callback_senders import HTTP, check_destination, check_type, sender_of
-from queueops.kinds.jobs.lane_names import lane_of_destination
+from queueops.kinds.jobs.lane_settings import destination
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import LaneOfJobs
 from queueops.model.contracts import Conflict, Push
@@ -43,10 +42,9 @@ class Target(msgspec.Struct, frozen=True):
         """What receives it: callbacks to the same place share a lane."""
         return sender_of(self.kind).place(self.destination)
 
-    @property
-    def lane(self) -> LaneOfJobs:
+    def lane(self, pool: str) -> LaneOfJobs:
         """The lane of its callbacks."""
-        return _lane(self.place)
+        return destination(self.place, pool)
 
     @property
     def named(self) -> dict[str, str]:
@@ -60,10 +58,9 @@ class Targets(msgspec.Struct, frozen=True):
     success: Target | None = None
     error: Target | None = None
 
-    @property
-    def lanes(self) -> tuple[LaneOfJobs, ...]:
+    def lanes(self, pool: str) -> tuple[LaneOfJobs, ...]:
         """The lanes that the callbacks need."""
-        return tuple(dict.fromkeys(each.lane for each in (self.success, self.error) if each is not None))
+        return tuple(dict.fromkeys(each.lane(pool) for each in (self.success, self.error) if each is not None))
 
 
 def read_targets(given: Mapping[str, Any]) -> Targets:
@@ -112,10 +109,12 @@ def encode_callbacks(push: Push, content: Mapping[str, Any], targets: Targets) -
 
 
 def _plan(push: Push, outcomes: tuple[str, ...], target: Target, about: Mapping[str, Any]) -> dict[str, Any]:
+    lane = target.lane(push.pool)
     fields = {
         "n": CALLBACK,
         "k": CALLBACK,
-        "l": target.lane.lane,
+        "l": lane.lane,
+        "ld": lane.settings,
         "r": str(of_jobs().callback_retry.retries),
         "rp": of_jobs().callback_retry.stored(),
         "t": str(round(attempt_seconds() * 1000)),
@@ -135,9 +134,3 @@ def _plan(push: Push, outcomes: tuple[str, ...], target: Target, about: Mapping[
 def attempt_seconds() -> float:
     """The time limit of one attempt of a callback: that of its request, and of what comes before and after it."""
     return of_jobs().callback_timeout + defaults.BESIDE_THE_REQUEST
-
-
-@lru_cache(maxsize=1024)
-def _lane(place: str) -> LaneOfJobs:
-    """The lane of the callbacks to a place."""
-    return LaneOfJobs(lane_of_destination(place), place, defaults.DESTINATION_LIMIT)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.control.per_pool_calls import GONE, SILENT, checked, located
 from queueops.errors import BadOption, NotDecodable
-from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callback_plans import CALLBACK, Target
 from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.store import JobCalls, LaneOfJobs, SentAgain
 from queueops.model.contracts import Row
@@ -47,11 +47,11 @@ def send_again(
     pool: str,
     *,
     pace: Pace,
-    to: tuple[str, LaneOfJobs] | None = None,
+    to: Target | None = None,
     who: str = "",
     token: str = "",
 ) -> list[Row]:
-    """Send callbacks again, to another address if one is given with its lane; an answer for each.
+    """Send callbacks again, to another address if one is given; an answer for each.
 
     Each pool is one call of the store, beside those that read the callbacks.
     """
@@ -62,17 +62,16 @@ def send_again(
     for place, there in found.items():
         arguments = dict.fromkeys(there, b"")
         if to is not None:
-            arguments, refused = _redirected(place, there, to[0])
+            arguments, refused = _redirected(place, there, to.destination)
             rows |= refused
-            get_role(JobCalls).declare(place, to[1])
         sent = [SentAgain(id, data, waits[id]) for id, data in arguments.items()]
-        lane = to[1].lane if to is not None else ""
+        lane = to.lane(place) if to is not None else None
         rows |= {row.id: _told(row) for row in _in_store(place, sent, lane, who, token)}
     word, detail = ("REFUSED", SILENT.format("; ".join(sorted(set(silent.values()))))) if silent else ("GONE", GONE)
     return [rows.get(id) or Row(id=id, word=word, state="", detail=detail) for id in wanted]
 
 
-def _in_store(pool: str, sent: Sequence[SentAgain], lane: str, who: str, token: str) -> list[Row]:
+def _in_store(pool: str, sent: Sequence[SentAgain], lane: LaneOfJobs | None, who: str, token: str) -> list[Row]:
     return get_role(JobCalls).send_again(pool, sent, lane, who=who, token=token) if sent else []
 
 

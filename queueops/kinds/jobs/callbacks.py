@@ -97,7 +97,7 @@ def _note(pool: str, target: Target, sent: Delivered) -> None:
     settings, failure = of_jobs(), sent.failure
     if failure is None or not settings.circuit_failures or not (failure.retriable or sent.status):
         return
-    lane, calls = target.lane.lane, get_role(JobCalls)
+    lane, calls = target.lane(pool).lane, get_role(JobCalls)
     with contextlib.suppress(BrokerUnavailable):  # the outcome of the attempt is known, whether this is noted or not
         if failure.retriable:
             waits = (round(settings.circuit_wait * 1000), round(settings.circuit_longest_wait * 1000))

@@ -12,13 +12,13 @@ from queueops.control.per_pool_calls import act, checked, located
 from queueops.errors import BadOption
 from queueops.errors.jobs import AggregationInUse
 from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
-from queueops.kinds.jobs.callback_plans import CALLBACK, attempt_seconds, read_targets
+from queueops.kinds.jobs.callback_plans import CALLBACK, Target, attempt_seconds, read_targets
 from queueops.kinds.jobs.callback_sending import NO_CALLBACK, Pace, send_again
 from queueops.kinds.jobs.file_control import delete_file, keep_file
 from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import check_url, public_addresses
 from queueops.kinds.jobs.settings import of_jobs
-from queueops.kinds.jobs.store import JobCalls, LaneOfJobs, NewJob
+from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.model.contracts import Conflict, Push, Row
 from queueops.model.ids import new_id
 from queueops.model.states import TERMINAL, State
@@ -146,7 +146,7 @@ def redirect_callbacks(
     sent. Raises BadOption and AddressRefused.
     """
     pace = Pace.of(rate, delay)
-    return send_again(ids, pool, pace=pace, to=(url, _checked_target(url)), who=who, token=token)
+    return send_again(ids, pool, pace=pace, to=_checked_target(url), who=who, token=token)
 
 
 def send_test_callback(url: str, pool: str = "default") -> TaskHandle[Any]:
@@ -154,7 +154,7 @@ def send_test_callback(url: str, pool: str = "default") -> TaskHandle[Any]:
 
     Raises BadOption and AddressRefused.
     """
-    target = _checked_target(url)
+    lane = _checked_target(url).lane(pool)
     content = {"to": url, "success": True, "job": "test", "url": "", "extra": "a test by an operator"}
     options = Options(retries=0, timeout=attempt_seconds(), pool=pool)
     push = Push(
@@ -162,22 +162,23 @@ def send_test_callback(url: str, pool: str = "default") -> TaskHandle[Any]:
         kind=CALLBACK,
         name=CALLBACK,
         args=encode_arguments(CALLBACK, (None,), content),
-        **options.push_fields(conf.current()) | {"lane": target.lane},
+        **options.push_fields(conf.current()) | {"lane": lane.lane},
     )
     push.conflict, push.token = Conflict.NEW, ""
-    (made,) = get_role(JobCalls).submit_jobs(pool, [NewJob(push, (target,))])
+    push.own = (*push.own, ("ld", lane.settings))
+    (made,) = get_role(JobCalls).submit_jobs(pool, [NewJob(push, (lane,))])
     return TaskHandle(made.id, pool, made.word, made.uid)
 
 
-def _checked_target(url: str) -> LaneOfJobs:
-    """The lane of the callbacks to an address. Raises BadOption and AddressRefused."""
-    (lane,) = read_targets({"callback_url": url}).lanes or (None,)
-    if lane is None:
+def _checked_target(url: str) -> Target:
+    """The target of callbacks to an address. Raises BadOption and AddressRefused."""
+    target = read_targets({"callback_url": url}).success
+    if target is None:
         raise BadOption(name="url", value=url, expected="a URL such as https://example.com/done")
     checked = check_url(url, "callback", of_jobs())
     with contextlib.suppress(OSError):  # its name may be known to the workers alone
         public_addresses(checked.host, checked.port, "callback", of_jobs())
-    return lane
+    return target
 
 
 def discard_callbacks(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:

@@ -6,4 +6,5 @@ FIELDS = {
     "fl": Field("file_before"),
     "fp": Field("job_fingerprint"),
     "fx": Field("file_deleted", "whole"),
+    "ld": Field("lane_settings"),
 }

@@ -21,6 +21,7 @@ from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callback_senders import HTTP
+from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
 from queueops.kinds.jobs.callbacks import message_of
 from queueops.kinds.jobs.file_list import (
     OrphanFiles,
@@ -86,17 +87,6 @@ __all__ = [
 MOST = 200
 MOST_CALLS = 50
 """A page is empty only if so many calls, each of 20,000 lanes, found nothing that belongs on it."""
-CALLBACK_STATES: dict[str, State] = {
-    "scheduled": State.POSTPONED,
-    "pending": State.PENDING,
-    "in_flight": State.LOCKED,
-    "backing_off": State.RESTART,
-    "dead": State.FAILED,
-    "delivered": State.SUCCEEDED,
-    "discarded": State.CANCELLED,
-}
-"""Words for the states of a callback, and the states of its record."""
-
 NOT_DELIVERED = re.compile(
     r"^[\w.]+\.NotDelivered: |(?<=: )The callback was not delivered\. (?:The answer has the status \d+\. ?)?", re.ASCII
 )
@@ -174,6 +164,11 @@ class CallbackRow(Answer, frozen=True, kw_only=True):
     due_ms: int | None = None  # of the next attempt
     answer: str = ""  # the last one, in one line; of an attempt without answer: the error
     allowed: tuple[str, ...] = ()  # verbs of queueops.control that its state allows
+
+    @property
+    def word(self) -> str:
+        """Its state as a word of CALLBACK_STATES. `state` is that of its record."""
+        return callback_word(self.state)
 
 
 class CallbackPage(Answer, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -20,6 +21,8 @@ from queueops.tasks.encoding import decode_arguments
 
 READS = 10
 """Most readings of the store for one page. With a host or an age, a page may end before it is full."""
+TYPE = re.compile(r"\A[\w.]+: ", re.ASCII)
+"""The beginning of a stored error: its type. A list shows the message, as the page of one job does."""
 
 
 class JobRow(Answer, frozen=True, kw_only=True):
@@ -124,5 +127,5 @@ def _row(row: TaskRow, content: Mapping[str, Any]) -> JobRow:
         created_ms=row.created_ms,
         entered_ms=row.entered_ms,
         due_ms=row.due_ms,
-        error=row.error,
+        error=TYPE.sub("", row.error),
     )

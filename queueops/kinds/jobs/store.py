@@ -16,10 +16,11 @@ from queueops.redis import pushwire
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text, whole
-from queueops.redis.wrong_types import replies
 
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
+REMEMBERED_MS = 86_400_000
+"""So long the store knows the last batch of counts of a process."""
 PROXY_S, MOST_PROXIES = 1.0, 10_000
 """So long a process uses the proxy of an aggregation that it has read, and of how many aggregations."""
 
@@ -27,15 +28,14 @@ PROXY_S, MOST_PROXIES = 1.0, 10_000
 class LaneOfJobs(NamedTuple):
     """A lane of jobs or callbacks: its name, what it stands for, and the settings that its first push gives it.
 
-    ``idle_ms``: after this time without use and without a job it vanishes. None: it stays.
+    ``settings`` are names and values, as `first_settings` makes them. A destination is a lane of callbacks.
     """
 
     lane: str
     id: str
-    limit: int | None = None
-    rate: float | None = None
-    idle_ms: int | None = None
+    settings: str
     proxy: str = ""
+    is_destination: bool = False
 
 
 class NewJob(NamedTuple):
@@ -114,22 +114,22 @@ class JobCalls(FileCalls):
         return int(self._call("api_rate", pool, token, rate))
 
     def send_again(
-        self, pool: str, sent: Sequence[SentAgain], lane: str = "", *, who: str = "", token: str = ""
+        self, pool: str, sent: Sequence[SentAgain], lane: LaneOfJobs | None = None, *, who: str = "", token: str = ""
     ) -> list[Row]:
         """Send callbacks of a pool again, in another lane if one is given; an answer for each, in their order.
+
+        That lane gets its settings in the same call, as by the first push to it.
 
         A callback in back-off and one that is scheduled start then, too. What is not a callback is refused.
         """
         allowed = ",".join(states_allowing("retry"))
         flat = [part for each in sent for part in each]
-        reply = self._call("send_again", pool, token or new_id(), who[:100], lane, allowed, self.rules, *flat)
+        name, settings = ("", "") if lane is None else (lane.lane, lane.settings)
+        self.lane_patterns.prepare(pool, [name] if name else [])
+        how = (token or new_id(), who[:100], name, settings, allowed, self.rules)
+        reply = self._call("send_again", pool, *how, *flat)
         texts = iter(text(part) for part in reply)
         return [Row(each.id, *row) for each, row in zip(sent, zip(texts, texts, texts, strict=True), strict=True)]
-
-    def declare(self, pool: str, lane: LaneOfJobs) -> None:
-        """Give a lane its limits, as the first push to it does."""
-        self.lane_patterns.prepare(pool, [lane.lane])
-        self._call("submit_jobs", pool, *_arguments((), [lane]))
 
     def aggregation(self, pool: str, lane: str, verb: str, value: str = "") -> tuple[str, int]:
         """Drain an aggregation, accept jobs again, set its proxy, or delete it if it is empty.
@@ -204,16 +204,16 @@ class JobCalls(FileCalls):
                 found[text(host)] = max(found.get(text(host), ""), text(facts))  # the time comes first
         return found
 
-    def add_counts(self, pool: str, counts: Mapping[str, int]) -> None:
-        """Add to the counters of a pool, in one attempt: each further one could add once more."""
-        key = self.keys(pool).job_counts
+    def add_counts(self, pool: str, process: str, batch: int, counts: Mapping[str, int]) -> bool:
+        """Add to the counters of a pool, in one attempt. Returns whether the batch of the process was not there yet.
 
-        def fill(pipe: Any) -> None:
-            for name, number in counts.items():
-                pipe.hincrby(key, name, number)
-
+        A process counts its batches from 1. The store remembers the last one for a day.
+        """
+        flat = [part for pair in counts.items() for part in pair]
+        arguments = (process, batch, REMEMBERED_MS, *flat)
         self.announce(pool)
-        self.once(lambda: replies(self.at(pool), fill), pool)
+        prefix = self.keys(pool).prefix
+        return bool(self.once(lambda: self.scripts.call("count_jobs", prefix, *arguments), pool))
 
     def counts(self, pool: str) -> dict[str, int]:
         """The counters of a pool, by name."""
@@ -272,8 +272,8 @@ def _maintenance_key(namespace: str) -> str:
 def _arguments(jobs: Sequence[NewJob], lanes: Sequence[LaneOfJobs]) -> list[Argument]:
     arguments: list[Argument] = [len(lanes)]
     for lane in lanes:
-        numbers = ("" if value is None else value for value in (lane.limit, lane.rate, lane.idle_ms))
-        arguments += (lane.lane, lane.id, *numbers, lane.proxy)
+        first = lane.settings if lane.is_destination else ""
+        arguments += (lane.lane, lane.id, lane.settings, lane.proxy, first)
     arguments.append(len(jobs))
     for push, _ in jobs:
         fields = pushwire.record_fields(push)

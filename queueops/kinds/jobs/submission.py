@@ -15,6 +15,7 @@ from queueops.kinds.jobs import defaults
 from queueops.kinds.jobs.callback_plans import encode_callbacks, read_targets
 from queueops.kinds.jobs.download_options import DOWNLOAD, read_download
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
+from queueops.kinds.jobs.lane_settings import first_settings
 from queueops.kinds.jobs.settings import RetryRule, of_jobs
 from queueops.kinds.jobs.store import LaneOfJobs, NewJob
 from queueops.model.contracts import Conflict, Push
@@ -75,9 +76,11 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
     lane = LaneOfJobs(
         lane_of_aggregation(aggregation),
         aggregation,
-        _bound("limit", given.get("limit")) or defaults.LIMIT,
-        _bound("rate", given.get("rate")),
-        round(of_jobs().aggregation_idle * 1000),
+        first_settings(
+            limit=_bound("limit", given.get("limit")) or defaults.LIMIT,
+            rate=_bound("rate", given.get("rate")),
+            idle=of_jobs().aggregation_idle,
+        ),
         _proxy(given.get("options")),
     )
     options = _usual(of_jobs().retry)
@@ -105,7 +108,7 @@ def new_job(aggregation: str, given: Mapping[str, Any]) -> NewJob:
         push.own = (*push.own, ("fu", callbacks))
     if fingerprint := _fingerprint(given):
         push.own = (*push.own, ("fp", fingerprint))
-    return NewJob(push, (lane, *targets.lanes))
+    return NewJob(push, (lane, *targets.lanes(push.pool)))
 
 
 @lru_cache(maxsize=64)

@@ -111,7 +111,10 @@ local function check_round(lane)
   end
 end
 
-if not ARGV[6] then lib.check_conf(named_by); check_round(named_by) end
+if not ARGV[6] then
+  lib.check_conf(named_by); check_round(named_by)
+  for _, check in pairs(lib.hooks.check_lane) do check(named_by) end
+end
 for i = 6, #ARGV do
   local id = ARGV[i]
   local word, rest = string.match(id, '^~([a-z]+):(.*)$')

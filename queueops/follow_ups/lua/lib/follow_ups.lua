@@ -66,6 +66,8 @@ local function push(spec)
     lib.flush(); lib.flush_lanes()
     ctx.unwritten = {}
   end
+  local open_lane = lib.hooks.open_lane[spec.values.k]
+  if open_lane then open_lane(spec.values) end
   local word = lib.place(spec)
   if word == 'REJECTED' then return 'its id ' .. spec.id .. ' is in use' end
 end

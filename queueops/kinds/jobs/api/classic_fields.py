@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from queueops.errors import BadOption
+from queueops.errors import BadOption, UnknownOption, advice
 
 TEXT, NUMBER, SWITCH = "a text", "a number", "true or false"
 FIELDS = (
@@ -31,7 +31,7 @@ def read_body(data: bytes) -> dict[str, Any]:
         raise BadOption(name="body", value="...", expected="a JSON object")
     for name in given:
         if name not in FIELDS:
-            raise BadOption(name=name, value="...", expected="no such field; see the table of fields")
+            raise UnknownOption(what="A download", name=name, advice=advice(name, FIELDS))
     return {
         "aggregation": _text(given, "aggr_id", needed=True),
         "limit": _whole(given, "aggr_limit", 1, needed=True),

@@ -33,6 +33,7 @@ from queueops.kinds.jobs.api.schemas import (
 from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.callback_plans import read_targets
 from queueops.kinds.jobs.callback_senders import HTTP
+from queueops.kinds.jobs.callback_states import callback_word
 from queueops.kinds.jobs.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.submission import JOB
@@ -102,7 +103,8 @@ def retry_callback(request: HttpRequest, id: str) -> Any:
         raise Problem(409, "The job has no callback that is kept.")
     with recorded(request, "retry", pool=found.pool, ids=[callbacks[-1].id]) as act:
         act.rows = control.redeliver_callbacks([callbacks[-1].id], found.pool, who=act.who, token=act.token)
-    return _changed(act.rows[0])
+    found_now = _changed(act.rows[0])
+    return found_now | {"state": callback_word(found_now["state"])}
 
 
 @router.post("/jobs/{any:id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed)
@@ -135,7 +137,8 @@ def read(request: HttpRequest, id: str) -> Any:
         "error": found.error.message if found.error else "",
         "result": json.loads(found.result_json) if found.result_json else None,
         "callbacks": [
-            {name: getattr(row, name) for name in OF_CALLBACKS} for row in inspect.job_story(found).callbacks
+            {name: getattr(row, name) for name in OF_CALLBACKS} | {"state": row.word}
+            for row in inspect.job_story(found).callbacks
         ],
     } | {name: getattr(found, name) for name in OF_JOBS}
 
@@ -213,4 +216,4 @@ def _place_of_wrong(error: QueueOpsError) -> Sequence[str]:
 
 OF_JOBS = ("id", "state", "attempt", "retries", "created_ms", "entered_ms", "due_ms")
 SHOWN = (*OF_JOBS, "url", "error")
-OF_CALLBACKS = ("id", "state", "url", "attempt", "retries", "due_ms", "answer")
+OF_CALLBACKS = ("id", "url", "attempt", "retries", "due_ms", "answer")

@@ -155,7 +155,10 @@ class JobsPage(Schema):
 
 
 class ShownCallback(Schema):
-    """The delivery of a job's outcome. `answer` is the last one of the target."""
+    """The delivery of a job's outcome. `answer` is the last one of the target.
+
+    `state` is `scheduled`, `pending`, `in_flight`, `backing_off`, `dead`, `delivered` or `discarded`.
+    """
 
     id: str
     state: str

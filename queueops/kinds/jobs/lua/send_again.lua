@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- send_again: an operator sends callbacks again, now or each at its time, and to another address if they get arguments.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 token of this action, 2 who, 3 lane of the other address ('' = the same), 4 the states that allow a retry
---       (separated by commas), 5 rules; for each callback: id, new arguments ('' = the same), ms from now at which it starts.
+-- ARGV: 1 token of this action, 2 who, 3 lane of the other address ('' = the same), 4 its settings (see
+--       job_lane_settings.lua), 5 the states that allow a retry (separated by commas), 6 rules; for each callback: id, new
+--       arguments ('' = the same), ms from now at which it starts.
 -- Reply: for each: word (OK REPEAT REFUSED GONE), its state now, a detail, as of the script control.
 -- Transitions: retry, run_now, postpone.
---@needs lanes operator_action operator_verbs phases transitions wakeup
+--@needs job_lane_settings lanes operator_action operator_verbs phases store_helpers transitions wakeup
 
-local lane, reply, later = ARGV[3], {}, {}
-local RETRY = { verb = 'retry', allowed = lib.states_in(ARGV[4]) }
+local lane, settings, reply, later = ARGV[3], ARGV[4], {}, {}
+local RETRY = { verb = 'retry', allowed = lib.states_in(ARGV[5]) }
 local RUN = { verb = 'run_now', allowed = { postponed = true } }
 local EDIT = { verb = 'edit', allowed = { pending = true } }
 for _, action in ipairs({ RETRY, RUN, EDIT }) do action.token, action.who = ARGV[1], ARGV[2] end
@@ -29,7 +30,8 @@ local function send(id, arguments, wait)
   if action.allowed[record.s] and record.ot ~= action.token then
     if lane ~= '' and lane ~= record.l then
       lib.operator_verbs.move(id, record, lane)
-      record.l = lane
+      record.l, record.ld = lane, settings
+      call('HSET', lib.task_key(id), 'ld', settings)
     end
     if action == RUN and arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
   end
@@ -40,7 +42,11 @@ local function send(id, arguments, wait)
 end
 
 lib.need_agenda()
-for i = 6, #ARGV, 3 do
+if lane ~= '' then
+  lib.need_lane(lane)
+  lib.job_lanes.open(lane, settings)
+end
+for i = 7, #ARGV, 3 do
   local word, state, detail = send(ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]))
   changed = changed or word == 'OK'
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''

@@ -2,15 +2,15 @@
 -- submit_jobs: creates jobs, and gives their lanes a limit and a rate in the same call. The first push to a lane decides
 -- them: later ones, and what an operator or the settings have set, stay as they are.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of lanes; for each: lane, the text that it stands for, limit, rate, idle ms, proxy ('' = none); then the
---       number of jobs;
+-- ARGV: 1 number of lanes; for each: lane, the text that it stands for, its settings (see job_lane_settings.lua), proxy
+--       ('' = none), and the settings again if it is a destination (else ''); then the number of jobs;
 --       for each: id, token ('' = the id was made for this job), due ('' now, '+ms', or epoch ms), number of field values,
 --       the fields of the record (name, value, ...).
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
 --        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read;
 --        DIFFERS and an id whose job has another fingerprint.
 -- Transitions: push, postpone.
---@needs aggregations conflicts lanes store_helpers transitions wakeup
+--@needs aggregations conflicts job_lane_settings lanes store_helpers transitions wakeup
 
 local position = 1
 
@@ -29,21 +29,6 @@ local function read_job()
   return spec
 end
 
--- The first push to a lane says what it stands for. A limit counts the tasks that run there already.
-local function declare(lane, text, limit, rate, idle, proxy)
-  local key = lib.lane_key(lane) .. '#conf'
-  if call('HSETNX', key, 'title', text) == 0 then return end
-  if limit ~= '' and call('HSETNX', key, 'limit', limit) == 1 then lib.list_slot_holders(lane) end
-  if rate ~= '' then call('HSETNX', key, 'rate', rate) end
-  if proxy ~= '' then call('HSET', key, 'proxy', proxy) end
-  if idle ~= '' then
-    call('HSET', key, 'idle', idle)
-    lib.schedule('~idle:' .. lane, now + tonumber(idle))
-  end
-  lib.safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)
-  ctx.lane_confs[lane] = nil
-end
-
 -- An id that a caller chose means one job while its record is kept: an ended one does not run again.
 local function known(record, token)
   return record and { record.tk == token and 'REPEAT' or 'EXISTS', tonumber(record.u) }
@@ -54,7 +39,7 @@ local function differs(record, fingerprint) return fingerprint and record.fp and
 
 local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do
-  lanes[i] = take(6)
+  lanes[i] = take(5)
   lib.need_lane(lanes[i][1])
   if call('HGET', lib.lane_key(lanes[i][1]) .. '#conf', 'drain') == '1' then return { 'DRAINING', lanes[i][1] } end
   call('ZCARD', lib.lane_key(lanes[i][1]))
@@ -71,7 +56,7 @@ for i = 1, tonumber(take(1)[1]) do
 end
 lib.need_agenda(); call('ZCARD', P .. ':lanes:ready')
 
-for _, lane in ipairs(lanes) do declare(unpack(lane)) end
+for _, lane in ipairs(lanes) do lib.job_lanes.declare(unpack(lane)) end
 local made = {}
 for _, spec in ipairs(jobs) do
   local word, uid = unpack(spec.known or { lib.place(spec) })

@@ -67,6 +67,7 @@ lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
 lib.hooks.figures = {} -- by kind: adds its figures to those of the pool
 lib.hooks.details = {} -- by kind: adds to the details of a task by `put(name, value)`
 lib.hooks.check_entry = {} -- by word: the consistency check of `~<word>:<rest>`, given the rest
+lib.hooks.check_lane = {} -- by kind: its consistency check of a lane
 lib.hooks.check_pool = {} -- by kind: its consistency check of what it keeps of a pool
 
 -- Messages to other pools. The last step of a function that may have written some: hands them to its caller, with at most
@@ -77,6 +78,7 @@ lib.hooks.messages_key = false -- the key that exists while messages wait
 lib.hooks.effect = {} -- by the message's verb: its effect on its target here; returns a word and a detail
 lib.hooks.reply = {} -- by verb: what that answer changes for the sender
 lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
+lib.hooks.open_lane = {} -- by kind of a follow-up: gives its lane settings before it enters, given its fields
 lib.hooks.follow_end = false -- creates what follows the end of a task, given its id, record and outcome
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.

@@ -1,11 +1,14 @@
--- The life of an aggregation: it vanishes after its idle time, if no record of a job is left in its lane.
+-- The life of an aggregation: it vanishes after its idle time, if no record of a job is left in its lane. A destination of
+-- callbacks does the same.
 -- Key `lane:<lane>#jobs`: the ids of the jobs that have a record, without those in the trash.
--- Settings of the lane: `title` (what it stands for), `idle` (ms), `drain` ('1': it takes no jobs), `proxy`.
---@needs attempts fieldcheck lanes store_helpers transitions
+-- Settings of the lane: `title` (what it stands for), `idle` (ms), `drain` ('1': it takes no jobs), `proxy`; `first` of a
+-- destination: see job_lane_settings.lua.
+--@needs attempts fieldcheck job_lane_settings lanes store_helpers transitions
 
 lib.aggregations = {}
 
 local PAGE, MOST_STALE = 100, 2000
+local SETTINGS = { 'idle', 'paused', 'drain', 'first', 'limit', 'rate', 'weight', 'said:limit', 'said:rate', 'said:weight' }
 
 local function members_key(lane) return lib.lane_key(lane) .. '#jobs' end
 
@@ -39,8 +42,8 @@ local function counted(lane)
   return sum
 end
 
--- How many records of jobs are in a lane, in any state. The index decides: counters that are too low delete no limit. A job
--- that this call has placed there counts, too.
+-- How many records of jobs or callbacks are in a lane, in any state. The index decides: counters that are too low delete no limit.
+-- A job that this call has placed there counts, too. Callbacks have no index: each brings the settings of its lane.
 function lib.aggregations.jobs_in(lane)
   local placed = (ctx.lane_states[lane] or ctx.lane_entries[lane]) and 1 or 0
   local held = lib.safe_call('SCARD', lib.lane_key(lane) .. '#active')
@@ -56,13 +59,16 @@ function lib.aggregations.forget(lane)
   ctx.lane_confs[lane] = nil
 end
 
--- Acts on the end of the idle time. One that is paused or drained, or that the settings name, stays.
+-- Acts on the end of the idle time. One that is paused or drained stays. So does an aggregation that the settings name, and a
+-- destination whose settings an operator has changed.
 function lib.hooks.due_entry.idle(lane)
-  local row = lib.named_fields(lib.lane_key(lane) .. '#conf', 'idle', 'paused', 'drain', 'said:limit')
+  local row = lib.named_fields(lib.lane_key(lane) .. '#conf', unpack(SETTINGS))
   local idle = row and lib.number_of(row.idle)
   if not idle then return end
   local used = lib.number_of(lib.safe_call('ZSCORE', P .. ':lanes', lane)) or 0
-  local stays = row.paused == '1' or row.drain == '1' or row['said:limit'] or lib.aggregations.jobs_in(lane) > 0
+  local is_set = row['said:limit']
+  if row.first then is_set = lib.job_lanes.is_changed(row) end
+  local stays = row.paused == '1' or row.drain == '1' or is_set or lib.aggregations.jobs_in(lane) > 0
   if not stays and used + idle <= now then return lib.aggregations.forget(lane) end
   lib.schedule('~idle:' .. lane, stays and now + idle or used + idle)
 end
