@@ -198,7 +198,7 @@ def _line(row: RunFacts) -> tuple[object, ...]:
 
 
 def _list_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--state", default="", help="only runs in this state")
+    parser.add_argument("--state", default="", help="only runs in this state, or `blocked`: a step could not be made")
     parser.add_argument("--name", default="", help="only runs of this workflow")
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")

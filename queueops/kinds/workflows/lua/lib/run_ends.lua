@@ -87,7 +87,7 @@ end
 
 local function stop_all(id)
   lib.flush(); lib.flush_lanes()
-  lib.safe_call('ZREM', P .. ':blocked', id)
+  if lib.safe_call('ZREM', P .. ':blocked', id) == 1 then call('HDEL', lib.task_key(id), 'vb', 'vc') end
   lib.run_stops.stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
