@@ -15,8 +15,6 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-import msgspec
-
 from queueops.errors import BadOption
 from queueops.errors.workflows import (
     ActivityFailed,
@@ -27,14 +25,13 @@ from queueops.errors.workflows import (
 )
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
-from queueops.kinds.workflows.ending import judged
+from queueops.kinds.workflows.ending import judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
 from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, RunInfo, Step
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
-from queueops.model.task_error import StoredError
 from queueops.tasks.encoding import decode_result, encode_result
 
 T = TypeVar("T")
@@ -70,6 +67,7 @@ class Execution:
         self._patches: dict[str, bool] = {}
         self._recorded: dict[int, Entry] = {}
         self._recorded_patches: set[str] = set()
+        self._changed_timers: dict[int, int] = {}
         self.step = Step(0)
         self.begun_ms = 0
         self.trace = RunTrace(self)
@@ -226,12 +224,19 @@ class Execution:
     # Timers of the loop
 
     def set_timer(self, handle: WorkflowTimer, at_ms: int) -> None:
-        """A timer of the code is a command of the run."""
+        """A timer of the code is a command of the run. In a replay its recorded time holds, if the code has changed."""
         number = self._next()
+        found = self._recorded.get(number)
+        if found is not None and found.kind == "timer" and found.at_ms != at_ms:
+            self._changed_timers[number], at_ms = at_ms, found.at_ms
         handle.number = number
         self.trace.timer_set(number)
         entry = Entry("timer", command=number, at_ms=at_ms)
         self._command(entry, _Open(entry, handle=handle))
+
+    def changed_timers(self) -> list[tuple[Entry, int]]:
+        """Timers that wait, and that the code sets to another time than is recorded: each with that time, in ms."""
+        return [(self._open[number].entry, at) for number, at in self._changed_timers.items() if number in self._open]
 
     def drop_timer(self, handle: WorkflowTimer) -> None:
         """The code does not need it any more."""
@@ -337,7 +342,7 @@ class Execution:
         end = await self._wait(entry)
         if end.kind == "done":
             return events.payload(end)
-        error = _error(end)
+        error = stored_error(end)
         fields = {"id": push.id, "name": push.name, "type": error.type, "message": error.message}
         raise failure(**fields, traceback=error.traceback)
 
@@ -388,13 +393,3 @@ def check_entry(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadOption(name="entry", value=value, expected="a whole number, as handle.history() is numbered from 1")
     return value
-
-
-def _error(end: Entry) -> StoredError:
-    if end.error is not events.NOTHING:
-        try:
-            return msgspec.json.decode(end.error, type=StoredError)
-        except msgspec.MsgspecError:  # written by other software
-            return StoredError(message=bytes(end.error)[:200].decode("utf-8", "replace"))
-    kind = "Cancelled" if end.state == "cancelled" else "WorkerLost" if end.state == "crashed" else "Failed"
-    return StoredError(type=kind, message=end.reason)
