@@ -54,8 +54,7 @@ class Execution:
     def __init__(self, info: RunInfo, code: Code) -> None:
         self.info = info
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # its other methods are set: each refuses
-        self.length = 0
-        self.steps = 0
+        self.length = self.steps = 0
         self.random = random.Random(info.origin or info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
@@ -66,7 +65,7 @@ class Execution:
         self._listening: dict[int, str] = {}
         self._patches: dict[str, bool] = {}
         self._recorded: dict[int, Entry] = {}
-        self._recorded_patches: set[str] = set()
+        self._recorded_patches, self._all_patches = set[str](), set[str]()
         self._changed_timers: dict[int, int] = {}
         self.step = Step(0)
         self.begun_ms = 0
@@ -80,6 +79,7 @@ class Execution:
         for block in events.blocks(self._counted(history)):
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
+            self._all_patches |= self._recorded_patches
             self.replaying = True
             try:
                 self._run(block.at, block.events)
@@ -319,6 +319,11 @@ class Execution:
             if self._patches[patch]:
                 self.step.commands.append(Entry("patch", name=patch))
         return self._patches[patch]
+
+    @property
+    def has_unasked_patches(self) -> bool:
+        """Whether the history has a patch for which this code has not asked: it is the earlier code, or a later one."""
+        return not self._all_patches <= self._patches.keys()
 
     def set_status(self, value: Any) -> None:
         """Show a value as the state of the run. It is not part of its history."""
