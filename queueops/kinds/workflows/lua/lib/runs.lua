@@ -102,17 +102,14 @@ function lib.runs.report(id, record, state)
   lib.runs.finish_call(record.vr, record.vn, text, payload, record.vn)
 end
 
-local GIVEN_UP = 'its parent does not need it any more'
+lib.runs.GIVEN_UP = 'its parent does not need it any more'
 
 function lib.runs.cancel_event(reason) return '{"e":"cancel","at":' .. NOW .. ',"y":' .. quoted(reason) .. '}' end
 
 -- Whether this event is the cancel of a child by its parent.
 function lib.runs.is_given_up(text)
-  return string.find(text, '^{"e":"cancel","at":%d+,"y":"' .. GIVEN_UP .. '"}$') ~= nil
+  return string.find(text, '^{"e":"cancel","at":%d+,"y":"' .. lib.runs.GIVEN_UP .. '"}$') ~= nil
 end
-
--- Asks the code of a child to end, for its parent.
-function lib.runs.give_up_child(id) lib.runs.deliver(id, lib.runs.cancel_event(GIVEN_UP)) end
 
 function lib.hooks.due_entry.timer(rest)
   local number, id = string.match(rest, '^(%d+):(.*)$')
