@@ -8,7 +8,7 @@ import re
 
 from django.test import Client
 
-from queueops import activity, wf, workflow
+from queueops import activity, current, wf, workflow
 from queueops.testing import run_worker
 
 
@@ -108,3 +108,22 @@ def test_the_alarm_of_more_blocked_runs_leads_to_their_list(namespace: str, oper
     assert "1 more run is blocked." in shown
     assert 'href="/ops/workflows/?state=blocked"' in shown
     assert "manage.py queue runs --state blocked" in shown
+
+
+@activity(name="story.counts")
+def counts() -> None:
+    """Tells how far it is, and waits for its next attempt."""
+    current().progress(3, 10)
+    raise OSError("the scale is off")
+
+
+@workflow(name="story.counting")
+async def counting() -> None:
+    """Calls what tells how far it is."""
+    await wf.call(counts.using(retries=3))
+
+
+def test_the_progress_of_an_activity_is_shown_in_whole_numbers(namespace: str, operator: Client) -> None:
+    run = counting.start()
+    run_worker()
+    assert "progress 3 / 10<" in operator.get(f"/ops/tasks/{run.id}/run/").content.decode()

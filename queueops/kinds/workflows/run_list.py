@@ -23,6 +23,7 @@ from queueops.kinds.workflows.run_store import RunFields
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.redact import cut
+from queueops.model.states import TERMINAL
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
@@ -229,7 +230,12 @@ def places_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The same with all frames of each waiting coroutine, the outermost first. A signal is one text."""
+    """The same with all frames of each waiting coroutine, the outermost first. A signal is one text.
+
+    A run that was cancelled from outside has what its last step told; its code does not wait any more.
+    """
+    if fields.get("s") in TERMINAL:
+        return ()
     return tuple(tuple(line.split(FRAME)) for line in fields.get("vw", "").split("\n") if line)
 
 
