@@ -126,6 +126,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import RunPage as RunPage
     from queueops.kinds.workflows.inspect import RunSpan as RunSpan
     from queueops.kinds.workflows.inspect import RunView as RunView
+    from queueops.kinds.workflows.inspect import blocked_run_count as blocked_run_count
     from queueops.kinds.workflows.inspect import run_children as run_children
     from queueops.kinds.workflows.inspect import run_facts as run_facts
     from queueops.kinds.workflows.inspect import run_query as run_query
@@ -253,6 +254,7 @@ __all__ = [
     "aggregations",
     "all_chunks",
     "api_tokens",
+    "blocked_run_count",
     "bound_of",
     "browse",
     "callback_body",

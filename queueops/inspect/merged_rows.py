@@ -21,10 +21,18 @@ class MergedRows(NamedTuple):
     seen: int
 
 
-def merged_rows(begun: Mapping[str, pagination.Place], replies: Mapping[str, Sequence[Any]], limit: int) -> MergedRows:
-    """The first rows of all pools. ``begun``: the places from which the pools were asked."""
+def merged_rows(
+    begun: Mapping[str, pagination.Place],
+    replies: Mapping[str, Sequence[Any]],
+    limit: int,
+    timed: Sequence[str] = (),
+) -> MergedRows:
+    """The first rows of all pools. ``begun``: the places from which the pools were asked.
+
+    ``timed``: indexes of a kind whose scores are times.
+    """
     walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
-    taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row))
+    taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row, timed))
     hide = redactor()
     return MergedRows(
         rows=tuple(row_of(pool, row, hide) for pool, row in taken),
@@ -46,7 +54,7 @@ def _walk(place: pagination.Place, reply: Sequence[Any]) -> pagination.Walk[Stor
     )
 
 
-def _age(index: str, row: StoredRow) -> float:
+def _age(index: str, row: StoredRow, of_kind: Sequence[str]) -> float:
     """The sort key of rows from different pools: their sequence numbers are not comparable."""
-    timed = index == "*" or index.startswith(("state:", "error:"))
+    timed = index == "*" or index in of_kind or index.startswith(("state:", "error:"))
     return float(row.score) if timed else float(whole(row.fields.get("c")))

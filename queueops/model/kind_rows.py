@@ -127,6 +127,7 @@ KINDS = (
         handlers="queueops.kinds.workflows.activities",
         examines="queueops.kinds.workflows.far_check:EXAMINED",
         settings="queueops.kinds.workflows.settings:read_settings",
+        facts="queueops.kinds.workflows.code_version:facts",
         commands={"checkworkflows": "queueops.kinds.workflows.check_command:Command"},
         refuses="queueops.kinds.workflows.refused_verbs:refused",
         finder="queueops.kinds.workflows.finder:FINDER",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tests.console.standin import World
 
 
+OF_RUNS = ("run_children", "run_facts")
+
+
 class WorkflowWorld:
     """Answers for `inspect.workflow_run`; what is done is taken down by the world."""
 
@@ -85,6 +88,10 @@ class WorkflowWorld:
         self.world._ask()
         return RunPage(rows=(self._facts(),), total=1, next="more")
 
+    def blocked_run_count(self, pool: str = "") -> int:
+        self.world._ask()
+        return 1
+
     def runs_of_instance(self, instance: str, pool: str) -> tuple[RunFacts, ...]:
         self.world._ask()
         return (self._facts(),)
@@ -102,5 +109,5 @@ class WorkflowWorld:
             monkeypatch.setattr(control, name, partial(self.world.act, name), raising=False)
         for name in ("reset_run", "start_run"):
             monkeypatch.setattr(control, name, getattr(self, name), raising=False)
-        for name in ("workflow_run", "workflow_runs", "runs_of_instance", "run_children", "run_facts"):
+        for name in ("workflow_run", "workflow_runs", "blocked_run_count", "runs_of_instance", *OF_RUNS):
             monkeypatch.setattr(inspect, name, getattr(self, name), raising=False)

@@ -63,6 +63,21 @@ def test_tables_of_workers_and_lanes_fit_into_a_screen(
 
 @pytest.mark.browser
 @pytest.mark.django_db
+def test_the_table_of_runs_fits_into_a_screen(open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run,) = inspect.workflow_runs().rows
+    id, type = "01M8EKDBRQ8RMMHFBT0NWC93DE", "queueops.errors.workflows.ActivityFailed"
+    known = {"id": id, "instance": id, "name": "parcels.tasks.file_reader", "blocked_ms": None}
+    known |= {"status": '{ "reads": "/tmp/a-long-name-of-a-file.txt" }', "waits_for": ()}
+    failed = replace(run, state="failed", error=f"{type}: The activity parcels.tasks.flaky ({id}.1) failed", **known)
+    blocked = replace(run, blocked_ms=world.now, reason=f"{type}: the code differs", after=id)
+    monkeypatch.setattr(inspect, "workflow_runs", lambda *_, **__: inspect.RunPage(rows=(failed, blocked), total=2))
+    page = open_page("workflows/", viewport=SCREEN)
+    assert (page.evaluate(WIDER), page.evaluate(BROKEN)) == ([], [])
+    assert page.locator("#workflows tbody tr").count() == 2
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
 def test_the_name_of_a_pool_is_in_one_line_on_a_phone(open_page: Open) -> None:
     page = open_page("", viewport={"width": 360, "height": 740})
     assert page.locator("#pools-scroll tbody th a").inner_text() == "default"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import html
+import re
 
 from django.test import Client
 
-from queueops import activity, wf, workflow
+from queueops import activity, current, wf, workflow
 from queueops.testing import run_worker
 
 
@@ -73,3 +74,56 @@ def test_the_page_of_a_run_that_is_not_in_a_step_can_terminate_it(namespace: str
     shown = operator.get(f"/ops/tasks/{run.id}/run/").content.decode()
     assert shown.count(f'action="/ops/workflows/{run.id}/_cancel"') == 1
     assert shown.count(f'action="/ops/workflows/{run.id}/_terminate"') == 1
+
+
+@workflow(name="story.stuck")
+async def stuck() -> None:
+    """Waits for what nothing ends, so that its step cannot be made."""
+    await asyncio.get_running_loop().create_future()
+
+
+def test_the_list_shows_blocked_runs_alone_with_their_number(namespace: str, operator: Client) -> None:
+    blocked = stuck.using(id="order/1").start()
+    later = waits.using(id="order/2", delay=60).start()
+    run_worker()
+    shown = html.unescape(operator.get("/ops/workflows/?state=blocked").content.decode())
+    (chip,) = re.findall(r'<a class="chip[^"]*" href="/ops/workflows/\?state=blocked"[^>]*>.*?</a>', shown)
+    assert 'aria-current="true"' in chip
+    assert "<b>1</b>" in chip
+    assert f"/ops/tasks/{blocked.id}/run/" in shown
+    assert f"/ops/tasks/{later.id}/run/" not in shown
+    live = html.unescape(operator.get("/ops/workflows/_rows?state=blocked").content.decode())
+    assert f"/ops/tasks/{blocked.id}/run/" in live
+    blocked.terminate("given up")
+    live = html.unescape(operator.get("/ops/workflows/_rows?state=blocked").content.decode())
+    assert "No run matches the filter." in live
+    assert "<b>0</b>" in re.findall(r'state=blocked"[^>]*>.*?</a>', live)[0]
+
+
+def test_the_alarm_of_more_blocked_runs_leads_to_their_list(namespace: str, operator: Client) -> None:
+    for _ in range(4):
+        stuck.start()
+        run_worker()
+    shown = html.unescape(operator.get("/ops/").content.decode())
+    assert "1 more run is blocked." in shown
+    assert 'href="/ops/workflows/?state=blocked"' in shown
+    assert "manage.py queue runs --state blocked" in shown
+
+
+@activity(name="story.counts")
+def counts() -> None:
+    """Tells how far it is, and waits for its next attempt."""
+    current().progress(3, 10)
+    raise OSError("the scale is off")
+
+
+@workflow(name="story.counting")
+async def counting() -> None:
+    """Calls what tells how far it is."""
+    await wf.call(counts.using(retries=3))
+
+
+def test_the_progress_of_an_activity_is_shown_in_whole_numbers(namespace: str, operator: Client) -> None:
+    run = counting.start()
+    run_worker()
+    assert "progress 3 / 10<" in operator.get(f"/ops/tasks/{run.id}/run/").content.decode()

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from queueops import control
+from queueops import control, inspect
 from queueops.kinds.workflows.handle import WorkflowHandle
 from tests.faults import two_versions
 from tests.faults.conftest import Bench
@@ -99,3 +99,28 @@ def test_a_guarded_change_goes_on_and_another_waits_for_its_own_code(
     calls = [f"{run.id}.{entry.command}" for run in everything for entry in run.history() if entry.kind == "call"]
     assert len(calls) == 2 * len(everything)
     assert {Counter(bench.ledger.starts())[call] for call in calls} == {1}
+
+
+def test_two_versions_side_by_side_block_no_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is left to a worker with the code of its last step: neither version takes it where it does not fit."""
+    earlier = version(bench, monkeypatch, "earlier")
+    later = version(bench, monkeypatch, "later")
+    wait_until(lambda: len(inspect.workers()) == 2, 60, bench.say)
+    kinds = (two_versions.guarded, two_versions.unguarded, two_versions.asks_at_first)
+    runs = [kind.start() for kind in kinds for _ in range(20)]
+    wait_for_signals(bench, runs)
+    for run in runs:
+        run.signal("go", "on")
+    last = runs[40:]
+    wait_until(lambda: all(sum(e.kind == "signal" for e in run.history()) == 1 for run in last), 60, bench.say)
+    wait_for_signals(bench, last)
+    for run in last:
+        run.signal("go", "on")
+    wait_for_ends(bench, runs)
+    made = {tuple(run.result(timeout=0)) for run in runs}
+    assert made <= {*map(tuple, (PLAIN, CHECKED, CHANGED)), ("end",), ("end", "again")}
+    logs = [line for run in runs for line in bench.broker.log("default", run.id)]
+    assert [line for line in logs if b'"blocked"' in line] == []
+    assert any(b"made by other code" in line for line in logs)
+    assert inspect.blocked_run_count() == 0
+    assert (earlier.stop(), later.stop()) == (0, 0)

@@ -32,7 +32,24 @@ if IS_LATER:
         before = await wf.call(write, "changed")
         return [before, await wf.signal("go"), await wf.call(write, "end")]
 
+    @workflow(name="faults.asks_at_first")
+    async def asks_at_first() -> list[str]:
+        """The change asks at its beginning, and does something else much later."""
+        is_new = wf.patched("twice")
+        await wf.signal("go")
+        found = [await wf.call(write, "end")]
+        await wf.signal("go")
+        return [*found, await wf.call(write, "again")] if is_new else found
+
 else:
+
+    @workflow(name="faults.asks_at_first")
+    async def asks_at_first() -> list[str]:
+        """As it was."""
+        await wf.signal("go")
+        found = [await wf.call(write, "end")]
+        await wf.signal("go")
+        return found
 
     @workflow(name="faults.guarded")
     async def guarded() -> list[str]:

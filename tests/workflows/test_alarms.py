@@ -71,3 +71,5 @@ def test_the_message_of_an_exception_is_not_in_an_alarm() -> None:
         "The run i of wf.x has been blocked for 1 s: a step raised ValueError.",
         "Pool default: 2 more runs are blocked.",
     ]
+    assert [alarm.url_hint for alarm in found] == ["why?id=r&pool=default", "workflows?state=blocked"]
+    assert found[-1].command == "manage.py queue runs --state blocked"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from queueops import wf
+from queueops.inspect.spans import clock
 from queueops.kinds.workflows.code_check import check_code
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.redis.broker import get_broker
@@ -108,7 +111,7 @@ def test_stored_histories_are_replayed_and_a_difference_is_told() -> None:
     runs[0].signal("go")
     run_worker()
     status, text = answer("wf.changes", "--json", "--ended")
-    assert (status, json.loads(text)) == (0, {"findings": [], "replays": [], "replayed": 2, "changed": 0})
+    assert (status, json.loads(text)) == (0, {"findings": [], "replays": [], "notes": [], "replayed": 2, "changed": 0})
     behaviour["code"] = calls_other_first
     status, text = answer("wf.changes", "--json")
     told: dict[str, Any] = json.loads(text)
@@ -119,6 +122,27 @@ def test_stored_histories_are_replayed_and_a_difference_is_told() -> None:
     status, text = answer("wf.changes", "--ended")
     assert status == 1
     assert text.splitlines()[-1] == "0 findings in the source. 2 runs replayed, 2 differ."
+
+
+@pytest.mark.usefixtures("_histories")
+def test_a_timer_with_another_duration_is_a_note() -> None:
+    behaviour["code"] = partial(sleeps, 60)
+    run = changes.start()
+    run_worker()
+    behaviour["code"] = partial(sleeps, 3_660)
+    status, text = answer("wf.changes")
+    due = clock(run.history()[1].at_ms)
+    told = f"default/{run.id}: wf.changes: note: timer number 1 stays due at {due}; this code sets it 1 h later"
+    assert (status, text.splitlines()) == (0, [told, "0 findings in the source. 1 runs replayed, 0 differ."])
+    status, text = answer("wf.changes", "--json")
+    (noted,) = json.loads(text)["notes"]
+    assert (status, noted["run"], noted["reason"], len(noted["notes"])) == (0, run.id, "", 1)
+
+
+async def sleeps(seconds: float) -> str:
+    """Waits for a time."""
+    await wf.sleep(seconds)
+    return "rested"
 
 
 @pytest.mark.usefixtures("_histories")

@@ -14,7 +14,9 @@ from queueops import control
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.states import State
 from queueops.testing import run_worker
+from tests.workflows.test_blocked import behaviour, changes, forgets
 from tests.workflows.test_reset import order
+from tests.workflows.test_run_filter import packed
 from tests.workflows.test_runs import add, approval, cleaner, raises
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("namespace")]
@@ -159,3 +161,29 @@ def test_a_wrong_command_is_answered_with_advice(run: Run, words: tuple[str, ...
     with pytest.raises(CommandError, match=told):
         queue(*words)
     assert run.state == State.IDLE
+
+
+def test_a_list_tells_why_a_run_is_blocked_or_failed(run: Run) -> None:
+    failed = raises.start()
+    behaviour["code"] = forgets
+    changes.start()
+    run_worker()
+    behaviour.clear()
+    assert "waits for something that nothing will end" in queue("runs", "--state", "blocked")
+    assert "ValueError: no such order" in queue("runs", "--state", "failed")
+    assert failed.state == State.FAILED
+
+
+def test_documents_are_shown_on_one_line(namespace: str) -> None:
+    packed.using(id="order-1").start({"step": "open", "of": [1, 2]})
+    run_worker()
+    for shown in (queue("runs"), queue("run", "order-1")):
+        assert '{ "step": "open", "of": [ 1, 2 ] }' in shown
+        assert "\\n" not in shown
+
+
+def test_a_terminated_run_waits_for_nothing(run: Run) -> None:
+    run.terminate("enough")
+    assert "test_runs.py" not in queue("runs")
+    assert "waits" not in queue("run", "order/7")
+    assert asked("runs")["rows"][0]["waits_for"] == []

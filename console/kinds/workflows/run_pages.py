@@ -24,16 +24,18 @@ from queueops.inspect.redaction import masked_arguments
 from queueops.model.states import State
 
 RUN = "workflow"
+BLOCKED = "blocked"
 LABELS = {
     State.PENDING: _("Ready"),
     State.LOCKED: _("In a step"),
     State.IDLE: _("Waiting"),
-    State.POSTPONED: _("Blocked or later"),
+    State.POSTPONED: _("Postponed"),
+    BLOCKED: _("Blocked"),
     State.SUCCEEDED: _("Succeeded"),
     State.FAILED: _("Failed"),
     State.CANCELLED: _("Cancelled"),
 }
-"""The states of runs, in the words of workflows."""
+"""The states of runs, in the words of workflows. A blocked run is also in one of the others: mostly it is postponed."""
 SEARCH = ("workflows-search", "workflows")
 PARTS = ("state", "name", "search", "instance", "tag", "status", "older", "younger")
 AGES = ("15min", "1h", "12h", "1d", "7d", "30d")
@@ -110,13 +112,14 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     asked = _asked(request)
     after, fault = request.GET.get("after", ""), ""
     facets: dict[str, list[tuple[str, int | None]]] = {}
+    counts: dict[str, int | None] = {}
     try:
         filters: dict[str, Any] = dict(asked)
         found = inspect.workflow_runs(**filters, after=after)
         facets = inspect.facets(TaskQuery(kind=RUN))
+        counts = {**dict(facets.get("state", ())), BLOCKED: inspect.blocked_run_count()}
     except FilterError as error:
         found, fault = RunPage(rows=()), str(error)
-    counts = dict(facets.get("state", ()))
     return {
         "found": found,
         "fault": fault,

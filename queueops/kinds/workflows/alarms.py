@@ -28,7 +28,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if (more := (found.get("count") or 0) - len(rows)) > 0:
         runs = "run is" if more == 1 else "runs are"
         text = f"Pool {pool}: {more:,} more {runs} blocked."
-        yield warning(text, "workflows?state=postponed", manage("queue", "runs", "--state", "postponed"))
+        yield warning(text, "workflows?state=blocked", manage("queue", "runs", "--state", "blocked"))
 
 
 def notes(sampled: Mapping[str, Any]) -> Iterator[str]:

@@ -64,6 +64,7 @@ def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay]) ->
         {
             "findings": [finding._asdict() for finding in findings],
             "replays": [replay._asdict() for replay in bad],
+            "notes": [replay._asdict() for replay in found if replay.notes],
             "replayed": len(found),
             "changed": sum(replay.changed for replay in found),
         }
@@ -73,6 +74,7 @@ def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay]) ->
 def _as_text(findings: list[Finding], found: list[Replay], bad: list[Replay]) -> str:
     lines = [printable(finding.told()) for finding in findings]
     lines += [printable(replay.told()) for replay in bad]
+    lines += [printable(note) for replay in found for note in replay.told_notes()]
     changed = sum(replay.changed for replay in found)
     lines.append(f"{len(findings):,} findings in the source. {len(found):,} runs replayed, {len(bad):,} differ.")
     if changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
@@ -20,10 +21,12 @@ from queueops.management.queue.lookup import check_pool, missing
 from queueops.management.queue.report import report
 from queueops.redis.broker import get_broker
 
-HEAD = ("RUN", "INSTANCE", "NAME", "STATE", "SINCE", "ENTRIES", "STATUS", "WAITS FOR", "POOL")
+HEAD = ("RUN", "INSTANCE", "NAME", "STATE", "SINCE", "ENTRIES", "STATUS", "WAITS FOR, OR WHY NOT", "POOL")
 STORY_HEAD = ("ENTRY", "WHEN", "KIND", "NUMBER", "NAME", "TEXT")
 CALLS_HEAD = ("NUMBER", "KIND", "TASK", "NAME", "STATE", "FAILED", "PROGRESS", "DETAIL", "ERROR", "DUE")
 VERBS = ("show", "children", "signal", "cancel", "terminate", "reset", "retry-step", "suspend", "resume")
+WIDEST = 200
+"""Characters of a column, which may have the reason of a blocked run."""
 ENDING = ("cancel", "terminate", "reset")
 """Verbs that need a confirmation."""
 
@@ -39,7 +42,7 @@ def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
         yield to_json(page)
         return
     yield from shown_broken(page.broken)
-    yield table(HEAD, map(_line, page.rows))
+    yield table(HEAD, map(_line, page.rows), widest=WIDEST)
     yield f"{len(page.rows)} of {'' if page.exact else 'at most '}{page.total:,}"
     if page.next:
         stopped = f"{page.seen:,} runs were looked at; " if page.partial and page.seen else ""
@@ -138,9 +141,9 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             ("instance", view.instance),
             ("name", task.name),
             ("state", task.state),
-            ("arguments", task.args_json),
-            ("result", task.result_json),
-            ("status", view.status_text),
+            ("arguments", _one_line(task.args_json)),
+            ("result", _one_line(task.result_json)),
+            ("status", _one_line(view.status_text)),
             ("blocked since", moment(view.blocked_ms)),
             ("suspended since", moment(view.suspended_ms)),
             ("reason", view.reason),
@@ -154,7 +157,7 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
         )
     )
     yield from _calls(view)
-    yield table(STORY_HEAD, map(_story_line, view.lines), widest=200)
+    yield table(STORY_HEAD, map(_story_line, view.lines), widest=WIDEST)
     yield f"entries {view.first + 1:,} to {view.first + len(view.lines):,} of {view.length:,}"
     if view.next:
         yield f"continue with --first {view.next + 1}"
@@ -188,17 +191,23 @@ def _progress(call: RunCall) -> str:
 
 def _story_line(line: RunLine) -> tuple[object, ...]:
     text = " ".join(filter(None, (line.task, f"due {moment(line.due_ms)}" if line.due_ms else "", line.text)))
-    return line.number, moment(line.at_ms), line.kind, line.command or "", line.name, text
+    return line.number, moment(line.at_ms), line.kind, line.command or "", line.name, _one_line(text)
+
+
+def _one_line(document: str) -> str:
+    """A JSON document that has lines, or another text, on one line."""
+    return re.sub(r"\s*\n\s*", " ", document)
 
 
 def _line(row: RunFacts) -> tuple[object, ...]:
     state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.state
-    waits = ", ".join(row.waits_for[:2])
-    return row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, row.status_text, waits, row.pool
+    waits = row.reason if row.blocked_ms else row.error or ", ".join(row.waits_for[:2])
+    facts = (row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, _one_line(row.status_text))
+    return *facts, waits, row.pool
 
 
 def _list_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--state", default="", help="only runs in this state")
+    parser.add_argument("--state", default="", help="only runs in this state, or `blocked`: a step could not be made")
     parser.add_argument("--name", default="", help="only runs of this workflow")
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")

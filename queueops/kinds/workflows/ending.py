@@ -1,13 +1,17 @@
-"""Ending of a run's code: what its error means, also in the groups that task groups raise."""
+"""Ending of a run's code: what its error means, also in the groups that task groups raise; and the error of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors.workflows import BlockedStep
+from queueops.kinds.workflows import events
+from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.step import ContinueAsNew
+from queueops.model.task_error import StoredError
 
 
 def judged(error: BaseException) -> BaseException:
@@ -33,3 +37,14 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(each)
     else:
         yield error
+
+
+def stored_error(end: Entry) -> StoredError:
+    """The error of an activity or a child that has ended otherwise than by success."""
+    if end.error is not events.NOTHING:
+        try:
+            return msgspec.json.decode(end.error, type=StoredError)
+        except msgspec.MsgspecError:  # written by other software
+            return StoredError(message=bytes(end.error)[:200].decode("utf-8", "replace"))
+    kind = "Cancelled" if end.state == "cancelled" else "WorkerLost" if end.state == "crashed" else "Failed"
+    return StoredError(type=kind, message=end.reason)

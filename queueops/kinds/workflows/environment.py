@@ -265,6 +265,10 @@ class WorkflowEnvironment(RunsAgain):
         child = begun.child
         if child is not None and child.parent is begun and child.state == "running":
             child.parent, child.left_by = None, begun.run
+            if child.delayed:  # it has no code yet that could answer
+                child.reason = GIVEN_UP
+                self._close(child, "cancelled")
+                return
             self._deliver(child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:

@@ -15,8 +15,6 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-import msgspec
-
 from queueops.errors import BadOption
 from queueops.errors.workflows import (
     ActivityFailed,
@@ -27,14 +25,13 @@ from queueops.errors.workflows import (
 )
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
-from queueops.kinds.workflows.ending import judged
+from queueops.kinds.workflows.ending import judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
 from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, RunInfo, Step
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
-from queueops.model.task_error import StoredError
 from queueops.tasks.encoding import decode_result, encode_result
 
 T = TypeVar("T")
@@ -57,8 +54,7 @@ class Execution:
     def __init__(self, info: RunInfo, code: Code) -> None:
         self.info = info
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # its other methods are set: each refuses
-        self.length = 0
-        self.steps = 0
+        self.length = self.steps = 0
         self.random = random.Random(info.origin or info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
@@ -69,7 +65,8 @@ class Execution:
         self._listening: dict[int, str] = {}
         self._patches: dict[str, bool] = {}
         self._recorded: dict[int, Entry] = {}
-        self._recorded_patches: set[str] = set()
+        self._recorded_patches, self._all_patches = set[str](), set[str]()
+        self._changed_timers: dict[int, int] = {}
         self.step = Step(0)
         self.begun_ms = 0
         self.trace = RunTrace(self)
@@ -82,6 +79,7 @@ class Execution:
         for block in events.blocks(self._counted(history)):
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
+            self._all_patches |= self._recorded_patches
             self.replaying = True
             try:
                 self._run(block.at, block.events)
@@ -226,12 +224,19 @@ class Execution:
     # Timers of the loop
 
     def set_timer(self, handle: WorkflowTimer, at_ms: int) -> None:
-        """A timer of the code is a command of the run."""
+        """A timer of the code is a command of the run. In a replay its recorded time holds, if the code has changed."""
         number = self._next()
+        found = self._recorded.get(number)
+        if found is not None and found.kind == "timer" and found.at_ms != at_ms:
+            self._changed_timers[number], at_ms = at_ms, found.at_ms
         handle.number = number
         self.trace.timer_set(number)
         entry = Entry("timer", command=number, at_ms=at_ms)
         self._command(entry, _Open(entry, handle=handle))
+
+    def changed_timers(self) -> list[tuple[Entry, int]]:
+        """Timers that wait, and that the code sets to another time than is recorded: each with that time, in ms."""
+        return [(self._open[number].entry, at) for number, at in self._changed_timers.items() if number in self._open]
 
     def drop_timer(self, handle: WorkflowTimer) -> None:
         """The code does not need it any more."""
@@ -315,6 +320,11 @@ class Execution:
                 self.step.commands.append(Entry("patch", name=patch))
         return self._patches[patch]
 
+    @property
+    def has_unasked_patches(self) -> bool:
+        """Whether the history has a patch for which this code has not asked: it is the earlier code, or a later one."""
+        return not self._all_patches <= self._patches.keys()
+
     def set_status(self, value: Any) -> None:
         """Show a value as the state of the run. It is not part of its history."""
         self.step.status = encode_result(self.info.name, value, "status") or b"null"
@@ -337,7 +347,7 @@ class Execution:
         end = await self._wait(entry)
         if end.kind == "done":
             return events.payload(end)
-        error = _error(end)
+        error = stored_error(end)
         fields = {"id": push.id, "name": push.name, "type": error.type, "message": error.message}
         raise failure(**fields, traceback=error.traceback)
 
@@ -388,13 +398,3 @@ def check_entry(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadOption(name="entry", value=value, expected="a whole number, as handle.history() is numbered from 1")
     return value
-
-
-def _error(end: Entry) -> StoredError:
-    if end.error is not events.NOTHING:
-        try:
-            return msgspec.json.decode(end.error, type=StoredError)
-        except msgspec.MsgspecError:  # written by other software
-            return StoredError(message=bytes(end.error)[:200].decode("utf-8", "replace"))
-    kind = "Cancelled" if end.state == "cancelled" else "WorkerLost" if end.state == "crashed" else "Failed"
-    return StoredError(type=kind, message=end.reason)

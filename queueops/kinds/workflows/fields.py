@@ -7,6 +7,7 @@ FIELDS = {
     "vc": Field("blocked_times", "whole"),
     "vd": Field("given_up", "flag"),
     "vf": Field("step_fence", "whole"),
+    "vh": Field("step_code"),
     "vi": Field("instance"),
     "vk": Field("call_token"),
     "vl": Field("late_events", "whole"),

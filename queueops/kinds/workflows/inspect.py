@@ -12,6 +12,7 @@ from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.run_calls import CallPage, RunCall, RunChildren, open_calls, run_children
+from queueops.kinds.workflows.run_filter import blocked_run_count
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
@@ -38,6 +39,7 @@ __all__ = [
     "RunPage",
     "RunSpan",
     "RunView",
+    "blocked_run_count",
     "run_children",
     "run_facts",
     "run_query",

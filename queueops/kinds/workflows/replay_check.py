@@ -9,7 +9,9 @@ from typing import NamedTuple
 from queueops import inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import TaskQuery
+from queueops.inspect.spans import clock, span
 from queueops.kinds.workflows.definition import WorkflowHandler
+from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, RunStore, get_run_store
 from queueops.kinds.workflows.step import RunInfo
@@ -23,6 +25,7 @@ class Replay(NamedTuple):
     """The outcome of one run: its reason is empty if the code repeats its history.
 
     ``changed``: the source of the workflow is not that of the run's first step. It may give the same commands.
+    ``notes``: what the code does otherwise, and what a run goes on with nevertheless: timers with another duration.
     """
 
     pool: str
@@ -31,10 +34,19 @@ class Replay(NamedTuple):
     entries: int
     reason: str = ""
     changed: bool = False
+    notes: tuple[str, ...] = ()
 
     def told(self) -> str:
         """The outcome in one line."""
-        return f"{self.pool}/{self.run}: {self.name}: {self.reason or 'the same'}"
+        return f"{self._place}: {self.reason or 'the same'}"
+
+    def told_notes(self) -> Iterator[str]:
+        """The notes, each in one line."""
+        return (f"{self._place}: note: {note}" for note in self.notes)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.pool}/{self.run}: {self.name}"
 
 
 def replays(names: Iterable[str] = (), *, pool: str = "", ended: bool = False, most: int = 1_000) -> Iterator[Replay]:
@@ -70,23 +82,31 @@ def _replayed(store: RunStore, pool: str, run: str) -> Replay | None:
     if not isinstance(handler, WorkflowHandler):
         return Replay(pool, run, name, len(history), "no workflow of this code has its name")
     changed = handler.changed_since(history[0]) if history else False
-    reason = _difference(store, handler, _info(pool, run, row, len(history)), row.fields.get("a", "").encode(), history)
-    return Replay(pool, run, name, len(history), reason, changed)
+    arguments = row.fields.get("a", "").encode()
+    reason, notes = _difference(store, handler, _info(pool, run, row, len(history)), arguments, history)
+    return Replay(pool, run, name, len(history), reason, changed, notes)
 
 
 def _difference(
     store: RunStore, handler: WorkflowHandler, info: RunInfo, arguments: bytes, history: list[bytes]
-) -> str:
+) -> tuple[str, tuple[str, ...]]:
     execution = None
     try:
         execution = handler.execution(info, arguments)
         execution.replay(filled(history, partial(store.payloads, info.pool, info.id)))
+        return "", tuple(_told_timers(execution))
     except Exception as error:  # the code of the project runs here, and whatever it raises is the finding
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}", ()
     finally:
         if execution is not None:
             execution.dispose()
-    return ""
+
+
+def _told_timers(execution: Execution) -> Iterator[str]:
+    """The timers that wait, and that the code sets to another time."""
+    for entry, at_ms in execution.changed_timers():
+        when = f"{span(abs(at_ms - entry.at_ms))} {'later' if at_ms > entry.at_ms else 'earlier'}"
+        yield f"timer number {entry.command} stays due at {clock(entry.at_ms)}; this code sets it {when}"
 
 
 def _info(pool: str, run: str, row: RunRow, length: int) -> RunInfo:

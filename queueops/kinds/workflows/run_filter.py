@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from queueops.errors import FilterError
+from queueops.errors import FilterError, advice
 from queueops.inspect import pagination
 from queueops.inspect.answers import Broken, broken_pools
 from queueops.inspect.merged_rows import merged_rows
@@ -18,11 +18,16 @@ from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
 from queueops.model.durations import to_ms
+from queueops.model.states import State
+from queueops.redis.query_replies import whole
 from queueops.redis.reader import Argument
 
 RUN = "workflow"
 KIND_INDEX = f"kind:{RUN}"
 """The index of all runs."""
+BLOCKED = "blocked"
+"""In a filter a state of its own: runs whose decision step could not be made, whatever state they are in meanwhile."""
+STATES = (*State, BLOCKED)
 MOST = 200
 BUDGET = 2000
 """The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
@@ -35,7 +40,8 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A filter: each part that is set must match. Ages are in milliseconds since the start of a run.
 
-    ``instance`` is a whole id, or a beginning with a `*` behind it. ``status`` is a part of the text of the status.
+    ``state`` is a state of tasks, or BLOCKED. ``instance`` is a whole id, or a beginning with a `*` behind it.
+    ``status`` is a part of the text of the status.
     """
 
     state: str = ""
@@ -49,6 +55,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def checked(self) -> RunFilter:
         """The filter itself, if every part is valid. Raises FilterError."""
+        if self.state and self.state not in STATES:
+            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, STATES))}")
         self.query.checked()
         for name, value in (("instance", self.instance), ("status", self.status)):
             if len(value) > LONGEST:
@@ -64,12 +72,18 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def query(self) -> TaskQuery:
         """The part of the filter that each list of tasks has."""
-        return TaskQuery(kind=RUN, state=self.state, name=self.name, pool=self.pool, tag=self.tag)
+        state = "" if self.is_blocked else self.state
+        return TaskQuery(kind=RUN, state=state, name=self.name, pool=self.pool, tag=self.tag)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether only blocked runs match."""
+        return self.state == BLOCKED
 
     @property
     def is_exact(self) -> bool:
         """Whether an index has exactly the runs that match."""
-        named = [part for part in (self.state, self.name, self.tag) if part]
+        named = [part for part in (self.query.state, self.name, self.tag) if part]
         return not (named or self.instance or self.status or self.older_ms or self.younger_ms)
 
 
@@ -109,6 +123,14 @@ def find_runs(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
     return found._replace(seen=seen)
 
 
+def blocked_run_count(pool: str = "") -> int:
+    """The number of blocked runs now, of a pool or of all. A pool that does not answer counts as none."""
+    reader, wanted = open_reader(), RunFilter(state=BLOCKED)
+    begun = (BLOCKED, "", "")
+    asked = {each: _arguments(wanted, 0, begun, _indexes(wanted), 0) for each in pools_of(reader, pool)}
+    return sum(whole(reply[1]) for reply in reader.ask("run_page", asked).values())
+
+
 def shows(stored: str, wanted: str) -> bool:
     """Whether a status, with its secrets masked, has a text in it. The store has looked at it as it is stored."""
     return not wanted or wanted.casefold() in redactor().document(stored.encode()).casefold()
@@ -122,18 +144,22 @@ def _read(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
     now = reader.now_ms() if wanted.older_ms or wanted.younger_ms else 0
     asked = {pool: _arguments(wanted, limit, place, indexes, now) for pool, place in begun.items()}
     replies: Mapping[str, Sequence[Any]] = reader.ask("run_page", asked)
-    found = merged_rows(begun, replies, limit)
+    found = merged_rows(begun, replies, limit, timed=(BLOCKED,))
     broken = broken_pools(reader.broken, reader.silent)
     return FoundRuns(found.rows, found.next, found.size, found.seen, broken)
 
 
 def _facets(wanted: RunFilter) -> list[tuple[str, str, str]]:
-    """For each part: the field of a record, its value, and the index of exactly those tasks."""
+    """For each part: the field of a record, its value, and the index of exactly those tasks.
+
+    Of two indexes of one size the first is walked: that of blocked runs has the last one that was blocked first.
+    """
     parts = (
+        ("vb", wanted.state if wanted.is_blocked else "", BLOCKED),
         ("k", RUN, KIND_INDEX),
         ("n", wanted.name, f"name:{wanted.name}"),
         ("tg", wanted.tag, f"tag:{wanted.tag}"),
-        ("s", wanted.state, f"state:{wanted.state}"),
+        ("s", wanted.query.state, f"state:{wanted.query.state}"),
     )
     return [part for part in parts if part[1]]
 

@@ -18,11 +18,12 @@ from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
 from queueops.kinds.workflows.run_chain import ChainPage, chain_page, runs_from
-from queueops.kinds.workflows.run_filter import MOST, RUN, RunFilter, age_ms, find_runs, shows
+from queueops.kinds.workflows.run_filter import BLOCKED, MOST, RUN, RunFilter, age_ms, find_runs, shows
 from queueops.kinds.workflows.run_store import RunFields
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.redact import cut
+from queueops.model.states import TERMINAL
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
@@ -97,6 +98,7 @@ def workflow_runs(
 ) -> RunPage:
     """Runs that match each part of the filter that is given, the newest first. Raises FilterError.
 
+    `state` is a state of tasks, or `blocked`: runs whose step could not be made, the last one that was blocked first.
     `instance` is a whole id, or a beginning such as `order-*`. `status` is a part of the custom status. `older` and
     `younger` limit the time since the start: seconds, or a text such as `12h`. With `search`, the runs of the instance
     of that id, the newest first, and the runs whose id begins with it.
@@ -169,7 +171,8 @@ def _searched(search: str, wanted: RunFilter) -> RunPage:
 
 
 def _fits(row: RunFacts, wanted: RunFilter, now: int) -> bool:
-    exact = ((wanted.state, row.state), (wanted.name, row.name), (wanted.pool, row.pool))
+    state = BLOCKED if wanted.is_blocked and row.blocked_ms is not None else row.state
+    exact = ((wanted.state, state), (wanted.name, row.name), (wanted.pool, row.pool))
     start, star, _ = wanted.instance.partition("*")
     is_instance = row.instance.startswith(start) if star else wanted.instance in ("", row.instance)
     age = max(0, now - (row.created_ms or now))
@@ -227,7 +230,12 @@ def places_of(fields: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """The same with all frames of each waiting coroutine, the outermost first. A signal is one text."""
+    """The same with all frames of each waiting coroutine, the outermost first. A signal is one text.
+
+    A run that was cancelled from outside has what its last step told; its code does not wait any more.
+    """
+    if fields.get("s") in TERMINAL:
+        return ()
     return tuple(tuple(line.split(FRAME)) for line in fields.get("vw", "").split("\n") if line)
 
 

@@ -17,8 +17,9 @@ import msgspec
 from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
-from queueops.errors.workflows import HistoryTooLong
+from queueops.errors.workflows import HistoryTooLong, NotDeterministic
 from queueops.kinds.workflows import events, payloads, tracing
+from queueops.kinds.workflows.code_version import code_version
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.run_store import StepInput, get_run_store, given_input
@@ -80,7 +81,8 @@ kept_runs = KeptRuns()
 def make_step(context: Context, code: Any) -> Value:
     """Make one step, for `encoded`. ``code`` makes the execution of a run: `WorkflowHandler.execution`.
 
-    A step that cannot be made blocks the run, whatever the reason. Raises interrupts of the worker.
+    A step that cannot be made blocks the run, whatever the reason. If the code does not fit the history, the store
+    leaves the run to a worker with the code of its last step, while one is alive. Raises interrupts of the worker.
     """
     value = _made_step(context, code)
     _warn(context.lease, value)
@@ -109,6 +111,8 @@ def _made_step(context: Context, code: Any) -> Value:
         keeps = not step.over
     except BrokerUnavailable:
         raise
+    except NotDeterministic as error:
+        return {"blocked": str(error), "unfit": True, "code": code_version()}
     except QueueOpsError as error:
         return {"blocked": str(error)}
     except SynchronousOnlyOperation as error:
@@ -130,7 +134,7 @@ def _made_step(context: Context, code: Any) -> Value:
 def words_of(value: Value) -> str:
     """What a step did, for the log of a worker."""
     if "blocked" in value:
-        return "is blocked"
+        return "does not fit this code" if "unfit" in value else "is blocked"
     return f"made its last step, and has {_OVER[value['over']]}," if "over" in value else "made a step"
 
 
@@ -143,7 +147,8 @@ def _warn(lease: Lease, value: Value) -> None:
     for note in value.get("notes", ()):
         logger.warning("%s %s: %s", lease.name, lease.id, note, extra={"told": told})
     if reason := value.get("blocked"):
-        logger.warning("%s %s is blocked: %s", lease.name, lease.id, reason, extra={"told": told})
+        how = "is blocked, or left to a worker with its code" if "unfit" in value else "is blocked"
+        logger.warning("%s %s %s: %s", lease.name, lease.id, how, reason, extra={"told": told})
     elif value.get("over") == "failed":
         logger.warning("%s %s failed: %s", lease.name, lease.id, value["title"], extra={"told": told})
 
@@ -232,7 +237,10 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
         "tells": [_tell(lease.id, entry) for entry in step.commands if entry.kind == "tell"],
         "where": "\n".join(step.where),
         "notes": step.notes,
+        "code": code_version(),
     }
+    if execution.has_unasked_patches:  # this code may be the earlier one
+        value["unasked"] = True
     if keeps:
         value["keeps"] = keeps
     if step.status is not None:

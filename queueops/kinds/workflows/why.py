@@ -16,6 +16,8 @@ from queueops.redis.query_replies import Detail, maybe_whole
 
 RUN = "workflow"
 SIGNAL = "signal "
+LEFT = "its last step was made by other code, and a worker with that code is alive"
+"""The reason of a run that is left to such a worker, as `run_code.lua` writes it."""
 MOST_NAMED = 5
 """The most open activities and children that are named."""
 
@@ -34,6 +36,12 @@ def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
     if "vs" in record:
         since = _since(detail, maybe_whole(record["vs"]))
         yield bad("The run is suspended. Resume it, and it keeps its due time.", since, target=detail.id)
+    if record.get("y") == LEFT:
+        text = (
+            "The code of a worker does not fit the history of the run. The run is left to a worker with the code of its"
+            " last step, which is alive. Without such a worker, the run is blocked."
+        )
+        yield bad(text, target=detail.id)
     if "vb" in record:
         times = maybe_whole(record.get("vc", "")) or 1
         since = _since(detail, maybe_whole(record["vb"]))

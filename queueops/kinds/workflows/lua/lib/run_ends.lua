@@ -2,7 +2,7 @@
 --@needs cancel end_effects lanes numbers outcomes records run_history run_stops runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
-  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
+  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
   pi = 1, pu = 1, pp = 1 }
 
 -- Gives the next run the payload that an event names.
@@ -33,6 +33,7 @@ function lib.begin_next_run(id, record, again)
   for _, field in ipairs({ 'vp', 'vi' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
   if again.a ~= '' then fields[#fields + 1] = 'a'; fields[#fields + 1] = again.a end
   if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
+  if again.origin and record.vh then fields[#fields + 1] = 'vh'; fields[#fields + 1] = record.vh end
   take_payloads(id, again)
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
@@ -87,7 +88,7 @@ end
 
 local function stop_all(id)
   lib.flush(); lib.flush_lanes()
-  lib.safe_call('ZREM', P .. ':blocked', id)
+  if lib.safe_call('ZREM', P .. ':blocked', id) == 1 then call('HDEL', lib.task_key(id), 'vb', 'vc') end
   lib.run_stops.stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
@@ -96,7 +97,7 @@ lib.hooks.cancel_parts.workflow = stop_all
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
     lib.task_key(id) .. '#later', lib.runs.payloads_of(id))
-  call('HDEL', lib.task_key(id), 'vf', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
+  call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
 end
 lib.hooks.reset.workflow = forget_steps
 lib.hooks.start_over.workflow = forget_steps

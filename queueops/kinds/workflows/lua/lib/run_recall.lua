@@ -69,6 +69,10 @@ function lib.run_recall.begin_child(id, record)
   if not TERMINAL[record.s] then return spare(id, record) end
   local why = lib.hooks.refuse_verb.workflow(record, 'retry', '')
   if why then return why end
+  if record.s == 'cancelled' and lib.safe_call('EXISTS', lib.runs.history_of(id)) == 0 then
+    lib.operator_verbs.reinstate(id, record) -- it had not begun, and waits for its time again
+    return
+  end
   if not (record.s == 'cancelled' and lib.runs.go_on(id, record, true)) then lib.operator_verbs.retry(id, record, '') end
 end
 

@@ -1,7 +1,7 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
 -- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
 -- `tells`, `keeps` (payloads), and how it goes on.
---@needs claim_on_settle lanes numbers outcomes phases records run_calls run_ends run_messages run_stops runs store_helpers transitions
+--@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_messages run_stops runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -114,6 +114,7 @@ local function settle(id, record, value)
   if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
   local is_json, step = pcall(cjson.decode, value)
   if not (is_json and is_step(step)) then return lib.runs.block(id, record, 'its step cannot be read') end
+  if (step.unfit or step.unasked) and lib.run_code.leave_to_other(id, record, step.code) then return end
   if step.blocked then return lib.runs.block(id, record, step.blocked) end
   write_history(id, step)
   obey(id, record, step)
@@ -124,6 +125,7 @@ local function settle(id, record, value)
   if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
   local waits = { 'vf', record.f, 'vw', step.where }
+  if step.code and step.code ~= record.vh then waits[5], waits[6] = 'vh', step.code end
   if not step.over then return rest(id, record, unpack(waits)) end
   call('HSET', lib.task_key(id), unpack(waits))
   lib.end_run(id, record, step)

@@ -11,13 +11,19 @@ function lib.run_stops.cancel_unbegun(id, row, reason)
   return true
 end
 
+-- Asks a child that its run does not need any more to end. One that waits for its time ends at once.
+local function give_up_child(id, row)
+  lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
+  if not lib.run_stops.cancel_unbegun(id, row, lib.runs.GIVEN_UP) then lib.runs.deliver(id, lib.runs.cancel_event(lib.runs.GIVEN_UP)) end
+end
+
 -- Ends an activity or a child that its run has given up. `hard`: what runs is interrupted, and the code of a child is not asked.
 function lib.run_stops.stop_task(id, record, hard)
   if not record or TERMINAL[record.s] then return end
   record.vd = '1'
   lib.safe_call('HSET', lib.task_key(id), 'vd', 1)
-  lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
-  if record.k == 'workflow' and not hard then return lib.runs.give_up_child(id) end
+  if record.k == 'workflow' and not hard then return give_up_child(id, record) end
+  lib.flush(); lib.flush_lanes()
   lib.operator_verbs.cancel(id, record, 'its workflow does not need it any more', hard and 'hard')
 end
 
@@ -29,7 +35,7 @@ function lib.run_stops.stop(run, number, what, hard)
   if kind == 'c' and not hard then
     local child = lib.runs.read(rest)
     if child then lib.safe_call('HSET', lib.task_key(rest), 'vd', 1) end
-    if child and not TERMINAL[child.s] then lib.runs.give_up_child(rest) end
+    if child and not TERMINAL[child.s] then give_up_child(rest, child) end
     return
   end
   lib.run_stops.stop_task(rest, lib.read_record(rest), hard)

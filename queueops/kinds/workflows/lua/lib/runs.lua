@@ -4,7 +4,7 @@
 -- `#told` has the tokens of messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
--- since, `vc` how often in a row, `vf` fence of the last step, `vq` status, `vw` waiting places, `vl` late events.
+-- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `vq` status, `vw` waiting places, `vl` late events.
 --@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
 
 lib.runs = {}
@@ -102,17 +102,14 @@ function lib.runs.report(id, record, state)
   lib.runs.finish_call(record.vr, record.vn, text, payload, record.vn)
 end
 
-local GIVEN_UP = 'its parent does not need it any more'
+lib.runs.GIVEN_UP = 'its parent does not need it any more'
 
 function lib.runs.cancel_event(reason) return '{"e":"cancel","at":' .. NOW .. ',"y":' .. quoted(reason) .. '}' end
 
 -- Whether this event is the cancel of a child by its parent.
 function lib.runs.is_given_up(text)
-  return string.find(text, '^{"e":"cancel","at":%d+,"y":"' .. GIVEN_UP .. '"}$') ~= nil
+  return string.find(text, '^{"e":"cancel","at":%d+,"y":"' .. lib.runs.GIVEN_UP .. '"}$') ~= nil
 end
-
--- Asks the code of a child to end, for its parent.
-function lib.runs.give_up_child(id) lib.runs.deliver(id, lib.runs.cancel_event(GIVEN_UP)) end
 
 function lib.hooks.due_entry.timer(rest)
   local number, id = string.match(rest, '^(%d+):(.*)$')

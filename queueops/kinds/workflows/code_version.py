@@ -1,0 +1,46 @@
+"""Version of the code of workflows: a digest that tells two deploys apart. Heartbeats and decision steps have it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha1
+from pathlib import Path
+
+from queueops.kinds.workflows.definition import WorkflowHandler
+from queueops.tasks import registry
+
+FACT = "workflow code"
+"""The fact of a heartbeat that has the version. `run_code.lua` looks for it."""
+
+
+@functools.cache
+def code_version() -> str:
+    """A digest of the workflows of this process, and of the modules that define them; empty without a workflow."""
+    return _digest(handler for handler in registry.handlers().values() if isinstance(handler, WorkflowHandler))
+
+
+def facts(lanes: tuple[str, ...]) -> dict[str, str]:
+    """What a worker's heartbeat says of its workflows."""
+    return {FACT: code_version()} if code_version() else {}
+
+
+def _digest(handlers: Iterable[WorkflowHandler]) -> str:
+    known = sorted((handler.name, handler.fingerprint, _path(handler)) for handler in handlers)
+    if not known:
+        return ""
+    found = sha1(usedforsecurity=False)
+    for name, fingerprint, _ in known:
+        found.update(f"{name} {fingerprint}\n".encode())
+    for path in sorted({path for _, _, path in known if path}):
+        with suppress(OSError):  # such as a module of an archive
+            found.update(Path(path).read_bytes())
+    return found.hexdigest()[:12]
+
+
+def _path(handler: WorkflowHandler) -> str:
+    with suppress(TypeError):
+        return inspect.getsourcefile(handler.func) or ""
+    return ""
