@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.diagram.history_figures import Figure, Words, figures_of, with_unit
@@ -96,7 +98,7 @@ class Spark(msgspec.Struct, frozen=True):
 
 def spark(trend: Trend | None) -> Spark | None:
     """The small chart of a trend: ended runs and failed ones; None without any data."""
-    if trend is None or not any((*trend.ended, *trend.failed, *(value or 0 for value in trend.waiting))):
+    if trend is None or not (any(trend.ended) or any(trend.failed) or any(trend.waiting)):
         return None
     ended, failing = _grouped(trend.ended, sum), _grouped(trend.failed, sum)
     highest = max(*ended, *failing, 1)
@@ -133,6 +135,19 @@ def spark_of_line(series: Series, word: str, line: str) -> Spark | None:
     }
     drawn = _small(_grouped(row, _highest), max(known) or 1.0)
     return Spark(drawn, "", _("%(title)s: %(most)s at most in %(time)s") % told)
+
+
+def svg(spark: Spark | None, *, bare: bool = False) -> SafeString:
+    """The drawing of a small chart. A dash stands for one without data; with `bare`, nothing does.
+
+    Lists have hundreds of them: a template for each of them would take longer than its row.
+    """
+    if spark is None:
+        return SafeString("" if bare else formatting.NOTHING)
+    drawn = format_html('<path class="line" d="{}"/>', spark.d) if spark.d else ""
+    failed = format_html('<path class="line line-failed" d="{}"/>', spark.failed) if spark.failed else ""
+    begin = '<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img">'
+    return format_html(begin + "<title>{}</title>{}{}</svg>", spark.text, drawn, failed)
 
 
 def _small(row: Sequence[float | None], highest: float) -> str:

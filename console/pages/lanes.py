@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
 from console.actions.perform import answer, perform
@@ -22,6 +23,12 @@ from queueops.inspect import FilterError
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages cost the store one reading a second."""
 FACTS = ("pool", "lane", "limit", "rate", "weight", "paused")
+LABELS = {
+    "limit": _("Limit of %(lane)s"),
+    "rate": _("Starts per second of %(lane)s"),
+    "weight": _("Weight of %(lane)s"),
+}
+"""The names of a row's fields for screen readers."""
 ACTIONS: dict[str, Action] = {
     "pause": Action("pause", lambda pool, lane, **_: control.pause_lane(pool, lane), url="lane-pause"),
     "resume": Action("resume", lambda pool, lane, **_: control.resume_lane(pool, lane), url="lane-resume"),
@@ -82,6 +89,7 @@ def _context(request: HttpRequest, max_age_s: float = 0.0) -> dict[str, Any]:
         "lanes": lanes,
         "chunk_lanes": chunk_lanes,
         "trends": trends,
+        "labels": {name: str(label) for name, label in LABELS.items()},
         "fault": fault,
         "here": url("lanes", {"after": after}),
         "first_url": url("lanes") if after else "",

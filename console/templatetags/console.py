@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 from django import template
 from django.forms.boundfield import BoundField
 from django.template import Context
+from django.template.defaultfilters import truncatechars
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -173,7 +173,7 @@ def exact(ms: int | None) -> str:
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms))
-    return f"{date_format(moment, 'Y-m-d H:i:s')}.{moment.microsecond // 1000:03d} {moment.tzname()}"
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {moment.tzname()}"
 
 
 @register.simple_tag
@@ -182,7 +182,7 @@ def exact_second(ms: int | None, zone: str = "") -> str:
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms), ZoneInfo(zone) if zone else None)
-    return f"{date_format(moment, 'Y-m-d H:i:s')} {moment.tzname()}"
+    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}"
 
 
 @register.filter
@@ -220,6 +220,37 @@ def action_url(verb: str) -> str:
 def error_url(error: ErrorRow | Failure) -> str:
     """The URL of an error's page."""
     return reverse("console:error", kwargs={"fingerprint": error.fingerprint}) if error.fingerprint else ""
+
+
+@register.simple_tag
+def lane_url(lane: LaneRow, name: str = "lane") -> str:
+    """The URL of a lane's page, or of one of its actions."""
+    return links.url(name, pool=lane.pool, lane=lane.lane)
+
+
+@register.simple_tag
+def pool_url(pool: str) -> str:
+    """The URL of a pool's page."""
+    return links.url("pool", pool=pool)
+
+
+@register.simple_tag
+def worker_url(id: str, name: str = "worker") -> str:
+    """The URL of a worker's page, or of one of its actions."""
+    return links.url(name, id=id)
+
+
+@register.filter
+def spoken(lane: str, label: str) -> str:
+    """The name of a lane's field for screen readers: one of the labels of the page Lanes, with the lane in it."""
+    return label % {"lane": lane}
+
+
+@register.filter
+def cut(text: object, length: int) -> str:
+    """Django's `truncatechars`, without its cost for a text that is short enough, as nearly all texts of lists are."""
+    made = str(text)
+    return made if len(made) <= length else truncatechars(made, length)
 
 
 @register.filter

@@ -60,40 +60,40 @@ def read_region(region: dict[str, Any]) -> dict[str, Any]:
     return region
 
 
-@register.inclusion_tag("console/history/spark.html")
-def name_spark(trends: Mapping[str, Trend], name: str) -> dict[str, Any]:
+@register.simple_tag
+def name_spark(trends: Mapping[str, Trend], name: str) -> SafeString:
     """The small chart of a name: its runs that ended, and failed ones."""
-    return {"spark": chart.spark(trends.get(name))}
+    return chart.svg(chart.spark(trends.get(name)))
 
 
-@register.inclusion_tag("console/history/spark.html")
-def lane_spark(trends: Mapping[tuple[str, str], Trend], lane: LaneRow) -> dict[str, Any]:
+@register.simple_tag
+def lane_spark(trends: Mapping[tuple[str, str], Trend], lane: LaneRow) -> SafeString:
     """The small chart of a lane: runs that ended, and failed ones."""
-    return {"spark": chart.spark(trends.get((lane.pool, lane.lane)))}
+    return chart.svg(chart.spark(trends.get((lane.pool, lane.lane))))
 
 
-@register.inclusion_tag("console/history/spark.html")
-def error_spark(trends: Mapping[tuple[str, str], Trend], error: ErrorRow, bare: bool = False) -> dict[str, Any]:
+@register.simple_tag
+def error_spark(trends: Mapping[tuple[str, str], Trend], error: ErrorRow, bare: bool = False) -> SafeString:
     """The small chart of an error group: its failures; `bare`: nothing stands where there were none."""
-    return {"spark": chart.spark_of_failures(trends.get((error.pool, error.fingerprint))), "bare": bare}
+    return chart.svg(chart.spark_of_failures(trends.get((error.pool, error.fingerprint))), bare=bare)
 
 
-@register.inclusion_tag("console/history/spark.html")
-def worker_spark(trends: Mapping[tuple[str, str], Trend], worker: WorkerRow) -> dict[str, Any]:
+@register.simple_tag
+def worker_spark(trends: Mapping[tuple[str, str], Trend], worker: WorkerRow) -> SafeString:
     """The small chart of a worker: runs that ended, and failed ones."""
-    return {"spark": chart.spark(trends.get((next(iter(worker.pools), ""), worker.id)))}
+    return chart.svg(chart.spark(trends.get((next(iter(worker.pools), ""), worker.id))))
 
 
-@register.inclusion_tag("console/history/spark.html")
-def pool_spark(trends: Mapping[str, Trend], name: str) -> dict[str, Any]:
+@register.simple_tag
+def pool_spark(trends: Mapping[str, Trend], name: str) -> SafeString:
     """The small chart of a pool: tasks that ended, and failed runs."""
-    return {"spark": chart.spark(trends.get(name))}
+    return chart.svg(chart.spark(trends.get(name)))
 
 
-@register.inclusion_tag("console/history/spark.html")
-def figure_spark(hour: Series, word: str) -> dict[str, Any]:
+@register.simple_tag
+def figure_spark(hour: Series, word: str) -> SafeString:
     """The trend of one figure of the overview over the last hour: `flow.in`, `flow.out`, `failing.failing`, ..."""
-    return {"spark": chart.spark_of_line(hour, *word.split(".")), "bare": True}
+    return chart.svg(chart.spark_of_line(hour, *word.split(".")), bare=True)
 
 
 @register.simple_tag(takes_context=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -11,10 +13,17 @@ from console.ui.static_files import sprite
 
 def icon(name: str, label: str = "") -> SafeString:
     """An icon of the sprite; hidden from screen readers, unless it has a label."""
+    return _labelled(name, label) if label else _hidden(sprite(), name)
+
+
+def _labelled(name: str, label: str) -> SafeString:
     address = f"{sprite()}#{name}"
-    if label:
-        return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
-    return format_html('<svg class="icon" aria-hidden="true"><use href="{}"></use></svg>', address)
+    return format_html('<svg class="icon" role="img" aria-label="{}"><use href="{}"></use></svg>', label, address)
+
+
+@lru_cache(maxsize=512)
+def _hidden(sprite: str, name: str) -> SafeString:
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
 
 
 def badge(look: Look, name: str) -> SafeString:

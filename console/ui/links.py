@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from django.urls import reverse
+from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlconf, reverse
 from django.utils.http import urlencode
+from django.utils.translation import get_language
 
 from console.ui.kind_pages import kind_pages
 from queueops.inspect import Alarm
@@ -28,7 +30,16 @@ class ChunkRef(NamedTuple):
 
 def url(name: str, query: Mapping[str, Any] | None = None, **kwargs: Any) -> str:
     """The URL of this name, with the parameters that are not empty."""
-    return with_query(reverse(f"console:{name}", kwargs=kwargs), query or {})
+    given = (get_resolver(get_urlconf()), get_script_prefix(), get_language())
+    return with_query(_reversed(*given, f"console:{name}", tuple(kwargs.items())), query or {})
+
+
+@lru_cache(maxsize=4096)
+def _reversed(
+    _resolver: URLResolver, _prefix: str, _language: str | None, name: str, kwargs: tuple[tuple[str, Any], ...]
+) -> str:
+    """Django's `reverse`, kept by all that it depends on: a list has several URLs a row, and is read each second."""
+    return reverse(name, kwargs=dict(kwargs))
 
 
 def with_query(address: str, query: Mapping[str, Any]) -> str:

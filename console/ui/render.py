@@ -22,6 +22,7 @@ from console.ui.kind_pages import kind_pages
 from console.ui.links import with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import LOOKS
+from console.ui.static_files import one_sprite
 from queueops import conf, inspect
 from queueops.inspect import Snapshot, Status
 from queueops.model.states import TIMED
@@ -141,7 +142,8 @@ def page(
         frame.given_status = inspect.status_of(snapshot)
     values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
     compiled: Any = get_template(f"console/{template}")
-    made = compiled.template.render(RequestContext(request, values, use_l10n=False))
+    with one_sprite():
+        made = compiled.template.render(RequestContext(request, values, use_l10n=False))
     return HttpResponse(UNSEEN.sub(_spelled, made), status=status)
 
 

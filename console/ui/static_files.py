@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from urllib.parse import urlsplit
 
 from django.templatetags.static import static
 from django.urls import reverse
 
 SPRITE = "vendor/icons/icons.svg"
+_OF_PAGE: ContextVar[str] = ContextVar("queueops_sprite")
 
 
 def origin() -> str:
@@ -21,4 +25,18 @@ def origin() -> str:
 
 def sprite() -> str:
     """The URL of the icon sprite. Browsers refuse a sprite of another host; then the console serves it."""
+    return _OF_PAGE.get("") or _asked()
+
+
+@contextmanager
+def one_sprite() -> Iterator[None]:
+    """Ask the project's storage once for the URL of the sprite, for all icons of a page."""
+    token = _OF_PAGE.set(_asked())
+    try:
+        yield
+    finally:
+        _OF_PAGE.reset(token)
+
+
+def _asked() -> str:
     return reverse("console:icons") if origin() else static(SPRITE)

@@ -105,6 +105,7 @@ class Plan:
             for step in parts:
                 self._steps.append(step)
                 self._points.append((slot - self._first) // chosen.steps)
+        self._is_plain = self._points == list(range(chosen.points))
 
     @property
     def stretches(self) -> range:
@@ -128,6 +129,8 @@ class Plan:
     def joined(self, of: Iterable[tuple[str, str]], found: Found) -> list[Row | None]:
         """A row for each point, of these series (pool, series) together; None without data."""
         columns = [found[pool][key] for pool, key in of]
+        if self._is_plain and len(columns) == 1:  # each step is a point, as in an hour: hundreds of small charts
+            return list(columns[0])
         parts: list[list[Row]] = [[] for _ in range(self.range.points)]
         for number, point in enumerate(self._points):
             if rows := [row for column in columns if (row := column[number]) is not None]:

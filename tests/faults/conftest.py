@@ -136,11 +136,17 @@ def pools_apart(bench: Bench) -> list[str]:
     return list(found.values())
 
 
+@pytest.fixture
+def usual_timeout() -> None:
+    """The clients have the timeout of the product: for a test that looks at no clock and waits for it itself."""
+
+
 @pytest.fixture(params=[False, True], ids=["a server", "the server that has the list of pools"])
 def layout(request: pytest.FixtureRequest, bench: Bench, tmp_path: Path, settings: Any) -> Iterator[Layout]:
     with topology.cluster(tmp_path, "cluster-require-full-coverage no") as (url, nodes):
-        bench.settings["CONNECT"] = {"socket_timeout": GIVES_UP_S}
-        settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": bench.settings["CONNECT"]}
+        if "usual_timeout" not in request.fixturenames:
+            bench.settings["CONNECT"] = {"socket_timeout": GIVES_UP_S}
+            settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": bench.settings["CONNECT"]}
         use(bench, settings, url)
         yield Layout(bench.broker, nodes, with_registry=request.param)
         bench.finish()

@@ -58,7 +58,7 @@ end
 -- The consistency check of a lane that vanishes when it is idle: its idle time is a number, and the agenda knows its end.
 function lib.hooks.check_lane.jobs(lane)
   local key = lib.lane_key(lane) .. '#conf'
-  local idle = (lib.fields_of(key, 'idle') or {})[1]
+  local _, idle = lib.values_of(key, 'idle')
   if not idle then return end
   if not lib.number_of(idle) then
     if lib.wrong('~lane:' .. lane, 'its idle time is not a number') then call('HDEL', key, 'idle') end

@@ -18,8 +18,8 @@ end
 local function find_worker(code)
   local told, found = '"workflow code":"' .. code .. '"', nil
   for _, worker in ipairs(lib.safe_call('ZREVRANGEBYSCORE', P .. ':workers', '+inf', now - ALIVE_MS, 'LIMIT', 0, MOST)) do
-    local row = lib.safe_call('HMGET', P .. ':worker:' .. worker, 'state', 'lanes', 'kinds', 'facts')
-    if row[1] == 'live' and (row[2] or '') == '' and makes_steps(row[3] or '') and string.find(row[4] or '', told, 1, true) then
+    local _, state, lanes, kinds, facts = lib.values_of(P .. ':worker:' .. worker, 'state', 'lanes', 'kinds', 'facts')
+    if state == 'live' and (lanes or '') == '' and makes_steps(kinds or '') and string.find(facts or '', told, 1, true) then
       if lib.is_waiting(worker) then return worker, true end
       found = worker
     end
