@@ -57,11 +57,16 @@ def beat(lanes: tuple[str, ...] = ()) -> None:
         table.close()
 
 
+def of_jobs(row: inspect.WorkerRow) -> dict[str, str]:
+    """What the jobs say of a worker; other kinds say something, too."""
+    return {name: value for name, value in row.facts if name in ("serves", "disk")}
+
+
 @pytest.mark.django_db
 def test_the_page_of_the_workers_shows_it(disk: None, viewer: Client) -> None:  # noqa: F811
     beat()
     (row,) = inspect.workers()
-    assert dict(row.facts) == {"serves": "jobs and callbacks", "disk": "87 % full"}
+    assert of_jobs(row) == {"serves": "jobs and callbacks", "disk": "87 % full"}
     for path in ("/ops/workers/", "/ops/workers/w1/"):
         page = viewer.get(path).content.decode()
         assert "87 % full" in page, path
@@ -74,4 +79,4 @@ def test_a_disk_that_cannot_be_measured_ends_no_heartbeat(disk: None, monkeypatc
 
     monkeypatch.setattr(disk_guard, "used_percent", fail)
     beat()
-    assert [row.facts for row in inspect.workers()] == [()]
+    assert [of_jobs(row) for row in inspect.workers()] == [{}]
