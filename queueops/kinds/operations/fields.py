@@ -4,6 +4,7 @@ from queueops.model.fields import Field
 
 FIELDS = {
     "jb": Field("walk_begun", "whole"),
+    "jc": Field("is_cut", "flag"),
     "jd": Field("first_refusal"),
     "jh": Field("held_since", "whole"),
     "ji": Field("walk_index", "whole"),

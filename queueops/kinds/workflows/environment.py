@@ -1,7 +1,8 @@
 """Test environment of workflows: runs them in memory, without a store, and without waiting.
 
 Time jumps to the next timer. Activities run here, or are replaced by `mock`. Each decision step is made by a run that
-was replayed from its history, so that each test is a test of the replay, too.
+was replayed from its history, so that each test is a test of the replay, too. A long history is replayed each time that
+it has grown by a quarter.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
-from queueops.errors.workflows import InstanceInUse, WorkflowStuck
+from queueops.errors.workflows import HistoryTooLong, InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.awaited import awaited
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
@@ -24,6 +25,7 @@ from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, Begun, MemoryRun, failed
 from queueops.kinds.workflows.runs_again import RunsAgain
+from queueops.kinds.workflows.settings import of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model import retry
 from queueops.model.contracts import Conflict, Push
@@ -34,6 +36,8 @@ from queueops.tasks.task import Task
 from queueops.worker.execution import failure
 
 MOST_STEPS = 100_000
+LONG = 1_000
+"""Entries from which on a history is not replayed for each step."""
 TASK = "task"
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -53,6 +57,8 @@ class WorkflowEnvironment(RunsAgain):
         self._instances: dict[str, str] = {}
         self._agenda: list[tuple[int, int, Callable[[], object]]] = []
         self._numbers = count(1)
+        self._kept: dict[str, tuple[Execution, int]] = {}
+        """Runs with a long history in memory, and the length at which they are replayed again."""
         self.calls: list[tuple[str, bytes]] = []
         """The activities that were run, each attempt: name and encoded arguments."""
 
@@ -192,21 +198,34 @@ class WorkflowEnvironment(RunsAgain):
         self._settle()
 
     def _replayed(self, run: MemoryRun) -> Execution:
-        info = RunInfo(
-            id=run.id, name=run.push.name, instance=run.instance, pool=run.push.pool,
-            parent=run.parent.run.id if run.parent else "", length=len(run.history), origin=run.origin or run.id,
-        )  # fmt: skip
-        execution = _handler(run.push.name).execution(info, run.push.args)
+        execution = _handler(run.push.name).execution(_info(run), run.push.args)
         execution.replay(run.history)
         return execution
 
+    def _taken_out(self, run: MemoryRun) -> tuple[Execution, int]:
+        """A run that can make its next step, and the length of its history at which it is replayed again."""
+        length, limit = len(run.history), of_workflows().max_history
+        if length >= limit:
+            raise HistoryTooLong(id=run.id, length=length, limit=limit)
+        execution, until = self._kept.pop(run.id, (None, 0))
+        if execution is not None and execution.length == length < until:
+            execution.info = _info(run)
+            return execution, until
+        if execution is not None:
+            execution.dispose()
+        return self._replayed(run), length + length // 4
+
     def _make_step(self, run: MemoryRun) -> None:
-        taken = list(run.inbox)
-        execution = self._replayed(run)
+        taken, keeps = list(run.inbox), False
+        execution, until = self._taken_out(run)
         try:
             step: Step = execution.advance(self.now_ms, taken)
+            keeps = execution.length > LONG and not step.over
         finally:
-            execution.dispose()
+            if keeps:
+                self._kept[run.id] = execution, until
+            else:
+                execution.dispose()
         run.inbox, run.ready = run.inbox[len(taken) :], False
         run.history += [events.encode(each) for each in (Entry(events.STEP, at_ms=step.at), *taken, *step.commands)]
         if step.status is not None:
@@ -277,6 +296,8 @@ class WorkflowEnvironment(RunsAgain):
 
     def _close(self, run: MemoryRun, state: str, step: Step | None = None) -> None:
         run.state = state
+        if kept := self._kept.pop(run.id, None):
+            kept[0].dispose()
         left, run.open = list(run.open.values()), {}
         for begun in left:
             self._drop(begun)
@@ -333,6 +354,13 @@ class WorkflowEnvironment(RunsAgain):
 
 def _seconds(timeout: float | timedelta | None) -> float:
     return timeout.total_seconds() if isinstance(timeout, timedelta) else timeout or 0.0
+
+
+def _info(run: MemoryRun) -> RunInfo:
+    return RunInfo(
+        id=run.id, name=run.push.name, instance=run.instance, pool=run.push.pool,
+        parent=run.parent.run.id if run.parent else "", length=len(run.history), origin=run.origin or run.id,
+    )  # fmt: skip
 
 
 def _handler(name: str) -> WorkflowHandler:

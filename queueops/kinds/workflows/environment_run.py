@@ -131,7 +131,7 @@ class EnvironmentRun:
         """Let everything run to the end of this workflow, and return its result.
 
         `timeout` is in seconds of the environment's time. Raises TaskFailed, TaskCancelled and ResultTimeout. Raises
-        WorkflowStuck if it waits for what does not come.
+        WorkflowStuck if it waits for what does not come, and HistoryTooLong at the limit of a history.
         """
         return self._environment.result_of(self.instance, timeout)
 

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from queueops.conf import Settings
 from queueops.model import kinds
 from queueops.model.fsck import ADVICE, KEY, Fault, FsckPage
-from queueops.model.states import State
+from queueops.model.states import LEASED, State, held
 from queueops.redis import keys as names_of_keys
 from queueops.redis.keys import kind_of
 from queueops.redis.query_replies import text
@@ -117,7 +117,9 @@ class FsckCalls(StoreClient):
         known = self.ask_one(pool, lambda client: client.zrevrange(key, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known or ())})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
-        return sorted(["agenda", HELD, OWN, *of_lanes, RECORDS, *(f"state:{state}" for state in State)], key=_rank)
+        of_parts = [f"{HELD}:{state}" for state in dict.fromkeys(held()) if state not in LEASED]
+        of_states = [f"state:{state}" for state in State]
+        return sorted(["agenda", OWN, *of_parts, *of_lanes, RECORDS, *of_states], key=_rank)
 
     def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         keys = self.keys(pool)
@@ -140,7 +142,7 @@ class FsckCalls(StoreClient):
                 "agenda": keys.agenda,
                 "state": keys.state(name),
                 "lane": keys.lane(name),
-                HELD: keys.state("active"),
+                HELD: keys.state(name),
             }
             return client.zscan(places[kind], int(cursor), count=STEP)
 

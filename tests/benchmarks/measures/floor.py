@@ -16,7 +16,7 @@ from redis import Redis
 
 from tests.benchmarks.benchmark import Benchmark, Figures
 from tests.benchmarks.measures.paced import RATES, SECONDS
-from tests.benchmarks.stage import Stage
+from tests.benchmarks.stage import RunFailed, Stage
 from tests.benchmarks.systems import OURS
 
 PREFIX = "{queueops:default}"
@@ -74,10 +74,12 @@ def measure(stage: Stage) -> Figures:
             with _settling(stage.server.url, count) as settled:
                 cpu = stage.server.cpu_seconds()
                 _push(client, rate, count)
-                settled.wait(SECONDS)
+                if not settled.wait(SECONDS):
+                    raise RunFailed(f"floor: not all tasks at {rate}/s were settled")
                 cpu = stage.server.cpu_seconds() - cpu
             figures[f"CPU us/task at {rate}/s"] = 1e6 * cpu / count
             stage.reset()
+        client.function_delete("floor")
     finally:
         client.close()
     return figures

@@ -3,7 +3,7 @@
 from time import sleep
 
 from tests.benchmarks.benchmark import Benchmark, Figures
-from tests.benchmarks.stage import Stage
+from tests.benchmarks.stage import RunFailed, Stage
 
 RATES = (200, 1000)
 SECONDS = 5
@@ -30,6 +30,8 @@ def _paced(stage: Stage, rate: int) -> Figures:
         sleep(0.1)  # the outcome of the last task is written
         cpu = stage.server.cpu_seconds() - cpu
         rows = stage.server.commands()
+    if ended < pushed:
+        raise RunFailed(f"paced: {pushed - ended} of {pushed} tasks at {rate}/s did not end")
     calls = [row for name, row in rows.items() if name in SCRIPTS]
     scripts, spent = sum(count for count, _ in calls), sum(usec for _, usec in calls)
     return {

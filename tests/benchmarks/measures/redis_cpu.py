@@ -19,7 +19,6 @@ def measure(stage: Stage) -> Figures:
 REDIS_CPU = Benchmark(
     name="redis_cpu",
     title="The server's cost of running a task (1 process, backlog of no-ops)",
-    target="25 us of Redis CPU a task",
+    target="18 us of Redis CPU a task",
     measure=measure,
-    rounds=1,
 )

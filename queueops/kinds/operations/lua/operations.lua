@@ -8,11 +8,11 @@
 --@needs store_helpers tolerant_reads
 
 lib.tolerate()
-local FIELDS = { 's', 'a', 'c', 'e', 'y', 'jb', 'jh', 'jn', 'jk', 'jr', 'jd', 'jv', 'jl', 'x', 'cr', 'jc' }
+local FIELDS = { 's', 'a', 'c', 'e', 'y', 'jb', 'jh', 'jn', 'jk', 'jr', 'jd', 'jv', 'jl', 'x', 'cr', 'jc', 'k' }
 local found = {}
 local ids = ARGV[2] and { unpack(ARGV, 2) } or call('ZREVRANGE', P .. ':kind:bulk_action', 0, tonumber(ARGV[1]) - 1)
 for _, id in ipairs(ids) do
-  local _, kind = lib.values_of(lib.task_key(id), 'k')
-  if kind == 'bulk_action' then found[#found + 1] = { id, unpack(lib.fields_of(lib.task_key(id), unpack(FIELDS))) } end
+  local row = lib.fields_of(lib.task_key(id), unpack(FIELDS))
+  if row and table.remove(row) == 'bulk_action' then found[#found + 1] = { id, unpack(row) } end
 end
 return lib.told(found)

@@ -77,9 +77,9 @@ end
 -- A new limit of a lane counts its running tasks: they are few, because workers hold them.
 function lib.list_slot_holders(lane)
   for state in pairs(LEASED) do
-    -- Chunks hold no slot of their task's lane.
+    -- A part of a task holds no slot of its task's lane.
     for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      if state ~= 'active' and lib.lane_of_record(id) == lane then call('SADD', lib.lane_key(lane) .. '#active', id) end
+      if not lib.is_foreign(id) and lib.lane_of_record(id) == lane then call('SADD', lib.lane_key(lane) .. '#active', id) end
     end
   end
 end

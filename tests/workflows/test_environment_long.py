@@ -1,0 +1,68 @@
+"""Workflows in memory with long histories: they end at the limit, and are replayed now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from queueops import activity, wf, workflow
+from queueops.errors.workflows import HistoryTooLong, NotDeterministic
+from queueops.tasks import registry
+from queueops.testing import WorkflowEnvironment
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    """Unregister what a test defines."""
+    before = set(registry.handlers())
+    yield
+    for key in set(registry.handlers()) - before:
+        registry.unregister(*key)
+
+
+@activity(name="wf.charge_late", retries=0)
+def charge(order: str) -> str:
+    """An activity that succeeds."""
+    return f"receipt of {order}"
+
+
+def test_a_history_without_end_stops_at_its_limit() -> None:
+    @workflow(name="wf.endless")
+    async def endless() -> None:
+        while True:
+            await wf.sleep(60)
+
+    with pytest.raises(HistoryTooLong, match=r"50000 entries; the limit is 50000. Use wf.continue_as_new\(\)"):
+        WorkflowEnvironment().run(endless)
+
+
+def test_a_long_history_is_replayed_now_and_then() -> None:
+    begun: list[int] = []
+
+    @workflow(name="wf.long")
+    async def long(rounds: int) -> int:
+        begun.append(rounds)
+        for _ in range(rounds):
+            await wf.sleep(60)
+        return rounds
+
+    assert WorkflowEnvironment().run(long, 2_000) == 2_000
+    assert 300 < len(begun) < 400  # for each of the first 333 steps, and for some of the later ones
+
+
+def test_code_that_differs_late_in_a_long_run_is_found() -> None:
+    begun: list[str] = []
+
+    @workflow(name="wf.forgetful")
+    async def forgetful() -> None:
+        begun.append("once")
+        if len(begun) > 336:  # in a replay after the first 1,000 entries
+            await wf.sleep(1)
+            await wf.sleep(1)
+        for _ in range(1_000):
+            await wf.sleep(60)
+            await charge("7") if len(begun) > 336 else None
+
+    with pytest.raises(NotDeterministic):
+        WorkflowEnvironment().run(forgetful)
