@@ -91,6 +91,25 @@ def test_a_page_shows_the_figures_of_a_moment_and_the_way_back(desk: Desk, viewe
     assert 'name="at"' in live
 
 
+@pytest.mark.parametrize(("known", "minutes", "chosen"), [(10, 5, "1h"), (90, 80, "24h"), (300, 5, "24h")])
+def test_a_moment_of_a_young_store_has_the_shortest_range_that_shows_it(
+    desk: Desk, viewer: Client, known: int, minutes: int, chosen: str
+) -> None:
+    for level in LEVELS[:2]:
+        for ago in range(level.step_ms // 60_000, known, level.step_ms // 60_000):
+            keep(desk, desk.now() - ago * 60_000, level)
+    text = viewer.get("/ops/", {"at": written(desk.now() - minutes * 60_000)}).content.decode()
+    assert 'class="mark"' in text
+    assert re.findall(r'data-values="[^"]*range=(\w+)', text) == [chosen]
+
+
+def test_an_empty_moment_is_now(desk: Desk, viewer: Client) -> None:
+    keep(desk, desk.now() - 300_000)
+    text = viewer.get("/ops/?at=").content.decode()
+    assert re.findall(r'data-values="[^"]*range=(\w+)', text) == ["1h"]
+    assert "<strong>Now:</strong>" not in text
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_the_time_between_two_moments(desk: Desk, viewer: Client, page: str) -> None:
     at = MINUTE.slot(desk.now() - DAY_MS) * MINUTE.step_ms
