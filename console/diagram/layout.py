@@ -61,6 +61,6 @@ WIDE = Layout(
     "wide", 1080, (150, 58), {state: wide for state, (wide, _) in PLACES.items()}, SPINE | CHUNKED, is_roomy=True
 )
 NARROW = Layout(
-    "narrow", 340, (104, 50), {state: narrow for state, (_, narrow) in PLACES.items()}, SPINE, is_roomy=False
+    "narrow", 340, (107, 50), {state: narrow for state, (_, narrow) in PLACES.items()}, SPINE, is_roomy=False
 )
 LAYOUTS = (WIDE, NARROW)

@@ -66,7 +66,7 @@ class Picture(msgspec.Struct, frozen=True):
     @property
     def inset(self) -> int:
         """The distance of a box's icon from its left edge."""
-        return 11 if self.name == "wide" else 7
+        return 11 if self.name == "wide" else 5
 
 
 def draw(

@@ -26,6 +26,8 @@ READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
 FIT = "fit"
 LEAST_ZOOM_MS = 600_000
+RECENT_MS = 2 * 3_600_000
+"""The age up to which a moment may be of a store that is too young for a chart of a day."""
 LEAST_POINTS = 10
 """So many points a chart has at least, also if the history is younger."""
 RANGES = ("1h", "24h", "14d")
@@ -133,13 +135,20 @@ def _zoomed(query: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, Any
 
 
 def _region_of(at_ms: int, chosen: str, asked: Mapping[str, str]) -> dict[str, Any]:
-    """The figures of a moment, and charts with that moment in the middle if the time after it is known."""
+    """The figures of a moment, and charts with that moment in the middle if the time after it is known.
+
+    Without a range they show a day, or an hour if nothing older is known and the moment is in it.
+    """
     now_ms = int(time.time() * 1000)
+    fits = chosen == FIT and now_ms - at_ms < RECENT_MS
     chosen = _kept("24h" if chosen == FIT else chosen, now_ms - at_ms)
     length = ALL_RANGES[chosen].step_ms * ALL_RANGES[chosen].points
     end_ms = min(now_ms, at_ms + length // 2) // 60_000 * 60_000
     past = inspect.past(at_ms, max_age_s=READING_AGE_S)
-    series = _series(chosen, asked, end_ms)
+    series = _series(FIT if fits else chosen, asked, end_ms)
+    if series.points[0].at_ms > at_ms:  # the hour that fits a young store begins after the moment
+        series = _series(chosen, asked, end_ms)
+    chosen = series.range
     return {
         **_drawn(series, at_ms),
         "happenings": happenings(series),

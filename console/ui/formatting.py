@@ -17,10 +17,10 @@ UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s
 
 
 def count(number: float | None) -> str:
-    """A whole number with separators: 12 345."""
+    """A whole number with separators, as the sentences of the engine have it: 12,345."""
     if number is None or not math.isfinite(number):
         return NOTHING
-    return f"{int(number):,}".replace(",", NARROW) if abs(number) < GREATEST else f"{number:.3g}"
+    return f"{int(number):,}" if abs(number) < GREATEST else f"{number:.3g}"
 
 
 def short(number: float | None) -> str:

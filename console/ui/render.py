@@ -78,7 +78,7 @@ class Frame:
     @property
     def looks_back(self) -> bool:
         """Whether the page shows a moment of the past; the status head still tells of now, and says so."""
-        return "at" in self.request.GET
+        return bool(self.request.GET.get("at"))
 
     @property
     def navigation(self) -> list[dict[str, Any]]:

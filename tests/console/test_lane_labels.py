@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from console.pages.history import written
@@ -143,3 +144,11 @@ def test_lanes_are_in_the_order_of_the_texts_that_are_shown() -> None:
         LaneRow(pool=POOL, lane=f"aggr:={digest}", ready=0, active=0, title=title) for digest, title in titles.items()
     ]
     assert [lane.title for lane in in_place(rows)] == ["books", "closed shop", "flower shop"]
+
+
+def test_the_command_for_a_name_has_the_labels_of_its_lanes(
+    job: str, desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = inspect.task(job)
+    call_command("queue", "name", found.name)
+    assert f"lanes    {found.pool}/{LANE} (aggr:{SHOP})" in capsys.readouterr().out

@@ -37,8 +37,8 @@ def open_real(namespace: str, db: None) -> Iterator[Open]:
 
 
 def plain(text: str) -> str:
-    """The text with plain spaces and commas."""
-    return " ".join(text.replace("\u202f", ",").split())
+    """The text with plain spaces."""
+    return " ".join(text.split())
 
 
 def fail(name: str, count: int, lane: str) -> None:

@@ -112,12 +112,12 @@ def test_counts_and_facets_of_the_list_are_live_and_keep_their_places(
     monkeypatch.setattr(inspect, "facets", lambda query: counts)
     page = open_page("tasks/")
     states, names = page.locator("#states .chip b"), page.locator("#facets li")
-    expect(states).to_have_text(["4\u202f414", "3"])
+    expect(states).to_have_text(["4,414", "3"])
     names.nth(1).locator("a").focus()
     counts["state"] = [("pending", 4300), ("idle", 1), ("failed", 4)]
     counts["name"] = [("second", 30), ("third", 12), ("first", 10)]
     tick(page)
-    expect(states).to_have_text(["4\u202f300", "4", "1"])
+    expect(states).to_have_text(["4,300", "4", "1"])
     expect(names).to_have_text(["first 10", "second 30", "third 12"])
     assert page.evaluate("document.activeElement.closest('li').dataset.key") == "second"
 
@@ -139,7 +139,7 @@ def test_the_figures_of_an_error_are_live(open_page: Open, world: World, monkeyp
     expect(figures.first).to_have_text("3")
     monkeypatch.setattr(inspect, "errors", lambda limit=100: inspect.Listing([replace(group, count=4321, failed=9)]))
     tick(page)
-    expect(figures.first).to_have_text("4\u202f321")
+    expect(figures.first).to_have_text("4,321")
     expect(page.locator("#live")).to_be_visible()
 
 

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.errors import UnknownTask, advice
-from queueops.inspect import NamePause, NameRun, NameView, TaskQuery
+from queueops.inspect import NamePause, NameRun, NameView, TaskQuery, lane_label
 from queueops.inspect.spans import span
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
@@ -84,7 +84,7 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "failed", f"{found.failure_rate * 100:.3g} % of {found.ended:,} attempts within the hour"
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)
     yield "run", _percentiles(found.run_p50_ms, found.run_p95_ms)
-    yield "lanes", ", ".join(f"{pool}/{lane}" for pool, lane, _ in found.lanes)
+    yield "lanes", ", ".join(f"{pool}/{_named(lane)}" for pool, lane, _ in found.lanes)
     for told in kinds.roles("name_facts"):
         yield from told(found.name)
     yield "workers", ", ".join(known.workers) if known and known.workers else "no live worker reports it"
@@ -101,4 +101,10 @@ def _percentiles(middle: float | None, most: float | None) -> str:
 
 
 def _run(run: NameRun, now_ms: int) -> tuple[object, ...]:
-    return moment(run.begun_ms), span(run.took_ms(now_ms)), run.state, run.pool, run.lane, run.id
+    return moment(run.begun_ms), span(run.took_ms(now_ms)), run.state, run.pool, _named(run.lane), run.id
+
+
+def _named(lane: str) -> str:
+    """A lane as other commands take it; behind the name of one with a digest, its label."""
+    label = lane_label(lane)
+    return lane if label == lane else f"{lane} ({label})"

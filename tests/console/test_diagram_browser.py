@@ -1,0 +1,45 @@
+"""The state diagram in a browser: its labels can be read on a screen and on a telephone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from queueops.redis.broker import get_broker
+from tests.console.browsing import Open, browsing, serving
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.browser
+
+LEAST_PX = 11
+DRAWN = """() => [...document.querySelectorAll('svg.machine text, svg.machine tspan')]
+    .filter((text) => text.getClientRects().length)
+    .map((text) => [text.textContent.trim(), parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a])"""
+BEYOND = """() => [...document.querySelectorAll('svg.machine .box')]
+    .filter((box) => box.getClientRects().length && [...box.querySelectorAll('text')].some(
+        (text) => text.getBoundingClientRect().right > box.querySelector('rect').getBoundingClientRect().right))
+    .map((box) => box.textContent.trim())"""
+
+
+@pytest.fixture
+def open_real(namespace: str, db: None) -> Iterator[Open]:
+    desk = Desk(get_broker())
+    desk.push("done", "runs", "waits")
+    done, _ = desk.claim(2)
+    desk.settle(done)
+    desk.push("late", delay_ms=60_000)
+    desk.broker.draw("default", "watchdog", 60_000)
+    with serving() as url, browsing(url) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_each_label_has_the_size_of_small_text_and_fits_into_its_box(open_real: Open, width: int) -> None:
+    page = open_real(viewport={"width": width, "height": 900})
+    for path in ("/ops/", "/ops/tasks/done/"):
+        page.goto(path)
+        drawn = page.evaluate(DRAWN)
+        assert len(drawn) > 3
+        assert [text for text, size in drawn if size < LEAST_PX] == []
+        assert page.evaluate(BEYOND) == []
