@@ -65,6 +65,7 @@ def callbacks(count: int, store: int) -> None:
     """Callbacks without jobs, to each address of the server."""
     from queueops import conf
     from queueops.kinds.jobs.callback_plans import CALLBACK, read_targets
+    from queueops.kinds.jobs.lane_settings import first_settings
     from queueops.kinds.jobs.settings import of_jobs
     from queueops.kinds.jobs.store import JobCalls, NewJob
     from queueops.model.contracts import Push
@@ -75,7 +76,8 @@ def callbacks(count: int, store: int) -> None:
     from tests.benchmarks.file_server import serving
 
     def made(number: int, url: str) -> NewJob:
-        lane = read_targets({"callback_url": url}).lanes[0]._replace(limit=SLOTS)
+        (lane,) = read_targets({"callback_url": url}).lanes("default")
+        lane = lane._replace(settings=first_settings(limit=SLOTS, rate=None, idle=3600))
         content = {"to": url, "success": True, "job": f"job-{number}", "url": "http://a.example/", "extra": ""}
         options = Options(retries=0, retry=of_jobs().callback_retry.policy())
         fields = options.push_fields(conf.current()) | {"lane": lane.lane}
