@@ -95,6 +95,7 @@ WRONG = [
     ("aggr_limit", True), ("aggr_limit", 10**12), ("aggr_proxy", "socks5://a.example"), ("aggr_proxy", None),
     ("url", "foo"), ("url", 7), ("url", "http://127.0.0.1/"), ("callback_url", "http://10.0.0.1/"),
     ("callback_error_url", "ftp://a.example/"), ("extra", {}), ("subpath", "../a"), ("mime_type", "image/["),
+    ("mime_type", "image"),
     ("extract_image_size", 1), ("download_timeout", 0), ("download_timeout", "4"), ("request_headers", []),
     ("request_headers", {"X": "a\r\nb"}), ("max_retries", -1), ("max_retries", 1.5), ("expiresAt", "2030-01-01"),
     ("callback_type", "http"), ("callback_dst", "https://a.example/"), ("delay", "1"), ("rate", 1e999),
