@@ -299,3 +299,10 @@ def test_the_description_has_errors_and_the_idempotency_key(api: Client) -> None
                 with_key.append((method, path))
     assert with_key == [("post", "/api/v1/jobs"), ("post", "/api/v1/jobs/bulk")]
     assert described["components"]["schemas"]["NewJob"]["properties"]["extra"].keys() == {"default", "title", "type"}
+
+
+def test_each_operation_has_a_summary_of_some_words(api: Client) -> None:
+    described = api.get("/api/v1/openapi.json").json()
+    summaries = [each["summary"] for operations in described["paths"].values() for each in operations.values()]
+    assert len(set(summaries)) == len(summaries) == 14
+    assert [text for text in summaries if not 3 <= len(text.split()) <= 8] == []
