@@ -23,6 +23,8 @@ from console.actions.selection import MOST, Choice
 from console.audit.log import begin
 from console.models import AuditEntry, Outcome
 from console.ui import filters
+from console.ui.formatting import count as shown
+from console.ui.kind_pages import words_of_record
 from queueops import control, inspect
 from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
 from queueops.inspect.selection import Extent, gather
@@ -49,7 +51,19 @@ class Matching(Choice, frozen=True, kw_only=True):
 
     def number(self) -> str:
         """The number of tasks, at most the one that is shown."""
-        return super().number() if self.extent.exact else _("at most %(tasks)s") % {"tasks": super().number()}
+        number = self._counted()
+        return number if self.extent.exact else _("at most %(tasks)s") % {"tasks": number}
+
+    def all_of_them(self) -> str:
+        """All that match, by the own words of their record; empty if it has none."""
+        if words_of_record(self.query.kind) is None:
+            return ""
+        is_all = self.extent.exact and len(self) > 1
+        return _("all %(tasks)s") % {"tasks": self._counted()} if is_all else self.number()
+
+    def _counted(self) -> str:
+        words = words_of_record(self.query.kind)
+        return super().number() if words is None else words.number(len(self), shown(len(self)))
 
     @property
     def fields(self) -> list[tuple[str, str]]:

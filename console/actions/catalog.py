@@ -41,6 +41,7 @@ class Action(NamedTuple):
     asks_first: bool = False
     note: str | Promise = ""
     url: str = ""
+    phrase: str | Promise = ""  # of the button that confirms, with %(what)s; empty: by `sentence`
 
     @property
     def url_name(self) -> str:
@@ -334,6 +335,8 @@ BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel"
 
 def sentence(action: Action, what: str) -> str:
     """The words of the button that confirms: the verb, and what it acts on with its number."""
+    if action.phrase:
+        return str(action.phrase) % {"what": what}
     if action.verb in SENTENCES:
         return str(SENTENCES[action.verb]) % {"what": what}
     return _("%(verb)s %(what)s") % {"verb": action.label, "what": what}

@@ -73,6 +73,7 @@ def unanswered(
         "choice": choice,
         "count": len(choice),
         "button": sentence(action, choice.number()),
+        "heading": sentence(action, whole) if (whole := choice.all_of_them()) else "",
         "fields": choice.fields,
         "form": form,
         "needed": needed(len(choice)),

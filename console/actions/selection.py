@@ -91,6 +91,10 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
         """What the action acts on, with its number: the words of the button that confirms."""
         return ngettext("%(n)s task", "%(n)s tasks", len(self)) % {"n": count(len(self))}
 
+    def all_of_them(self) -> str:
+        """What the title of the question names, if its record has own words; else empty."""
+        return ""
+
     def target(self) -> str:
         """The target in the audit log."""
         return self.title()

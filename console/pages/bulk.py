@@ -21,6 +21,7 @@ from console.http import error_pages
 from console.models import AuditEntry
 from console.pages import undo
 from console.ui import filters
+from console.ui.kind_pages import words_of_record
 from console.ui.links import url
 from console.ui.render import Frame
 from queueops import inspect
@@ -35,7 +36,9 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     except FilterError as error:
         return error_pages.bad_request(request, str(error))
     asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
-    action, found = ACTIONS[verb]._replace(asks_first=True), extent(query)
+    words = words_of_record(query.kind)
+    action = words.actions.get(verb, ACTIONS[verb]) if words is not None else ACTIONS[verb]
+    action, found = action._replace(asks_first=True), extent(query)
     if found.sample is not None:
         asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest task: the store's clock may have been set back
     if not found.count or not query.params():

@@ -71,6 +71,19 @@ class Remedy:
     address: Callable[[str, str], str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordWords:
+    """Own words of a record: the badge of its state, what many of it are called, and its actions.
+
+    ``number`` takes how many, and this number as the page shows it. ``actions`` have the calls of the standard ones,
+    with another label and note, by their verb.
+    """
+
+    badge: Callable[[TaskDetail], str]
+    number: Callable[[int, str], str]
+    actions: Mapping[str, Any]
+
+
 NavigationItem = tuple[str, str, str, str | Promise]
 """A link of the navigation: name of its URL, key, icon, label."""
 
@@ -80,8 +93,8 @@ class KindPages:
     """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags.
 
     ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
-    the head of a record's page offers in the place of standard actions, by their verb. ``remedies`` are buttons of the
-    kind's alarms, by their verb.
+    the head of a record's page offers in the place of standard actions, by their verb. ``words`` has the own words of
+    records, by record. ``remedies`` are buttons of the kind's alarms, by their verb.
     """
 
     records: tuple[str, ...] = ()
@@ -92,6 +105,7 @@ class KindPages:
     navigation: tuple[NavigationItem, ...] = ()
     in_use: Callable[[], bool] | None = None
     actions: Mapping[str, Any] = field(default_factory=dict)
+    words: Mapping[str, RecordWords] = field(default_factory=dict)
     remedies: Mapping[str, Remedy] = field(default_factory=dict)
 
 
@@ -114,7 +128,14 @@ def tabs_of_kind(record: str) -> list[Tab]:
 
 def actions_of_kind(record: str) -> dict[str, Any]:
     """The actions that replace standard ones for a record, by the verb of the standard one."""
-    return {verb: each for pages in kind_pages() if record in pages.records for verb, each in pages.actions.items()}
+    own = {verb: each for pages in kind_pages() if record in pages.records for verb, each in pages.actions.items()}
+    words = words_of_record(record)
+    return own | dict(words.actions) if words is not None else own
+
+
+def words_of_record(record: str) -> RecordWords | None:
+    """The own words of a record; None if it has none."""
+    return next((pages.words[record] for pages in kind_pages() if record in pages.words), None)
 
 
 def tabs_with_content() -> dict[str, Tab]:

@@ -95,6 +95,7 @@ WRONG = [
     ("aggr_limit", True), ("aggr_limit", 10**12), ("aggr_proxy", "socks5://a.example"), ("aggr_proxy", None),
     ("url", "foo"), ("url", 7), ("url", "http://127.0.0.1/"), ("callback_url", "http://10.0.0.1/"),
     ("callback_error_url", "ftp://a.example/"), ("extra", {}), ("subpath", "../a"), ("mime_type", "image/["),
+    ("mime_type", "image"),
     ("extract_image_size", 1), ("download_timeout", 0), ("download_timeout", "4"), ("request_headers", []),
     ("request_headers", {"X": "a\r\nb"}), ("max_retries", -1), ("max_retries", 1.5), ("expiresAt", "2030-01-01"),
     ("callback_type", "http"), ("callback_dst", "https://a.example/"), ("delay", "1"), ("rate", 1e999),
@@ -298,3 +299,10 @@ def test_the_description_has_errors_and_the_idempotency_key(api: Client) -> None
                 with_key.append((method, path))
     assert with_key == [("post", "/api/v1/jobs"), ("post", "/api/v1/jobs/bulk")]
     assert described["components"]["schemas"]["NewJob"]["properties"]["extra"].keys() == {"default", "title", "type"}
+
+
+def test_each_operation_has_a_summary_of_some_words(api: Client) -> None:
+    described = api.get("/api/v1/openapi.json").json()
+    summaries = [each["summary"] for operations in described["paths"].values() for each in operations.values()]
+    assert len(set(summaries)) == len(summaries) == 14
+    assert [text for text in summaries if not 3 <= len(text.split()) <= 8] == []

@@ -75,6 +75,7 @@ WRONG = [
     ("url", None), ("url", "foo"), ("url", ""), ("url", "/etc/passwd"), ("aggr_id", ""), ("aggr_id", 7),
     ("aggr_limit", None), ("aggr_limit", "3"), ("aggr_limit", 0), ("aggr_limit", True), ("aggr_proxy", None),
     ("aggr_proxy", "::"), ("callback_url", ""), ("callback_url", "http://10.0.0.1/"), ("mime_type", 1),
+    ("mime_type", "image"),
     ("max_retries", -1), ("max_retries", "1"), ("max_retries", None), ("extract_image_size", "yes"),
     ("download_timeout", 0), ("download_timeout", None), ("download_timeout", "4"), ("request_headers", []),
     ("request_headers", {"A": 1}), ("subpath", "../x"), ("s3_bucket", "b"), ("s3_region", "r"),

@@ -48,6 +48,9 @@ def test_each_url_of_the_standard_input_is_a_job_of_its_host(namespace: str, mon
     (line,) = told("submit", "--json", "--aggregation", "x").splitlines()
     assert inspect.task(json.loads(line)["id"]).kind == "job"
     assert inspect.aggregation("x").ready == 1
+    typed(monkeypatch, "https://93.184.215.14/e")
+    assert told("submit") == "1 job was submitted.\n"
+    assert [entry.target for entry in AuditEntry.objects.order_by("pk")] == ["3 jobs", "1 job", "1 job"]
 
 
 def test_a_line_that_is_wrong_is_named_and_then_no_job_is_made(namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +91,15 @@ def test_dead_callbacks_are_counted_first_and_then_sent_again(
     assert len(inspect.callbacks("delivered").rows) == 3
     entry = AuditEntry.objects.get()
     assert (entry.verb, entry.changed) == ("retry", 3)
+
+
+def test_one_dead_callback_is_told_in_the_singular(target: LocalServer, handler: Register) -> None:  # noqa: F811
+    handler(lambda job: None)
+    jobs.submit(aggregation="a", handler="work", callback_url=target.url("/gone"))
+    run_worker()
+    assert told("reschedule-callbacks", "--dry-run") == "1 dead callback would be sent again.\n"
+    text = "1 of 1 dead callback is sent again, within 0 seconds.\n"
+    assert told("reschedule-callbacks", "--rate", "1") == text
 
 
 def test_dead_callbacks_are_sent_again_at_a_rate(
@@ -151,9 +163,13 @@ def test_a_download_that_is_not_run_again_is_not_called_repaired(stored: Path, m
     lost = orphans.LostFile(new_id(), "default", "shop/a")
     monkeypatch.setattr(orphans, "jobs_without_file", lambda: iter([lost]))
     found = io.StringIO()
-    with pytest.raises(CommandError, match="1 downloads were not run again"):
+    with pytest.raises(CommandError, match="1 download was not run again"):
         call_command("jobs", "orphans", "--repair", stdout=found)
     assert found.getvalue().splitlines() == [
         f"The file shop/a of the job {lost.id} is gone.",
         "0 orphans were repaired.",
     ]
+    found.truncate(0)
+    with pytest.raises(CommandError, match="With --repair"):
+        call_command("jobs", "orphans", stdout=found)
+    assert found.getvalue().endswith("\n1 orphan was found.\n")

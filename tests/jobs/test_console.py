@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -85,6 +86,24 @@ def test_a_callback_has_one_word_for_its_state(
     assert CALLBACK_BADGE.findall(page) == [badge]
     assert re.search(rf'show={row.word}"[^>]*>\s*<svg.*?</svg>\s*{badge[1]} <b>1</b>', page, re.DOTALL)
     assert badge in CALLBACK_BADGE.findall(viewer.get(f"/ops/tasks/{job.id}/delivery/").content.decode())
+    own = viewer.get(f"/ops/tasks/{row.id}/delivery/").content.decode()
+    head, _, story = own.partition('<nav class="tabs"')
+    assert (CALLBACK_BADGE.findall(head), CALLBACK_BADGE.findall(story)[-1:]) == ([badge], [badge])
+
+
+@pytest.mark.parametrize(("path", "verbs"), [("/gone", ["Redeliver"]), ("/busy", ["Redeliver", "Discard"])])
+def test_the_head_of_a_callback_has_the_verbs_of_callbacks(
+    target: LocalServer,  # noqa: F811
+    handler: Register,
+    operator: Client,  # noqa: F811
+    path: str,
+    verbs: list[str],
+) -> None:
+    handler(lambda job: None)
+    row = callback_of(submitted(target, path))
+    head = operator.get(f"/ops/tasks/{row.id}/delivery/").content.decode().partition('<nav class="tabs"')[0]
+    labels = [label.strip() for label in re.findall(r"</svg>([^<]+)</button>", head)]
+    assert [label for label in labels if label in ("Redeliver", "Retry", "Discard", "Cancel", "Delete")] == verbs
 
 
 def test_the_destinations_have_their_limits_too(target: LocalServer, handler: Register, viewer: Client) -> None:  # noqa: F811
@@ -125,7 +144,12 @@ def test_all_dead_callbacks_of_a_host_are_sent_again_after_a_question_with_their
     page = operator.get(f"/ops/callbacks/?show=dead&to=127.0.0.1:{target.port}").content.decode()
     address = page.partition('formaction="/ops/tasks/_all_retry')[2].partition('"')[0].replace("&amp;", "&")
     asked = operator.post(f"/ops/tasks/_all_retry{address}", {}).content.decode()
-    assert "all tasks that match, 2 at most" in asked
+    assert "Redeliver at most 2 callbacks</h1>" in asked
+    found = inspect.callback_query("dead", "").params()
+    whole = operator.post(f"/ops/tasks/_all_retry?{urlencode(found)}", {}).content.decode()
+    assert "Redeliver all 2 callbacks</h1>" in whole
+    assert "Redeliver 2 callbacks</button>" in whole
+    assert "Retry" not in whole
     target.routes["/gone"] = target.routes["/ok"]
     operator.post(f"/ops/tasks/_all_retry{address}", {"confirmed": "2", "typed": "2", "reason": "it is back"})
     run_worker()
@@ -277,7 +301,11 @@ def test_all_that_match_are_sent_again_at_a_rate_or_to_another_address(
     url = f"/ops/callbacks/_redeliver_all?{shown}"
     asked = operator.post(url, {"url": "", "confirmed": ""}).content.decode()
     assert "Callbacks a second" in asked
-    assert "all tasks that match, 3 at most" in asked
+    assert "Redeliver at most 3 callbacks at a rate</h1>" in asked
+    assert "Redeliver at most 3 callbacks at a rate</button>" in asked
+    whole = operator.post("/ops/callbacks/_redeliver_all?show=dead").content.decode()
+    assert "Redeliver all 3 callbacks at a rate</h1>" in whole
+    assert "Redeliver 3 callbacks at a rate</button>" in whole
     assert "All of them can be changed." in asked
     operator.post(url, {"rate": "0.1", "confirmed": "3"})
     states = sorted(callback_of(job).state for job in made)

@@ -124,6 +124,7 @@ def test_the_next_attempt_waits_as_long_as_the_answer_says(files: LocalServer) -
         ("http://a.example/", {"proxy": "socks5://a.example"}, AddressRefused, "The proxy socks5://a.example"),
         ("http://a.example/", {"subpath": "../x"}, BadOption, "The option subpath"),
         ("http://a.example/", {"mime_type": "image/["}, BadOption, "The option mime_type"),
+        ("http://a.example/", {"mime_type": "image"}, BadOption, '"image/*" instead of "image"'),
         ("http://a.example/", {"mime_type": 7}, BadOption, "The option mime_type"),
         ("http://a.example/", {"download_timeout": 0}, BadOption, "The option download_timeout"),
         ("http://a.example/", {"download_timeout": "4"}, BadOption, "The option download_timeout"),

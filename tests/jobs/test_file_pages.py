@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from io import StringIO
 
 import pytest
@@ -44,6 +45,23 @@ def test_the_queue_and_its_failures_have_pages(waiting: Files, operator: Client)
     assert "its retention is over" in queue
     assert waiting.path(job) not in operator.get("/ops/files/?show=failed").content.decode()
     assert operator.get("/ops/files/_rows?show=queue").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("show=qeue", "there is no list 'qeue' of files; did you mean 'queue'?"),
+        ("show=x", "there is no list 'x' of files; known are: failed, orphans, queue"),
+        ("after=x", "The filter is not valid"),
+    ],
+)
+def test_a_wrong_filter_of_files_is_said(files: Files, viewer: Client, wrong: str, said: str) -> None:  # noqa: F811
+    files.download()
+    answer = viewer.get(f"/ops/files/?{wrong}")
+    page = unescape(answer.content.decode())
+    assert (answer.status_code, said in page, "Without filter" in page) == (400, True, True)
+    assert "No file matches the filter." in page
+    assert viewer.get(f"/ops/files/_rows?{wrong}").status_code == 200
 
 
 def test_an_operator_keeps_a_file_and_may_not_delete_it(waiting: Files, operator: Client) -> None:  # noqa: F811
@@ -121,8 +139,10 @@ def test_the_command_lists_files_and_acts_on_them(waiting: Files) -> None:
     assert not waiting.exists(path)
     verbs = list(AuditEntry.objects.order_by("pk").values_list("verb", "outcome"))
     assert verbs == [("keep_file", "done"), ("delete_file", "done")]
-    with pytest.raises(CommandError, match="1 files were not changed"):
+    with pytest.raises(CommandError, match="1 file was not changed"):
         lines("--delete", "important/file")
+    with pytest.raises(CommandError, match="2 files were not changed"):
+        lines("--delete", "important/file", "important/other")
 
 
 def test_errors_of_the_storage_are_shown_with_masked_secrets(files: Files, viewer: Client) -> None:  # noqa: F811

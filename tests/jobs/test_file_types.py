@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -85,6 +86,7 @@ def test_a_text_that_is_cut_within_a_character_is_a_text() -> None:
         ("image/[jp]*", "image/png", ""),
         ("image/[!j]*", "image/jpeg", "Expected mime-type to be (image/[!j]*), found (image/jpeg)."),
         ("*", "image/png", "Expected mime-type to be (*), found (image/png)."),
+        ("!*", "image/png", ""),
         ("image/???", "image/png", ""),
         ("IMAGE/PNG", "image/png", ""),
         ("application/x.y", "application/xzy", "Expected mime-type to be (application/x.y), found (application/xzy)."),
@@ -97,6 +99,15 @@ def test_patterns_allow_and_refuse_types(patterns: str, mime_type: str, fault: s
 @pytest.mark.parametrize("patterns", ["image/[", "image/png,", "!", "a b/c", "image/[]", "!!image/png", "x" * 1001])
 def test_a_pattern_that_cannot_be_read_is_refused(patterns: str) -> None:
     with pytest.raises(BadOption, match="The option mime_type is"):
+        MimePatterns.read(patterns)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "instead"),
+    [("image", '"image/*" instead of "image"'), ("text/*, !png", '"!png/*" instead of "!png"'), ("**", '"**/*"')],
+)
+def test_a_pattern_without_a_slash_is_refused_with_what_to_write(patterns: str, instead: str) -> None:
+    with pytest.raises(BadOption, match=f"it must be patterns with a slash: {re.escape(instead)}"):
         MimePatterns.read(patterns)
 
 

@@ -6,10 +6,11 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from console.ui.badges import icon
 from console.ui.state_badges import look
-from queueops.inspect import CallbackRow
+from queueops.inspect import CALLBACK_STATES, CallbackRow, TaskDetail
 
 register = template.Library()
 
@@ -23,6 +24,7 @@ LABELS = {
     "discarded": _("discarded"),
 }
 """Labels of the words for states, in the order of the page."""
+WORDS: dict[str, str] = {state: word for word, state in CALLBACK_STATES.items()}
 MEANINGS = {
     "scheduled": _("is sent at a later time"),
     "pending": _("waits for a worker and for a slot of its host"),
@@ -35,9 +37,14 @@ MEANINGS = {
 
 
 @register.simple_tag
-def callback_state(row: CallbackRow) -> SafeString:
-    """The state of a callback: icon, label and colour."""
-    shown = look(row.state)
-    meaning = MEANINGS.get(row.word, shown.meaning)
+def callback_state(row: CallbackRow | TaskDetail) -> SafeString:
+    """The state of a callback, or of its record: icon, label and colour."""
+    shown, word = look(row.state), WORDS.get(row.state, row.state)
+    meaning = MEANINGS.get(word, shown.meaning)
     span = '<span class="state {}" title="{}">{}{}</span>'
-    return format_html(span, shown.css_class, meaning, icon(shown.icon), LABELS.get(row.word, row.word))
+    return format_html(span, shown.css_class, meaning, icon(shown.icon), LABELS.get(word, word))
+
+
+def callbacks(number: int, shown: str) -> str:
+    """So many callbacks, in words."""
+    return ngettext("%(n)s callback", "%(n)s callbacks", number) % {"n": shown}

@@ -24,6 +24,8 @@ CANCEL = ACTIONS["cancel"]._replace(
     label=_("Discard"), note=_("Ends the callback without delivery. It is kept as cancelled.")
 )
 DELETE = ACTIONS["delete"]._replace(label=_("Discard"))
+OWN = (REDELIVER, CANCEL, DELETE)
+"""Actions of all tasks that have another name for callbacks."""
 OFFERED: dict[str, tuple[Action, ...]] = {
     "scheduled": (ACTIONS["run_now"], CANCEL),
     "pending": (CANCEL,),

@@ -61,6 +61,7 @@ AT_A_RATE = Action(
     asks_first=True,
     note=_("Sends the callbacks with the same body and id, one after the other. They are scheduled until their turn."),
     url="callbacks-redeliver-all",
+    phrase=_("Redeliver %(what)s at a rate"),
 )
 REDIRECT_ALL = Action(
     "redirect_callbacks",

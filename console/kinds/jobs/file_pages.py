@@ -14,6 +14,7 @@ from console.actions.selection import Choice, Thing
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
+from queueops.errors import advice
 from queueops.inspect import FilterError, OrphanFiles, QueuedFilePage, StoredFilePage
 from queueops.model.ids import ID, NAME
 
@@ -67,7 +68,8 @@ class OfFile(Thing, frozen=True, kw_only=True):
 
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the stored files, of the queue, or the files without a job."""
-    return page(request, "jobs/files.html", _context(request))
+    context = _context(request)
+    return page(request, "jobs/files.html", context, status=400 if context["is_wrong"] else 200)
 
 
 def rows(request: HttpRequest) -> HttpResponse:
@@ -99,9 +101,11 @@ def _act(request: HttpRequest, action: Action, becomes: dict[str, Any]) -> HttpR
 
 def _context(request: HttpRequest) -> dict[str, Any]:
     show, after, fault = request.GET.get("show", ""), request.GET.get("after", ""), ""
-    show = show if show in VIEWS else ""
     found: StoredFilePage | QueuedFilePage | OrphanFiles
     try:
+        if show not in VIEWS:
+            known = advice(show, filter(None, VIEWS))
+            raise FilterError(reason=f"there is no list {show!r} of files{known}")
         if show == "orphans":
             found = inspect.orphan_files()
         elif show:
@@ -110,6 +114,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
             found = inspect.stored_files(after=after)
     except FilterError as error:
         found, fault = StoredFilePage(rows=()), str(error)
+    is_wrong = bool(fault)
     following, fault = getattr(found, "next", ""), fault or getattr(found, "fault", "")
     return {
         "show": show,
@@ -117,6 +122,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "why": WHY,
         "found": found,
         "fault": fault,
+        "is_wrong": is_wrong,
         "here": url("files", {"show": show, "after": after}),
         "first_url": url("files", {"show": show}) if after else "",
         "next_url": url("files", {"show": show, "after": following}) if following else "",

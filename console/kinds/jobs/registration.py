@@ -18,7 +18,7 @@ from console.kinds.jobs import (
     maintenance,
     token_pages,
 )
-from console.ui.kind_pages import KindPages, Remedy, Route, Tab, TabContent
+from console.ui.kind_pages import KindPages, RecordWords, Remedy, Route, Tab, TabContent
 from console.ui.links import tab_url, url
 from queueops import inspect
 from queueops.inspect import TaskDetail
@@ -133,6 +133,13 @@ PAGES = KindPages(
         ),
     ),
     tags=callback_badges.register,
+    words={
+        "callback": RecordWords(
+            badge=callback_badges.callback_state,
+            number=callback_badges.callbacks,
+            actions={action.verb: action for action in callback_pages.OWN},
+        )
+    },
     in_use=lambda: inspect.uses_jobs(),
     remedies={
         "close_circuit": Remedy(

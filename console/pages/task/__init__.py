@@ -14,7 +14,7 @@ from console.diagram.machine import draw_task
 from console.diagram.strip import strip
 from console.http import error_pages
 from console.models import AuditEntry
-from console.ui.kind_pages import tabs_of_kind, tabs_with_content
+from console.ui.kind_pages import tabs_of_kind, tabs_with_content, words_of_record
 from console.ui.links import tab_url, task_url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
@@ -79,12 +79,13 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     of_kind = tabs_with_content().get(tab)
     own = of_kind.read(request, task) if of_kind is not None and of_kind.read is not None else None
     content: Any = own.content if own is not None else _content(task, tab)
-    actions = allowed(task, frame.may)
+    actions, words = allowed(task, frame.may), words_of_record(task.kind)
     inspect.know_lanes([(task.pool, task.lane)])
     data = task, content if tab != "audit" else [entry.pk for entry in content]
     params = {"pool": task.pool, "tab": tab} | (dict(own.live_params) if own is not None else {})
     return {
         "task": task,
+        "badge": words.badge(task) if words is not None else "",
         "tab": tab,
         "tab_template": of_kind.template if of_kind is not None else f"console/task/tab_{tab}.html",
         "here": own.here if own is not None else tab_url(task.id, task.pool, tab),

@@ -25,7 +25,7 @@ from queueops.kinds.jobs.submission import new_job
 from queueops.management.arguments import positive, take_djangos_options
 from queueops.management.operator_command import OperatorCommand
 from queueops.management.queue import audit
-from queueops.management.queue.formatting import to_json
+from queueops.management.queue.formatting import counted, to_json
 from queueops.redis.broker import get_role
 
 BATCH = 500
@@ -64,13 +64,13 @@ def submit(**given: Any) -> Iterator[str]:
     lines = [(number, line.strip()) for number, line in enumerate(sys.stdin, 1)]
     wanted = [_checked(number, line, given) for number, line in lines if line and not line.startswith("#")]
     for batch in _batches(wanted):
-        with audit.recorded(verb="submit_jobs", target=f"{len(batch)} jobs", pool=given["pool"]) as act:
+        with audit.recorded(verb="submit_jobs", target=counted(len(batch), "job", "jobs"), pool=given["pool"]) as act:
             made = get_role(JobCalls).submit_jobs(given["pool"], batch)
             act.changed = len(made)
         if given["as_json"]:
             yield from (to_json({"id": each.id, "pool": given["pool"], "word": each.word}) for each in made)
     if not given["as_json"]:
-        yield f"{len(wanted):,} jobs were submitted."
+        yield f"{counted(len(wanted), 'job was', 'jobs were')} submitted."
 
 
 def export(**given: Any) -> Iterator[str]:
@@ -96,15 +96,16 @@ def reschedule(*, host: str, pool: str, rate: float | None, dry_run: bool, as_js
                 )
             changed += sum(row.word in ("OK", "REPEAT") for row in act.rows)
             taken += len(batch)
+    dead = counted(len(found), "dead callback", "dead callbacks")
     if as_json:
         yield to_json({"found": len(found), "changed": changed, "dry_run": dry_run})
     elif dry_run:
-        yield f"{len(found):,} dead callbacks would be sent again."
+        yield f"{dead} would be sent again."
     else:
-        within = f", within {max(0, taken - 1) / rate:,.0f} seconds" if rate else ""
-        yield f"{changed:,} of {len(found):,} dead callbacks are sent again{within}."
+        within = f", within {counted(round(max(0, taken - 1) / rate), 'second', 'seconds')}" if rate else ""
+        yield f"{changed:,} of {dead} {'is' if changed == 1 else 'are'} sent again{within}."
     if not dry_run and changed < len(found):
-        raise CommandError(f"{len(found) - changed:,} callbacks were not changed.")
+        raise CommandError(f"{counted(len(found) - changed, 'callback was', 'callbacks were')} not changed.")
 
 
 def close_circuit(*, host: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
@@ -141,9 +142,10 @@ def find_orphans(*, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
             yield _told(as_json, runs, job=lost.id, pool=lost.pool, file=lost.path)
     if not as_json:
         did, done = ("repaired", count - refused) if repair else ("found", count)
-        yield "No orphans were found." if not count else f"{done:,} orphans were {did}."
+        yield "No orphans were found." if not count else f"{counted(done, 'orphan was', 'orphans were')} {did}."
     if refused:
-        raise CommandError(f"{refused:,} downloads were not run again: the audit log has the reasons.")
+        missed = counted(refused, "download was", "downloads were")
+        raise CommandError(f"{missed} not run again: the audit log has the reasons.")
     if count and not repair:
         raise CommandError("With --repair the files are deleted, and the downloads run again.")
 

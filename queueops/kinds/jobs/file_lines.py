@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.management.queue import audit
-from queueops.management.queue.formatting import to_json
+from queueops.management.queue.formatting import counted, to_json
 
 REFUSED = "it is neither in the queue nor the file of a job"
 DEFAULT_POOL = "default"
@@ -62,4 +62,4 @@ def _acted(given: Mapping[str, Any]) -> Iterator[str]:
             word = ("to be deleted" if verb == "delete_file" else "kept") if done else "not changed"
             yield to_json({"file": path, "word": word}) if given["as_json"] else f"{path}: {word}"
     if missed:
-        raise CommandError(f"{missed:,} files were not changed.")
+        raise CommandError(f"{counted(missed, 'file was', 'files were')} not changed.")

@@ -44,13 +44,19 @@ class MimePatterns:
 
     @classmethod
     def read(cls, text: str) -> MimePatterns:
-        """The patterns of a text. Raises BadOption; an empty text allows every file."""
+        """The patterns of a text. An empty text allows every file.
+
+        Raises BadOption for a text that cannot be read, and for a pattern without a slash: it matches no file.
+        """
         if len(text) > LONGEST:
             raise BadOption(name="mime_type", value=text, expected=f"a text of at most {LONGEST:,} characters")
         items = [item.strip() for item in text.split(",")] if text.strip() else []
         for item in items:
             if not ITEM.fullmatch(item):
                 raise BadOption(name="mime_type", value=text, expected='patterns such as "image/*,!image/gif"')
+            if "/" not in item and item.removeprefix("!") != "*":  # the older downloader's clients send `*`
+                instead = f'patterns with a slash: "{item}/*" instead of "{item}"'
+                raise BadOption(name="mime_type", value=text, expected=instead)
         wanted = tuple((item, _glob(item)) for item in items if not item.startswith("!"))
         return cls(wanted, tuple((item[1:], _glob(item[1:])) for item in items if item.startswith("!")))
 

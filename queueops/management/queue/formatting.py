@@ -23,6 +23,11 @@ def to_json(answer: Any) -> str:
     return json.dumps(msgspec.to_builtins(answer), ensure_ascii=True, default=str)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its words: `one` of a single thing, as in "job was", else `many`, as in "jobs were"."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def table(head: Sequence[str], rows: Rows, widest: int = WIDEST) -> str:
     """A table of text; wide columns are cut."""
     lines = [list(head), *([cell(value, widest) for value in row] for row in rows)]

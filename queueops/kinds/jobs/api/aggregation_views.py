@@ -27,7 +27,12 @@ POOL = "default"
 SAME = ("pool", "rate", "paused", "draining", "ready", "delayed", "in_flight", "failed", "oldest_ms")
 
 
-@router.get("/aggregations", auth=Bearer(Scope.READ), response=AggregationsPage)
+@router.get(
+    "/aggregations",
+    auth=Bearer(Scope.READ),
+    response=AggregationsPage,
+    summary="List aggregations, the last used first",
+)
 def listed(request: HttpRequest, filter: Query[ListFilter]) -> Any:
     """Aggregations, the last used first. `next` is the `after` of the next page."""
     refuse_unknown(request, ListFilter.model_fields)
@@ -35,13 +40,20 @@ def listed(request: HttpRequest, filter: Query[ListFilter]) -> Any:
     return {"aggregations": [_shown(row) for row in found.rows], "next": found.next}
 
 
-@router.get("/aggregations/{any:aggr_id}", auth=Bearer(Scope.READ), response=ShownAggregation)
+@router.get(
+    "/aggregations/{any:aggr_id}", auth=Bearer(Scope.READ), response=ShownAggregation, summary="Read one aggregation"
+)
 def read(request: HttpRequest, aggr_id: str) -> Any:
     """One aggregation: its limits, and its jobs by state."""
     return _shown(_aggregation(aggr_id))
 
 
-@router.patch("/aggregations/{any:aggr_id}", auth=Bearer(Scope.MANAGE), response=ShownAggregation)
+@router.patch(
+    "/aggregations/{any:aggr_id}",
+    auth=Bearer(Scope.MANAGE),
+    response=ShownAggregation,
+    summary="Change limits and switches of an aggregation",
+)
 def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
     """Change limit, rate and proxy, pause or resume, drain or accept jobs. It takes effect with the next start."""
     was, named = _aggregation(aggr_id), given.model_fields_set
@@ -63,7 +75,12 @@ def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
     return _shown(_aggregation(aggr_id))
 
 
-@router.delete("/aggregations/{any:aggr_id}", auth=Bearer(Scope.MANAGE), response={204: None})
+@router.delete(
+    "/aggregations/{any:aggr_id}",
+    auth=Bearer(Scope.MANAGE),
+    response={204: None},
+    summary="Delete an aggregation without jobs",
+)
 def delete(request: HttpRequest, aggr_id: str) -> Any:
     """Delete an aggregation without jobs, with its settings. One with jobs is refused (409)."""
     was = _aggregation(aggr_id)

@@ -44,7 +44,7 @@ router = Router(tags=["jobs"])  # longer paths come first: an id may have a slas
 REASON = "cancelled by {name} over HTTP"
 
 
-@router.post("/jobs", auth=Bearer(Scope.SUBMIT), response={201: Created, 200: Created})
+@router.post("/jobs", auth=Bearer(Scope.SUBMIT), response={201: Created, 200: Created}, summary="Hand in one job")
 def submit(request: HttpRequest, given: NewJob) -> Any:
     """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
 
@@ -57,7 +57,12 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     return Status(200 if handle.word == "EXISTS" else 201, Created(id=handle.id))
 
 
-@router.post("/jobs/bulk", auth=Bearer(Scope.SUBMIT), response={201: CreatedMany, 200: CreatedMany})
+@router.post(
+    "/jobs/bulk",
+    auth=Bearer(Scope.SUBMIT),
+    response={201: CreatedMany, 200: CreatedMany},
+    summary="Hand in many jobs at once",
+)
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     """Hand in many jobs. If one is wrong, none is made, and the answer says which.
 
@@ -77,7 +82,7 @@ def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     return Status(201 if is_new else 200, CreatedMany(ids=[handle.id for handle in handles]))
 
 
-@router.get("/jobs", auth=Bearer(Scope.READ), response=JobsPage)
+@router.get("/jobs", auth=Bearer(Scope.READ), response=JobsPage, summary="List jobs, the newest first")
 def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
     """Jobs, the newest first. `next` is the `after` of the next page; a `partial` page ended before it was full."""
     refuse_unknown(request, JobFilter.model_fields)
@@ -94,7 +99,12 @@ def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
     return {"jobs": rows, "next": found.next, "partial": found.partial}
 
 
-@router.post("/jobs/{any:id}/callback/retry", auth=Bearer(Scope.MANAGE), response=Changed)
+@router.post(
+    "/jobs/{any:id}/callback/retry",
+    auth=Bearer(Scope.MANAGE),
+    response=Changed,
+    summary="Send the last callback of a job again",
+)
 def retry_callback(request: HttpRequest, id: str) -> Any:
     """Send the last callback of a job again, with the same body. The job does not run again."""
     found = _job(id)
@@ -107,7 +117,9 @@ def retry_callback(request: HttpRequest, id: str) -> Any:
     return found_now | {"state": callback_word(found_now["state"])}
 
 
-@router.post("/jobs/{any:id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed)
+@router.post(
+    "/jobs/{any:id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed, summary="Cancel a job that has not ended"
+)
 def cancel(request: HttpRequest, id: str) -> Any:
     """Cancel a job that has not ended. Its callback tells of it."""
     found = _job(id)
@@ -117,7 +129,7 @@ def cancel(request: HttpRequest, id: str) -> Any:
     return _changed(act.rows[0])
 
 
-@router.post("/jobs/{any:id}/retry", auth=Bearer(Scope.MANAGE), response=Changed)
+@router.post("/jobs/{any:id}/retry", auth=Bearer(Scope.MANAGE), response=Changed, summary="Run an ended job again")
 def retry(request: HttpRequest, id: str) -> Any:
     """Run an ended job again. A job that waits for its next attempt starts it now."""
     found = _job(id)
@@ -126,7 +138,7 @@ def retry(request: HttpRequest, id: str) -> Any:
     return _changed(act.rows[0])
 
 
-@router.get("/jobs/{any:id}", auth=Bearer(Scope.READ), response=ShownJob)
+@router.get("/jobs/{any:id}", auth=Bearer(Scope.READ), response=ShownJob, summary="Read one job and its callbacks")
 def read(request: HttpRequest, id: str) -> Any:
     """One job: its state, its last error, its result and its callbacks. Secrets are masked."""
     found = _job(id)

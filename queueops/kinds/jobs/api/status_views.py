@@ -16,20 +16,26 @@ from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
 from queueops.kinds.jobs.submission import JOB
+from queueops.model.states import State
 
 router = Router(tags=["status"])
 POOL = "default"
+JOB_STATES = (
+    State.POSTPONED, State.PENDING, State.LOCKED, State.RESTART, State.QUARANTINED, State.SUCCEEDED, State.FAILED,
+    State.CANCELLED,
+)  # fmt: skip
+"""States of jobs. A job has no parts, and waits for no other task."""
 KEPT_S = 1.0
 """So long one reading of the alarms and the workers serves all requests of a process."""
 
 
-@router.get("/health", response=Health)
+@router.get("/health", response=Health, summary="Check that the process answers")
 def health(request: HttpRequest) -> Any:
     """Whether this process answers. It asks no store, and needs no token."""
     return {"status": "ok"}
 
 
-@router.get("/ready", response=Health)
+@router.get("/ready", response=Health, summary="Check that jobs can be handed in")
 def ready(request: HttpRequest) -> Any:
     """Whether jobs can be handed in: the store answers, and no maintenance is on. It needs no token."""
     if inspect.maintenance() is not None:
@@ -37,16 +43,21 @@ def ready(request: HttpRequest) -> Any:
     return {"status": "ok"}
 
 
-@router.get("/statistics", auth=Bearer(Scope.READ), response=Statistics)
+@router.get("/statistics", auth=Bearer(Scope.READ), response=Statistics, summary="Count jobs and callbacks by state")
 def statistics(request: HttpRequest) -> Any:
     """Jobs and callbacks by state, what the workers have counted, their number, and the alarms of the console."""
     return {
-        "jobs": _by_state(JOB),
+        "jobs": _jobs(),
         "callbacks": _callbacks(),
         "workers": len(inspect.workers()),
         "counts": inspect.job_counts(POOL),
         "alarms": [alarm.text for alarm in inspect.status(KEPT_S).alarms],
     }
+
+
+def _jobs() -> dict[str, int]:
+    """Jobs by the states that they can have; another state of a record is named only if some are in it."""
+    return {state: count for state, count in _by_state(JOB).items() if count or state in JOB_STATES}
 
 
 def _callbacks() -> dict[str, int]:
