@@ -8,10 +8,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import sha1
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.tasks import registry
 
+if TYPE_CHECKING:
+    from queueops.kinds.workflows.definition import WorkflowHandler
+
+WORKFLOW = "workflow"
 FACT = "workflow code"
 """The fact of a heartbeat that has the version. `run_code.lua` looks for it."""
 
@@ -19,7 +23,8 @@ FACT = "workflow code"
 @functools.cache
 def code_version() -> str:
     """A digest of the workflows of this process, and of the modules that define them; empty without a workflow."""
-    return _digest(handler for handler in registry.handlers().values() if isinstance(handler, WorkflowHandler))
+    found = registry.handlers().items()
+    return _digest(cast("WorkflowHandler", handler) for (kind, _), handler in found if kind == WORKFLOW)
 
 
 def facts(lanes: tuple[str, ...]) -> dict[str, str]:
