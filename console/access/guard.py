@@ -28,6 +28,7 @@ from console.ui.language import spoken
 from console.ui.preferences import Preferences
 from queueops import conf
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
+from queueops.errors.refusals import LibraryRefused
 from queueops.inspect.redaction import concealing
 from queueops.inspect.store import one_pool_list
 
@@ -88,7 +89,7 @@ def _reading(request: HttpRequest) -> AbstractContextManager[None]:
 def _run(view: View, request: HttpRequest, name: str, kwargs: dict[str, Any]) -> HttpResponseBase:
     try:
         return view(request, **kwargs)
-    except (BrokerUnavailable, EmbeddedFailed, StoreFull) as error:
+    except (BrokerUnavailable, EmbeddedFailed, LibraryRefused, StoreFull) as error:
         return error_pages.unavailable(request, error)
     except BrokenPool as error:
         return error_pages.broken(request, error)

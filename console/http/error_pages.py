@@ -14,6 +14,7 @@ from console.access.permissions import CHANGING, Verb
 from console.ui.render import page
 from queueops import conf
 from queueops.errors import QueueOpsError, StoreFull
+from queueops.errors.refusals import LibraryRefused
 
 RETRY_AFTER = "5"
 
@@ -76,6 +77,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _title(error: QueueOpsError) -> str:
+    if isinstance(error, LibraryRefused):
+        return _("The store refuses the Lua library")
     return _("The store is full") if isinstance(error, StoreFull) else _("The store is unreachable")
 
 

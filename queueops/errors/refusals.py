@@ -23,6 +23,17 @@ class StoreRefuses(BrokerUnavailable):
     advice: str
 
 
+class LibraryRefused(QueueOpsError):
+    """The store refuses the Lua library of QueueOps: {reason}. {advice}. Nothing of the library was loaded.
+
+    ``place`` is the file and the line, empty if the server names none. The call is not repeated.
+    """
+
+    reason: str
+    place: str
+    advice: str
+
+
 class EmbeddedNotTrusted(EmbeddedFailed):
     """The embedded server in {directory} is not trusted: {reason}."""
 

@@ -37,10 +37,16 @@ ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
 _HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
 _FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
+_KNOWN_FILL = re.compile(r"^(?:function lib\.hooks\.\w+(?:\.\w+)?\(|lib\.hooks\.\w+(?:\.\w+)? = )", re.MULTILINE)
+_PART = r"(?:\s*\.\s*\w+|\s*\[(?:[^\[\]]|\[[^\]]*\])*\])"
 _FILLS_HIDDEN = re.compile(
-    r"^(?:.*\blib\.hooks\.\w+\[[^\]]*\] = |[ \t]+function lib\.hooks\.|[ \t]+lib\.hooks\.\w+(?:\.\w+)? = ).*$",
-    re.MULTILINE,
+    r"\bfunction\s+lib\s*\.\s*hooks\b"
+    r"|\blib(?:\s*\[\s*['\"]hooks\b|\s+\.\s*hooks\b|\.\s+hooks\b)"
+    r"|\blib\.hooks\b(?!\.\w)"  # an alias of all hooks
+    r"|(?<!pairs\()\blib\.hooks\.\w+\b(?!\s*[.\[(])"  # an alias of one, or what rawset takes
+    rf"|\blib\.hooks{_PART}+\s*(?:,\s*\w+{_PART}*\s*)*=(?!=)"
 )
+"""Where a file may fill a hook in another form than the known one, which is taken out before."""
 _CALLS = re.compile(r"(?<!function )\blib\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
@@ -166,6 +172,18 @@ def in_order(
     return order
 
 
+def _refuse_hidden(file: str, text: str) -> None:
+    """Raise LookupError for a line that may fill a hook unseen: `hooks` would not know it."""
+    code = re.sub(r"--.*", "", text)
+    if hidden := _FILLS_HIDDEN.search(_KNOWN_FILL.sub("", code)):
+        number = hidden.string.count("\n", 0, hidden.start())
+        raise LookupError(
+            f"{file}, line {number + 1}, may fill a hook: {code.splitlines()[number].strip()!r}."
+            " Write `function lib.hooks.<hook>.<key>(...)` at the beginning of a line to fill it,"
+            " and `lib.hooks.<hook>` with a key or a call to ask it"
+        )
+
+
 @functools.cache
 def hooks() -> Mapping[str, Mapping[str, str]]:
     """The modules that fill each hook of the kernel, by hook and key ('' if the hook has none).
@@ -176,12 +194,11 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
     keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
     found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
     known = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
+    for path in ("lua", "lua/lib"):
+        for name, text in _files(path).items():
+            if name != BASE:
+                _refuse_hidden(f"{path}/{name}.lua".removeprefix("lua/"), text)
     for name, module in modules().items():
-        if hidden := _FILLS_HIDDEN.search(module.text):
-            raise LookupError(
-                f"the module {name} fills a hook by {hidden[0].strip()!r}:"
-                " write `function lib.hooks.<hook>.<key>(...)` at the beginning of a line"
-            )
         for hook, key in module.fills:
             shown = f"{hook}.{key}" if key else hook
             if hook not in keyed:

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import hiredis
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 
+from queueops.errors.refusals import LibraryRefused, advice_about
 from queueops.redis import deadlines, library
 from queueops.redis.connections import own_connection, read_reply, socket_of
+from queueops.redis.error_translation import is_full, is_later
 from queueops.redis.library import Library
 from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.spin_wait import SpinWait
@@ -37,6 +39,9 @@ _NO_FUNCTIONS = ("unknown command", "unsupported command", "run the 'fcall' comm
 """What servers reply that have no functions, or do not permit them to this user."""
 _PLACE = re.compile(r"user_(function|script): ?(\d+)")
 """How servers name the line of an error."""
+_TIMED_OUT = "FUNCTION LOAD timeout"
+"""What a busy server replies; a later load may succeed."""
+_NOT_COMPILED = "Error compiling script"
 _OLDER = "unexpected symbol near '#'"
 """What a server before version 7 replies to a script's first line with flags."""
 
@@ -47,8 +52,29 @@ def is_missing(error: ResponseError) -> bool:
     return isinstance(error, NoScriptError) or _NOT_FOUND in text or _has_no_functions(text)
 
 
+def is_loaded(error: ResponseError) -> bool:
+    """Whether a load failed because the server has this library already."""
+    return _LOADED in str(error)
+
+
 def _has_no_functions(text: str) -> bool:
     return any(sign in text for sign in _NO_FUNCTIONS)
+
+
+def refusal(error: ResponseError, text: str, function: str = "") -> LibraryRefused | None:
+    """The error for a server that refuses this text; None if it has no functions, or may take the text later.
+
+    `function` is that of a script.
+    """
+    said = str(error)
+    if _has_no_functions(said) or advice_about(said) or is_full(error) or is_later(error) or _TIMED_OUT in said:
+        return None
+    found = _PLACE.search(said)
+    place = library.place(text, int(found[2]), function) if found else ""
+    advice = "Ask the operator of the server"
+    if place:
+        advice = f"Correct {place}, or uninstall the package that brings this file"
+    return LibraryRefused(reason=said.rstrip(". \n"), place=place, advice=advice)
 
 
 class Line(NamedTuple):
@@ -120,6 +146,11 @@ class Scripts:
                 raise
             return self.call_again(name, (prefix, *arguments), partial(self._execute, prefix))
 
+    def load(self, execute: Execute) -> None:
+        """Load the library to one server, unless it gets scripts. Raises LibraryRefused and redis-py's errors."""
+        if self.has_functions:
+            self._load(execute)
+
     def call_again(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:
         """Repeat a call that failed because something was missing; `call` is the prefix and the arguments."""
         if self.has_functions and self._load(execute):
@@ -144,8 +175,8 @@ class Scripts:
             if isinstance(error, OutOfMemoryError):
                 self.without_functions(FULL_S)
                 return False
-            if _LOADED not in text:
-                raise
+            if not is_loaded(error):
+                raise refusal(error, self.library.text) or error from None
         return True
 
     def _refused(self, error: ResponseError) -> None:
@@ -160,14 +191,17 @@ class Scripts:
         self.without_functions(REFUSED_S)
 
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:
+        text = library.script(name, shebang=self._shebang)
         try:
-            return execute("EVAL", library.script(name, shebang=self._shebang), 1, *call)
+            return execute("EVAL", text, 1, *call)
         except ResponseError as error:
             if not (self._shebang and _OLDER in str(error)):
+                if _NOT_COMPILED in str(error):
+                    raise refusal(error, text, name) or error from None
                 raise
         self._shebang = False
         self._digests = {}
-        return execute("EVAL", library.script(name, shebang=False), 1, *call)
+        return self._evaluate(name, call, execute)
 
     def _execute(self, key: str, *command: Any, soon: bool = False) -> Any:
         """Send one command on this thread's own connection: redis-py's pool costs as much as the call itself.

@@ -14,14 +14,15 @@ import redis
 from queueops.conf import redactor
 from queueops.errors import QueueOpsError
 from queueops.redis.client_factory import connect
-from queueops.redis.library import PREFIX
+from queueops.redis.library import PREFIX, library
+from queueops.redis.scripts import is_loaded, refusal
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fault of the store's configuration; `loses` if it can lose tasks. `number` is the check's.
+    """A fault of the store's configuration; `loses` if it can lose tasks, or stops them all. `number` is the check's.
 
     `command` mends it, or shows more about it.
     """
@@ -68,6 +69,21 @@ def _of_functions(client: redis.Redis) -> Iterator[Fault]:
                 text = f"The store has no functions: {slower}"
                 yield Fault(number=111, text=text, hint="Use Redis 7.0 or newer, or Valkey 7.2 or newer.")
                 return
+    yield from _of_library(client)
+
+
+def _of_library(client: redis.Redis) -> Iterator[Fault]:
+    """Check whether the server takes the Lua library. It is loaded, as the first worker would do."""
+    try:
+        text = library().text
+    except LookupError:  # `check_kinds` says so
+        return
+    try:
+        client.execute_command("FUNCTION", "LOAD", text)
+    except redis.exceptions.ResponseError as error:
+        if not is_loaded(error) and (refused := refusal(error, text)):
+            hint = "No task is pushed or run until then."
+            yield Fault(number=112, text=str(refused), hint=hint, loses=True)
 
 
 def _of_info(client: redis.Redis) -> Iterator[Fault]:

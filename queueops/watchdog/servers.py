@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from queueops.errors import BrokerUnavailable
+from queueops.errors.refusals import LibraryRefused
 
 LOOK_EVERY_S = 1.0
 """Seconds between two reads of which server has which pool."""
@@ -23,7 +24,7 @@ class ServerWatchdog(Protocol):
     """The watchdog of one server."""
 
     def watch(self) -> None:
-        """Make rounds until stopped."""
+        """Make rounds until stopped. Raises LibraryRefused."""
 
     def stop(self) -> None:
         """Stop after the current round."""
@@ -41,17 +42,23 @@ class Servers:
         self._by_server = by_server
         self._make = make
         self._pools: dict[str, list[str]] = {}
+        self._refusals: list[LibraryRefused] = []
         self._watchdogs: dict[str, tuple[ServerWatchdog, threading.Thread]] = {}
 
     def run(self, stopped: Callable[[], bool]) -> None:
-        """Read repeatedly which server has which pools, until stopped; then end all watchdogs."""
+        """Read repeatedly which server has which pools, until stopped; then end all watchdogs.
+
+        Raises LibraryRefused if a server refuses the Lua library at the start of its watchdog.
+        """
         look_at = 0.0
-        while not stopped():
+        while not (stopped() or self._refusals):
             if time.monotonic() >= look_at:
                 self._look()
                 look_at = time.monotonic() + LOOK_EVERY_S
             time.sleep(NAP_S)
         self._end()
+        if self._refusals:
+            raise self._refusals[0]
 
     def _look(self) -> None:
         try:
@@ -64,7 +71,7 @@ class Servers:
         for server in self._pools.keys() - watched:
             watchdog = self._make(server, lambda server=server: self._pools.get(server, []))  # type: ignore[misc]
             thread = threading.Thread(
-                target=_watch, args=(server, watchdog), name=f"queueops-watchdog-{server}", daemon=True
+                target=self._watch, args=(server, watchdog), name=f"queueops-watchdog-{server}", daemon=True
             )
             self._watchdogs[server] = watchdog, thread
             thread.start()
@@ -77,9 +84,10 @@ class Servers:
         for _, thread in self._watchdogs.values():
             thread.join(max(0.0, end - time.monotonic()))
 
-
-def _watch(server: str, watchdog: ServerWatchdog) -> None:
-    try:
-        watchdog.watch()
-    except Exception:  # the next read makes another one
-        logger.exception("the watchdog of server %s broke, and is made again", server)
+    def _watch(self, server: str, watchdog: ServerWatchdog) -> None:
+        try:
+            watchdog.watch()
+        except LibraryRefused as error:
+            self._refusals.append(error)
+        except Exception:  # the next read makes another one
+            logger.exception("the watchdog of server %s broke, and is made again", server)

@@ -41,7 +41,7 @@ logger = logging.getLogger("queueops.watchdog")
 
 
 class Watchdog:
-    """Makes rounds until it is stopped. An outage of Redis does not end it."""
+    """Makes rounds until it is stopped. An outage of Redis does not end it; a store that refuses the library does."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Watchdog:
         self._stopped = True
 
     def run(self) -> None:
-        """Make rounds until stopped, in one thread for each server of a cluster."""
+        """Make rounds until stopped, in one thread for each server of a cluster. Raises LibraryRefused."""
         logger.info("watchdog started")
         if self.broker.spread:
             Servers(self._by_server, self._of_server).run(lambda: self._stopped)
@@ -100,7 +100,7 @@ class Watchdog:
         logger.info("watchdog stopped")
 
     def watch(self) -> None:
-        """Make rounds until stopped."""
+        """Make rounds until stopped. Raises LibraryRefused if the store refuses the Lua library at the start."""
         while not self._stopped:
             self._rest(self._guarded_round())
         self._commands.close(CLOSE_WITHIN_S)
@@ -185,7 +185,8 @@ class Watchdog:
         return {pool for duty in self._duties for pool in duty.pools()}
 
     def _begin(self) -> None:
-        """Begin the duties in every watched pool, and in pools that so far only the code names."""
+        """Load the library, and begin the duties in every watched pool and in pools that so far only the code names."""
+        self.broker.load_library()
         for pool in self._chosen or sorted({*self.pools(), *self._named()}):
             for duty in self._duties:
                 try:

@@ -94,11 +94,11 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
         ),
         (
             {"lua/lib/probe.lua": "lib.hooks.promote['sample'] = print\n"},
-            "the module probe fills a hook by \"lib.hooks.promote['sample'] = print\": write",
+            "lib/probe.lua, line 1, may fill a hook: \"lib.hooks.promote['sample'] = print\". Write",
         ),
         (
             {"lua/lib/probe.lua": "do\n  function lib.hooks.promote.sample() end\nend\n"},
-            "the module probe fills a hook by 'function lib.hooks.promote.sample() end': write",
+            "lib/probe.lua, line 2, may fill a hook: 'function lib.hooks.promote.sample() end'. Write",
         ),
         (
             {"lua/probe.lua": "#!lua\nreturn lib.hooks.nothing.probe()\n"},
@@ -128,6 +128,55 @@ def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
     with_kind(files)
     with pytest.raises(LookupError, match=re.escape(message)):
         library.library()
+
+
+@pytest.mark.parametrize("path", ["lua/lib/probe.lua", "lua/probe.lua"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "lib.hooks.promote.sample, lib.hooks.reset.sample = print, print",
+        "local a; a, lib.hooks.promote.sample = print, print",
+        "lib.hooks.promote.sample, ctx.a[1].b = print, print",
+        "function lib.hooks.promote.sample (id) end",
+        "function  lib.hooks.promote.sample(id) end",
+        "lib.hooks.promote.sample= print",
+        "lib.hooks.promote.sample  = print",
+        "lib.hooks.promote[names[1]] = print",
+        "lib.hooks.promote. sample = print",
+        "lib.hooks.promote.sample\n= print",
+        "lib . hooks.promote.sample = print",
+        "lib['hooks'].promote.sample = print",
+        "local hooks = lib.hooks",
+        "local promote = lib.hooks.promote",
+        "rawset(lib.hooks.promote, 'sample', print)",
+        "rawset(lib.hooks, 'promote', {})",
+        "for _, hook in pairs(lib.hooks) do hook.sample = print end",
+    ],
+)
+def test_a_line_that_fills_a_hook_unseen_is_refused(
+    with_kind: Callable[[dict[str, str]], None], path: str, line: str
+) -> None:
+    with_kind({path: f"#!lua\n-- lib.hooks\n{line}\n" if path == "lua/probe.lua" else f"\n\n{line}\n"})
+    shown = line.partition("\n")[0]
+    with pytest.raises(LookupError, match=re.escape(f"{path[4:]}, line 3, may fill a hook: {shown!r}. Write ")):
+        library.library()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "function lib.hooks.promote.sample(id) return id == 1 end",
+        "lib.hooks.promote.sample = print",
+        "local a, b = lib.hooks.promote[1], lib.hooks.reset[2]\nlocal c = a == b",
+        "if lib.hooks.promote.sample == print then a = 1 end",
+        "for _, each in pairs(lib.hooks.tick) do each() end",
+        "-- lib.hooks = {}",
+        "local a = lib.hooks.promote[1]\na = 2",
+        "return lib.hooks.messages_key(), lib.hooks.deliver(-1)",
+    ],
+)
+def test_a_fill_in_the_known_form_and_a_read_are_not_refused(text: str) -> None:
+    library._refuse_hidden("lib/probe.lua", text)
 
 
 def test_a_hook_without_keys_must_be_filled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from queueops.errors import BrokerUnavailable
+from queueops.errors.refusals import LibraryRefused
 from queueops.watchdog import servers
 from queueops.watchdog.servers import Servers
 from tests.support.waiting import wait_until
@@ -116,3 +117,20 @@ def test_a_watchdog_that_broke_is_made_again(monkeypatch: pytest.MonkeyPatch, ca
     assert made[1].stopped.is_set()
     assert "north" in caplog.text
     assert "a round went wrong" in caplog.text
+
+
+def test_a_server_that_refuses_the_library_ends_all_watchdogs() -> None:
+    made: list[Round] = []
+
+    class Refused(Round):
+        def watch(self) -> None:
+            raise LibraryRefused(reason="a line that is wrong", place="", advice="Correct it")
+
+    def make(server: str, pools: Callable[[], list[str]]) -> Round:
+        made.append((Refused if server == "north" else Round)(pools))
+        return made[-1]
+
+    with pytest.raises(LibraryRefused, match="a line that is wrong"):
+        Servers(lambda: {"north": ["a"], "south": ["b"]}, make).run(lambda: False)
+    assert len(made) == 2
+    assert all(each.stopped.is_set() for each in made)

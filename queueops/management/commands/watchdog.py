@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queueops.errors import QueueOpsError
+from queueops.errors.refusals import LibraryRefused
 from queueops.inspect.marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
@@ -32,7 +33,10 @@ class Command(BaseCommand):
         parser.add_argument("--log-format", choices=FORMATS, help=help_format)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make one round (`--once`), or rounds until a signal; end with status 0."""
+        """Make one round (`--once`), or rounds until a signal; end with status 0.
+
+        Raises CommandError, and so ends with 1, if the store refuses the Lua library.
+        """
         if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
             configure(options["log_format"] or FORMATS[0])
         try:
@@ -44,7 +48,10 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # `nohup` ignores SIGHUP
                 signal.signal(number, lambda *_: self._stop(watchdog))
-        watchdog.run()
+        try:
+            watchdog.run()
+        except LibraryRefused as error:
+            raise CommandError(str(error)) from error
         return deadlines.end()
 
     def _stop(self, watchdog: Watchdog) -> None:

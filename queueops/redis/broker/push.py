@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from redis.exceptions import RedisError, ResponseError
 
 from queueops.errors import BrokenPool
+from queueops.errors.refusals import LibraryRefused
 from queueops.model.contracts import LeaseRef, Push, Pushed
 from queueops.redis import pushwire
 from queueops.redis.durability import Confirmation, confirmed
@@ -107,7 +108,7 @@ class RedisPushes:
         pushes = self._under_way.popleft()
         try:
             reply = None if self._line is None else self._line.receive()
-        except (RedisError, OSError):
+        except (RedisError, OSError, LibraryRefused):
             self._give_up()
             reply = None
         if reply is None:

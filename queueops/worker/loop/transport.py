@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from queueops.errors import QueueOpsError
+from queueops.errors.refusals import LibraryRefused
 from queueops.model.contracts import Exchange, RoundTrip
 from queueops.model.ports import Broker, Exchanges
 from queueops.worker.loop.pool_thread import PoolThread
@@ -48,6 +49,7 @@ class Transport:
         self.retry_at = 0.0
         self.failures = 0
         self.works = False
+        self._has_worked = False
         self.under_way: deque[PendingTrip] = deque()
         self.thread = thread
         self._pool = pool
@@ -86,7 +88,7 @@ class Transport:
         if self.failures:
             logger.info("Pool %s works again after %d attempts", self._pool, self.failures)
             self.failures, self.retry_at = 0, 0.0
-        self.works = True
+        self.works = self._has_worked = True
         return self.under_way.popleft(), reply
 
     def has_answer(self, leave: int = 0) -> bool:
@@ -151,8 +153,11 @@ class Transport:
         self._open().send(trip)
 
     def _failed(self, error: Exception) -> Exception:
+        """Note the failure, and return the error. A refused library is raised if no round trip has worked yet."""
         if self.thread is None:
             self._hang_up()
+        if isinstance(error, LibraryRefused) and not self._has_worked:
+            raise error
         self.works = False
         if not self.failures:
             known = isinstance(error, QueueOpsError)

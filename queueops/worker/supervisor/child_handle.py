@@ -17,6 +17,8 @@ from queueops.worker.supervisor.os_signals import forget_signals, hold_signals, 
 
 EXIT_BROKEN = 70
 """The process could not continue: an error of the engine or of its environment, which is in the log."""
+EXIT_REFUSED = 71
+"""The store refuses the Lua library, so no process of this worker can begin."""
 
 logger = logging.getLogger("queueops.worker")
 

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 
+from queueops.errors.refusals import LibraryRefused
 from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
 from queueops.tasks import process_scope
@@ -16,7 +17,7 @@ from queueops.worker.options import WorkerOptions
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Farewell, SlotTable
 from queueops.worker.stack_file import StackFile
-from queueops.worker.supervisor.child_handle import EXIT_BROKEN
+from queueops.worker.supervisor.child_handle import EXIT_BROKEN, EXIT_REFUSED
 from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, PING, CaughtSignals, release_signals
 from queueops.worker.supervisor.parent_watch import ParentWatch
 
@@ -52,7 +53,11 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, stacks: StackFil
 
     loop.watch_also(parent_watch, orphaned)
     with process_scope.opened():
-        ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
+        try:
+            ending = loop.run(lambda: min(1, signals.count(term)) + 2 * signals.count(AT_ONCE))
+        except LibraryRefused as error:
+            logger.error("The worker cannot begin: %s", error)
+            return EXIT_REFUSED
     if not ending.clean:
         return EXIT_BROKEN
     table.farewell = Farewell.RETIRED if ending.retired else Farewell.DONE

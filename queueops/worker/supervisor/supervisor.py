@@ -21,7 +21,7 @@ from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Farewell, SlotTable
 from queueops.worker.stack_file import StackFile
 from queueops.worker.supervisor import crash_recovery
-from queueops.worker.supervisor.child_handle import ChildProcess, describe_end, fork, settle_memory
+from queueops.worker.supervisor.child_handle import EXIT_REFUSED, ChildProcess, describe_end, fork, settle_memory
 from queueops.worker.supervisor.crash_attribution import CrashAttribution
 from queueops.worker.supervisor.lease_keeper import LeaseKeeper
 from queueops.worker.supervisor.liveness import Liveness
@@ -63,6 +63,7 @@ class Supervisor:
         self._liveness = Liveness(options.lease, options.hung_after, self._keep_leases)
         self._self_pipe = SelfPipe()
         self._told = 0
+        self._refused = False
         self._kill_at = float("inf")
         self._last_look = 0.0
         self._status = 0
@@ -84,7 +85,7 @@ class Supervisor:
                 self._bury()
                 self._relieve()
                 self._enforce_limits()
-                self._obey(max(signals.count(*END), min(1, signals.count(HANG_UP))))
+                self._obey(max(signals.count(*END), min(1, signals.count(HANG_UP)), int(self._refused)))
         finally:
             signals.close()
             self._self_pipe.close()
@@ -127,12 +128,14 @@ class Supervisor:
 
     def _ended(self, process: ChildProcess, status: int) -> None:
         orderly = process.table.farewell is not Farewell.NONE
-        if not orderly:
+        if status == EXIT_REFUSED:  # its tasks, if any, come back by their leases
+            self._refused, self._status = True, 1
+        elif not orderly:
             self._give_back(process, status)
         logger.log(logging.INFO if orderly else logging.ERROR, "Process %d (%s) ended: %s",
                    process.pid, process.worker, describe_end(status),
                    extra={"told": {"worker": process.worker, "process": process.pid, "status": status}})  # fmt: skip
-        if self._told or process.table.farewell is Farewell.DONE:
+        if self._refused or self._told or process.table.farewell is Farewell.DONE:
             self._status = self._status or int(not orderly)
         elif not process.relieved:
             self._due[process.number] = time.monotonic() + self._delay(process, orderly)

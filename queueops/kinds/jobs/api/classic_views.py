@@ -15,6 +15,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from queueops import control, inspect, jobs
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
+from queueops.errors.refusals import LibraryRefused
 from queueops.inspect import JobLane, TaskQuery
 from queueops.kinds.jobs import counters
 from queueops.kinds.jobs.api.audit import recorded
@@ -67,7 +68,7 @@ def _route(method: str, scope: Scope | None) -> Callable[[View], View]:
                 return _said(CODES.get(problem.status, problem.status), problem.detail, **problem.headers)
             except RequestDataTooBig:
                 return _said(413, "The body is too large.")
-            except (BrokerUnavailable, StoreFull):
+            except (BrokerUnavailable, LibraryRefused, StoreFull):
                 return _said(500, "The store takes no jobs now.")
             except QueueOpsError as error:
                 return _said(400, text_of(error))

@@ -22,6 +22,7 @@ from queueops.errors import (
 )
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.errors.jobs import AggregationDrains, AggregationInUse, FingerprintDiffers
+from queueops.errors.refusals import LibraryRefused
 
 CONTENT_TYPE = "application/problem+json"
 FIELDS = {"aggregation": "aggr_id", "limit": "aggr_limit", "proxy": "aggr_proxy", "retries": "max_retries"}
@@ -78,7 +79,7 @@ def refuse_unknown(request: HttpRequest, known: Collection[str]) -> None:
 
 def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
     """The problem that an error of the engine is for the client. `place` is where the job is in the body."""
-    if isinstance(error, BrokerUnavailable | StoreFull):
+    if isinstance(error, BrokerUnavailable | LibraryRefused | StoreFull):
         return Problem(503, "The store takes no jobs now.")
     if isinstance(error, AggregationDrains | AggregationInUse | IdInUse):
         return Problem(409, str(error))
