@@ -1,4 +1,4 @@
-"""Alarm about follow-ups that could not be pushed."""
+"""Alarm and note about follow-ups that could not be pushed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("dead_follow_ups") or 0:
         command = manage("queue", "dead-follow-ups", "--pool", pool)
         yield warning(f"Pool {pool}: {_number(count)} could not be pushed.", "commands?place=dead", command)
+
+
+def notes(sampled: Mapping[str, Any]) -> Iterator[str]:
+    """How many follow-ups could not be pushed, also those that have left the list."""
+    if count := sampled.get("dead_follow_ups_in_an_hour") or 0:
+        yield f"{_number(count)} could not be pushed in the last hour."
 
 
 def _number(count: int) -> str:

@@ -154,6 +154,7 @@ KINDS = (
         cli="queueops.follow_ups.cli:COMMANDS",
         eager="queueops.follow_ups.eager:EagerFollowUps",
         alarms="queueops.follow_ups.alarms:alarms",
+        notes="queueops.follow_ups.alarms:notes",
     ),
     Kind(name="django_task", records=("django_task",), fields="queueops.contrib.fields:FIELDS"),
     Kind(

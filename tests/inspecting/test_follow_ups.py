@@ -116,6 +116,7 @@ def test_one_of_a_task_that_is_gone_is_listed_alarmed_and_counted(desk: Desk) ->
     assert all(part in line for part in ("gone", "discarded", "tests.told b", "its id b is in use"))
     status = shown_status(inspect.snapshot())
     assert "Pool default: 1 follow-up could not be pushed." in status
+    assert "default: 1 follow-up could not be pushed in the last hour." in status
 
 
 def test_another_generation_of_its_id_is_not_its_task(desk: Desk) -> None:
