@@ -1,4 +1,4 @@
-"""Alarm about follow-ups that could not be pushed."""
+"""Alarm and note about follow-ups that could not be pushed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from queueops.inspect.alarms import Alarm, manage, warning
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """One alarm for a pool with such tasks, for a day after the last one."""
+    """One alarm for a pool with dead follow-ups, for a day after the last one."""
     if count := sampled.get("dead_follow_ups") or 0:
-        told = "1 task has follow-ups" if count == 1 else f"{count:,} tasks have follow-ups"
         command = manage("queue", "dead-follow-ups", "--pool", pool)
-        yield warning(f"Pool {pool}: {told} that could not be pushed.", f"tasks/?pool={pool}", command)
+        yield warning(f"Pool {pool}: {_number(count)} could not be pushed.", "commands?place=dead", command)
+
+
+def notes(sampled: Mapping[str, Any]) -> Iterator[str]:
+    """How many follow-ups could not be pushed, also those that have left the list."""
+    if count := sampled.get("dead_follow_ups_in_an_hour") or 0:
+        yield f"{_number(count)} could not be pushed in the last hour."
+
+
+def _number(count: int) -> str:
+    return "1 follow-up" if count == 1 else f"{count:,} follow-ups"

@@ -1,4 +1,4 @@
-"""Dead follow-ups: tasks whose end could not push what follows it."""
+"""Dead follow-ups: tasks that the end of another one should have pushed, and could not."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole
 
-__all__ = ["DeadFollowUps", "FollowUp", "FollowUpTask", "dead_follow_ups"]
+__all__ = ["DeadFollowUp", "FollowUp", "FollowUpTask", "dead_follow_ups"]
 
 MOST = 200
 
 
-class DeadFollowUps(Answer, frozen=True, kw_only=True):
-    """A task with follow-ups that could not be pushed: how many, when the last one, and why it could not."""
+class DeadFollowUp(Answer, frozen=True, kw_only=True):
+    """A follow-up that could not be pushed: of which task, on which outcome, and why.
+
+    `state` is empty once the record of the task is gone, or another generation has its id.
+    """
 
     TEXTS: ClassVar = ("reason",)
 
@@ -26,38 +29,49 @@ class DeadFollowUps(Answer, frozen=True, kw_only=True):
     pool: str
     name: str
     state: str
-    count: int
-    last_ms: int
+    outcome: str
+    at_ms: int
+    next_name: str = ""  # of the task that was to be pushed; empty if the record did not say it
+    next_pool: str = ""
+    next_id: str = ""
     reason: str = ""
 
 
-def dead_follow_ups(pool: str = "", limit: int = 50) -> Listing[DeadFollowUps]:
-    """The tasks with follow-ups that could not be pushed, the latest first. A retry of a task pushes them again."""
+def dead_follow_ups(pool: str = "", limit: int = 50) -> Listing[DeadFollowUp]:
+    """The follow-ups that could not be pushed, the latest first: of seven days, and at most 10,000 of a pool.
+
+    It has them also when the task is gone. One leaves the list when it is delivered, or when its task ends once more.
+    `limit` is the number of rows, at most 200.
+    """
     reader = open_reader()
     limit = max(1, min(limit, MOST))
     replies = reader.ask("dead_follow_ups", dict.fromkeys(pools_of(reader, pool), (limit,)))
     rows = [_row(place, row) for place, found in replies.items() for row in found]
-    found = sorted(rows, key=attrgetter("last_ms"), reverse=True)[:limit]
+    found = sorted(rows, key=attrgetter("at_ms"), reverse=True)[:limit]
     return Listing(found, broken_pools(reader.broken, reader.silent))
 
 
-def _row(pool: str, row: list[Any]) -> DeadFollowUps:
-    id, last, name, state, count, line = row
-    return DeadFollowUps(
+def _row(pool: str, row: list[Any]) -> DeadFollowUp:
+    id, at, state, stored = row
+    note = _note(text(stored).partition(" ")[2])
+    return DeadFollowUp(
         id=cut(text(id), 200),
         pool=pool,
-        name=cut(text(name), 200),
+        name=cut(note.get("name", ""), 200),
         state=cut(text(state), 50),
-        count=whole(count),
-        last_ms=whole(last),
-        reason=_reason(line),
+        outcome=cut(note.get("outcome", ""), 20),
+        at_ms=whole(at),
+        next_name=cut(note.get("next", ""), 200),
+        next_pool=cut(note.get("pool", ""), 100),
+        next_id=cut(note.get("next_id", ""), 200),
+        reason=cut(note.get("reason", ""), 500),
     )
 
 
-def _reason(line: bytes) -> str:
-    """What a line of the log says; empty for one that cannot be read."""
+def _note(data: str) -> dict[str, str]:
+    """What is stored of one; empty for what cannot be read."""
     try:
-        found = json.loads(line) if line else {}
+        found = json.loads(data) if data else {}
     except ValueError:
-        return ""
-    return cut(str(found.get("text") or ""), 500) if isinstance(found, dict) else ""
+        return {}
+    return {name: str(value) for name, value in found.items()} if isinstance(found, dict) else {}

@@ -43,7 +43,7 @@ from queueops.model.fsck import Fault, FsckPage
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
     from queueops.follow_ups.details import FollowUp as FollowUp
     from queueops.follow_ups.details import FollowUpTask as FollowUpTask
-    from queueops.follow_ups.inspect import DeadFollowUps as DeadFollowUps
+    from queueops.follow_ups.inspect import DeadFollowUp as DeadFollowUp
     from queueops.follow_ups.inspect import dead_follow_ups as dead_follow_ups
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
@@ -169,7 +169,7 @@ __all__ = [
     "ChunksView",
     "CommandPage",
     "CommandRow",
-    "DeadFollowUps",
+    "DeadFollowUp",
     "EditedChunk",
     "ErrorRow",
     "Event",

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from queueops import control, inspect, task
+from queueops.management.queue.task_view import shown_status
 from queueops.model.contracts import Outcome
 from queueops.tasks.task import Task
 from tests.inspecting.test_queue_command import queue
@@ -87,19 +88,60 @@ def test_one_that_was_not_pushed_is_shown_with_its_reason(desk: Desk) -> None:
     assert shown(id).follow_ups_dead == 1
     assert "the follow-up on success was not pushed: its id b is in use" in queue("show", id)
     (row,) = inspect.dead_follow_ups("default")
-    assert (row.id, row.state, row.count, "its id b is in use" in row.reason) == (id, "succeeded", 1, True)
+    assert (row.id, row.name, row.state, row.outcome) == (id, "tests.followed", "succeeded", "success")
+    assert (row.next_name, row.next_pool, row.next_id) == ("tests.told", "default", "b")
+    assert row.reason == "its id b is in use"
     line = next(line for line in queue("dead-follow-ups").splitlines() if line.startswith(id))
-    assert "the follow-up on success was not pushed: its id b is in use" in line
+    assert all(part in line for part in ("succeeded", "success", "tests.told b", "its id b is in use"))
     assert json.loads(queue("dead-follow-ups", "--pool", "default", "--json"))[0]["id"] == id
+
+
+def discarded(desk: Desk) -> str:
+    """A discarded task whose follow-up could not be pushed."""
+    desk.push("b", name="tests.old")
+    option = {"discarded": told.using(id="b", on_conflict="reject").si(0)}
+    id = pushed(followed.using(priority=5, follow_up=option))
+    desk.settle(desk.lease(), Outcome.QUARANTINE, b"odd")
+    (row,) = control.discard([id])
+    assert row.detail == "its follow-up could not be pushed: its id b is in use"
+    return id
+
+
+def test_one_of_a_task_that_is_gone_is_listed_alarmed_and_counted(desk: Desk) -> None:
+    id = discarded(desk)
+    desk.tick()
+    (row,) = inspect.dead_follow_ups()
+    assert (row.id, row.state, row.outcome, row.reason) == (id, "", "discarded", "its id b is in use")
+    line = next(line for line in queue("dead-follow-ups").splitlines() if line.startswith(id))
+    assert all(part in line for part in ("gone", "discarded", "tests.told b", "its id b is in use"))
+    status = shown_status(inspect.snapshot())
+    assert "Pool default: 1 follow-up could not be pushed." in status
+    assert "default: 1 follow-up could not be pushed in the last hour." in status
+
+
+def test_another_generation_of_its_id_is_not_its_task(desk: Desk) -> None:
+    id = discarded(desk)
+    desk.push(id)
+    assert [row.state for row in inspect.dead_follow_ups()] == [""]
+
+
+@pytest.mark.parametrize("note", [b"", b"1", b"1 rubbish", b"1 [7]", b'1 {"name":7}', b"\xff\xfe"])
+def test_a_note_that_cannot_be_read_leaves_its_row(desk: Desk, note: bytes) -> None:
+    desk.client.zadd(desk.keys.follow_ups_dead, {"a#1#1": desk.now()})
+    desk.client.hset(desk.keys.follow_ups_notes, "a#1#1", note)
+    (row,) = inspect.dead_follow_ups()
+    assert (row.id, row.state, row.reason) == ("a", "", "")
+    assert "gone" in queue("dead-follow-ups")
 
 
 def test_an_alarm_names_the_pool_for_a_day_and_the_command_that_lists_them(desk: Desk) -> None:
     desk.push("a", own=(("fu", "rubbish"),))
     desk.settle(desk.lease())
-    text = "Pool default: 1 task has follow-ups that could not be pushed."
+    text = "Pool default: 1 follow-up could not be pushed."
     (alarm,) = [each for each in inspect.snapshot().alarms if each.text == text]
     assert alarm.command == "manage.py queue dead-follow-ups --pool default"
-    desk.client.zadd(desk.keys.follow_ups_dead, {"a": desk.now() - 86_400_001})
+    (member,) = desk.client.zrange(desk.keys.follow_ups_dead, 0, -1)
+    desk.client.zadd(desk.keys.follow_ups_dead, {member: desk.now() - 86_400_001})
     assert text not in [each.text for each in inspect.snapshot().alarms]
     assert [row.id for row in inspect.dead_follow_ups()] == ["a"]
 

@@ -34,7 +34,7 @@ SHAPES = {
     r"lane:[^#]+#active": "set",
     r"lane:[^#]+#jobs": "set",
     r"files": "zset",
-    r"files:notes": "hash",
+    r"files:notes|follow_ups:notes": "hash",
     r"full_disks|job_counts": "hash",
     r"counted:.+": "string",
     r"name:.+": "zset",

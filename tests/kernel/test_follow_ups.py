@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from queueops.follow_ups.option import AT_END
-from queueops.model.contracts import Conflict, Lease, Outcome, Told
+from queueops.model.contracts import Lease, Outcome
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of
 from tests.kernel.desk import FOREVER, POOL, Desk, end
@@ -205,38 +205,6 @@ def test_the_key_of_the_chosen_id_belongs_to_another_program(desk: Desk) -> None
     desk.client.delete(desk.keys.task("b"))
 
 
-def dead(desk: Desk) -> dict[str, Any]:
-    """The index of tasks with follow-ups that could not be pushed."""
-    return dict(desk.client.zrange(desk.keys.follow_ups_dead, 0, -1, withscores=True))
-
-
-def refused(desk: Desk) -> None:
-    """A task whose follow-up cannot be pushed."""
-    desk.push("b", name="tests.old")
-    desk.settle(pushed(desk, plan("success", id="b", policy="reject"), priority=5))
-
-
-def test_a_retry_counts_anew(desk: Desk) -> None:
-    refused(desk)
-    assert dead(desk).keys() == {b"a"}
-    assert desk.drain() == ["b"]
-    assert desk.told("delete", "b", value="1000000") == "OK"
-    assert desk.told("retry", "a") == "OK"
-    desk.settle(desk.lease())
-    assert (unpushed(desk), followed(desk)) == (0, ["b"])
-    desk.tick()
-    assert dead(desk) == {}
-
-
-def test_a_task_that_is_gone_leaves_the_index_and_one_that_is_there_stays(desk: Desk) -> None:
-    refused(desk)
-    desk.tick()
-    assert dead(desk).keys() == {b"a"}
-    desk.told("delete", "a", value="1000000")
-    desk.tick()
-    assert dead(desk) == {}
-
-
 # In another pool
 
 
@@ -273,17 +241,6 @@ def test_a_message_that_comes_after_the_end_of_what_it_pushed_pushes_nothing(poo
     pools.tell(POOL, *pools.apply(command))
 
 
-def test_a_message_of_an_older_generation_is_not_noted_with_the_next(pools: Pools) -> None:
-    desk = pools[POOL]
-    desk.settle(pushed(desk, plan("success", id="b", pool="north")))
-    desk.push("a", conflict=Conflict.REPLACE)
-    for _ in range(20):
-        (command,) = pools.take(POOL)
-        pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
-        pools.make_due(POOL)
-    assert (unpushed(desk), desk.counted("fu|dead")) == (0, 1)
-
-
 def test_the_message_of_a_lost_process_comes_again(pools: Pools) -> None:
     desk = pools[POOL]
     desk.settle(pushed(desk, plan("success", id="b", pool="north")))
@@ -291,58 +248,6 @@ def test_the_message_of_a_lost_process_comes_again(pools: Pools) -> None:
     pools.unlock(POOL)
     assert pools.deliver() == 1
     assert pools["north"].drain() == ["b"]
-
-
-def test_a_message_that_is_given_up_is_shown_counted_and_delivered_by_an_operator(pools: Pools) -> None:
-    desk = pools[POOL]
-    desk.settle(pushed(desk, plan("success", id="b", pool="north")))
-    for _ in range(20):
-        (command,) = pools.take(POOL)
-        pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
-        pools.make_due(POOL)
-    assert unpushed(desk) == 1
-    assert b"on success was not pushed: no room" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
-    assert (desk.counted("fu|dead"), desk.client.zcard(desk.keys.commands_dead)) == (1, 1)
-    desk.broker.redeliver(POOL, "requeue", [command.id])
-    assert pools.deliver() == 1
-    assert (pools["north"].drain(), unpushed(desk)) == (["b"], 0)
-    desk.tick()
-    assert dead(desk) == {}
-
-
-def test_a_late_delivery_is_not_counted_with_the_next_generation(pools: Pools) -> None:
-    desk = pools[POOL]
-    desk.settle(pushed(desk, plan("success", id="b", pool="north")))
-    for _ in range(20):
-        (command,) = pools.take(POOL)
-        pools.tell(POOL, Told(command.id, command.version, "FAILED", b"no room"))
-        pools.make_due(POOL)
-    desk.told("retry", "a")
-    desk.broker.redeliver(POOL, "requeue", [command.id])
-    assert pools.deliver() == 1
-    assert unpushed(desk) == 1
-    pools["north"].drain()
-    desk.settle(desk.lease())
-    assert unpushed(desk) == 0
-    pools.deliver()
-
-
-def test_an_id_that_the_other_pool_refuses_is_noted(pools: Pools) -> None:
-    desk, north = pools[POOL], pools["north"]
-    north.push("b", name="tests.old")
-    desk.settle(pushed(desk, plan("success", id="b", policy="reject", pool="north")))
-    pools.deliver()
-    assert unpushed(desk) == 1
-    assert b"its id b is in use" in desk.client.lindex(desk.keys.task("a") + "#log", -1)
-
-
-def test_a_message_with_rubbish_is_noted(pools: Pools) -> None:
-    desk = pools[POOL]
-    desk.settle(pushed(desk, plan("success", id="b", pool="north")))
-    (key,) = desk.client.keys(desk.keys.command("*"))
-    desk.client.hset(key, "sp", "rubbish")
-    pools.deliver()
-    assert unpushed(desk) == 1
 
 
 # Of tasks that consist of others

@@ -2,17 +2,7 @@
 -- list of { on = outcomes, pool, id ('' = made here), policy, due ('', '+ms', epoch ms), alone (gets no value), fields }.
 -- Field `fm` names those that the last end pushed, `fd` counts those of it that could not be pushed. A follow-up's record has the
 -- task that it follows: `oi` its id, `og` its generation, `op` its pool if that is another one, `oo` the outcome.
---@needs attempts conflicts dead_follow_ups lanes outbox store_helpers transitions
-
--- Notes a follow-up that could not be pushed: in the task's record, in its log and in the counters.
-local function note_dead(id, uid, outcome, reason)
-  lib.count_minute('fu|dead', 1)
-  local row = lib.named_fields(lib.task_key(id), 'u', 's')
-  if not (row and row.s and row.u == uid) then return end
-  lib.safe_call('HINCRBY', lib.task_key(id), 'fd', 1)
-  lib.list_dead_follow_up(id)
-  lib.log_line(id, { k = 'follow_up', text = 'the follow-up on ' .. outcome .. ' was not pushed: ' .. reason })
-end
+--@needs conflicts dead_follow_ups lanes outbox store_helpers transitions
 
 -- What a follow-up gets as its first argument: the result, or how the task ended.
 local function value_of(id, record, outcome)
@@ -75,14 +65,26 @@ end
 function lib.hooks.follow_end(id, known, outcome)
   local record = known.fu and lib.read_record(id)
   if not (record and record.fu) then return end
-  if record.fd then call('HDEL', lib.task_key(id), 'fd') end -- of an earlier end
+  local uid, made, reasons = record.u or '', {}, {}
+  local origin = record.uo or uid
+  if record.fd then
+    call('HDEL', lib.task_key(id), 'fd') -- of an earlier end
+    if outcome ~= 'discarded' then lib.unlist_dead_follow_ups(id, origin) end
+  end
+  local function die(number, reason, plan, next_id)
+    local dead = { id = id, uid = uid, origin = origin, number = number, name = record.n, outcome = outcome,
+      next = plan and plan.fields[2], pool = plan and plan.pool, next_id = next_id }
+    reasons[#reasons + 1] = lib.note_dead_follow_up(dead, reason)
+  end
   local is_json, plans = pcall(cjson.decode, record.fu)
-  local uid, made = record.u or '', {}
-  if not is_json or type(plans) ~= 'table' then return note_dead(id, uid, outcome, 'field fu of its record is not JSON') end
+  if not is_json or type(plans) ~= 'table' then
+    die(0, 'field fu of its record is not JSON')
+    return reasons[1]
+  end
   local own = string.match(P, '^{[^:]*:(.*)}$') -- a namespace has no colon
   for number, plan in ipairs(plans) do
     if not is_whole(plan) then
-      note_dead(id, uid, outcome, 'field fu of its record does not describe it')
+      die(number, 'field fu of its record does not describe it')
     elseif is_for(plan, outcome) then
       local spec, reason = spec_of(number, plan, id, record, outcome), nil
       if plan.pool == own and spec.id == id then
@@ -91,13 +93,15 @@ function lib.hooks.follow_end(id, known, outcome)
         reason = push(spec)
       else
         lib.send('follow_up', plan.pool, spec.id, id, uid, 0, 'sp', cjson.encode({ policy = spec.policy, token = spec.token,
-          due = spec.due, fields = spec.fields }), 'oo', outcome)
+          due = spec.due, fields = spec.fields }), 'oo', outcome, 'tn', record.n or '', 'uo', origin, 'fn', number,
+          'nn', plan.fields[2])
       end
-      if reason then note_dead(id, uid, outcome, reason)
+      if reason then die(number, reason, plan, spec.id)
       else made[#made + 1] = spec.id .. (plan.pool == own and '' or '#' .. plan.pool) end
     end
   end
   if made[1] then lib.safe_call('HSET', lib.task_key(id), 'fm', table.concat(made, ' ')) end
+  return reasons[1] and table.concat(reasons, '; ')
 end
 
 -- Pushes the follow-up of a task of another pool.
@@ -109,21 +113,6 @@ function lib.hooks.effect.follow_up(command)
   for i = 1, #spec.fields, 2 do spec.values[spec.fields[i]] = spec.fields[i + 1] end
   local reason = push(spec)
   return reason and 'REFUSED' or 'OK', reason
-end
-
-function lib.hooks.reply.follow_up(command, word, detail)
-  if word == 'OK' then
-    local row = command.dd and lib.named_fields(lib.task_key(command.me), 'u') -- it was given up before
-    if row and row.u == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), 'fd', -1) end
-  else
-    note_dead(command.me, command.u, command.oo or '?', word == 'REFUSED' and detail or 'its pool could not read it')
-  end
-end
-
-function lib.hooks.dead_message.follow_up(command, reason)
-  if command.dd then return end
-  lib.safe_call('HSET', ctx.COMMAND .. command.cid, 'dd', 1)
-  note_dead(command.me, command.u, command.oo or '?', reason)
 end
 
 function lib.hooks.details.follow_ups(_, record, put)

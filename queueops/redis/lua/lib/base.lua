@@ -79,7 +79,7 @@ lib.hooks.effect = {} -- by the message's verb: its effect on its target here; r
 lib.hooks.reply = {} -- by verb: what that answer changes for the sender
 lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
 lib.hooks.open_lane = {} -- by kind of a follow-up: gives its lane settings before it enters, given its fields
-lib.hooks.follow_end = false -- creates what follows the end of a task, given its id, record and outcome
+lib.hooks.follow_end = false -- creates what follows the end of a task, given id, record and outcome; returns why it could not
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared

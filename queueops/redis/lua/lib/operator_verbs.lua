@@ -142,11 +142,11 @@ end
 function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
 
 function lib.operator_verbs.discard(id, record)
-  lib.hooks.follow_end(id, record, 'discarded')
+  local reason = lib.hooks.follow_end(id, record, 'discarded')
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
     lib.hooks.note_part_end(id, record.pi, 'failed')
   end
   lib.erase(id, record)
-  return ''
+  return '', reason and 'its follow-up could not be pushed: ' .. lib.shortened(reason, 500)
 end
