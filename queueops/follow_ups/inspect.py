@@ -23,7 +23,7 @@ class DeadFollowUp(Answer, frozen=True, kw_only=True):
     `state` is empty once the record of the task is gone, or another generation has its id.
     """
 
-    TEXTS: ClassVar = ("reason",)
+    TEXTS_OF_TASKS: ClassVar = ("reason",)
 
     id: str
     pool: str

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import CommandPage, CommandRow
+from queueops.inspect import CommandPage, CommandRow, DeadFollowUp
+from queueops.inspect.answers import Listing
 from queueops.model.contracts import Row
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class CommandWorld:
         self.world._ask()
         return {"default": self.dead, "empty": 0}
 
+    def dead_follow_ups(self, pool: str = "", limit: int = 50) -> Listing[DeadFollowUp]:
+        self.world._ask()
+        return Listing([self._follow_up("succeeded"), self._follow_up("")])
+
     def act(self, verb: str, ids: Sequence[str], pool: str) -> list[Row]:
         self.world._act(verb, (ids, pool))
         return [Row(id=each, word="OK", state="dead") for each in ids]
@@ -43,6 +48,7 @@ class CommandWorld:
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(inspect, "commands", self.commands)
         monkeypatch.setattr(inspect, "dead_commands", self.dead_commands)
+        monkeypatch.setattr(inspect, "dead_follow_ups", self.dead_follow_ups)
         for verb in ("requeue", "drop"):
             monkeypatch.setattr(control, f"{verb}_commands", self._named(self.act, f"{verb}_commands"))
             monkeypatch.setattr(
@@ -67,4 +73,19 @@ class CommandWorld:
             created_ms=now - 9000,
             at_ms=now + 500,
             error=text if number else "",
+        )
+
+    def _follow_up(self, state: str) -> DeadFollowUp:
+        text = self.world.text
+        return DeadFollowUp(
+            id=text,
+            pool="default",
+            name=text,
+            state=state,
+            outcome="success",
+            at_ms=self.world.now - 9000,
+            next_name=text,
+            next_pool="north",
+            next_id=text,
+            reason=text,
         )

@@ -7,7 +7,7 @@ from django.test import Client
 
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
-from tests.inspecting.test_follow_ups import followed, shown, told
+from tests.inspecting.test_follow_ups import discarded, followed, shown, told
 from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db
@@ -40,3 +40,35 @@ def test_a_page_says_that_one_was_not_pushed(desk: Desk, operator: Client) -> No
     id = followed.using(priority=5, follow_up=option).push().id
     desk.settle(desk.lease())
     assert "1 follow-up was not pushed" in operator.get(f"/ops/tasks/{id}/").content.decode()
+
+
+def test_the_dead_commands_list_it_with_a_link_while_its_task_is_there(
+    desk: Desk, operator: Client, viewer: Client
+) -> None:
+    desk.push("a", own=(("fu", "rubbish"),))
+    desk.settle(desk.lease())
+    gone = discarded(desk)
+    page = operator.get("/ops/commands/?place=dead").content.decode()
+    assert "Follow-ups that could not be pushed" in page
+    assert 'href="/ops/tasks/a/?pool=default"' in page
+    assert f"{gone} <span" in page
+    assert f"/ops/tasks/{gone}/" not in page
+    assert "tests.told" in page
+    assert "its id b is in use" in page
+    assert "its id b is in use" not in viewer.get("/ops/commands/?place=dead").content.decode()
+    assert "Follow-ups that could not be pushed" not in operator.get("/ops/commands/").content.decode()
+
+
+def test_the_alarm_leads_to_the_list(desk: Desk, operator: Client) -> None:
+    discarded(desk)
+    assert 'href="/ops/commands/?place=dead"' in operator.get("/ops/").content.decode()
+
+
+def test_the_message_of_a_discard_says_what_was_not_pushed(desk: Desk, administrator: Client) -> None:
+    desk.push("b", name="tests.old")
+    option = {"discarded": told.using(id="b", on_conflict="reject").si(0)}
+    id = followed.using(priority=5, follow_up=option).push().id
+    desk.settle(desk.lease(), Outcome.QUARANTINE, b"odd")
+    form = {"pool": "default", "confirmed": "1", "typed": "1", "reason": "odd", "next": "/ops/tasks/"}
+    page = administrator.post(f"/ops/tasks/{id}/_discard", form, follow=True).content.decode()
+    assert "Its follow-up could not be pushed: its id b is in use." in page

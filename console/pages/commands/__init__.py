@@ -1,4 +1,7 @@
-"""Commands page: messages between pools that are due, in delivery or dead, and the actions on them."""
+"""Commands page: messages between pools that are due, in delivery or dead, and the actions on them.
+
+With the dead ones it lists the follow-ups that could not be pushed.
+"""
 
 from __future__ import annotations
 
@@ -47,12 +50,16 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         found = inspect.commands(place, after=after)
     except FilterError as error:
         found, wrong = CommandPage(rows=()), str(error)
+    dead_follow_ups = inspect.dead_follow_ups() if place == "dead" else []
     return {
         "place": place,
         "found": found,
+        "dead_follow_ups": dead_follow_ups,
         "wrong": wrong,
         "counts": [(each, getattr(found, each)) for each in PLACES],
         "here": url("commands", {"place": place}),
         "after": after,
-        **live_update(reverse("console:commands-rows"), place, after, found, place=place, after=after),
+        **live_update(
+            reverse("console:commands-rows"), place, after, found, [*dead_follow_ups], place=place, after=after
+        ),
     }
