@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from queueops import control, wf, workflow
+from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
@@ -97,6 +98,22 @@ def test_what_a_run_notes_is_a_warning_of_the_worker(
     assert run.result(timeout=0) == "fine"
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warnings == [f"log.notes {run.id}: {said}"]
+
+
+def test_an_error_that_is_told_between_two_steps_is_noted_by_the_next_one(
+    memory: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Python tells it when it forgets the task, which may be at any time."""
+    if memory != "kept":
+        return  # no code is left between two steps
+    run = any_end.start("succeeded")
+    run_worker()
+    ((_, execution),) = kept_runs._kept.values()
+    execution.loop.call_exception_handler({"message": "Nothing has awaited", "exception": ValueError("no stock")})
+    run.signal("go")
+    run_worker()
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings == [f"log.any {run.id}: Nothing has awaited: ValueError('no stock')"]
 
 
 def unknown(run: Any) -> None:

@@ -54,7 +54,7 @@ class Execution:
     def __init__(self, info: RunInfo, code: Code) -> None:
         self.info = info
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # its other methods are set: each refuses
-        self.length = self.steps = 0
+        self.length = self.steps = self.begun_ms = 0
         self.random = random.Random(info.origin or info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
@@ -68,7 +68,6 @@ class Execution:
         self._recorded_patches, self._all_patches = set[str](), set[str]()
         self._changed_timers: dict[int, int] = {}
         self.step = Step(0)
-        self.begun_ms = 0
         self.trace = RunTrace(self)
         self.replaying = False
 
@@ -76,6 +75,7 @@ class Execution:
 
     def replay(self, history: Iterable[bytes]) -> None:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
+        untold = self.loop.take_problems()  # of earlier steps: an error is told when its task is forgotten
         for block in events.blocks(self._counted(history)):
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
@@ -86,7 +86,7 @@ class Execution:
             finally:
                 self.replaying = False
             self._compare(block)
-        self.loop.problems.clear()  # the steps have told them
+        self.loop.problems = untold  # the steps that were replayed have told theirs
 
     def _counted(self, history: Iterable[bytes]) -> Iterator[bytes]:
         for text in history:
