@@ -143,7 +143,7 @@ def svg(spark: Spark | None, *, bare: bool = False) -> SafeString:
     Lists have hundreds of them: a template for each of them would take longer than its row.
     """
     if spark is None:
-        return SafeString("" if bare else formatting.NOTHING)
+        return format_html("{}", "" if bare else formatting.NOTHING)
     drawn = format_html('<path class="line" d="{}"/>', spark.d) if spark.d else ""
     failed = format_html('<path class="line line-failed" d="{}"/>', spark.failed) if spark.failed else ""
     begin = '<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img">'
