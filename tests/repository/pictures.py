@@ -49,7 +49,7 @@ class Picture(NamedTuple):
 PICTURES = (
     Picture("console", ""),
     Picture("console-past", "?range=1h&at={past}"),
-    Picture("console-lane", "lanes/", "main tbody th a"),
+    Picture("console-lane", "", "main tbody th a[href*='/lanes/']"),
     Picture("console-name", "registry/demo.call_back/"),
     Picture("console-worker", "workers/", "main tbody th a"),
     Picture("console-errors", "errors/"),
