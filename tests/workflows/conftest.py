@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from queueops.kinds.workflows.steps import KEPT_RUNS, kept_runs
+from queueops.tasks import registry
 
 
 @pytest.fixture(params=["kept", "replayed"])
@@ -17,3 +18,12 @@ def memory(request: pytest.FixtureRequest, namespace: str) -> Iterator[str]:
     yield request.param
     kept_runs.most = KEPT_RUNS
     kept_runs.clear()
+
+
+@pytest.fixture
+def own_handlers() -> Iterator[None]:
+    """Unregister what a test defines."""
+    before = set(registry.handlers())
+    yield
+    for key in set(registry.handlers()) - before:
+        registry.unregister(*key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,17 +14,9 @@ from queueops.errors import BadOption, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
 from queueops.inspect import workflow_runs
 from queueops.redis.broker import forget_brokers
-from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment, eager, run_worker
 
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    """Unregister what a test defines."""
-    before = set(registry.handlers())
-    yield
-    for key in set(registry.handlers()) - before:
-        registry.unregister(*key)
+pytestmark = pytest.mark.usefixtures("own_handlers")
 
 
 @activity(name="wf.charge", retries=2)

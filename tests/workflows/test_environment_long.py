@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from queueops import activity, wf, workflow
 from queueops.errors.workflows import HistoryTooLong, NotDeterministic
-from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment
 
-
-@pytest.fixture(autouse=True)
-def _forget() -> Iterator[None]:
-    """Unregister what a test defines."""
-    before = set(registry.handlers())
-    yield
-    for key in set(registry.handlers()) - before:
-        registry.unregister(*key)
+pytestmark = pytest.mark.usefixtures("own_handlers")
 
 
 @activity(name="wf.charge_late", retries=0)

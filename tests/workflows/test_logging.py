@@ -100,12 +100,9 @@ def test_what_a_run_notes_is_a_warning_of_the_worker(
     assert warnings == [f"log.notes {run.id}: {said}"]
 
 
-def test_an_error_that_is_told_between_two_steps_is_noted_by_the_next_one(
-    memory: str, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize("memory", ["kept"], indirect=True)  # else no code is left between two steps
+def test_an_error_that_is_told_between_two_steps_is_noted_by_the_next_one(caplog: pytest.LogCaptureFixture) -> None:
     """Python tells it when it forgets the task, which may be at any time."""
-    if memory != "kept":
-        return  # no code is left between two steps
     run = any_end.start("succeeded")
     run_worker()
     ((_, execution),) = kept_runs._kept.values()
