@@ -2,7 +2,7 @@
 -- what an operator must know of it. Neither depends on the record of the task, which may end first.
 --@needs attempts outbox store_helpers transitions
 
-local MOST, LISTED_MS, SHOWN_MS, OUT_AT_ONCE, MINUTES = 10000, 7 * 86400000, 86400000, 1000, 60
+local MOST, LISTED_MS, SHOWN_MS, OUT_AT_ONCE = 10000, 7 * 86400000, 86400000, 1000
 local MOST_PLANS = 20 -- of one end
 fresh.DEAD_FOLLOW_UPS = function() return P .. ':follow_ups:dead' end
 fresh.DEAD_FOLLOW_UP_NOTES = function() return P .. ':follow_ups:notes' end
@@ -75,20 +75,10 @@ function lib.hooks.dead_message.follow_up(command, reason)
   note_dead_command(command, reason)
 end
 
--- Of the last hour, also those that are not listed any more.
-local function counted()
-  local count, minute = 0, floor(now / 60000)
-  for ago = 0, MINUTES - 1 do
-    local key = P .. ':metrics:' .. string.format('%.0f', minute - ago)
-    count = count + (lib.number_of(call('HGET', key, 'fu|dead')) or 0)
-  end
-  return count
-end
-
 -- Those of the last day: the alarm ends by itself.
 function lib.hooks.figures.follow_ups(figures)
   if call('ZCARD', ctx.DEAD_FOLLOW_UPS) == 0 then return end
-  local count, in_an_hour = call('ZCOUNT', ctx.DEAD_FOLLOW_UPS, lib.text(now - SHOWN_MS), '+inf'), counted()
+  local count, in_an_hour = call('ZCOUNT', ctx.DEAD_FOLLOW_UPS, lib.text(now - SHOWN_MS), '+inf'), lib.counted_last_hour('fu|dead')
   if count > 0 then figures.dead_follow_ups = count end
   if in_an_hour > 0 then figures.dead_follow_ups_in_an_hour = in_an_hour end
 end

@@ -65,6 +65,16 @@ function lib.named_fields(key, ...)
   return found
 end
 
+-- The sum of a field over the last hour.
+function lib.counted_last_hour(field)
+  local count, minute = 0, floor(now / 60000)
+  for ago = 0, 59 do
+    local key = P .. ':metrics:' .. string.format('%.0f', minute - ago)
+    count = count + (lib.number_of(call('HGET', key, field)) or 0)
+  end
+  return count
+end
+
 -- Publishes an event of a task, with the task's name and root.
 function lib.tell_event(id, event)
   if event.done == '' then event.done = nil end -- unchanged: it is what is stored

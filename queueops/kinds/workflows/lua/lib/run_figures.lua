@@ -2,17 +2,7 @@
 -- events came too late in the last hour.
 --@needs store_helpers transitions
 
-local MOST, MINUTES = 3, 60
-
-local function late_events()
-  if call('EXISTS', P .. ':kind:workflow') == 0 then return 0 end
-  local count, minute = 0, floor(now / 60000)
-  for ago = 0, MINUTES - 1 do
-    local key = P .. ':metrics:' .. string.format('%.0f', minute - ago)
-    count = count + (lib.number_of(call('HGET', key, 'wf|late')) or 0)
-  end
-  return count
-end
+local MOST = 3
 
 function lib.hooks.figures.workflow(figures)
   local rows = {}
@@ -23,7 +13,7 @@ function lib.hooks.figures.workflow(figures)
         reason = lib.shortened(row.y or '', 1000) }
     end
   end
-  local late = late_events()
+  local late = call('EXISTS', P .. ':kind:workflow') == 1 and lib.counted_last_hour('wf|late') or 0
   if late > 0 then figures.late_events = late end
   if rows[1] then figures.blocked_runs = { count = call('ZCARD', P .. ':blocked'), rows = rows } end
 end
