@@ -242,8 +242,8 @@ class Store(Broker, Storage, Protocol):
 class Upkeep(Broker, Storage, Protocol):
     """All that a watchdog calls."""
 
-    def load_library(self) -> None:
-        """Load the Lua library to each server that answers. Raises LibraryRefused, BrokerUnavailable or StoreFull."""
+    def load_library(self, pool: str) -> None:
+        """Load the Lua library to the server of a pool. Raises LibraryRefused, BrokerUnavailable or StoreFull."""
 
     def pools(self) -> list[str]:
         """Every pool that was ever used or is declared, sorted by name."""

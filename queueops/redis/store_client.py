@@ -140,12 +140,12 @@ class StoreClient:
         self.registry.announce(pool, again=again)
         self.note_use()
 
-    def load_library(self) -> None:
-        """Load the Lua library to each server that answers, as a process does at its start.
+    def load_library(self, pool: str) -> None:
+        """Load the Lua library to the server of a pool, as a process does at its start.
 
-        Raises LibraryRefused, StoreFull, and BrokerUnavailable if no server answers.
+        Raises LibraryRefused, BrokerUnavailable or StoreFull.
         """
-        self.fan_out.servers(lambda client: self._repeat(lambda: self.scripts.load(client.execute_command)))
+        self.ask(pool, lambda client: self.scripts.load(client.execute_command))
 
     def note_use(self) -> None:
         """Note that this process uses its version of the Lua library, at most once a minute."""

@@ -186,8 +186,10 @@ class Watchdog:
 
     def _begin(self) -> None:
         """Load the library, and begin the duties in every watched pool and in pools that so far only the code names."""
-        self.broker.load_library()
-        for pool in self._chosen or sorted({*self.pools(), *self._named()}):
+        pools = self._chosen or sorted({*self.pools(), *self._named()})
+        for pool in {self.broker.server(pool): pool for pool in pools}.values():
+            self.broker.load_library(pool)
+        for pool in pools:
             for duty in self._duties:
                 try:
                     duty.begin(pool)

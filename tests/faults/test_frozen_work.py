@@ -138,3 +138,17 @@ def test_a_watchdog_looks_after_the_other_pools(bench: Bench, layout: Layout) ->
     queueops.schedules.delete("often")
     assert held.cancel()
     bench.wait([held], state="cancelled")
+
+
+def test_a_watchdog_looks_after_a_pool_that_is_used_for_the_first_time(bench: Bench, layout: Layout) -> None:
+    watchdog, (home, _) = bench.watchdog(), layout.well
+    wait_until(lambda: "watchdog started" in watchdog.text(), say=bench.say)
+    with layout.standing_still() as clock:
+        lost = bench.worker("--pool", home)
+        held = tasks.work.using(pool=home).push(3600)
+        bench.started(held)
+        lost.signal_all(signal.SIGKILL)
+        wait_until(lambda: bench.record(held).crashes == 1, say=bench.say)
+        assert not clock.done()
+    assert held.cancel()
+    bench.wait([held], state="cancelled")

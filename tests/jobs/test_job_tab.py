@@ -46,7 +46,7 @@ def test_each_text_of_the_tab_has_a_heading(files: Files, operator: Client) -> N
         "Body",
     ]
     assert page.count('<pre class="body"') == 3
-    (arguments,) = re.findall(r'aria-label="Arguments">([^<]+)<', page)
+    (arguments,) = re.findall(r'aria-label="Arguments, \w+">([^<]+)<', page)
     assert json.loads(html.unescape(arguments))["url"] == files.server.url("/a.txt"), "no empty positional arguments"
 
 

@@ -71,7 +71,7 @@ def test_each_call_reports_the_place_and_leaves_nothing(
         lambda: broker.push([make("a", pool=POOL)]),
         lambda: broker.exchange(POOL, "w1", RoundTrip(want=1)),
         lambda: broker.tick(POOL),
-        broker.load_library,
+        lambda: broker.load_library(POOL),
         watchdog.round,
         watchdog.watch,
     )

@@ -51,7 +51,7 @@ class _Batch:
         self.number, self.counts = number, counts
 
 
-class _Sums:
+class Sums:
     """What a process has counted and not stored yet."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _Sums:
         with self._lock:
             if not self._due:
                 signals.worker_idle.connect(flush, dispatch_uid=__name__)
-                signals.worker_stopping.connect(self._end, dispatch_uid=__name__)
+                signals.worker_stopping.connect(self._end)
                 self._due = monotonic() + EVERY_S
             for name in names:
                 self._by_pool[pool][name] += by
@@ -118,4 +118,4 @@ class _Sums:
         self.flush()
 
 
-_of_process = _Sums()
+_of_process = Sums()
