@@ -64,6 +64,7 @@ class Sums:
         self._is_ending = False
 
     def add(self, pool: str, names: tuple[str, ...], by: int) -> None:
+        """Count ``by`` for each name; store the sums if that is due."""
         with self._lock:
             if not self._due:
                 signals.worker_idle.connect(flush, dispatch_uid=__name__)
