@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import threading
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from queueops import control, inspect, jobs
 from queueops.errors import FilterError, UnknownLane
@@ -14,6 +16,7 @@ from queueops.errors.jobs import AggregationDrains, AggregationInUse
 from queueops.kinds.jobs.store import JobCalls
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker, get_role
+from tests.console.conftest import client_of, collected, viewer  # noqa: F401  fixtures
 from tests.jobs.conftest import Register
 from tests.kernel.desk import NEVER_MS, Desk
 
@@ -295,3 +298,16 @@ def test_more_than_ten_thousand_aggregations_are_all_listed(desk: Desk) -> None:
         if not (after := page.next):
             break
     assert sorted(seen) == sorted(ids)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("show=destination", "there is no list 'destination' of lanes; did you mean 'destinations'?"),
+        ("after=unknown", "The filter is not valid"),
+    ],
+)
+def test_a_wrong_filter_of_the_page_is_said(namespace: str, viewer: Client, wrong: str, said: str) -> None:  # noqa: F811
+    answer = viewer.get(f"/ops/aggregations/?{wrong}")
+    assert (answer.status_code, said in html.unescape(answer.content.decode())) == (400, True)

@@ -306,3 +306,14 @@ def test_each_operation_has_a_summary_of_some_words(api: Client) -> None:
     summaries = [each["summary"] for operations in described["paths"].values() for each in operations.values()]
     assert len(set(summaries)) == len(summaries) == 14
     assert [text for text in summaries if not 3 <= len(text.split()) <= 8] == []
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [("mapping", "no job has the state 'mapping'"), ("faild", "no job has the state 'faild'; did you mean 'failed'?")],
+)
+def test_a_state_that_no_job_has_is_refused(api: Client, state: str, said: str) -> None:
+    answer = api.get(f"/api/v1/jobs?state={state}")
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"]) == (422, "state")
+    assert said in error["reason"]

@@ -104,10 +104,17 @@ def test_a_pattern_that_cannot_be_read_is_refused(patterns: str) -> None:
 
 @pytest.mark.parametrize(
     ("patterns", "instead"),
-    [("image", '"image/*" instead of "image"'), ("text/*, !png", '"!png/*" instead of "!png"'), ("**", '"**/*"')],
+    [
+        ("image", '"image/*" instead of "image"'),
+        ("text/*, !png", '"!png/*" instead of "!png"'),
+        ("**", '"**/*"'),
+        ("image/", '"image/*" instead of "image/"'),
+        ("image/*,!/png", '"!*/png" instead of "!/png"'),
+        ("image/png/x", '"image/png" instead of "image/png/x"'),
+    ],
 )
-def test_a_pattern_without_a_slash_is_refused_with_what_to_write(patterns: str, instead: str) -> None:
-    with pytest.raises(BadOption, match=f"it must be patterns with a slash: {re.escape(instead)}"):
+def test_a_pattern_without_type_and_subtype_is_refused_with_what_to_write(patterns: str, instead: str) -> None:
+    with pytest.raises(BadOption, match=f"it must be patterns of a type and a subtype: {re.escape(instead)}"):
         MimePatterns.read(patterns)
 
 

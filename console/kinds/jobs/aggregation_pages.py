@@ -17,6 +17,7 @@ from console.ui.forms import ActionForm, LaneForm
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
+from queueops.errors import advice
 from queueops.inspect import FilterError, JobLanePage
 
 FACTS = ("pool", "lane", "id", "limit", "rate", "weight", "paused", "draining", "proxy")
@@ -82,12 +83,13 @@ SET = Action(
 OF_AGGREGATIONS = ("drain", "accept", "proxy", "remove")
 """Actions that no destination has."""
 DESTINATIONS = "destinations"
-"""The value of the parameter `show` for the hosts of callbacks."""
+"""The value of the parameter `show` for the hosts of callbacks; without one, the page has the aggregations."""
 
 
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the aggregations, or of the destinations."""
-    return page(request, "jobs/aggregations.html", _context(request))
+    context = _context(request)
+    return page(request, "jobs/aggregations.html", context, status=400 if context["fault"] else 200)
 
 
 def rows(request: HttpRequest) -> HttpResponse:
@@ -127,11 +129,11 @@ def _thing(pool: str, lane: str, **changed: Any) -> Thing:
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
-    show = DESTINATIONS if request.GET.get("show") == DESTINATIONS else ""
-    after, fault = request.GET.get("after", ""), ""
-    read = inspect.destinations if show else inspect.aggregations
+    show, after, fault = request.GET.get("show", ""), request.GET.get("after", ""), ""
     try:
-        found = read(after=after)
+        if show not in ("", DESTINATIONS):
+            raise FilterError(reason=f"there is no list {show!r} of lanes{advice(show, [DESTINATIONS])}")
+        found = inspect.destinations(after=after) if show else inspect.aggregations(after=after)
     except FilterError as error:
         found, fault = JobLanePage(rows=()), str(error)
     return {

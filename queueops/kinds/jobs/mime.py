@@ -32,6 +32,8 @@ ZIPPED = (
     (b"ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
 )
 ITEM = re.compile(r"!?(?:[A-Za-z0-9.+_*?/-]|\[!?[A-Za-z0-9.+_-]+\])+")
+PARTS = re.compile(r"(?:\*|[^/]+/[^/]+)")
+"""A type and a subtype. The older downloader's clients send `*` for both."""
 LONGEST = 1000  # characters of all patterns
 
 
@@ -46,7 +48,7 @@ class MimePatterns:
     def read(cls, text: str) -> MimePatterns:
         """The patterns of a text. An empty text allows every file.
 
-        Raises BadOption for a text that cannot be read, and for a pattern without a slash: it matches no file.
+        Raises BadOption for a text that cannot be read, and for a pattern without type and subtype: it matches no file.
         """
         if len(text) > LONGEST:
             raise BadOption(name="mime_type", value=text, expected=f"a text of at most {LONGEST:,} characters")
@@ -54,8 +56,8 @@ class MimePatterns:
         for item in items:
             if not ITEM.fullmatch(item):
                 raise BadOption(name="mime_type", value=text, expected='patterns such as "image/*,!image/gif"')
-            if "/" not in item and item.removeprefix("!") != "*":  # the older downloader's clients send `*`
-                instead = f'patterns with a slash: "{item}/*" instead of "{item}"'
+            if not PARTS.fullmatch(item.removeprefix("!")):
+                instead = f'patterns of a type and a subtype: "{_whole(item)}" instead of "{item}"'
                 raise BadOption(name="mime_type", value=text, expected=instead)
         wanted = tuple((item, _glob(item)) for item in items if not item.startswith("!"))
         return cls(wanted, tuple((item[1:], _glob(item[1:])) for item in items if item.startswith("!")))
@@ -124,6 +126,12 @@ def _type_of_bytes(head: bytes) -> str:
     names = (match.mime_type for match in found if match.mime_type)
     name = next(names, UNKNOWN)
     return ALIASES.get(name, name)
+
+
+def _whole(item: str) -> str:
+    """The pattern of a type and a subtype that is nearest to one without them."""
+    kind, _, rest = item.removeprefix("!").partition("/")
+    return f"{'!' * item.startswith('!')}{kind or '*'}/{rest.partition('/')[0] or '*'}"
 
 
 def _glob(pattern: str) -> re.Pattern[str]:

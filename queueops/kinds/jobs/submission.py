@@ -22,12 +22,18 @@ from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_lane, new_id
 from queueops.model.retry import Retry
+from queueops.model.states import State
 from queueops.tasks import registry
 from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.options import Options
 
 JOB = "job"
 """The kind of the record."""
+JOB_STATES = (
+    State.POSTPONED, State.PENDING, State.LOCKED, State.RESTART, State.QUARANTINED, State.SUCCEEDED, State.FAILED,
+    State.CANCELLED,
+)  # fmt: skip
+"""States of jobs. A job has no parts, and waits for no other task."""
 
 
 LONGEST_FINGERPRINT = 64

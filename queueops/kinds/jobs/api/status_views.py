@@ -15,16 +15,10 @@ from queueops.kinds.jobs.api.schemas import Health, Statistics
 from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
-from queueops.kinds.jobs.submission import JOB
-from queueops.model.states import State
+from queueops.kinds.jobs.submission import JOB, JOB_STATES
 
 router = Router(tags=["status"])
 POOL = "default"
-JOB_STATES = (
-    State.POSTPONED, State.PENDING, State.LOCKED, State.RESTART, State.QUARANTINED, State.SUCCEEDED, State.FAILED,
-    State.CANCELLED,
-)  # fmt: skip
-"""States of jobs. A job has no parts, and waits for no other task."""
 KEPT_S = 1.0
 """So long one reading of the alarms and the workers serves all requests of a process."""
 
