@@ -127,3 +127,10 @@ def test_the_progress_of_an_activity_is_shown_in_whole_numbers(namespace: str, o
     run = counting.start()
     run_worker()
     assert "progress 3 / 10<" in operator.get(f"/ops/tasks/{run.id}/run/").content.decode()
+
+
+def test_the_chips_have_the_words_of_the_rows(namespace: str, operator: Client) -> None:
+    shown = operator.get("/ops/workflows/").content.decode()
+    chips = re.findall(r'\?state=(\w+)"[^>]*><svg.*?</svg>(\w+)', shown)
+    assert len(chips) == 8
+    assert [word for word, _ in chips] == [label for _, label in chips]

@@ -25,17 +25,10 @@ from queueops.model.states import State
 
 RUN = "workflow"
 BLOCKED = "blocked"
-LABELS = {
-    State.PENDING: _("Ready"),
-    State.LOCKED: _("In a step"),
-    State.IDLE: _("Waiting"),
-    State.POSTPONED: _("Postponed"),
-    BLOCKED: _("Blocked"),
-    State.SUCCEEDED: _("Succeeded"),
-    State.FAILED: _("Failed"),
-    State.CANCELLED: _("Cancelled"),
-}
-"""The states of runs, in the words of workflows. A blocked run is also in one of the others: mostly it is postponed."""
+STATES = (
+    State.PENDING, State.LOCKED, State.IDLE, State.POSTPONED, BLOCKED, State.SUCCEEDED, State.FAILED, State.CANCELLED,
+)  # fmt: skip
+"""The states of runs. A blocked run is also in one of the others: mostly it is postponed."""
 SEARCH = ("workflows-search", "workflows")
 PARTS = ("state", "name", "search", "instance", "tag", "status", "older", "younger")
 AGES = ("15min", "1h", "12h", "1d", "7d", "30d")
@@ -127,9 +120,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "asked": asked,
         "is_filtered": any(asked.values()),
         "ages": AGES,
-        "states": [
-            (word, label, counts.get(word), _address(asked | {"state": word})) for word, label in LABELS.items()
-        ],
+        "states": [(word, counts.get(word), _address(asked | {"state": word})) for word in STATES],
         "names": [name for name, _count in facets.get("name", ())],
         "tags": [tag for tag, _count in facets.get("tag", ())],
         "all_url": _address(asked | {"state": ""}),
