@@ -45,7 +45,11 @@ function lib.begin_next_run(id, record, again)
   end
   lib.create(again.id, fields, values)
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
-  if record.vr and not record.vt then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
+  if record.vr then lib.runs.point_to(record.vr .. '.' .. record.vn, again.id) end
+  local calls = record.vr and not record.vt and lib.runs.calls_of(record.vr)
+  if calls and lib.safe_call('HGET', calls, record.vn) == 'c' .. id then -- else its parent has given it up
+    lib.safe_call('HSET', calls, record.vn, 'c' .. again.id)
+  end
 end
 
 -- Signals that no code has read, and events that no step has taken.
