@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from queueops import control, inspect, wf, workflow
+from queueops.errors.workflows import InstanceGone
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.fsck import Fault
@@ -96,6 +97,15 @@ def open_calls(run: WorkflowHandle[str]) -> list[tuple[str, str]]:
     return [(call.task, call.state) for call in view.calls]
 
 
+def delete_children() -> None:
+    """Delete all runs of the child; the index of instances has nothing of them then."""
+    page = inspect.workflow_runs(name="continued.child", limit=200)
+    rows = control.delete([row.id for row in page.rows])
+    assert {row.word for row in rows} == {"OK"}
+    broker = get_broker()
+    assert broker.client.hgetall(broker.keys("default").instances).keys() == {b"p"}
+
+
 def test_a_child_that_was_given_up_stays_given_up_when_it_continues_as_new() -> None:
     run = gives_up.using(id="p").start()
     run_worker()
@@ -151,6 +161,19 @@ def test_a_child_in_another_pool_is_known_when_its_first_run_is_gone(name: str) 
     assert last.state == State.CANCELLED
 
 
+def test_nothing_is_left_of_children_that_are_deleted() -> None:
+    run = parent.using(id="p").start()
+    run_worker()
+    again = run.reset(1)  # the step begins the child once more
+    run_worker()
+    child.handle("named").signal("word", "on")
+    again.signal("go")
+    run_worker()
+    assert again.result(timeout=0) == "child on"
+    delete_children()
+    assert faults() == []
+
+
 def test_a_parent_that_was_reset_knows_the_last_run_of_its_open_child() -> None:
     run = parent.using(id="p").start()
     run_worker()
@@ -163,3 +186,21 @@ def test_a_parent_that_was_reset_knows_the_last_run_of_its_open_child() -> None:
     last.signal("word", "on")
     run_worker()
     assert again.result(timeout=0) == "child on"
+    delete_children()
+
+
+def test_a_deleted_run_is_no_run_of_its_instance_until_it_is_restored() -> None:
+    run = child.using(id="named").start(0)
+    run_worker()
+    run.signal("word", "on")
+    run_worker()
+    control.delete([run.id])
+    assert faults() == []
+    with pytest.raises(InstanceGone):
+        child.handle("named")
+    control.restore([run.id])
+    assert child.handle("named").result(timeout=0) == "child on"
+    control.delete([run.id])
+    newer = child.using(id="named").start(0)
+    control.restore([run.id])
+    assert child.handle("named").id == newer.id

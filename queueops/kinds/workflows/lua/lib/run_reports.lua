@@ -33,6 +33,13 @@ local function leave_index(id, record)
     if lib.safe_call('HGET', P .. ':instances', name) == id then lib.safe_call('HDEL', P .. ':instances', name) end
   end
 end
+lib.hooks.to_trash.workflow = leave_index
+
+-- It has come back. Meanwhile its instance may have begun another run.
+function lib.hooks.from_trash.workflow(id)
+  local instance = lib.safe_call('HGET', lib.task_key(id), 'vi')
+  if instance then lib.safe_call('HSETNX', P .. ':instances', instance, id) end
+end
 
 function lib.hooks.abandon.workflow(id, record)
   lib.safe_call('ZREM', P .. ':blocked', id)
