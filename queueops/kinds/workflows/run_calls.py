@@ -23,6 +23,7 @@ MOST_CALLS = 100
 MOST_CHILDREN = 50
 ENTRIES = 5_000
 """The most entries of a history in which one page looks for children."""
+MOST_CURSOR = 2**64 - 1
 _PLACE = re.compile(r"(\d{1,20})\.(\d{1,6})")
 KINDS = {"a": "activity", "c": "child", "t": "timer", "s": "signal"}
 
@@ -70,7 +71,7 @@ class RunChildren(Answer, frozen=True, kw_only=True):
 def open_calls(pool: str, run: str, place: str = "") -> CallPage:
     """A page of the open commands of a run. Raises FilterError for a place that is not one of this list."""
     found = _PLACE.fullmatch(place or "0.0")
-    if found is None:
+    if found is None or int(found[1]) > MOST_CURSOR:
         raise FilterError(reason=f"{place[:50]!r} is not a place in the open commands of a run; begin at the first.")
     store = get_role(WorkflowCalls)
     cursor, first = int(found[1]), int(found[2])
