@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops import control, wf, workflow
+from queueops import control, inspect, wf, workflow
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
@@ -109,3 +109,11 @@ def test_a_reset_run_that_was_suspended_before_its_step_goes_on() -> None:
     again.signal("go", "on")
     run_worker()
     assert again.result(timeout=0) == "on"
+
+
+def test_the_log_has_the_reason_of_a_suspension() -> None:
+    run = waits.start()
+    assert run.suspend("the price\ud800 is wrong")
+    task = inspect.task(run.id)
+    assert task is not None
+    assert "the price? is wrong" in task.log[-1].text
