@@ -283,7 +283,7 @@ class WorkflowEnvironment(RunsAgain):
     def _drop(self, begun: Begun) -> None:
         child = begun.child
         if child is not None and child.parent is begun and child.state == "running":
-            child.parent, child.left_by = None, begun.run
+            child.parent, child.given_up, child.left_by = None, begun, begun.run
             if child.delayed:  # it has no code yet that could answer
                 child.reason = GIVEN_UP
                 self._close(child, "cancelled")
@@ -304,9 +304,11 @@ class WorkflowEnvironment(RunsAgain):
         if step is not None and step.again is not None:
             push = msgspec.structs.replace(run.push, args=step.again, due=None, delay_ms=None)
             following = self._begin(push, run.instance, run.parent)
-            run.next = following.id
-            if run.parent is not None:
-                run.parent.child = following
+            run.next, following.left_by = following.id, run.left_by
+            for waits in (run.parent, run.given_up):
+                if waits is not None:
+                    waits.child = following
+            following.given_up = run.given_up
             following.inbox = [*step.unread, *(entry for entry in run.inbox if entry.kind in ("signal", "cancel"))]
         elif run.parent is not None:
             self._finish(run.parent, run.ended(run.parent.number))
