@@ -95,6 +95,7 @@ def run_children(id: str, pool: str = "default", *, first: int = 0) -> RunChildr
         return RunChildren()
     store = get_role(WorkflowCalls)
     last, length, found = store.children(pool, id, max(0, first), ENTRIES, MOST_CHILDREN)
+    last = min(last, length)
     rows: list[tuple[str, str, events.Entry]] = []
     for text, task in found:
         try:
