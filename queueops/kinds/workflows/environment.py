@@ -18,7 +18,7 @@ import msgspec
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import HistoryTooLong, InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.awaited import awaited
+from queueops.kinds.workflows.awaited import as_task, awaited
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
@@ -330,7 +330,8 @@ class WorkflowEnvironment(RunsAgain):
             args, kwargs = handler.plan.decode(push.args)
             known = self._mocks.get((TASK, push.name))
             function = known.function if known else handler.call
-            data = encode_result(push.name, awaited(function(*args, **kwargs)))
+            with as_task(push, handler, attempt):
+                data = encode_result(push.name, awaited(function(*args, **kwargs)))
         except Exception as error:  # the code of an activity runs here
             if attempt <= push.retries and isinstance(error, tuple(handler.retry_on)):
                 delay = retry.parse(push.retry).delay_ms(attempt)
