@@ -155,9 +155,7 @@ def test_children_are_listed_with_their_states_and_the_parent_by_its_instance(na
     assert re.search(rf'<a href="/ops/tasks/{outer.id}/run/[^"]*"><code>outer/1</code></a>', above)
 
 
-@pytest.mark.parametrize(
-    "query", ["?calls=1", "?calls=99999999999999999999.0", "?children=x", "?inbox=-1", "?first=1234567"]
-)
+@pytest.mark.parametrize("query", ["?calls=1", f"?calls={2**64}.0", "?children=x", "?inbox=-1", "?first=1234567"])
 def test_a_place_that_is_never_offered_is_refused(run: Handle, operator: Client, query: str) -> None:
     reply = operator.get(f"/ops/tasks/{run.id}/run/{query}")
     assert reply.status_code == 404
