@@ -157,8 +157,7 @@ def test_children_are_listed_with_their_states_and_the_parent_by_its_instance(na
 
 @pytest.mark.parametrize("query", ["?calls=1", f"?calls={2**64}.0", "?children=x", "?inbox=-1", "?first=1234567"])
 def test_a_place_that_is_never_offered_is_refused(run: Handle, operator: Client, query: str) -> None:
-    reply = operator.get(f"/ops/tasks/{run.id}/run/{query}")
-    assert reply.status_code == 404
+    assert operator.get(f"/ops/tasks/{run.id}/run/{query}").status_code == 404
 
 
 def test_each_list_of_a_run_goes_on_by_itself(run: Handle, operator: Client) -> None:
