@@ -24,7 +24,8 @@ class Explained(BaseException):
     @classmethod
     def _message(cls, fields: dict[str, Any]) -> str:
         template = inspect.cleandoc(cls.__doc__ or cls.__name__).split("\n\n", 1)[0].replace("\n", " ")
-        return template.format_map(_Lenient(fields)).removesuffix(": ")  # a cancel needs no reason
+        text = template.format_map(_Lenient(fields)).removesuffix(": ")  # a cancel needs no reason
+        return text[:-1] if text.endswith("?.") else text  # an advice may be a question
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), str(self), self.fields)

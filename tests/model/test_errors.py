@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from queueops import errors
-from queueops.errors import Explained, QueueOpsError, StoreFull, TaskFailed, advice
+from queueops.errors import BadOption, Explained, QueueOpsError, StoreFull, TaskFailed, advice
 
 ROOT = Path(__file__).parents[2]
 CLASSES = {
@@ -89,3 +89,8 @@ def raised() -> Iterator[tuple[str, str, set[str]]]:
 def test_whoever_raises_an_error_gives_it_all_its_fields() -> None:
     missing = {f"{place} {name}": fields(CLASSES[name]) - given for place, name, given in raised()}
     assert {place: names for place, names in missing.items() if names} == {}
+
+
+def test_a_question_at_the_end_of_a_message_has_no_full_stop_behind_it() -> None:
+    told = BadOption(name="name", value="oder", expected=f"a workflow{advice('oder', ['order'])}")
+    assert str(told) == "The option name is 'oder', but it must be a workflow; did you mean 'order'?"

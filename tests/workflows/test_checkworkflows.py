@@ -111,7 +111,8 @@ def test_stored_histories_are_replayed_and_a_difference_is_told() -> None:
     runs[0].signal("go")
     run_worker()
     status, text = answer("wf.changes", "--json", "--ended")
-    assert (status, json.loads(text)) == (0, {"findings": [], "replays": [], "notes": [], "replayed": 2, "changed": 0})
+    nothing = {"findings": [], "replays": [], "notes": [], "changed": 0, "left_out": {}}
+    assert (status, json.loads(text)) == (0, nothing | {"replayed": 2})
     behaviour["code"] = calls_other_first
     status, text = answer("wf.changes", "--json")
     told: dict[str, Any] = json.loads(text)
@@ -122,6 +123,17 @@ def test_stored_histories_are_replayed_and_a_difference_is_told() -> None:
     status, text = answer("wf.changes", "--ended")
     assert status == 1
     assert text.splitlines()[-1] == "0 findings in the source. 2 runs replayed, 2 differ."
+
+
+@pytest.mark.usefixtures("_histories")
+def test_runs_that_are_left_out_are_told() -> None:
+    behaviour["code"] = waits_then_flaky
+    for _ in range(3):
+        changes.start()
+    run_worker()
+    status, text = answer("wf.changes", "--most", "1")
+    assert (status, text.splitlines()[-1]) == (0, "Not replayed: 2 more of wf.changes. A larger --most replays them.")
+    assert json.loads(answer("wf.changes", "--most", "1", "--json")[1])["left_out"] == {"wf.changes": 2}
 
 
 @pytest.mark.usefixtures("_histories")

@@ -74,6 +74,8 @@ def test_the_story_of_a_run_is_shown_by_its_instance(run: Run) -> None:
     found = asked("run", run.id)
     assert [line["kind"] for line in found["run"]["lines"]] == ["step", "timer"]
     assert found["task"]["name"] == "wf.approval"
+    assert "no entry from 3 on; the history has 2" in queue("run", run.id, "--first", 99)
+    assert "entries up to 2 of 2 were read" in queue("run", run.id, "children", "--first", 99)
 
 
 def test_a_signal_with_a_value_is_sent_and_recorded(run: Run) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
-from queueops import activity, wf, workflow
+from queueops import activity, current, wf, workflow
 from queueops.errors.workflows import HistoryTooLong, NotDeterministic
 from queueops.testing import WorkflowEnvironment
 
@@ -56,3 +59,37 @@ def test_code_that_differs_late_in_a_long_run_is_found() -> None:
 
     with pytest.raises(NotDeterministic):
         WorkflowEnvironment().run(forgetful)
+
+
+@activity(name="long.told", retries=1)
+def told() -> tuple[str, int]:
+    """Tells its progress, and fails once."""
+    current().progress(1, 2)
+    current().log("half")
+    if current().attempt == 1:
+        raise ValueError("once more")
+    return current().id, current().attempt
+
+
+@activity(name="long.atold", retries=0)
+async def atold() -> int:
+    """The same for async code, which is cancelled from inside."""
+    if current().attempt == 1:
+        raise asyncio.CancelledError("enough")
+    return 1
+
+
+@workflow(name="long.tells")
+async def tells(is_async: bool = False) -> Any:
+    """Calls what uses the context of its task."""
+    return await wf.call(atold) if is_async else await wf.call(told)
+
+
+def test_an_activity_has_the_context_of_its_task() -> None:
+    run = WorkflowEnvironment().start(tells)
+    assert run.result() == [f"{run.id}.1", 2]
+
+
+def test_what_an_async_activity_raises_is_told() -> None:
+    with pytest.raises(asyncio.CancelledError, match="enough"):
+        WorkflowEnvironment().run(tells, is_async=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -22,6 +23,7 @@ from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.results.handle import TaskHandle
 from queueops.testing import WorkflowEnvironment, run_worker
+from tests.workflows.test_endings import reason_of
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -217,3 +219,32 @@ def test_other_code_of_the_process_is_not_concerned() -> None:
     _executor()
     assert _done == ["done", "done"]
     assert pushed.push().state == State.PENDING
+
+
+def _task() -> asyncio.Future[None]:
+    waits = wf.sleep(1)
+    try:
+        return asyncio.ensure_future(waits)
+    finally:
+        waits.close()
+
+
+INNER: dict[str, Callable[[], Any]] = {
+    "side": lambda: wf.side_effect(lambda: 1),
+    "timer": lambda: asyncio.get_running_loop().call_later(60, print),
+    "task": _task,
+}
+
+
+@workflow(name="effects.inner")
+async def inner(how: str) -> int:
+    """Gives a command in a function that a replay does not call."""
+    wf.side_effect(INNER[how])
+    return int(await wf.signal("go"))
+
+
+@pytest.mark.parametrize("how", INNER)
+def test_a_recorded_function_gives_no_command(how: str) -> None:
+    run = inner.start(how)
+    run_worker()
+    assert "in the function of wf.side_effect() cannot be used" in reason_of(run)

@@ -69,6 +69,15 @@ def test_runs_are_found_by_a_part_of_their_status() -> None:
     assert inspect.workflow_runs(status="nothing like it").rows == ()
 
 
+@pytest.mark.parametrize("wanted", ["Äpfel", "äpfel", "ÄPFEL", "Ä", 'die "Ä', "a\\b", 'Äpfel"'])
+def test_a_status_is_found_by_any_text_of_it(wanted: str) -> None:
+    for number, status in enumerate(['packt die "Äpfel" in a\\b', "packt Birnen", ['die "Ä']]):
+        packed.using(id=f"order-{number}").start(status)
+    run_worker()
+    assert "order-0" in ids(inspect.workflow_runs(status=wanted))
+    assert "order-1" not in ids(inspect.workflow_runs(status=wanted))
+
+
 def test_a_secret_in_a_status_is_not_found() -> None:
     packed.using(id="order-1").start({"password": "hunter2", "step": "open"})
     run_worker()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
-from queueops import control, wf, workflow
+from queueops import control, inspect, wf, workflow
+from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.steps import encoded, make_step
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
@@ -109,3 +114,34 @@ def test_a_reset_run_that_was_suspended_before_its_step_goes_on() -> None:
     again.signal("go", "on")
     run_worker()
     assert again.result(timeout=0) == "on"
+
+
+def test_the_log_has_the_reason_of_a_suspension() -> None:
+    run = waits.start()
+    assert run.suspend("the price\ud800 is wrong")
+    task = inspect.task(run.id)
+    assert task is not None
+    assert "the price? is wrong" in task.log[-1].text
+
+
+@workflow(name="suspend.rounds")
+async def rounds(left: int) -> str:
+    """Continues as new after its first signal."""
+    word = str(await wf.signal("go"))
+    if left:
+        wf.continue_as_new(left - 1)
+    return word
+
+
+def test_the_next_run_of_a_run_that_was_suspended_during_its_last_step_is_suspended() -> None:
+    run = rounds.using(id="rounds").start(1)
+    run_worker()
+    run.signal("go", "first")
+    (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+    context: Any = SimpleNamespace(lease=lease, limit_s=60)
+    step = encoded(make_step(context, cast(WorkflowHandler, rounds.handler).execution))
+    assert run.suspend()
+    settle(Settlement(lease.id, lease.fence, Outcome.SUCCESS, step))
+    later = rounds.handle("rounds")
+    assert later.id != run.id
+    parked(later)

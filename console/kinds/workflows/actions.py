@@ -29,7 +29,7 @@ class SignalForm(ActionForm):
         text = self.cleaned_data["value"].strip()
         try:
             return json.loads(text) if text else None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise forms.ValidationError(_('Enter a value as JSON, such as true, 7 or "text".')) from None
 
 

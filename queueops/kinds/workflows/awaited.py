@@ -5,7 +5,29 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
+
+from queueops.eager.execution import SilentChannel
+from queueops.model.contracts import Lease, Push
+from queueops.model.ports import Handler
+from queueops.tasks import context
+
+
+@contextmanager
+def as_task(push: Push, handler: Handler, attempt: int) -> Iterator[None]:
+    """Around an attempt of an activity: `current()` is its context. Its progress and its log lines are not kept."""
+    lease = Lease(
+        id=push.id, fence=0, name=push.name, pool=push.pool, lane=push.lane, args=push.args, attempt=attempt,
+        retries=push.retries, tags=tuple(push.tags), root=push.root, meta=push.meta,
+    )  # fmt: skip
+    token = context.enter(context.Context(lease, handler, SilentChannel()))
+    try:
+        yield
+    finally:
+        context.leave(token)
 
 
 def awaited(value: Any) -> Any:
@@ -19,10 +41,10 @@ def awaited(value: Any) -> Any:
     def run() -> None:
         try:
             outcome.extend((True, asyncio.run(value)))
-        except Exception as error:  # the code of an activity runs here
+        except BaseException as error:  # whatever the code of an activity raises
             outcome.extend((False, error))
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=copy_context().run, args=(run,))
     thread.start()
     thread.join()
     if outcome[0]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections import Counter
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -38,14 +39,16 @@ class Command(BaseCommand):
         """Check, print what was found, and end with the status."""
         findings = [finding for handler in _handlers(names) for finding in check_code(handler.name, handler.func)]
         found: list[Replay] = []
+        left_out = Counter[str]()
         if not options["source_only"]:
             try:
                 check_pool(options["pool"])
-                found = list(replays(names, pool=options["pool"], ended=options["ended"], most=options["most"]))
+                limits = {"pool": options["pool"], "ended": options["ended"], "most": options["most"]}
+                found = list(replays(names, **limits, left_out=left_out))
             except QueueOpsError as error:
                 raise CommandError(str(error)) from error
         bad = [replay for replay in found if replay.reason]
-        text = _as_json(findings, found, bad) if options["json"] else _as_text(findings, found, bad)
+        text = (_as_json if options["json"] else _as_text)(findings, found, bad, left_out)
         self.stdout.write(text)
         if findings or bad:
             raise SystemExit(1)
@@ -59,7 +62,7 @@ def _handlers(names: list[str]) -> list[WorkflowHandler]:
     return [known[name] for name in names or sorted(known)]
 
 
-def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay]) -> str:
+def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay], left_out: Counter[str]) -> str:
     return to_json(
         {
             "findings": [finding._asdict() for finding in findings],
@@ -67,11 +70,12 @@ def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay]) ->
             "notes": [replay._asdict() for replay in found if replay.notes],
             "replayed": len(found),
             "changed": sum(replay.changed for replay in found),
+            "left_out": left_out,
         }
     )
 
 
-def _as_text(findings: list[Finding], found: list[Replay], bad: list[Replay]) -> str:
+def _as_text(findings: list[Finding], found: list[Replay], bad: list[Replay], left_out: Counter[str]) -> str:
     lines = [printable(finding.told()) for finding in findings]
     lines += [printable(replay.told()) for replay in bad]
     lines += [printable(note) for replay in found for note in replay.told_notes()]
@@ -79,4 +83,6 @@ def _as_text(findings: list[Finding], found: list[Replay], bad: list[Replay]) ->
     lines.append(f"{len(findings):,} findings in the source. {len(found):,} runs replayed, {len(bad):,} differ.")
     if changed:
         lines.append(f"{changed:,} of these runs began with other source.")
+    for name, count in sorted(left_out.items()):
+        lines.append(f"Not replayed: {count:,} more of {printable(name)}. A larger --most replays them.")
     return "\n".join(lines)

@@ -158,7 +158,10 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
     )
     yield from _calls(view)
     yield table(STORY_HEAD, map(_story_line, view.lines), widest=WIDEST)
-    yield f"entries {view.first + 1:,} to {view.first + len(view.lines):,} of {view.length:,}"
+    if view.lines or not view.length:
+        yield f"entries {view.first + 1:,} to {view.first + len(view.lines):,} of {view.length:,}"
+    else:
+        yield f"no entry from {view.first + 1:,} on; the history has {view.length:,}"
     if view.next:
         yield f"continue with --first {view.next + 1}"
 

@@ -18,7 +18,7 @@ import msgspec
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import HistoryTooLong, InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.awaited import awaited
+from queueops.kinds.workflows.awaited import as_task, awaited
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
@@ -283,7 +283,7 @@ class WorkflowEnvironment(RunsAgain):
     def _drop(self, begun: Begun) -> None:
         child = begun.child
         if child is not None and child.parent is begun and child.state == "running":
-            child.parent, child.left_by = None, begun.run
+            child.parent, child.given_up, child.left_by = None, begun, begun.run
             if child.delayed:  # it has no code yet that could answer
                 child.reason = GIVEN_UP
                 self._close(child, "cancelled")
@@ -304,9 +304,11 @@ class WorkflowEnvironment(RunsAgain):
         if step is not None and step.again is not None:
             push = msgspec.structs.replace(run.push, args=step.again, due=None, delay_ms=None)
             following = self._begin(push, run.instance, run.parent)
-            run.next = following.id
-            if run.parent is not None:
-                run.parent.child = following
+            run.next, following.left_by = following.id, run.left_by
+            for waits in (run.parent, run.given_up):
+                if waits is not None:
+                    waits.child = following
+            following.given_up = run.given_up
             following.inbox = [*step.unread, *(entry for entry in run.inbox if entry.kind in ("signal", "cancel"))]
         elif run.parent is not None:
             self._finish(run.parent, run.ended(run.parent.number))
@@ -328,7 +330,8 @@ class WorkflowEnvironment(RunsAgain):
             args, kwargs = handler.plan.decode(push.args)
             known = self._mocks.get((TASK, push.name))
             function = known.function if known else handler.call
-            data = encode_result(push.name, awaited(function(*args, **kwargs)))
+            with as_task(push, handler, attempt):
+                data = encode_result(push.name, awaited(function(*args, **kwargs)))
         except Exception as error:  # the code of an activity runs here
             if attempt <= push.retries and isinstance(error, tuple(handler.retry_on)):
                 delay = retry.parse(push.retry).delay_ms(attempt)

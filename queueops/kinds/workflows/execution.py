@@ -303,11 +303,8 @@ class Execution:
                 )
             data = events.payload(found)
         else:
-            self.loop.allows_effects = True
-            try:
+            with self.loop.effects():
                 value = call()
-            finally:
-                self.loop.allows_effects = False
             data = encode_result(self.info.name, value, "value of a side effect")
         self.step.commands.append(Entry("side", command=number, payload=events.raw(data)))
         return decode_result(self.info.name, data)
@@ -334,6 +331,7 @@ class Execution:
         return UUID(int=self.random.getrandbits(128), version=4)
 
     def _next(self) -> int:
+        self.loop.refuse_in_effect()
         self._numbers += 1
         return self._numbers
 

@@ -97,8 +97,11 @@ class WorkflowHandle(TaskHandle[Result]):
         return TaskHandle(self._newest(), self.pool).run_now()
 
     def suspend(self, reason: str = "") -> bool:
-        """Make no further step until `resume`; events wait in the inbox. False if it had already ended."""
-        return self._told("suspend", reason.encode())
+        """Make no further step until `resume`; events wait in the inbox. False if it had already ended.
+
+        The log of the run has the reason.
+        """
+        return self._told("suspend", b"", kept(reason))
 
     async def asuspend(self, reason: str = "") -> bool:
         """The same for async code."""

@@ -12,13 +12,12 @@ from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.run_calls import CallPage, RunCall, RunChildren, open_calls, run_children
-from queueops.kinds.workflows.run_filter import blocked_run_count
+from queueops.kinds.workflows.run_filter import blocked_run_count, plain
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
     masked,
     places_of,
-    plain,
     run_facts,
     run_query,
     runs_of_instance,

@@ -185,6 +185,7 @@ class WorkflowLoop(ReplayedLoop):
     ) -> asyncio.Task[Any]:
         """A task of this run."""
         _refuse_unordered()
+        self.refuse_in_effect()
         number = next(self._numbers)
         task = WorkflowTask(number, self._guarded(coro), loop=self, name=name or f"task {number}", context=context)
         self.tasks[number] = task

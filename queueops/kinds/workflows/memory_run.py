@@ -46,6 +46,8 @@ class MemoryRun:
     instance: str
     push: Push
     parent: Begun | None = None
+    given_up: Begun | None = None
+    """The command of its parent that began it, if its parent has given it up."""
     left_by: MemoryRun | None = None
     history: list[bytes] = field(default_factory=list)
     inbox: list[Entry] = field(default_factory=list)

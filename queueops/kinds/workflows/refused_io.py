@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, wraps
 from types import FrameType
 from typing import Any
@@ -52,6 +54,21 @@ class ReplayedLoop(asyncio.AbstractEventLoop):
     """Whether the code is in a function whose value is recorded."""
     refused: RefusedInWorkflow | None = None
     """The first refusal of a step. It blocks the run, also if the code has caught it."""
+
+    @contextmanager
+    def effects(self) -> Iterator[None]:
+        """Around a function whose value is recorded, and which is not called in a replay."""
+        self.allows_effects = True
+        try:
+            yield
+        finally:
+            self.allows_effects = False
+
+    def refuse_in_effect(self) -> None:
+        """Called before each command and each new task: a replay would not have it. Raises RefusedInWorkflow."""
+        if self.allows_effects:
+            what = "A call, a timer or a task in the function of wf.side_effect()"
+            raise RefusedInWorkflow(what=what, advice="Put it beside the function.")
 
     def refuse_store(self) -> None:
         """Called before each call of the store. Raises RefusedInWorkflow."""

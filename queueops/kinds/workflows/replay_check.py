@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -49,13 +50,21 @@ class Replay(NamedTuple):
         return f"{self.pool}/{self.run}: {self.name}"
 
 
-def replays(names: Iterable[str] = (), *, pool: str = "", ended: bool = False, most: int = 1_000) -> Iterator[Replay]:
+def replays(
+    names: Iterable[str] = (),
+    *,
+    pool: str = "",
+    ended: bool = False,
+    most: int = 1_000,
+    left_out: Counter[str] | None = None,
+) -> Iterator[Replay]:
     """Replay the open runs of workflows, and with `ended` those that have ended: at most so many of each name.
 
+    ``left_out`` counts the others by name.
     Raises QueueOpsError if a pool cannot be read in full.
     """
     wanted, store = set(names), get_run_store()
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     after = ""
     while True:
         page = inspect.tasks(TaskQuery(kind="workflow", pool=pool), after, PAGE)
@@ -64,8 +73,11 @@ def replays(names: Iterable[str] = (), *, pool: str = "", ended: bool = False, m
         for row in page.rows:
             if (wanted and row.name not in wanted) or (row.state in TERMINAL and not ended):
                 continue
-            counts[row.name] = counts.get(row.name, 0) + 1
-            if counts[row.name] <= most and (found := _replayed(store, row.pool, row.id)) is not None:
+            counts[row.name] += 1
+            if counts[row.name] > most:
+                if left_out is not None:
+                    left_out[row.name] += 1
+            elif (found := _replayed(store, row.pool, row.id)) is not None:
                 yield found
         after = page.next
         if not after:

@@ -23,6 +23,7 @@ MOST_CALLS = 100
 MOST_CHILDREN = 50
 ENTRIES = 5_000
 """The most entries of a history in which one page looks for children."""
+MOST_CURSOR = 2**64 - 1
 _PLACE = re.compile(r"(\d{1,20})\.(\d{1,6})")
 KINDS = {"a": "activity", "c": "child", "t": "timer", "s": "signal"}
 
@@ -70,15 +71,16 @@ class RunChildren(Answer, frozen=True, kw_only=True):
 def open_calls(pool: str, run: str, place: str = "") -> CallPage:
     """A page of the open commands of a run. Raises FilterError for a place that is not one of this list."""
     found = _PLACE.fullmatch(place or "0.0")
-    if found is None:
+    if found is None or int(found[1]) > MOST_CURSOR:
         raise FilterError(reason=f"{place[:50]!r} is not a place in the open commands of a run; begin at the first.")
     store = get_role(WorkflowCalls)
     cursor, first = int(found[1]), int(found[2])
     following, page = store.open_calls(pool, run, cursor, MOST_CALLS)
     rows = sorted(page.items(), key=lambda item: _number(item[0]))
     shown = rows[first : first + MOST_CALLS]
-    tasks = _rows(store, pool, [what for _, what in shown])
-    calls = tuple(_call(pool, number, what, tasks) for number, what in shown)
+    places = places_of_calls(store, pool, [what for _, what in shown])
+    tasks = store.call_rows(list(places.values()))
+    calls = tuple(_call(pool, number, what, places, tasks) for number, what in shown)
     if first + MOST_CALLS < len(rows):
         return CallPage(calls, f"{cursor}.{first + MOST_CALLS}")
     return CallPage(calls, f"{following}.0" if following else "")
@@ -93,6 +95,7 @@ def run_children(id: str, pool: str = "default", *, first: int = 0) -> RunChildr
         return RunChildren()
     store = get_role(WorkflowCalls)
     last, length, found = store.children(pool, id, max(0, first), ENTRIES, MOST_CHILDREN)
+    last = min(last, length)
     rows: list[tuple[str, str, events.Entry]] = []
     for text, task in found:
         try:
@@ -100,6 +103,8 @@ def run_children(id: str, pool: str = "default", *, first: int = 0) -> RunChildr
         except msgspec.MsgspecError:  # written by other software; the page of the history tells it
             continue
         rows.append((entry.pool or pool, task or f"{id}.{entry.command}", entry))
+    newest = store.newest_runs([(place, task) for place, task, entry in rows if entry.pool])
+    rows = [(place, newest.get((place, task), task), entry) for place, task, entry in rows]
     stored = store.run_fields([(place, task) for place, task, _ in rows])
     facts = [
         facts_of(place, task, stored[place, task])
@@ -110,10 +115,12 @@ def run_children(id: str, pool: str = "default", *, first: int = 0) -> RunChildr
     return RunChildren(rows=tuple(facts), next=last if last < length else 0, looked_at=last, length=length)
 
 
-def _rows(store: WorkflowCalls, pool: str, calls: Sequence[str]) -> Mapping[tuple[str, str], CallRow]:
-    """The tasks of these commands, by pool and id."""
-    tasks = [task_of(what) for what in calls if what[:1] in ("a", "c")]
-    return store.call_rows([(elsewhere or pool, id) for id, elsewhere in tasks])
+def places_of_calls(store: WorkflowCalls, pool: str, calls: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Pool and id of the task of each of these commands: of a child in another pool, its last run."""
+    tasks = {what: task_of(what) for what in calls if what[:1] in ("a", "c")}
+    places = {what: (elsewhere or pool, id) for what, (id, elsewhere) in tasks.items()}
+    last = store.newest_runs([places[what] for what in tasks if what[:1] == "c" and tasks[what][1]])
+    return {what: (there, last.get((there, id), id)) for what, (there, id) in places.items()}
 
 
 def _last_words(log: Sequence[bytes]) -> str:
@@ -137,14 +144,18 @@ def _number(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _call(pool: str, number: str, what: str, tasks: Mapping[tuple[str, str], CallRow]) -> RunCall:
+def _call(
+    pool: str, number: str, what: str, places: Mapping[str, tuple[str, str]], tasks: Mapping[tuple[str, str], CallRow]
+) -> RunCall:
     kind, at = KINDS.get(what[:1], "?"), _number(number)
     if kind == "signal":
         return RunCall(number=at, kind=kind, state="on its way")
     if kind == "timer":
         return RunCall(number=at, kind=kind, due_ms=maybe_whole(what[1:]))
-    id, elsewhere = task_of(what)
-    row = tasks.get((elsewhere or pool, id))
+    if what not in places:
+        return RunCall(number=at, kind=kind)
+    there, id = places[what]
+    elsewhere, row = there if there != pool else "", tasks.get((there, id))
     if row is None:
         return RunCall(number=at, kind=kind, task=id, pool=elsewhere, state="on its way" if elsewhere else "gone")
     record = row.record

@@ -34,6 +34,8 @@ BUDGET = 2000
 READS = 5
 """The most pages that are read until one has a run that matches."""
 _AGE = re.compile(r"(\d{1,7})\s*(s|min|h|d)", re.IGNORECASE)
+_STORED = re.compile(r"[ !#-\[\]-~]+")
+"""Printable ASCII without quotes and backslashes."""
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 
@@ -132,8 +134,25 @@ def blocked_run_count(pool: str = "") -> int:
 
 
 def shows(stored: str, wanted: str) -> bool:
-    """Whether a status, with its secrets masked, has a text in it. The store has looked at it as it is stored."""
-    return not wanted or wanted.casefold() in redactor().document(stored.encode()).casefold()
+    """Whether a status, with its secrets masked, has a text in it. The store has looked for a part of the text."""
+    if not wanted:
+        return True
+    document = redactor().document(stored.encode())
+    return any(wanted.casefold() in text.casefold() for text in (document, plain(document)))
+
+
+def _stored_part(wanted: str) -> str:
+    """The longest part of a text that the store can find: it knows the case of ASCII alone, and JSON escapes others."""
+    return max(_STORED.findall(wanted), key=len, default="").lower()
+
+
+def plain(document: str) -> str:
+    """A JSON text as what it says; another document as it is."""
+    try:
+        value = msgspec.json.decode(document) if document.startswith('"') else None
+    except msgspec.MsgspecError:  # it was cut
+        return document
+    return value if isinstance(value, str) else document
 
 
 def _read(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
@@ -173,6 +192,6 @@ def _arguments(
 ) -> list[Argument]:
     since = now - wanted.younger_ms if wanted.younger_ms else ""
     till = now - wanted.older_ms if wanted.older_ms else ""
-    own = (since, till, wanted.status.lower(), wanted.instance)
+    own = (since, till, _stored_part(wanted.status), wanted.instance)
     triples = [part for facet in _facets(wanted) for part in facet]
     return [limit, BUDGET, *place, *own, len(indexes), *indexes, *triples]

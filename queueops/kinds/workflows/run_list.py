@@ -8,8 +8,6 @@ from datetime import timedelta
 from itertools import islice
 from typing import ClassVar
 
-import msgspec
-
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.id_search import tasks_with_prefix
@@ -18,7 +16,7 @@ from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
 from queueops.kinds.workflows.run_chain import ChainPage, chain_page, runs_from
-from queueops.kinds.workflows.run_filter import BLOCKED, MOST, RUN, RunFilter, age_ms, find_runs, shows
+from queueops.kinds.workflows.run_filter import BLOCKED, MOST, RUN, RunFilter, age_ms, find_runs, plain, shows
 from queueops.kinds.workflows.run_store import RunFields
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -242,15 +240,6 @@ def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
 def short_place(place: str) -> str:
     """A place of the code without its folders: `module.py:line in function`."""
     return _PLACE.sub("", place, count=1)
-
-
-def plain(document: str) -> str:
-    """A JSON text as what it says; another document as it is."""
-    try:
-        value = msgspec.json.decode(document) if document.startswith('"') else None
-    except msgspec.MsgspecError:  # it was cut
-        return document
-    return value if isinstance(value, str) else document
 
 
 def masked(data: bytes) -> str:

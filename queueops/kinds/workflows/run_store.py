@@ -159,6 +159,9 @@ class RunStore(Protocol):
     def newest_run(self, pool: str, instance: str) -> str | None:
         """The id of the newest run of an instance."""
 
+    def newest_runs(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """The last runs of children, by pool and the id of the first run; activities are what they are."""
+
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
 

@@ -148,6 +148,15 @@ class WorkflowCalls(PushCalls, StorageCalls):
         record = self.record(pool, run)
         return run if record is not None and record.kind == "workflow" else None
 
+    def newest_runs(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """The last runs of children, by pool and the id of the first run; activities are what they are."""
+        found: dict[tuple[str, str], str] = {}
+        for pool in dict.fromkeys(pool for pool, _ in places):
+            tasks = [task for its_pool, task in places if its_pool == pool]
+            known = self.ask_one(pool, partial(_read_fields, self.keys(pool).instances, tasks)) or ()
+            found |= {(pool, task): _text(run) if run else task for task, run in zip(tasks, known, strict=False)}
+        return found
+
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
         key = f"{self.keys(pool).task(run)}#history"
@@ -224,6 +233,7 @@ class WorkflowCalls(PushCalls, StorageCalls):
 
     def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
         """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""
+        task = self.newest_runs([(pool, task)])[pool, task]
         for _ in range(MOST_RUNS):
             key = self.keys(pool).task(task)
             (values,) = self.ask_all(pool, partial(_read_fields, key, CHAIN_FIELDS))
@@ -288,8 +298,8 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return reply
 
 
-def _read_fields(key: str, fields: Sequence[str], pipe: Any) -> None:
-    pipe.hmget(key, fields)
+def _read_fields(key: str, fields: Sequence[str], client: Any) -> Any:
+    return client.hmget(key, fields)
 
 
 def _named(values: Sequence[bytes | None] | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why import state_and_reason
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.kinds.workflows.run_store import task_of
+from queueops.kinds.workflows.run_calls import places_of_calls
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
@@ -90,12 +90,12 @@ def _since(detail: Detail, at: int | None) -> str:
 def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
     """The open activities or children, the first ones by name."""
     store = get_role(WorkflowCalls)
-    for what in ids[:MOST_NAMED]:
-        id, elsewhere = task_of(what)
-        record = store.record(elsewhere or detail.pool, id)
+    for pool, id in places_of_calls(store, detail.pool, ids[:MOST_NAMED]).values():
+        elsewhere = pool if pool != detail.pool else ""
+        record = store.record(pool, id)
         lost = f"on its way to the pool {elsewhere}" if elsewhere else "which is gone: run `manage.py queue fsck`"
         told = f"{record.name}, which is {record.state}" if record else lost
-        hint = f" {_obstacle(elsewhere or detail.pool, id)}" if record and record.state == State.PENDING else ""
+        hint = f" {_obstacle(pool, id)}" if record and record.state == State.PENDING else ""
         yield bad(f"The run waits for the {kind} {told}.{hint}".rstrip(), value=id, target=id)
     if (more := len(ids) - MOST_NAMED) > 0:
         yield bad(f"The run waits for {more:,} more of the kind {kind}.", target=detail.id)

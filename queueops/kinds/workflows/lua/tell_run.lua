@@ -2,7 +2,7 @@
 -- tell_run: sends an event to a run, or suspends and resumes it.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
---       JSON, or the reason, 5 rules, 6 who, 7 the name of a signal or the reason of a cancel, for the log,
+--       JSON, 5 rules, 6 who, 7 the name of a signal or the reason, for the log,
 --       8 the payload of a large signal, whose event names the field s:<token>, 9 token of this message
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
 --        ENDED, GONE), the id of the run, its state.

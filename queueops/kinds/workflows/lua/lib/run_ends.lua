@@ -1,5 +1,5 @@
 -- Ends of runs, of activities and of children.
---@needs cancel end_effects lanes numbers outcomes records run_history run_stops runs store_helpers transitions
+--@needs cancel end_effects lanes numbers outcomes records run_history run_stops run_suspend runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
   cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
@@ -44,8 +44,13 @@ function lib.begin_next_run(id, record, again)
     end
   end
   lib.create(again.id, fields, values)
+  if values.vs then lib.run_suspend.park(again.id, lib.runs.read(again.id)) end -- it was suspended during its last step
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
-  if record.vr and not record.vt then lib.safe_call('HSET', lib.runs.calls_of(record.vr), record.vn, 'c' .. again.id) end
+  if record.vr then lib.runs.point_to(record.vr .. '.' .. record.vn, again.id) end
+  local calls = record.vr and not record.vt and lib.runs.calls_of(record.vr)
+  if calls and lib.safe_call('HGET', calls, record.vn) == 'c' .. id then -- else its parent has given it up
+    lib.safe_call('HSET', calls, record.vn, 'c' .. again.id)
+  end
 end
 
 -- Signals that no code has read, and events that no step has taken.

@@ -86,6 +86,7 @@ end
 
 -- The record that a stop means: of a child that continued as new, its last run.
 local function last_of(id)
+  id = lib.runs.newest_of(id)
   for _ = 1, 1000 do
     local record = lib.read_record(id)
     if not (record and record.vx) then return record, id end

@@ -19,7 +19,7 @@ end
 function lib.run_recall.task_of(id, number)
   local run, origin = id, nil
   for _ = 1, MOST_RUNS do
-    local task = run .. '.' .. number
+    local task = lib.runs.newest_of(run .. '.' .. number)
     if lib.safe_call('EXISTS', lib.task_key(task)) == 1 then return last_of(task) end
     local row = lib.named_fields(lib.task_key(run), 'vo', 'vp') or {}
     origin = row.vo or origin
@@ -90,12 +90,14 @@ function lib.run_recall.restore(run, number, what)
   lib.flush(); lib.flush_lanes() -- it may have moved in this very call
   local record = lib.read_record(rest)
   if not record then return lib.run_recall.lost_end(number, 'it is gone') end
+  if TERMINAL[record.s] and record.vx then return lib.run_recall.lost_end(number, 'its last run is gone') end
   if record.s == 'succeeded' then
     local text, payload = lib.runs.end_event(number, record.s, lib.safe_call('HGET', lib.task_key(rest), 're'))
     if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
     return text
   end
   local given_up, why = record.vd, nil
+  lib.runs.move_pointer(record, rest, run .. '.' .. number)
   lib.safe_call('HSET', lib.task_key(rest), 'vr', run, 'vn', number)
   lib.safe_call('HDEL', lib.task_key(rest), 'vd')
   record.vr, record.vn, record.vd = run, number, nil

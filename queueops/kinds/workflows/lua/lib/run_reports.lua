@@ -21,10 +21,27 @@ function lib.hooks.abandon.activity(id, record)
     .. ',"s":"failed","y":"it was deleted before its end"}')
 end
 
+-- What the index of instances has of a run: its instance, and the call of a child.
+local function names_of(record)
+  local names = { record.vi or nil }
+  if record.vr then names[#names + 1] = record.vr .. '.' .. record.vn end
+  return names
+end
+
+local function leave_index(id, record)
+  for _, name in ipairs(names_of(record)) do
+    if lib.safe_call('HGET', P .. ':instances', name) == id then lib.safe_call('HDEL', P .. ':instances', name) end
+  end
+end
+lib.hooks.to_trash.workflow = leave_index
+
+-- It has come back. Meanwhile its instance may have begun another run.
+function lib.hooks.from_trash.workflow(id)
+  local instance = lib.safe_call('HGET', lib.task_key(id), 'vi')
+  if instance then lib.safe_call('HSETNX', P .. ':instances', instance, id) end
+end
+
 function lib.hooks.abandon.workflow(id, record)
   lib.safe_call('ZREM', P .. ':blocked', id)
-  local instance = record and record.vi
-  if instance and lib.safe_call('HGET', P .. ':instances', instance) == id then
-    lib.safe_call('HDEL', P .. ':instances', instance)
-  end
+  if record then leave_index(id, record) end
 end

@@ -5,7 +5,12 @@ lib.run_suspend = {}
 
 function lib.run_suspend.suspend(id, row)
   lib.safe_call('HSET', lib.task_key(id), 'vs', NOW)
+  lib.run_suspend.park(id, row)
+end
+
+function lib.run_suspend.park(id, row)
   if row.s ~= 'pending' then return end -- a worker's step goes on to its end; a due time is kept
+  lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
   lib.shift(id, row, 'idle')
   lib.leave_lane(row.l or 'default', id, row.n)
   lib.safe_call('HSET', lib.task_key(id), 's', 'idle')

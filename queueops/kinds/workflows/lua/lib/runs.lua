@@ -21,6 +21,19 @@ function lib.runs.newest_of(instance)
   return lib.safe_call('HGET', P .. ':instances', instance) or instance
 end
 
+-- The last run that a call of a child went on as, by the id of its first run: the runs between may have been deleted. The index
+-- of instances has it.
+function lib.runs.point_to(call_id, id) lib.safe_call('HSET', P .. ':instances', call_id, id) end
+
+-- A call of another run means this task from now on.
+function lib.runs.move_pointer(record, id, call_id)
+  local before = record.vr and record.vr .. '.' .. record.vn
+  if not before or before == call_id or before == record.vi then return end
+  if lib.safe_call('HGET', P .. ':instances', before) ~= id then return end
+  lib.safe_call('HDEL', P .. ':instances', before)
+  lib.runs.point_to(call_id, id)
+end
+
 -- Counts events for a run that does not wait for them.
 function lib.runs.note_late(id, exists, count)
   lib.count_minute('wf|late', count)
