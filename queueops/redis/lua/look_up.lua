@@ -82,7 +82,7 @@ local function lanes_with_part(looks)
   while seen < looks and #found < 2 * most do
     local page = call('ZREVRANGE', P .. ':lanes', seen, seen + PAGE - 1)
     for _, lane in ipairs(page) do
-      local title = string.find(lane, ':=', 1, true) and call('HGET', P .. ':lane:' .. lane .. '#conf', 'title') or ''
+      local title = string.find(lane, ':=', 1, true) and call('HGET', P .. ':lane:' .. lane .. SUBKEY.conf, 'title') or ''
       if #found < 2 * most and has_part(lane .. ' ' .. title) then
         found[#found + 1] = lane
         found[#found + 1] = title

@@ -41,7 +41,7 @@ local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do
   lanes[i] = take(5)
   lib.need_lane(lanes[i][1])
-  if call('HGET', lib.lane_key(lanes[i][1]) .. '#conf', 'drain') == '1' then return { 'DRAINING', lanes[i][1] } end
+  if call('HGET', lib.lane_key(lanes[i][1]) .. SUBKEY.conf, 'drain') == '1' then return { 'DRAINING', lanes[i][1] } end
   call('ZCARD', lib.lane_key(lanes[i][1]))
 end
 for i = 1, tonumber(take(1)[1]) do

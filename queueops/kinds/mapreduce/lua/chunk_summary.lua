@@ -95,7 +95,7 @@ end
 -- Chunks are not claimed while the task's own lane is paused.
 local function paused()
   local _, lane = lib.values_of(lib.task_key(task), 'l')
-  return call('HGET', P .. ':lane:' .. (lane or 'default') .. '#conf', 'paused') == '1' and 1 or 0
+  return call('HGET', P .. ':lane:' .. (lane or 'default') .. SUBKEY.conf, 'paused') == '1' and 1 or 0
 end
 
 local sizes, list, looked = counts(), errors()

@@ -74,7 +74,7 @@ local function claim_turn(first, want, worker, lease, reply)
     local entered = lib.try('ZMSCORE', P .. ':state:pending', unpack(ids)) or {}
     local before, conf = #reply, lib.lane_conf(lane)
     for i = 1, count do lease_task(ids[i], popped[2 * i], number + i, entered[i], worker, now + lease, reply) end
-    if conf.rate and #reply > before then lib.take_tokens(lib.lane_key(lane) .. '#conf', conf, #reply - before) end
+    if conf.rate and #reply > before then lib.take_tokens(lib.lane_key(lane) .. SUBKEY.conf, conf, #reply - before) end
     if ctx.held_back > held then
       count = count - (ctx.held_back - held)
       lib.hold_back_next(lane)

@@ -12,7 +12,7 @@ local function fits_token(task) return task.is_text and task.size <= HANDED_BYTE
 -- workers no name that they do not know: then one command tells. It counts the paused names three times.
 local function goes_by_hand(task)
   if not fits_token(task) then return false end
-  local conf = P .. ':lane:' .. task.lane .. '#conf'
+  local conf = P .. ':lane:' .. task.lane .. SUBKEY.conf
   local paused = P .. ':names:paused'
   local seen = call('EXISTS', conf, P .. ':unable', paused, paused, paused)
   if seen == 0 then return true end

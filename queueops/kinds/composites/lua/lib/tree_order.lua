@@ -29,7 +29,7 @@ end
 -- The open tasks of an iterator, oldest first.
 local function each_begun(branch, position, visit)
   local begun = {}
-  for _, ref in ipairs(lib.ask('SRANDMEMBER', lib.task_key(branch.id) .. '#open', WIDEST) or {}) do
+  for _, ref in ipairs(lib.ask('SRANDMEMBER', lib.task_key(branch.id) .. SUBKEY.open, WIDEST) or {}) do
     local _, uid = lib.values_of(lib.task_key(ref), 'u')
     begun[#begun + 1] = { uid and lib.number_of(uid) or 0, ref }
   end

@@ -6,7 +6,7 @@ local SLICE = 250
 
 lib.run_calls = {}
 
-function lib.run_calls.later_of(id) return lib.task_key(id) .. '#later' end
+function lib.run_calls.later_of(id) return lib.task_key(id) .. SUBKEY.later end
 local later_of = lib.run_calls.later_of
 
 -- What a text in `#later` says; nil if it cannot be read.
