@@ -264,15 +264,49 @@ def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> N
         assert found == [], f"{path.stem} changes {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_fields_of_a_record_are_read_by_name(path: Path) -> None:
-    """A number says nothing: `values_of` gives each value its name where it is read."""
-    text = path.read_text()
-    read = re.compile(r"^\s*(?:local )?([\w, ]+?) =[^\n]*\b(?:fields_of|values_of|HMGET)\b", re.MULTILINE)
+READERS = "fields_of|values_of|named_fields|read_record|shown_task|row_of|HMGET"
+BY_PLACE = r"\[(?:\d+|[A-Z][A-Z_]*|\w+ [+-] \d+)\]"
+"""A number, a constant, or a number beside another one, between square brackets."""
+
+
+def read_by_place(text: str) -> set[str]:
+    """What a text reads by its place: values of a record, a list in a list, and a part of each entry of a list."""
+    read = re.compile(rf"^\s*(?:local )?([\w, ]+?) =[^\n]*\b(?:{READERS})\b", re.MULTILINE)
     names = {name for found in read.findall(text) for name in found.split(", ")}
-    by_number = [name for name in names if re.search(rf"\b{name}\[\d+\]", text)]
-    assert not re.findall(r"fields_of\([^\n]*\)\[\d+\]", text)
-    assert not by_number
+    names |= set(re.findall(r"\bfor \w+, (\w+) in i?pairs\(", text))
+    names |= {name for found in re.findall(r"\bsort\([\w.]+, function\((.+?)\)", text) for name in found.split(", ")}
+    found = {match for name in names for match in re.findall(rf"(?<![\w.]){name}{BY_PLACE}", text)}
+    found |= set(re.findall(rf"\b(?:{READERS})\((?:[^()\n]|\([^()\n]*\))*\){BY_PLACE}", text))
+    return found | set(re.findall(r"\w+\[[^\[\]]+\]\[\d+\]|\{ *\[\d+\] =", text))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_records_and_lists_are_read_by_name(path: Path) -> None:
+    """A number says nothing: `values_of` gives each value its name where it is read, a table has names, or `unpack`."""
+    assert read_by_place(code(path)) == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_library_has_one_name(path: Path) -> None:
+    """These tests look for `lib.`: another name of the library, or of what reads records, would hide what is used."""
+    text = code(path).replace("local lib = {}", "") if path.stem == BASE else code(path)
+    assert re.findall(rf"(?<![\w.])lib\b(?!\.\w)[^\n]*|\blib\.(?:{READERS})\b(?!\()[^\n]*", text) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "local row = lib.row_of(id, '')\nreturn row[5][1]",
+        "local row = lib.fields_of(key, unpack(FIELDS)) or { [9] = '' }",
+        "local fields = lib.fields_of(key, unpack(FIELDS))\nreturn fields[STATE]",
+        "local found = lib.fields_of(key, 'pools', unpack(NUMBERS))\nreturn found[i + 2]",
+        "for _, row in ipairs(rows) do seen[row[1]] = true end",
+        "table.sort(list, function(a, b) return a[2] > b[2] end)",
+        "return lib.fields_of(key, 's')[1]",
+    ],
+)
+def test_what_is_read_by_its_place_is_found(line: str) -> None:
+    assert read_by_place(line)
 
 
 def test_the_tables_of_states_are_generated_from_the_single_source() -> None:

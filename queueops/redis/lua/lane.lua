@@ -27,7 +27,7 @@ for i = 3, #ARGV, 2 do
 end
 
 for _, change in ipairs(changes) do
-  local field, value = change[1], change[2]
+  local field, value = unpack(change)
   if value == '' then call('HDEL', key, field) else call('HSET', key, field, value) end
   if field == 'limit' then
     call('DEL', lib.lane_key(lane) .. SUBKEY.active)

@@ -27,7 +27,6 @@ local function among(texts)
   return found
 end
 
-local row = id ~= '' and lib.row_of(id, '')
 local rows, left = {}, false
 if start ~= '' then rows, left = lib.rows_with_prefix(start, ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])) end
 
@@ -97,9 +96,8 @@ end
 local others = {}
 for i = 11, #ARGV do
   local other = call('HGET', P .. ':' .. ARGV[i], ARGV[10])
-  local known = other and lib.row_of(other, '')
-  others[#others + 1] = known and known[5][1] and { known } or {}
+  others[#others + 1] = other and lib.rows_of_one(other) or {}
 end
 
-return lib.told({ row and row[5][1] and { row } or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])), workers,
-  errors, others })
+return lib.told({ id ~= '' and lib.rows_of_one(id) or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])),
+  workers, errors, others })

@@ -70,8 +70,9 @@ end
 function lib.hand_out()
   local lease = ctx.at_once.leases[1]
   if not lease then return end
-  local worker, number = ctx.at_once.worker, lib.text(lease[2])
-  local parts = { 'task', NOW, lease[1], unpack(lease[4]) }
+  local id, fence, _, fields = unpack(lease)
+  local worker, number = ctx.at_once.worker, lib.text(fence)
+  local parts = { 'task', NOW, id, unpack(fields) }
   for _, part in ipairs({ 'f', number, 'w', worker }) do parts[#parts + 1] = part end -- in the place of an earlier lease
   local key = P .. ':wake:' .. worker
   lib.try('ZREM', P .. ':idle', worker)

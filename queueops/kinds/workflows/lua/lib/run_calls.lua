@@ -73,7 +73,7 @@ function lib.run_calls.start(id, record, plans, later)
   end
   if not later[1] then return end
   local scored = {}
-  for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = each[1], each[2] end
+  for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = unpack(each) end
   lib.call_sliced('ZADD', later_of(id), scored)
   lib.schedule('~calls:' .. id, now)
 end
