@@ -310,7 +310,7 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
             continue
         told = f"{len(rows)} of {_some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
         command = _resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}{_places(rows)}.", "workers", command)
+        yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command)
 
 
 _FATES = {
@@ -320,7 +320,7 @@ _FATES = {
 }
 
 
-def _places(beats: Sequence[Beat]) -> str:
+def places(beats: Sequence[Beat]) -> str:
     """Hosts and processes of the first workers, as far as they are known."""
     known = [
         f"{beat.fields['host']} process {beat.fields['pid']}" for beat in beats if {"host", "pid"} <= {*beat.fields}
@@ -353,7 +353,7 @@ def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) ->
     longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
     if longest > LATE_MS:
         told = _some(len(silent), "worker process is", "worker processes are")
-        text = f"Pool {view.name}: {told} silent, the longest for {span(longest)}{_places(silent)}."
+        text = f"Pool {view.name}: {told} silent, the longest for {span(longest)}{places(silent)}."
         yield danger(text, "workers", _resumed(silent))
 
 

@@ -14,6 +14,7 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
 from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.model import subkeys
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
@@ -235,7 +236,7 @@ def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
             ("l", query.lane, f"lane:{query.lane}" if pending else ""),
             ("k", query.kind, "" if query.kind == "task" else f"kind:{query.kind}"),
             ("tg", query.tag, f"tag:{query.tag}"),
-            ("ef", query.error, f"error:{query.error}#tasks" if failed else ""),
+            ("ef", query.error, f"error:{query.error}{subkeys.TASKS.name}" if failed else ""),
         )
         if value
     ]

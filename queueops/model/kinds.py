@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, get_args
 
 from queueops.errors.kinds import BadKind
+from queueops.model import subkeys
 from queueops.model.fields import CODECS, KERNEL_FIELDS, Field
 from queueops.model.kind import Kind, Role
 from queueops.model.kind_rows import KINDS as KINDS
@@ -22,7 +23,7 @@ GROUP = "queueops.kinds"
 """Entry points by which other packages bring kinds."""
 RESERVED = {
     "records": ("task", *(word for kind in KINDS for word in kind.parts)),
-    "subkeys": ("#log", "#next", "#last", "#done"),
+    "subkeys": tuple(each.name for each in subkeys.RECORD),
 }
 """Values of field ``k``, and sub-keys, that no kind may take."""
 DECLARED = {

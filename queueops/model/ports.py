@@ -125,7 +125,10 @@ class Broker(Producer, Protocol):
         """The leases of a worker: id, fence, and whether it was handed over and not renewed since."""
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Record a heartbeat, with the state of the worker and its running tasks."""
+        """Record a heartbeat, with the state of the worker and its running tasks.
+
+        Raises LibraryRefused after it recorded a heartbeat that says so.
+        """
 
     def leave(self, pool: str, worker: str) -> None:
         """Remove the worker from the registry at its orderly end."""

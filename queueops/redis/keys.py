@@ -15,7 +15,7 @@ from itertools import count
 
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 
-from queueops.model import kinds
+from queueops.model import kinds, subkeys
 from queueops.model.kind import Kind
 
 KERNEL_KEYS: dict[str, str] = {
@@ -27,13 +27,12 @@ KERNEL_KEYS: dict[str, str] = {
     "paused:<name>": "zset",
     "state:<state>": "zset",
     "lane:<lane>": "zset",
-    "lane:<lane>#conf": "hash",
-    "lane:<lane>#active": "set",
+    **subkeys.keys_beside("lane:<lane>", subkeys.LANE),
     "name:<name>": "zset",
     "kind:<kind>": "zset",
     "tag:<tag>": "zset",
     "error:<fingerprint>": "hash",
-    "error:<fingerprint>#tasks": "zset",
+    **subkeys.keys_beside("error:<fingerprint>", subkeys.ERROR),
     "metrics:<minute>": "hash",
     "history:<step>:<slot>": "hash",
     "marks:<list>": "zset",
@@ -43,14 +42,13 @@ KERNEL_KEYS: dict[str, str] = {
     "stack:<worker>": "hash",
     "unable:<worker>": "set",
     "task:<id>": "hash",
-    "task:<id>#log": "list",
-    "task:<id>#next": "hash",
-    "task:<id>#last": "hash",
+    **subkeys.keys_beside("task:<id>", subkeys.RECORD),
     "trash:<id>": "hash",
-    "trash:<id>#log": "list",
+    **subkeys.keys_beside("trash:<id>", tuple(each for each in subkeys.RECORD if each.carried)),
 }
 """The keys after the prefix of a pool, but for those of kinds, and the Redis type of each."""
 
+_SUBKEY = re.compile(r"#([a-z][a-z0-9_]*)$")
 _PLACEHOLDER = re.compile(r"<(\w+)>")
 _OF_KINDS = (name for kind in kinds.KINDS for name in kind.keys)
 _PLAIN = {name.replace(":", "_"): name for name in (*KERNEL_KEYS, *_OF_KINDS) if "<" not in name} | {"events": "events"}
@@ -79,6 +77,12 @@ def _shapes(registered: tuple[Kind, ...]) -> dict[str, re.Pattern[str]]:
         name: re.compile(_PLACEHOLDER.sub(lambda found: r"\d+" if found[1] == "number" else "[^#]+", re.escape(name)))
         for name in names
     }
+
+
+def subkey_names() -> tuple[str, ...]:
+    """The names of all sub-keys, without their ``#``: those of the kernel, and of registered kinds. Raises BadKind."""
+    found = (_SUBKEY.search(name) for name in (*types(), *(each.name for each in subkeys.ALL)))
+    return tuple(sorted({each[1] for each in found if each}))
 
 
 def kind_of(name: str) -> str | None:
@@ -137,15 +141,15 @@ class Keys:
 
     def log(self, task_id: str) -> str:
         """The log and the attempts of a task."""
-        return f"{self.prefix}:task:{task_id}#log"
+        return f"{self.prefix}:task:{task_id}{subkeys.LOG.name}"
 
     def last(self, task_id: str) -> str:
         """The previous generation, kept for a minute for callers that waited for its end."""
-        return f"{self.prefix}:task:{task_id}#last"
+        return f"{self.prefix}:task:{task_id}{subkeys.LAST.name}"
 
     def done(self, task_id: str) -> str:
         """The channel on which callers that wait for a task receive its end."""
-        return f"{self.prefix}:task:{task_id}#done"
+        return f"{self.prefix}:task:{task_id}{subkeys.DONE.name}"
 
     def trash(self, task_id: str) -> str:
         """A deleted record, kept for a while."""
@@ -161,11 +165,11 @@ class Keys:
 
     def lane_conf(self, lane: str) -> str:
         """A lane's limit, rate, weight and pause."""
-        return f"{self.prefix}:lane:{lane}#conf"
+        return f"{self.prefix}:lane:{lane}{subkeys.CONF.name}"
 
     def lane_active(self, lane: str) -> str:
         """The tasks that hold the slots of a lane with a limit."""
-        return f"{self.prefix}:lane:{lane}#active"
+        return f"{self.prefix}:lane:{lane}{subkeys.ACTIVE.name}"
 
     def held(self, name: str) -> str:
         """The ready tasks of a paused name that are held back, score = place in their lane."""
@@ -185,7 +189,7 @@ class Keys:
 
     def error_tasks(self, fingerprint: str) -> str:
         """The failed tasks of one kind of error."""
-        return f"{self.prefix}:error:{fingerprint}#tasks"
+        return f"{self.prefix}:error:{fingerprint}{subkeys.TASKS.name}"
 
     def metrics(self, minute: int) -> str:
         """The counters of one minute since the epoch."""

@@ -21,8 +21,9 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from queueops.model import kinds, states
+from queueops.model import kinds, states, subkeys
 from queueops.model.kind import Kind
+from queueops.redis import keys
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
 """Brings the functions and modules that serve every kind."""
@@ -274,13 +275,25 @@ def state_tables() -> str:
 
 
 def _kind_tables() -> str:
-    """The Lua tables of kinds: sub-keys, kinds of record, fields read at a success, and which kinds have sub-keys."""
-    keys = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
+    """The Lua tables of sub-keys and kinds.
+
+    They are the names of sub-keys; those of a record that are erased and carried with it: of the kernel, and of kinds;
+    kinds of record; fields read at a success; and which kinds have sub-keys.
+    """
+    named = ", ".join(f"['{name}'] = '#{name}'" for name in keys.subkey_names())
+    erased = ", ".join(f"'{each.name}'" for each in subkeys.RECORD if each.erased)
+    carried = ", ".join(f"'{each.name}'" for each in subkeys.RECORD if each.carried)
+    of_kinds = ", ".join(f"'{key}'" for kind in kinds.registered() for key in kind.subkeys)
     records = ", ".join(f"'{record}'" for kind in kinds.registered() for record in kind.records)
     subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     more = ", ".join(f"'{short}'" for short, field in kinds.fields().items() if field.at_success)
-    tables = f"local SUBKEYS = {{ {keys} }}\nlocal RECORD_KINDS = {{ {records} }}\nlocal MORE = {{ {more} }}\n"
-    return f"{tables}{_set('SUBKEYED', subkeyed)}"
+    tables = (
+        f"local SUBKEY = {{ {named} }}\n",
+        f"local ERASED, CARRIED, SUBKEYS = {{ {erased} }}, {{ {carried} }}, {{ {of_kinds} }}\n",
+        f"local RECORD_KINDS = {{ {records} }}\nlocal MORE = {{ {more} }}\n",
+        _set("SUBKEYED", subkeyed),
+    )
+    return "".join(tables)
 
 
 def _joined(names: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Store checks: whether a server's configuration can lose tasks; uses only INFO, PUBLISH, FCALL and FUNCTION.
 
-Managed servers permit these commands too.
+Managed servers permit these commands too. Where they also permit CONFIG GET, the memory that a record takes is checked.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import redis
 from queueops.conf import redactor
 from queueops.errors import QueueOpsError
 from queueops.redis.client_factory import connect
+from queueops.redis.embedded.server import CONFIG
 from queueops.redis.library import PREFIX, library
 from queueops.redis.scripts import is_loaded, refusal
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
+COMPACT = int(CONFIG["hash-max-listpack-value"])
+"""The longest value, in bytes, with which a server should keep a record in the compact encoding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
     """Query the store of a URL, and return its faults; empty if there are none. `channel` is one of QueueOps."""
     try:
         with connect(url, **options) as client:
-            return [*_of_channels(client, channel), *_of_functions(client), *_of_info(client)]
+            return [*_of_channels(client, channel), *_of_functions(client), *_of_info(client), *_of_memory(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
         text = f"Redis at {redactor().text(url)} cannot be asked: {redactor().text(str(error))}"
         return [Fault(number=102, text=text, hint="Start it, or correct QUEUEOPS_URL.")]
@@ -97,6 +100,23 @@ def _of_info(client: redis.Redis) -> Iterator[Fault]:
         text = "The store is a replica: nothing can be pushed to it."
         yield Fault(number=110, text=text, hint="Name the primary, or sentinels.", loses=True)
     yield from faults(_of_one_server(info))
+
+
+def _of_memory(client: redis.Redis) -> Iterator[Fault]:
+    """Check how long a value of a compact record may be. No fault if the server does not tell: it may forbid CONFIG.
+
+    Redis 6.2 knows the setting by the older of two names. Newer servers answer with both names.
+    """
+    try:
+        found = client.config_get("hash-max-*-value")
+    except redis.exceptions.ResponseError:
+        return
+    name = min(map(str, found), default="")  # "listpack" before "ziplist"
+    if name and (longest := int(found[name] or 0)) < COMPACT:
+        text = f"A record with arguments of over {longest} bytes takes half as much memory again: {name} is {longest}."
+        command = f"redis-cli CONFIG SET {name} {COMPACT}"
+        hint = f"Write: {command} - and set it in the server's configuration file, for its next start."
+        yield Fault(number=113, text=text, hint=hint, command=command)
 
 
 def faults(info: Mapping[str, Any]) -> Iterator[Fault]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queueops.model import subkeys
 from queueops.redis.keys import Keys
 
 
@@ -12,4 +13,4 @@ def schedule_key(keys: Keys, id: str) -> str:
 
 def log_key(keys: Keys, id: str) -> str:
     """The log of a schedule: its last 100 lines."""
-    return f"{schedule_key(keys, id)}#log"
+    return f"{schedule_key(keys, id)}{subkeys.LOG.name}"

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from queueops.errors import BrokenPool, QueueOpsError
+from queueops.errors.refusals import LibraryRefused
 from queueops.model import kinds
 from queueops.model.memory_line import MemoryLine
 from queueops.model.ports import Broker
@@ -103,6 +104,9 @@ class Heartbeat:
         except BrokenPool as error:  # the other pools still get theirs
             self._told = None
             logger.error("Pool %s did not take the heartbeat: %s", pool, error)
+        except LibraryRefused as error:  # this heartbeat says so; the transport has logged it
+            self._told = None
+            logger.debug("Pool %s: the heartbeat says that the store refuses the Lua library: %s", pool, error)
         except QueueOpsError as error:
             self._told = None
             logger.debug("The heartbeat did not reach the store: %s", error)

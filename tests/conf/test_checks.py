@@ -179,6 +179,21 @@ def test_a_store_that_may_lose_tasks_is_an_error(configure: Callable[[str, str],
     assert ids(check_store()) == ["queueops.E103", "queueops.E104", "queueops.W106"]
 
 
+def test_a_store_whose_records_grow_with_long_arguments_is_a_warning(configure: Callable[[str, str], None]) -> None:
+    def told() -> list[Any]:
+        return [message for message in check_store() if message.id == "queueops.W113"]
+
+    assert told() == []
+    configure("hash-max-listpack-value", "64")
+    (message,) = told()
+    assert message.msg == (
+        "A record with arguments of over 64 bytes takes half as much memory again: hash-max-listpack-value is 64."
+    )
+    assert "redis-cli CONFIG SET hash-max-listpack-value 256" in message.hint
+    configure("hash-max-listpack-value", "512")
+    assert told() == []
+
+
 def test_a_replica_is_an_error(redis_client: redis.Redis) -> None:
     redis_client.replicaof("127.0.0.1", 1)
     try:

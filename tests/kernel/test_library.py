@@ -4,73 +4,30 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 from redis.exceptions import ResponseError
 
-import queueops
 from queueops.model import states
 from queueops.redis import library
 from queueops.redis.library import ALLOW_OOM, BASE, Function, Module, in_order, script, state_tables
 from queueops.redis.library import library as current
 from tests.kernel.desk import FOREVER, Desk
+from tests.kernel.library_calls import FILES as FILES
+from tests.kernel.library_calls import commands
 
-FILES = sorted(Path(queueops.__file__).parent.rglob("*.lua"), key=lambda path: (path.stem, path))
 PATHS = {path.stem: path for path in FILES if path.parent.name == "lua"}
 MODULE_PATHS = {path.stem: path for path in FILES if path.parent.name == "lib"}
 FUNCTIONS, MODULES = sorted(PATHS), sorted(MODULE_PATHS)
-ADDING = {
-    "displace",
-    "emit",
-    "enqueue",
-    "fire",
-    "keep_history",
-    "keep_marks",
-    "keep_stack",
-    "plant",
-    "reset_run",
-    "start_run",
-    "submit_jobs",
-    "write_chunks",
-}
-READING = {
-    "browse",
-    "chunk_page",
-    "chunk_results",
-    "chunk_strip",
-    "chunk_summary",
-    "commands",
-    "detail",
-    "dead_follow_ups",
-    "errors",
-    "facets",
-    "file_queue",
-    "find",
-    "held",
-    "history",
-    "job_lanes",
-    "lane_detail",
-    "lane_page",
-    "lease_time_left",
-    "look_up",
-    "name",
-    "operations",
-    "page",
-    "preview_operation",
-    "rows",
-    "run_children",
-    "run_page",
-    "schedules",
-    "step_input",
-    "tree",
-    "worker",
-    "workers",
-}
+KEEPING = {"keep_history", "keep_marks", "keep_stack", "write_chunks"}
+"""Functions that add to a store without a push. What is only shown is not worth the memory that is left."""
 COMMENT = re.compile(r"--(?!@).*")
 STRING = re.compile(r"'(?:[^'\\\n]|\\.)*'")
 
 
+@cache
 def code(path: Path) -> str:
     """A file without its comments and the contents of its strings."""
     return COMMENT.sub("", STRING.sub("''", path.read_text()))
@@ -96,6 +53,10 @@ def used(path: Path) -> set[str]:
 
 
 OWNER = {name: path.stem for path in MODULE_PATHS.values() for name in shared(path)}
+TABLES = {
+    name for path in MODULE_PATHS.values() for name in re.findall(r"^lib\.(\w+) = {}$", code(path), re.MULTILINE)
+} - {"hooks"}
+"""Tables of functions that modules fill together; `queueops.redis.library` knows who fills hooks."""
 FAMILY = {path.stem for path in MODULE_PATHS.values() if "function lib.family." in path.read_text()}
 
 
@@ -131,11 +92,16 @@ def test_a_function_says_what_it_takes_answers_and_does(name: str) -> None:
         assert f"-- {word}" in head
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_may_run_in_a_full_store_unless_it_adds(name: str) -> None:
-    first = PATHS[name].read_text().partition("\n")[0]
-    flags = "" if name in ADDING else " flags=no-writes" if name in READING else " flags=allow-oom"
-    assert first == f"#!lua{flags}"
+def test_a_function_may_run_in_a_full_store_unless_it_adds(desk: Desk) -> None:
+    """One that sends no command that writes is only read from. One with the transition `push` adds a task."""
+    writing = {name.upper() for name, about in desk.client.command().items() if "write" in about["flags"]}
+    expected = {}
+    for name, path in PATHS.items():
+        transitions = re.search(r"^-- Transitions: (.+)$", path.read_text(), re.MULTILINE)
+        adds = name in KEEPING or (transitions is not None and "push" in re.findall(r"\w+", transitions[1]))
+        flags = () if adds else ("allow-oom",) if commands(path, writing) else ("no-writes",)
+        expected[name] = flags
+    assert {name: each.flags for name, each in library.functions().items()} == expected
 
 
 def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
@@ -171,21 +137,10 @@ def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
     texts = [code(MODULE_PATHS[module]) for module in library.modules_of(name)] + [code(PATHS[name])]
-    for table in (
-        "family",
-        "outcomes",
-        "effects",
-        "heard",
-        "redone",
-        "chunk_outcomes",
-        "operator_verbs",
-        "runs",
-        "far_calls",
-    ):
+    for table in TABLES:
         called = {each for text in texts for each in re.findall(rf"(?<!function )\blib\.{table}\.(\w+)\(", text)}
-        defined = {
-            each for text in texts for each in re.findall(rf"^function lib\.{table}\.(\w+)\(", text, re.MULTILINE)
-        }
+        filled = rf"^(?:function )?lib\.{table}\.(\w+)(?:\(| = )"
+        defined = {each for text in texts for each in re.findall(filled, text, re.MULTILINE)}
         assert called <= defined
 
 
@@ -264,15 +219,49 @@ def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> N
         assert found == [], f"{path.stem} changes {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_fields_of_a_record_are_read_by_name(path: Path) -> None:
-    """A number says nothing: `values_of` gives each value its name where it is read."""
-    text = path.read_text()
-    read = re.compile(r"^\s*(?:local )?([\w, ]+?) =[^\n]*\b(?:fields_of|values_of|HMGET)\b", re.MULTILINE)
+READERS = "fields_of|values_of|named_fields|read_record|shown_task|row_of|HMGET"
+BY_PLACE = r"\[(?:\d+|[A-Z][A-Z_]*|\w+ [+-] \d+)\]"
+"""A number, a constant, or a number beside another one, between square brackets."""
+
+
+def read_by_place(text: str) -> set[str]:
+    """What a text reads by its place: values of a record, a list in a list, and a part of each entry of a list."""
+    read = re.compile(rf"^\s*(?:local )?([\w, ]+?) =[^\n]*\b(?:{READERS})\b", re.MULTILINE)
     names = {name for found in read.findall(text) for name in found.split(", ")}
-    by_number = [name for name in names if re.search(rf"\b{name}\[\d+\]", text)]
-    assert not re.findall(r"fields_of\([^\n]*\)\[\d+\]", text)
-    assert not by_number
+    names |= set(re.findall(r"\bfor \w+, (\w+) in i?pairs\(", text))
+    names |= {name for found in re.findall(r"\bsort\([\w.]+, function\((.+?)\)", text) for name in found.split(", ")}
+    found = {match for name in names for match in re.findall(rf"(?<![\w.]){name}{BY_PLACE}", text)}
+    found |= set(re.findall(rf"\b(?:{READERS})\((?:[^()\n]|\([^()\n]*\))*\){BY_PLACE}", text))
+    return found | set(re.findall(r"\w+\[[^\[\]]+\]\[\d+\]|\{ *\[\d+\] =", text))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_records_and_lists_are_read_by_name(path: Path) -> None:
+    """A number says nothing: `values_of` gives each value its name where it is read, a table has names, or `unpack`."""
+    assert read_by_place(code(path)) == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_library_has_one_name(path: Path) -> None:
+    """These tests look for `lib.`: another name of the library, or of what reads records, would hide what is used."""
+    text = code(path).replace("local lib = {}", "") if path.stem == BASE else code(path)
+    assert re.findall(rf"(?<![\w.])lib\b(?!\.\w)[^\n]*|\blib\.(?:{READERS})\b(?!\()[^\n]*", text) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "local row = lib.row_of(id, '')\nreturn row[5][1]",
+        "local row = lib.fields_of(key, unpack(FIELDS)) or { [9] = '' }",
+        "local fields = lib.fields_of(key, unpack(FIELDS))\nreturn fields[STATE]",
+        "local found = lib.fields_of(key, 'pools', unpack(NUMBERS))\nreturn found[i + 2]",
+        "for _, row in ipairs(rows) do seen[row[1]] = true end",
+        "table.sort(list, function(a, b) return a[2] > b[2] end)",
+        "return lib.fields_of(key, 's')[1]",
+    ],
+)
+def test_what_is_read_by_its_place_is_found(line: str) -> None:
+    assert read_by_place(line)
 
 
 def test_the_tables_of_states_are_generated_from_the_single_source() -> None:

@@ -137,6 +137,7 @@ def test_who_may_not_ask_for_info_sees_all_else(make_user: MakeUser, desk: Desk,
         (("+@all", "allchannels"), []),
         (NO_CHANNELS, ["queueops.W108"]),
         (("+@all", "-info"), ["queueops.W108", "queueops.W109"]),
+        (("+@all", "allchannels", "-config"), []),
         (("+@all", "allchannels", "-fcall"), ["queueops.W111"]),
         (("+@all", "allchannels", "-function|load"), ["queueops.W111"]),
     ],
@@ -145,7 +146,7 @@ def test_what_a_user_may_not_do_is_told_by_the_check(
     make_user: MakeUser, settings: Any, rules: tuple[str, ...], ids: list[str]
 ) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("allkeys", *rules)}
-    told = {"queueops.W108", "queueops.W109", "queueops.W111"}
+    told = {"queueops.W102", "queueops.W108", "queueops.W109", "queueops.W111", "queueops.W113"}
     assert [message.id for message in check_store() if message.id in told] == ids
 
 

@@ -24,13 +24,14 @@ end
 local found = next_rows()
 for i = 1, min(#found, 2 * most), 2 do
   local name = P .. ':command:' .. found[i]
-  local row, size = lib.fields_of(name, unpack(FIELDS)) or { [9] = 'its key is a ' .. redis.call('TYPE', name).ok .. ', not a hash' }, 0
+  local row, size = lib.named_fields(name, unpack(FIELDS)), 0
+  row = row or { le = 'its key is a ' .. redis.call('TYPE', name).ok .. ', not a hash' }
   for _, field in ipairs({ 'pv', 're', 'er', 'sp' }) do
     local length = redis.pcall('HSTRLEN', name, field)
     if type(length) == 'number' then size = size + length end
   end
   local line = { found[i], found[i + 1] }
-  for number = 1, #FIELDS do line[#line + 1] = row[number] or '' end
+  for _, field in ipairs(FIELDS) do line[#line + 1] = row[field] or '' end
   line[#line + 1] = size
   rows[#rows + 1] = line
 end

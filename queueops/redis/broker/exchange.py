@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from queueops.errors.refusals import LibraryRefused
 from queueops.model import endings, states
 from queueops.model.contracts import Exchange, RoundTrip, Settlement
 from queueops.redis import wire
@@ -110,10 +111,30 @@ class ExchangeCalls(StoreClient):
         return sorted(rows, key=lambda row: row[1])
 
     def beat(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
-        """Record a heartbeat, with the state of the worker and its running tasks."""
+        """Record a heartbeat, with the state of the worker and its running tasks.
+
+        If the store refuses the Lua library, the heartbeat says so, and LibraryRefused is raised. It is then written by
+        commands that need no library.
+        """
         self.announce(pool)
         flat = [part for pair in fields.items() for part in pair]
-        self._call("beat", pool, worker, FORGET_WORKER_MS, *flat)
+        try:
+            self._call("beat", pool, worker, FORGET_WORKER_MS, *flat, "refused", "")
+        except LibraryRefused as error:
+            self._beat_plainly(pool, worker, {**fields, "refused": str(error)})
+            raise
+
+    def _beat_plainly(self, pool: str, worker: str, fields: Mapping[str, str | int | bytes]) -> None:
+        keys = self.keys(pool)
+        seconds, microseconds = self.ask(pool, lambda client: client.time())
+        now = seconds * 1000 + microseconds // 1000
+
+        def fill(pipe: Any) -> None:
+            pipe.zadd(keys.workers, {worker: now})
+            pipe.hset(keys.worker(worker), mapping={"beat": now, **fields})
+            pipe.pexpire(keys.worker(worker), FORGET_WORKER_MS)
+
+        self.ask_all(pool, fill)
 
     def leave(self, pool: str, worker: str) -> None:
         """Remove the worker from the registry."""

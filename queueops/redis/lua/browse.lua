@@ -21,8 +21,7 @@ local function taken()
 end
 
 local page, facets, rows, seen = taken(), taken(), {}, {}
-page = #page > 0 and lib.list_page(page) or {}
-for _, row in ipairs(page[7] or {}) do seen[row[1]] = true end
+if #page > 0 then page, seen = lib.list_page(page) end
 for i = place, #ARGV do
   if not seen[ARGV[i]] then rows[#rows + 1] = lib.row_of(ARGV[i], '') end
 end

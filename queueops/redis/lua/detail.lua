@@ -37,20 +37,20 @@ put('record', flat)
 put('states', states)
 put('due', call('ZSCORE', P .. ':agenda', id))
 put('trashed', call('ZSCORE', P .. ':trashed', id))
-local log = redis.pcall('LRANGE', lib.task_key(id) .. '#log', -100, -1)
+local log = redis.pcall('LRANGE', lib.task_key(id) .. SUBKEY.log, -100, -1)
 put('log', log.err and {} or log)
 
 local lane = record.l or 'default'
 local key = P .. ':lane:' .. lane
 put('lane', lane)
-put('conf', call('HGETALL', key .. '#conf'))
+put('conf', call('HGETALL', key .. SUBKEY.conf))
 local bucket = {}
-lib.fill_bucket(bucket, unpack(call('HMGET', key .. '#conf', 'rate', 'tat')))
+lib.fill_bucket(bucket, unpack(call('HMGET', key .. SUBKEY.conf, 'rate', 'tat')))
 if bucket.rate and lib.tokens_of(bucket) == 0 then put('token_at', lib.tokens_at(bucket, 1)) end
 put('ready', call('ZCARD', key))
 put('rank', call('ZRANK', key, id))
 put('active', lib.running_in(lane))
-put('holders', call('SRANDMEMBER', key .. '#active', 5))
+put('holders', call('SRANDMEMBER', key .. SUBKEY.active, 5))
 
 if record.w then
   put('beat', call('ZSCORE', P .. ':workers', record.w))

@@ -12,6 +12,6 @@ local reply = {}
 local found = call('ZREVRANGE', P .. ':errors', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
 for i = 1, #found, 2 do
   local key = P .. ':error:' .. found[i]
-  reply[#reply + 1] = { found[i], found[i + 1], call('HGETALL', key), call('ZCARD', key .. '#tasks') }
+  reply[#reply + 1] = { found[i], found[i + 1], call('HGETALL', key), call('ZCARD', key .. SUBKEY.tasks) }
 end
 return lib.told(reply)

@@ -8,7 +8,7 @@
 --@needs lanes transitions wakeup
 
 local lane = ARGV[1]
-local key = lib.lane_key(lane) .. '#conf'
+local key = lib.lane_key(lane) .. SUBKEY.conf
 local before, changes = {}, {}
 for _, field in ipairs({ 'paused', 'limit', 'rate', 'weight' }) do
   local value = call('HGET', key, field)
@@ -27,10 +27,10 @@ for i = 3, #ARGV, 2 do
 end
 
 for _, change in ipairs(changes) do
-  local field, value = change[1], change[2]
+  local field, value = unpack(change)
   if value == '' then call('HDEL', key, field) else call('HSET', key, field, value) end
   if field == 'limit' then
-    call('DEL', lib.lane_key(lane) .. '#active')
+    call('DEL', lib.lane_key(lane) .. SUBKEY.active)
     if value ~= '' then lib.list_slot_holders(lane) end
   end
   if field == 'rate' and value == '' then call('HDEL', key, 'tat') end

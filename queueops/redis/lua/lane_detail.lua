@@ -11,7 +11,7 @@ lib.tolerate()
 local lane, most, holders = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local LOOKS, LEASED_LOOKS = 20, 300
 local key = lib.lane_key(lane)
-local known = call('ZSCORE', P .. ':lanes', lane) or call('EXISTS', key, key .. '#conf') > 0
+local known = call('ZSCORE', P .. ':lanes', lane) or call('EXISTS', key, key .. SUBKEY.conf) > 0
 local figures = lib.lane_figures(lane, LOOKS)
 figures.now = now
 

@@ -27,7 +27,6 @@ local function among(texts)
   return found
 end
 
-local row = id ~= '' and lib.row_of(id, '')
 local rows, left = {}, false
 if start ~= '' then rows, left = lib.rows_with_prefix(start, ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])) end
 
@@ -82,7 +81,7 @@ local function lanes_with_part(looks)
   while seen < looks and #found < 2 * most do
     local page = call('ZREVRANGE', P .. ':lanes', seen, seen + PAGE - 1)
     for _, lane in ipairs(page) do
-      local title = string.find(lane, ':=', 1, true) and call('HGET', P .. ':lane:' .. lane .. '#conf', 'title') or ''
+      local title = string.find(lane, ':=', 1, true) and call('HGET', P .. ':lane:' .. lane .. SUBKEY.conf, 'title') or ''
       if #found < 2 * most and has_part(lane .. ' ' .. title) then
         found[#found + 1] = lane
         found[#found + 1] = title
@@ -97,9 +96,8 @@ end
 local others = {}
 for i = 11, #ARGV do
   local other = call('HGET', P .. ':' .. ARGV[i], ARGV[10])
-  local known = other and lib.row_of(other, '')
-  others[#others + 1] = known and known[5][1] and { known } or {}
+  others[#others + 1] = other and lib.rows_of_one(other) or {}
 end
 
-return lib.told({ row and row[5][1] and { row } or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])), workers,
-  errors, others })
+return lib.told({ id ~= '' and lib.rows_of_one(id) or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])),
+  workers, errors, others })

@@ -79,7 +79,7 @@ local groups = call('ZREVRANGE', P .. ':errors', 0, tonumber(ARGV[5]) - 1, 'WITH
 for i = 1, #groups, 2 do
   local key = P .. ':error:' .. groups[i]
   if #errors < MOST_ERRORS and call('HGET', key, 'name') == name then
-    errors[#errors + 1] = { groups[i], groups[i + 1], call('HGETALL', key), call('ZCARD', key .. '#tasks') }
+    errors[#errors + 1] = { groups[i], groups[i + 1], call('HGETALL', key), call('ZCARD', key .. SUBKEY.tasks) }
   end
 end
 return lib.told({ string.format('%.0f', now), states, sums, waits, runs, tasks, by_lane, errors,

@@ -22,15 +22,15 @@ local function sizes_of(index)
   local states, sizes = {}, {}
   local left = lib.safe_call('ZCARD', index)
   local whole = left
-  for state in pairs(CLASS) do states[#states + 1] = { state, lib.safe_call('ZCARD', P .. ':state:' .. state) } end
-  table.sort(states, function(a, b) return a[2] > b[2] end)
+  for state in pairs(CLASS) do states[#states + 1] = { state = state, size = lib.safe_call('ZCARD', P .. ':state:' .. state) } end
+  table.sort(states, function(a, b) return a.size > b.size end)
   for i = 2, #states do
-    local state, size = states[i][1], states[i][2]
+    local state, size = states[i].state, states[i].size
     if min(size, whole) > most then return nil end
     sizes[state] = size > 0 and whole > 0 and #lib.safe_call('ZINTER', 2, index, P .. ':state:' .. state) or 0
     left = left - sizes[state]
   end
-  sizes[states[1][1]] = left
+  sizes[states[1].state] = left
   return sizes
 end
 

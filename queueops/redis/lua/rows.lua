@@ -11,10 +11,10 @@ lib.tolerate()
 
 local rows = {}
 for i = 1, #ARGV, 2 do
-  local row = lib.row_of(ARGV[i], '')
+  local task = lib.shown_task(ARGV[i])
   local is_part, whole = ARGV[i + 1] ~= '', nil
   if is_part then is_part, whole = lib.values_of(lib.task_key(ARGV[i]), 'pi') end
-  local gone = not row[5][1] or (is_part and whole ~= ARGV[i + 1])
-  rows[#rows + 1] = { gone and '1' or '', row[3], row[4], row[5], row[6], row[7] }
+  local gone = not task.fields.s or (is_part and whole ~= ARGV[i + 1])
+  rows[#rows + 1] = { gone and '1' or '', lib.shown_values(task) }
 end
 return lib.told(rows)

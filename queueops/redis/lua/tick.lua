@@ -35,7 +35,7 @@ for _, worker in ipairs(lib.safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', 
 end
 for _, fingerprint in ipairs(lib.try('ZRANGE', P .. ':errors', 0, (lib.try('ZCARD', P .. ':errors') or 0) - 1001) or {}) do
   call('ZREM', P .. ':errors', fingerprint)
-  call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. '#tasks')
+  call('DEL', P .. ':error:' .. fingerprint, P .. ':error:' .. fingerprint .. SUBKEY.tasks)
 end
 lib.safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
 for _, index in ipairs({ ':names', ':tags' }) do lib.try('ZREMRANGEBYRANK', P .. index, 0, -10001) end

@@ -52,8 +52,8 @@ local function skip(at, word)
 end
 
 local function put_off(at, task, start)
-  if lib.safe_call('LLEN', key .. '#queue') >= MOST_QUEUED then return skip(at, 'FULL') end
-  if lib.safe_call('RPUSH', key .. '#queue', at .. ' ' .. task .. ' ' .. start) == 0 then return skip(at, 'FULL') end
+  if lib.safe_call('LLEN', key .. SUBKEY.queue) >= MOST_QUEUED then return skip(at, 'FULL') end
+  if lib.safe_call('RPUSH', key .. SUBKEY.queue, at .. ' ' .. task .. ' ' .. start) == 0 then return skip(at, 'FULL') end
   lib.safe_call('SADD', ctx.QUEUED, id)
   return 'QUEUED'
 end
@@ -67,24 +67,24 @@ end
 -- Starts the first queued run. If its task exists already, the next run is tried.
 local function take_up()
   while not lib.unended(tick_run, last) do
-    local entry = lib.safe_call('LPOP', key .. '#queue')
+    local entry = lib.safe_call('LPOP', key .. SUBKEY.queue)
     if not entry then break end
     local at, task, start = string.match(entry, '^(%S+) (%S+) ?(%S*)$')
     if task and place(at, task, start) == 'FIRED' then break end
   end
-  if call('EXISTS', key .. '#queue') == 0 then lib.safe_call('SREM', ctx.QUEUED, id) end
+  if call('EXISTS', key .. SUBKEY.queue) == 0 then lib.safe_call('SREM', ctx.QUEUED, id) end
 end
 
 -- If several ticks in a row are skipped because of the same task, the log keeps one line.
 local function write_line(line)
   local skipped = (line.w == 'SKIPPED' or line.w == 'FULL') and line.w .. ' ' .. (line.id or '') or ''
-  if skipped ~= '' and skipped == mark and call('EXISTS', key .. '#log') == 1 then
+  if skipped ~= '' and skipped == mark and call('EXISTS', key .. SUBKEY.log) == 1 then
     line.n = lib.safe_call('HINCRBY', key, 'ln', 1)
-    return lib.safe_call('LSET', key .. '#log', -1, cjson.encode(line))
+    return lib.safe_call('LSET', key .. SUBKEY.log, -1, cjson.encode(line))
   end
   mark = skipped
   lib.safe_call('HSET', key, 'lm', mark, 'ln', 1)
-  lib.safe_call('RPUSH', key .. '#log', cjson.encode(line)); lib.safe_call('LTRIM', key .. '#log', -MOST_LINES, -1)
+  lib.safe_call('RPUSH', key .. SUBKEY.log, cjson.encode(line)); lib.safe_call('LTRIM', key .. SUBKEY.log, -MOST_LINES, -1)
 end
 
 local missed = tonumber(ARGV[6])

@@ -60,7 +60,7 @@ end
 function verbs.rest() call('ZADD', ctx.SCHEDULES, '+inf', id) end
 
 function verbs.delete()
-  call('DEL', key, key .. '#log', key .. '#queue')
+  call('DEL', key, key .. SUBKEY.log, key .. SUBKEY.queue)
   call('ZREM', ctx.SCHEDULES, id)
   lib.try('SREM', ctx.QUEUED, id)
 end

@@ -174,8 +174,10 @@ class Loop:
             self.stop("nothing is left to do")
 
     def _beat(self) -> None:
+        """Send a heartbeat to the pools that answer, even if they refuse the Lua library."""
         state = "stopping" if self._shutdown.ending else "quiet" if self._dispatcher.closed else "live"
-        clients = {client.pool: client for client in self._dispatcher.clients if not client.cut_off}
+        reached = (each for each in self._dispatcher.clients if each.transport.is_refused or not each.cut_off)
+        clients = {client.pool: client for client in reached}
 
         def call(pool: str, beat: Callable[[], bool]) -> bool:
             return clients[pool].transport.call("heartbeat", beat)

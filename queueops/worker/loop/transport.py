@@ -50,6 +50,7 @@ class Transport:
         self.failures = 0
         self.works = False
         self._has_worked = False
+        self.is_refused = False
         self.under_way: deque[PendingTrip] = deque()
         self.thread = thread
         self._pool = pool
@@ -87,7 +88,7 @@ class Transport:
             return self._failed(reply)
         if self.failures:
             logger.info("Pool %s works again after %d attempts", self._pool, self.failures)
-            self.failures, self.retry_at = 0, 0.0
+            self.failures, self.retry_at, self.is_refused = 0, 0.0, False
         self.works = self._has_worked = True
         return self.under_way.popleft(), reply
 
@@ -153,13 +154,21 @@ class Transport:
         self._open().send(trip)
 
     def _failed(self, error: Exception) -> Exception:
-        """Note the failure, and return the error. A refused library is raised if no round trip has worked yet."""
+        """Note the failure, and return the error. A refused library is raised if no round trip has worked yet.
+
+        A later refusal is logged once, even within an outage: another server was started then.
+        """
         if self.thread is None:
             self._hang_up()
         if isinstance(error, LibraryRefused) and not self._has_worked:
             raise error
-        self.works = False
-        if not self.failures:
+        self.works, was_refused = False, self.is_refused
+        self.is_refused = isinstance(error, LibraryRefused)
+        if self.is_refused and not was_refused:
+            logger.critical("Pool %s: no task is claimed and no outcome is stored until this is mended: %s"
+                            " The worker keeps the outcomes of its tasks, and tries again every %g s.",
+                            self._pool, error, MAX_BACKOFF)  # fmt: skip
+        elif not self.failures:
             known = isinstance(error, QueueOpsError)
             logger.error("Pool %s: a round trip failed, and is tried until it works: %s",
                          self._pool, error, exc_info=None if known else error)  # fmt: skip

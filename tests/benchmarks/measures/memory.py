@@ -41,5 +41,4 @@ MEMORY = Benchmark(
     title="Memory: a queued no-op in the server, one worker (all its processes)",
     target="400 bytes a task, 640 with 200 bytes (480 and 720 on Redis 7.0); a worker process 60 MB",
     measure=measure,
-    rounds=1,
 )

@@ -59,10 +59,11 @@ local shown -- a branch as it is answered
 
 local function row_shown(branch, part)
   local known = part.pool or part.gone
-  local row = known and { part.id, '', 0, 0, {}, '', '' } or lib.row_of(part.id, '')
-  local gone = part.gone or not part.pool and not row[5][1]
-  return { part.id, part.pool or '', branch.size and part.order or '', gone and '1' or '', row[3], row[4], row[5], row[6], row[7],
-    part.branch and shown(part.branch) or {} }
+  local task = known and { fields = {}, entered = 0, length = 0, arguments = '', error = '' } or lib.shown_task(part.id)
+  local gone = part.gone or not part.pool and not task.fields.s
+  local row = { part.id, part.pool or '', branch.size and part.order or '', gone and '1' or '', lib.shown_values(task) }
+  row[#row + 1] = part.branch and shown(part.branch) or {}
+  return row
 end
 
 function shown(branch)

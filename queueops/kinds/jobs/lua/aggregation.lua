@@ -7,7 +7,7 @@
 --@needs aggregations lanes
 
 local lane, verb = ARGV[1], ARGV[2]
-local key = lib.lane_key(lane) .. '#conf'
+local key = lib.lane_key(lane) .. SUBKEY.conf
 local count = lib.aggregations.jobs_in(lane)
 if call('HEXISTS', key, 'title') == 0 then return { 'NONE', count } end
 if verb == 'delete' then

@@ -8,7 +8,7 @@
 --@needs circuits lanes wakeup
 
 local lane = ARGV[1]
-local key = lib.lane_key(lane) .. '#conf'
+local key = lib.lane_key(lane) .. SUBKEY.conf
 local before = call('HGET', key, 'shut')
 if ARGV[2] == 'failure' then
   lib.circuits.fail(lane, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))

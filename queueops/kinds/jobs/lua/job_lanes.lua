@@ -20,8 +20,8 @@ local rows, place = {}, {}
 local function row_of(lane, used)
   local key = P .. ':lane:' .. lane
   local first = call('ZRANGE', key, 0, 0)[1]
-  local shut = tonumber(call('HGET', key .. '#conf', 'shut') or nil) or 0
-  local settings = call('HMGET', key .. '#conf', unpack(SETTINGS))
+  local shut = tonumber(call('HGET', key .. SUBKEY.conf, 'shut') or nil) or 0
+  local settings = call('HMGET', key .. SUBKEY.conf, unpack(SETTINGS))
   settings[#settings + 1] = shut > now and '1' or ''
   local oldest = first and call('ZSCORE', P .. ':state:pending', first) or ''
   local row = { lane, used, call('ZCARD', key), settings, oldest }

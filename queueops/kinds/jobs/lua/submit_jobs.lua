@@ -40,9 +40,10 @@ local function differs(record, fingerprint) return fingerprint and record.fp and
 local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do
   lanes[i] = take(5)
-  lib.need_lane(lanes[i][1])
-  if call('HGET', lib.lane_key(lanes[i][1]) .. '#conf', 'drain') == '1' then return { 'DRAINING', lanes[i][1] } end
-  call('ZCARD', lib.lane_key(lanes[i][1]))
+  local lane = unpack(lanes[i])
+  lib.need_lane(lane)
+  if call('HGET', lib.lane_key(lane) .. SUBKEY.conf, 'drain') == '1' then return { 'DRAINING', lane } end
+  call('ZCARD', lib.lane_key(lane))
 end
 for i = 1, tonumber(take(1)[1]) do
   local spec = read_job()

@@ -74,20 +74,23 @@ end
 -- The kinds of error among the last chunks of both sets, the most frequent first.
 local function errors()
   local by_kind, list, looked = {}, {}, 0
-  for place, state in ipairs({ 'failed', 'errored' }) do
+  for _, state in ipairs({ 'failed', 'errored' }) do
     for _, number in ipairs(call('ZREVRANGE', SETS .. state, 0, looks - 1)) do
       local _, kind = chunk(number, 'ef')
       kind = kind or ''
-      if not by_kind[kind] then by_kind[kind] = { kind, 0, 0, number }; list[#list + 1] = by_kind[kind] end
-      by_kind[kind][place + 1] = by_kind[kind][place + 1] + 1
+      if not by_kind[kind] then
+        by_kind[kind] = { kind = kind, failed = 0, errored = 0, latest = number }
+        list[#list + 1] = by_kind[kind]
+      end
+      by_kind[kind][state] = by_kind[kind][state] + 1
       looked = looked + 1
     end
   end
-  table.sort(list, function(a, b) return a[2] + a[3] > b[2] + b[3] end)
+  table.sort(list, function(a, b) return a.failed + a.errored > b.failed + b.errored end)
   for i = #list, kinds + 1, -1 do list[i] = nil end
-  for _, row in ipairs(list) do
-    local _, error, reason = chunk(row[4], 'er', 'y')
-    row[5] = string.sub(error or '', 1, 1000); row[6] = string.sub(reason or '', 1, 300)
+  for i, row in ipairs(list) do
+    local _, error, reason = chunk(row.latest, 'er', 'y')
+    list[i] = { row.kind, row.failed, row.errored, row.latest, string.sub(error or '', 1, 1000), string.sub(reason or '', 1, 300) }
   end
   return list, looked
 end
@@ -95,7 +98,7 @@ end
 -- Chunks are not claimed while the task's own lane is paused.
 local function paused()
   local _, lane = lib.values_of(lib.task_key(task), 'l')
-  return call('HGET', P .. ':lane:' .. (lane or 'default') .. '#conf', 'paused') == '1' and 1 or 0
+  return call('HGET', P .. ':lane:' .. (lane or 'default') .. SUBKEY.conf, 'paused') == '1' and 1 or 0
 end
 
 local sizes, list, looked = counts(), errors()

@@ -20,7 +20,7 @@ local more = string.sub(token, -1) == '+'
 
 -- The calls of one action write one line of the log together.
 local function tell(changed)
-  local told, key = ctx.verb .. ' chunks', lib.task_key(ctx.task) .. '#log'
+  local told, key = ctx.verb .. ' chunks', lib.task_key(ctx.task) .. SUBKEY.log
   local operation, before = string.match(token, '^(.-:)(%d+)')
   if before ~= '0' and operation and string.sub(ctx.parent.ot or '', 1, #operation) == operation then
     local last = call('LINDEX', key, -1) or ''

@@ -13,7 +13,7 @@ local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
 local what, token, key = ARGV[3], ARGV[9], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end
-if call('ZSCORE', key .. '#told', token) then return { 'REPEAT', id, row.s } end
+if call('ZSCORE', key .. SUBKEY.told, token) then return { 'REPEAT', id, row.s } end
 if TERMINAL[row.s] and what ~= 'signal' then return { 'ENDED', id, row.s } end
 if TERMINAL[row.s] then
   lib.runs.note_late(id, row, 1)
@@ -21,8 +21,8 @@ if TERMINAL[row.s] then
 end
 
 lib.need_agenda()
-call('ZADD', key .. '#told', NOW, token)
-lib.try('ZREMRANGEBYSCORE', key .. '#told', '-inf', now - 600000)
+call('ZADD', key .. SUBKEY.told, NOW, token)
+lib.try('ZREMRANGEBYSCORE', key .. SUBKEY.told, '-inf', now - 600000)
 lib.log_line(id, { k = 'operator', verb = what, who = ARGV[6], value = ARGV[7] })
 if what == 'suspend' then
   lib.run_suspend.suspend(id, row)

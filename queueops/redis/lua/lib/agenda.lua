@@ -32,8 +32,7 @@ function lib.hooks.due_entry.trash(id)
   local row = lib.named_fields(trash, 'k')
   local purge = row and lib.hooks.purge_trash[row.k]
   if purge and purge(id) then return lib.schedule('~trash:' .. id, now) end
-  lib.forget_subkeys(trash)
-  call('DEL', trash, trash .. '#log')
+  lib.delete_record(trash, true)
   lib.safe_call('ZREM', P .. ':trashed', id)
 end
 

@@ -54,8 +54,8 @@ end
 
 fresh.passed = 0 -- lanes at the head of the round that have nothing for this worker
 
-local function claim_turn(first, want, worker, lease, reply)
-  local lane = first[1]
+-- `place` is that of the lane in the round.
+local function claim_turn(lane, place, want, worker, lease, reply)
   local is_own = lib.is_own_lane(lane)
   local lanes = call('ZCARD', P .. ':lanes:ready') - ctx.passed
   local serves = not is_own or lib.serves_own_lane(lane)
@@ -74,7 +74,7 @@ local function claim_turn(first, want, worker, lease, reply)
     local entered = lib.try('ZMSCORE', P .. ':state:pending', unpack(ids)) or {}
     local before, conf = #reply, lib.lane_conf(lane)
     for i = 1, count do lease_task(ids[i], popped[2 * i], number + i, entered[i], worker, now + lease, reply) end
-    if conf.rate and #reply > before then lib.take_tokens(lib.lane_key(lane) .. '#conf', conf, #reply - before) end
+    if conf.rate and #reply > before then lib.take_tokens(lib.lane_key(lane) .. SUBKEY.conf, conf, #reply - before) end
     if ctx.held_back > held then
       count = count - (ctx.held_back - held)
       lib.hold_back_next(lane)
@@ -84,7 +84,7 @@ local function claim_turn(first, want, worker, lease, reply)
     call('ZREM', P .. ':lanes:ready', lane)
     ctx.touched[lane] = true
   else
-    call('ZADD', P .. ':lanes:ready', first[2] + count / lib.lane_conf(lane).weight, lane)
+    call('ZADD', P .. ':lanes:ready', place + count / lib.lane_conf(lane).weight, lane)
   end
 end
 
@@ -94,12 +94,12 @@ local function claim_served(want, worker, lease, reply)
   ctx.nothing_ready = #lanes == 0 and (ctx.calm or call('ZCARD', P .. ':lanes:ready') == 0)
   while #lanes > 0 and #reply + ctx.held_back > before and #reply < want and turns < 500 and ctx.held_back < lib.HOLD_MOST do
     before, ctx.passed = #reply + ctx.held_back, call('ZCARD', P .. ':lanes:ready') - #lanes
-    for _, first in ipairs(lanes) do
+    for _, entry in ipairs(lanes) do
       if #reply == want or turns == 500 then break end
       turns = turns + 1
-      claim_turn(first, want - #reply, worker, lease, reply)
+      claim_turn(entry.lane, entry.place, want - #reply, worker, lease, reply)
     end
-    for i, first in ipairs(lanes) do lanes[i] = first[1] end
+    for i, entry in ipairs(lanes) do lanes[i] = entry.lane end
     lanes = lib.in_round(lanes)
   end
   ctx.passed = call('ZCARD', P .. ':lanes:ready') - #lanes
@@ -110,8 +110,9 @@ local function claim_any(want, worker, lease, reply)
   while #reply < want and turns < 500 and ctx.held_back < lib.HOLD_MOST do
     turns = turns + 1
     local first = ctx.calm and {} or call('ZRANGE', P .. ':lanes:ready', ctx.passed, ctx.passed, 'WITHSCORES')
-    if not first[1] then ctx.nothing_ready = turns == 1; break end
-    claim_turn(first, want - #reply, worker, lease, reply)
+    local lane, place = unpack(first)
+    if not lane then ctx.nothing_ready = turns == 1; break end
+    claim_turn(lane, place, want - #reply, worker, lease, reply)
   end
 end
 

@@ -99,6 +99,7 @@ end
 -- Withdraws the lease of a task whose parent ends in the same call: no worker knows the lease yet. Returns the lease or nil.
 function lib.unlease(id)
   for i, lease in ipairs(ctx.at_once.leases) do
-    if lease[1] == id then return table.remove(ctx.at_once.leases, i) end
+    local its_id = unpack(lease)
+    if its_id == id then return table.remove(ctx.at_once.leases, i) end
   end
 end

@@ -4,7 +4,7 @@
 
 -- Keeps the push until the end of the task that has its id.
 local function stash_next(spec)
-  local key = lib.task_key(spec.id) .. '#next'
+  local key = lib.task_key(spec.id) .. SUBKEY.next
   call('DEL', key)
   call('HSET', key, unpack(spec.fields))
   if spec.due then call('HSET', key, '#due', spec.due - now) end

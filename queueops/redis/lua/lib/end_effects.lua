@@ -35,7 +35,7 @@ end
 
 function lib.list_failed(id, fingerprint)
   if not fingerprint or fingerprint == '' then return end
-  local key = P .. ':error:' .. fingerprint .. '#tasks'
+  local key = P .. ':error:' .. fingerprint .. SUBKEY.tasks
   lib.try('ZADD', key, now, id)
   call('EXPIRE', key, 2592000)
 end

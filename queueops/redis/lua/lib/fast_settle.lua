@@ -7,7 +7,7 @@ local ID, FENCE, OUTCOME, VALUE = 10, 11, 12, 13 -- of the first settlement in A
 
 -- How many keys exist that can be in the way: 1 is usually a ready lane. The settings of the default lane are among them.
 function lib.obstacles_at_end(worker)
-  return call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default#conf',
+  return call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default' .. SUBKEY.conf,
     P .. ':unable:' .. worker)
 end
 
@@ -23,7 +23,7 @@ end
 function lib.slotless_lane(lane, bare)
   if bare and lane == 'default' then return true end
   local is_hash, rate, paused, weight, limit, shut =
-    lib.values_of(P .. ':lane:' .. lane .. '#conf', 'rate', 'paused', 'weight', 'limit', 'shut')
+    lib.values_of(P .. ':lane:' .. lane .. SUBKEY.conf, 'rate', 'paused', 'weight', 'limit', 'shut')
   return is_hash and not limit and not shut, rate, paused, weight
 end
 
@@ -52,7 +52,7 @@ function lib.end_plain(task)
   lib.try('ZADD', P .. ':state:succeeded', NOW, task.id)
   lib.count('n|' .. task.name .. '|succeeded', '1')
   lib.count_minute('tr|locked>succeeded', 1)
-  if task.awaited then lib.publish(key .. '#done', 'succeeded') end
+  if task.awaited then lib.publish(key .. SUBKEY.done, 'succeeded') end
 end
 
 -- Counts the end in its lane, and writes all counts of lanes.

@@ -35,7 +35,7 @@ function lib.check_fields(id, record)
 end
 
 function lib.check_conf(lane)
-  local key = lib.lane_key(lane) .. '#conf'
+  local key = lib.lane_key(lane) .. SUBKEY.conf
   for _, field in ipairs({ 'limit', 'rate', 'weight', 'shut' }) do
     local _, value = lib.values_of(key, field)
     local text = value and not lib.number_of(value) and 'its ' .. field .. ' is "' .. printed(value) .. '", not a number'

@@ -18,10 +18,10 @@ end
 -- it was superseded.
 local function keep_last(id, record)
   local key = lib.task_key(id)
-  if not TERMINAL[record.s] then return lib.publish(key .. '#done', 'superseded') end
-  call('RENAME', key, key .. '#last')
-  lib.safe_call('HDEL', key .. '#last', 'a')
-  call('EXPIRE', key .. '#last', 60)
+  if not TERMINAL[record.s] then return lib.publish(key .. SUBKEY.done, 'superseded') end
+  call('RENAME', key, key .. SUBKEY.last)
+  lib.safe_call('HDEL', key .. SUBKEY.last, 'a')
+  call('EXPIRE', key .. SUBKEY.last, 60)
 end
 
 -- Clears a task for its next generation. Both together are one move, from the old task's state. Collected moves must be
@@ -41,7 +41,7 @@ end
 -- Starts the push with `run_after` that waits for the end of this generation.
 function lib.start_next(id)
   local key = lib.task_key(id)
-  local stash = lib.safe_call('HGETALL', key .. '#next')
+  local stash = lib.safe_call('HGETALL', key .. SUBKEY.next)
   if #stash == 0 then return end
   local values, due = {}, nil
   for i = 1, #stash, 2 do values[stash[i]] = stash[i + 1] end

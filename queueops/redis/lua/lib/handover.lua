@@ -12,7 +12,7 @@ local function fits_token(task) return task.is_text and task.size <= HANDED_BYTE
 -- workers no name that they do not know: then one command tells. It counts the paused names three times.
 local function goes_by_hand(task)
   if not fits_token(task) then return false end
-  local conf = P .. ':lane:' .. task.lane .. '#conf'
+  local conf = P .. ':lane:' .. task.lane .. SUBKEY.conf
   local paused = P .. ':names:paused'
   local seen = call('EXISTS', conf, P .. ':unable', paused, paused, paused)
   if seen == 0 then return true end
@@ -70,8 +70,9 @@ end
 function lib.hand_out()
   local lease = ctx.at_once.leases[1]
   if not lease then return end
-  local worker, number = ctx.at_once.worker, lib.text(lease[2])
-  local parts = { 'task', NOW, lease[1], unpack(lease[4]) }
+  local id, fence, _, fields = unpack(lease)
+  local worker, number = ctx.at_once.worker, lib.text(fence)
+  local parts = { 'task', NOW, id, unpack(fields) }
   for _, part in ipairs({ 'f', number, 'w', worker }) do parts[#parts + 1] = part end -- in the place of an earlier lease
   local key = P .. ':wake:' .. worker
   lib.try('ZREM', P .. ':idle', worker)

@@ -44,11 +44,13 @@ end
 local function work_of(key, values)
   local beat, done, failed, used = values.beat, values.done, values.failed, values.used_ms
   local at = now - beat <= LATE_MS and beat or now -- an idle worker beats once in a while
-  local before = numbers_in(values.noted)
-  if not before[4] and now - values.started <= LONGEST_MS then before = { values.started, 0, 0, 0 } end
+  local since, done_before, failed_before, used_before = unpack(numbers_in(values.noted))
+  if not used_before and now - values.started <= LONGEST_MS then
+    since, done_before, failed_before, used_before = values.started, 0, 0, 0
+  end
   call('HSET', key, 'noted', lib.text(at) .. ' ' .. text_of(done) .. ' ' .. text_of(failed) .. ' ' .. text_of(used))
-  if not before[4] or at - before[1] > LONGEST_MS then return { 0, 0, 0, 0 } end
-  return { done - before[2], failed - before[3], used - before[4], (at - before[1]) * values.slots }
+  if not used_before or at - since > LONGEST_MS then return 0, 0, 0, 0 end
+  return done - done_before, failed - failed_before, used - used_before, (at - since) * values.slots
 end
 
 -- A worker of several pools stands in the history of its first one.
@@ -61,14 +63,14 @@ local NUMBERS = { 'beat', 'done', 'failed', 'used_ms', 'started', 'slots', 'busy
 
 local function note_worker(fields, worker)
   local key = P .. ':worker:' .. worker
-  local found = lib.fields_of(key, 'pools', 'noted', unpack(NUMBERS)) or {}
-  local pools, noted, first = unpack(found)
-  if not (first and is_here(pools)) then return end
-  local values = { noted = noted }
-  for i, name in ipairs(NUMBERS) do values[name] = lib.number_of(found[i + 2]) or 0 end
-  local row = work_of(key, values)
+  local found = lib.named_fields(key, 'pools', 'noted', unpack(NUMBERS)) or {}
+  if not (found.beat and is_here(found.pools)) then return end
+  local values = { noted = found.noted }
+  for _, name in ipairs(NUMBERS) do values[name] = lib.number_of(found[name]) or 0 end
+  local row = { work_of(key, values) }
+  row[#row + 1] = values.busy
+  row[#row + 1] = values.rss
   for i = 1, #row do row[i] = text_of(row[i]) end
-  row[5], row[6] = text_of(values.busy), text_of(values.rss)
   fields[#fields + 1] = '@w|' .. worker
   fields[#fields + 1] = table.concat(row, ' ')
 end

@@ -22,14 +22,14 @@ end
 -- is the time until which a kind has shut it: an operator has not paused it then.
 function lib.lane_figures(lane, looks)
   local conf = lib.lane_conf(lane)
-  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. '#conf') end -- the key is named
+  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. SUBKEY.conf) end -- the key is named
   local first = call('ZRANGE', lib.lane_key(lane), 0, 0)
   local entered = first[1] and call('ZSCORE', P .. ':state:pending', first[1])
   local ready = call('ZCARD', lib.lane_key(lane))
   local names, kinds = look_into(lane, ready, looks)
   return { lane = lane, ready = ready, names = names, kinds = kinds, limit = conf.limit,
     paused = conf.paused and not conf.waits, shut = conf.waits and conf.shut or nil,
-    title = lib.try('HGET', lib.lane_key(lane) .. '#conf', 'title') or nil,
+    title = lib.try('HGET', lib.lane_key(lane) .. SUBKEY.conf, 'title') or nil,
     weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
     active = lib.running_in(lane),
     oldest = lib.number_of(entered) }

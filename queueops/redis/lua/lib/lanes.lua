@@ -17,7 +17,7 @@ end
 
 function lib.active_key(lane)
   if lib.is_own_lane(lane) then return lib.hooks.own_lane_active(lane) end
-  return P .. ':lane:' .. lane .. '#active'
+  return P .. ':lane:' .. lane .. SUBKEY.active
 end
 
 -- A kind shuts a lane until a time. After it one task runs at a time, until the kind removes the field.
@@ -33,7 +33,7 @@ function lib.lane_conf(lane)
   if lib.is_own_lane(lane) then
     conf = lib.hooks.own_lane_conf(lane)
   else
-    local reply = lib.try('HMGET', lib.lane_key(lane) .. '#conf', 'limit', 'paused', 'weight', 'rate', 'tat', 'shut')
+    local reply = lib.try('HMGET', lib.lane_key(lane) .. SUBKEY.conf, 'limit', 'paused', 'weight', 'rate', 'tat', 'shut')
     if reply then
       local limit, paused, weight, rate, tat, shut = unpack(reply)
       conf = { limit = lib.number_of(limit), paused = paused == '1', weight = max(1, lib.number_of(weight) or 1) }
@@ -79,7 +79,7 @@ function lib.list_slot_holders(lane)
   for state in pairs(LEASED) do
     -- A part of a task holds no slot of its task's lane.
     for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      if not lib.is_foreign(id) and lib.lane_of_record(id) == lane then call('SADD', lib.lane_key(lane) .. '#active', id) end
+      if not lib.is_foreign(id) and lib.lane_of_record(id) == lane then call('SADD', lib.lane_key(lane) .. SUBKEY.active, id) end
     end
   end
 end
@@ -96,7 +96,7 @@ end
 -- Raises before anything is written if a task cannot be placed in the lane.
 function lib.need_lane(lane)
   local conf = lib.lane_conf(lane)
-  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. '#conf') end
+  if conf.unreadable then call('HLEN', lib.lane_key(lane) .. SUBKEY.conf) end
   if conf.limit then call('SCARD', lib.active_key(lane)) end
 end
 
@@ -115,7 +115,7 @@ function lib.refresh_lane(lane)
     if conf.waits and call('EXISTS', lib.lane_key(lane)) == 1 then
       lib.try('ZADD', P .. ':agenda', lib.text(conf.shut), '~lane:' .. lane)
     elseif conf.rate and not conf.paused and lib.tokens_of(conf) == 0 and call('EXISTS', lib.lane_key(lane)) == 1 then
-      lib.await_tokens(lane, lib.lane_key(lane) .. '#conf', conf)
+      lib.await_tokens(lane, lib.lane_key(lane) .. SUBKEY.conf, conf)
     end
   elseif not call('ZSCORE', P .. ':lanes:ready', lane) then
     join_round(lane)

@@ -49,6 +49,6 @@ function lib.list_facets(args)
     'name', latest('names', most, function(value) return in_state(lib.counted_of_name(value), state) end),
     'lane', latest('lanes', most, function(value) return in_state(of_lane(value), state) end),
     'tag', latest('tags', most, function(value) return call('ZCARD', P .. ':tag:' .. value) end),
-    'error', latest('errors', most, function(value) return call('ZCARD', P .. ':error:' .. value .. '#tasks') end),
+    'error', latest('errors', most, function(value) return call('ZCARD', P .. ':error:' .. value .. SUBKEY.tasks) end),
   }
 end

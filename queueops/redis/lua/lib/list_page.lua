@@ -74,12 +74,12 @@ local function next_of(sources)
   return id, score
 end
 
--- The arguments and the reply are those of `page.lua`.
+-- The arguments and the reply are those of `page.lua`. Also returns the set of the ids of its rows.
 function lib.list_page(args)
   local wanted, budget, cursor_score, cursor_id = tonumber(args[1]), tonumber(args[2]), args[4], args[5]
   local index, size = choose(args)
   local fields, values = conditions(args, index)
-  local sources, rows, seen = {}, {}, 0
+  local sources, rows, shown, seen = {}, {}, {}, 0
   for _, key in ipairs(keys_of(index)) do
     local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = 1 }
     if fill(source) then sources[#sources + 1] = source end
@@ -89,7 +89,7 @@ function lib.list_page(args)
     local id, score = next_of(sources)
     if not id then ended = true; break end
     seen, cursor_id, cursor_score = seen + 1, id, score
-    if lib.matches(id, fields, values) then rows[#rows + 1] = lib.row_of(id, score) end
+    if lib.matches(id, fields, values) then rows[#rows + 1], shown[id] = lib.row_of(id, score), true end
   end
-  return { index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows }
+  return { index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows }, shown
 end

@@ -3,7 +3,6 @@
 --@needs store_helpers
 
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
-local STATE, CREATED = 1, 6 -- their places
 local DEFAULTS = { k = 'task', l = 'default' }
 local LONGEST = 4096
 
@@ -31,8 +30,7 @@ local function start_of(id, field)
 end
 
 -- State of a task. If its record has no state, or a wrong one, the index that names the task decides.
-local function state_of(id, fields)
-  local state = fields[STATE]
+local function state_of(id, state)
   local since = CLASS[state] and call('ZSCORE', P .. ':state:' .. state, id)
   if since then return state, since end
   for each in pairs(CLASS) do
@@ -42,11 +40,28 @@ local function state_of(id, fields)
   return state, false
 end
 
-function lib.row_of(id, score)
-  local fields = lib.fields_of(lib.task_key(id), unpack(ROW_FIELDS)) or {}
-  local state, entered = state_of(id, fields)
-  fields[STATE] = state
-  fields[CREATED] = fields[CREATED] or entered -- a task that was never claimed has been in its state since it was created
+-- What a list shows of a task. Without a state in its fields there is no such task.
+function lib.shown_task(id)
+  local fields = lib.named_fields(lib.task_key(id), unpack(ROW_FIELDS)) or {}
+  local state, entered = state_of(id, fields.s)
+  fields.s = state
+  fields.c = fields.c or entered -- a task that was never claimed has been in its state since it was created
   local length = redis.pcall('HSTRLEN', lib.task_key(id), 'a')
-  return { id, score, entered, type(length) == 'number' and length or 0, fields, start_of(id, 'a'), start_of(id, 'er') }
+  return { fields = fields, entered = entered, length = type(length) == 'number' and length or 0,
+    arguments = start_of(id, 'a'), error = start_of(id, 'er') }
+end
+
+-- The same as values of a reply, in the order that `read_row` of `inspect/task_rows.py` reads.
+function lib.shown_values(task)
+  local values = {}
+  for i, field in ipairs(ROW_FIELDS) do values[i] = task.fields[field] or false end
+  return task.entered, task.length, values, task.arguments, task.error
+end
+
+function lib.row_of(id, score) return { id, score, lib.shown_values(lib.shown_task(id)) } end
+
+-- The row of a task in a list: empty if there is no such task.
+function lib.rows_of_one(id)
+  local task = lib.shown_task(id)
+  return task.fields.s and { { id, '', lib.shown_values(task) } } or {}
 end

@@ -37,7 +37,7 @@ function lib.create(id, fields, values, due, from)
 end
 
 function lib.forget_error(id, record)
-  if record.ef then lib.try('ZREM', P .. ':error:' .. record.ef .. '#tasks', id) end
+  if record.ef then lib.try('ZREM', P .. ':error:' .. record.ef .. SUBKEY.tasks, id) end
 end
 
 -- Takes a record out of every index but that of its state.
@@ -60,26 +60,33 @@ function lib.unindex(id, record)
   lib.unlist(id, record)
 end
 
--- Deletes the sub-keys of a record. The server frees a long history or many children in the background.
-function lib.forget_subkeys(key)
+local function beside(key, subkeys)
   local keys = {}
-  for i, each in ipairs(SUBKEYS) do keys[i] = key .. each end
-  call('UNLINK', unpack(keys))
+  for i, each in ipairs(subkeys) do keys[i] = key .. each end
+  return keys
 end
 
--- Moves the sub-keys of a record with it, to the trash and back.
-function lib.carry_subkeys(key, other)
-  lib.forget_subkeys(other)
-  for _, each in ipairs(SUBKEYS) do
-    if call('EXISTS', key .. each) == 1 then call('RENAME', key .. each, other .. each) end
+-- Deletes the key of a record, and its sub-keys. `may_have_more`: its kind has sub-keys, or is not known. The server frees
+-- a long history or many children in the background.
+function lib.delete_record(key, may_have_more)
+  call('DEL', key, unpack(beside(key, ERASED)))
+  if may_have_more then call('UNLINK', unpack(beside(key, SUBKEYS))) end
+end
+
+-- Moves the sub-keys of a record of this kind with it, to the trash and back. Nothing is left of an earlier one there.
+function lib.carry_subkeys(key, other, kind)
+  call('UNLINK', unpack(beside(other, CARRIED)))
+  call('UNLINK', unpack(beside(other, SUBKEYS)))
+  for _, subkeys in ipairs({ CARRIED, SUBKEYED[kind] and SUBKEYS or nil }) do
+    for _, each in ipairs(subkeys) do
+      if call('EXISTS', key .. each) == 1 then call('RENAME', key .. each, other .. each) end
+    end
   end
 end
 
 -- Deletes a record and what belongs to it. Without `record`: it cannot be read, so it may be of any kind.
 function lib.wipe(id, record)
-  local key = lib.task_key(id)
-  call('DEL', key, key .. '#log', key .. '#next')
-  if not record or SUBKEYED[record.k] then lib.forget_subkeys(key) end
+  lib.delete_record(lib.task_key(id), not record or SUBKEYED[record.k])
   if not record then
     for _, abandon in pairs(lib.hooks.abandon) do abandon(id) end
   elseif lib.hooks.abandon[record.k] then
@@ -102,7 +109,7 @@ end
 
 local function free_any_slot(id)
   for _, lane in ipairs(lib.safe_call('ZREVRANGE', P .. ':lanes', 0, 999)) do
-    if lib.safe_call('SREM', lib.lane_key(lane) .. '#active', id) == 1 then
+    if lib.safe_call('SREM', lib.lane_key(lane) .. SUBKEY.active, id) == 1 then
       ctx.touched[lane] = true
     end
   end

@@ -40,9 +40,9 @@ function lib.in_round(lanes)
   local found = {}
   for _, lane in ipairs(lanes) do
     local place = call('ZSCORE', P .. ':lanes:ready', lane)
-    if place then found[#found + 1] = { lane, place } end
+    if place then found[#found + 1] = { lane = lane, place = tonumber(place) } end
   end
-  table.sort(found, function(one, other) return tonumber(one[2]) < tonumber(other[2]) end)
+  table.sort(found, function(one, other) return one.place < other.place end)
   return found
 end
 

@@ -11,7 +11,7 @@ local OUTCOME = { succeeded = 'success', failed = 'failure', cancelled = 'cancel
 -- written already.
 function lib.tell_end(id, record, state)
   if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
-  if record.wt then lib.publish(lib.task_key(id) .. '#done', state) end
+  if record.wt then lib.publish(lib.task_key(id) .. SUBKEY.done, state) end
   lib.hooks.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
   if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
 end

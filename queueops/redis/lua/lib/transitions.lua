@@ -131,6 +131,6 @@ end
 -- Writes a line of the task's log, which is capped.
 function lib.log_line(id, line)
   line.t = now
-  local key = lib.task_key(id) .. '#log'
+  local key = lib.task_key(id) .. SUBKEY.log
   lib.try('RPUSH', key, cjson.encode(line)); lib.try('LTRIM', key, -100, -1)
 end

@@ -7,9 +7,8 @@ function lib.throw_away(id, record, keep)
   lib.flush()
   local key, trash = lib.task_key(id), P .. ':trash:' .. id
   lib.safe_call('RENAME', key, trash)
-  if SUBKEYED[record.k] then lib.carry_subkeys(key, trash) end
+  lib.carry_subkeys(key, trash, record.k)
   if lib.hooks.to_trash[record.k] then lib.hooks.to_trash[record.k](id, record) end
-  if lib.safe_call('EXISTS', key .. '#log') == 1 then lib.safe_call('RENAME', key .. '#log', trash .. '#log') end
   lib.safe_call('ZADD', P .. ':trashed', now, id)
   lib.schedule('~trash:' .. id, now + tonumber(keep))
   return ''
@@ -23,11 +22,10 @@ function lib.restore(id, record, token)
   if not state then return 'GONE', '' end
   if lib.safe_call('ZSCORE', P .. ':state:quarantined', id) then lib.forget(id, 'quarantined') end
   lib.safe_call('RENAME', trash, key)
-  if lib.safe_call('EXISTS', trash .. '#log') == 1 then lib.safe_call('RENAME', trash .. '#log', key .. '#log') end
   lib.safe_call('ZREM', P .. ':trashed', id)
   lib.safe_call('HSET', key, 'ot', token)
   local back = lib.read_record(id)
-  if SUBKEYED[back.k] then lib.carry_subkeys(trash, key) end
+  lib.carry_subkeys(trash, key, back.k)
   if lib.hooks.from_trash[back.k] then lib.hooks.from_trash[back.k](id) end
   lib.move(id, '', state, back.n, back.k, back.l)
   lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0, back.k)

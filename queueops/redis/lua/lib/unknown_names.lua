@@ -51,7 +51,7 @@ fresh.left_alone = TABLE
 -- Whether the worker that took this task from its lane leaves it to another worker that may know its name.
 function lib.leaves_alone(worker, name, lane, score, id)
   if #ctx.left_alone >= LEFT_MOST or not is_unable(worker, name) or not lib.find_knower(name) then return false end
-  ctx.left_alone[#ctx.left_alone + 1] = { lane, score, id }
+  ctx.left_alone[#ctx.left_alone + 1] = { lane = lane, score = score, id = id }
   return true
 end
 
@@ -59,8 +59,8 @@ end
 function lib.put_back()
   local lanes, count = {}, 0
   for _, entry in ipairs(ctx.left_alone) do
-    lib.try('ZADD', lib.lane_key(entry[1]), entry[2], entry[3])
-    lanes[entry[1]], ctx.touched[entry[1]] = true, true
+    lib.try('ZADD', lib.lane_key(entry.lane), entry.score, entry.id)
+    lanes[entry.lane], ctx.touched[entry.lane] = true, true
   end
   for lane in pairs(lanes) do
     if lib.refresh_lane(lane) then count = count + 1 end

@@ -125,7 +125,7 @@ function lib.family.cancel_children(id)
   local row = lib.named_fields(lib.task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
   if not (row and (TERMINAL[row.s] or row.fb)) then return end
   if row.k == 'iterator' then lib.family.open_all(id, LEASED[row.s]) end
-  lib.safe_call('DEL', lib.task_key(id) .. '#asked')
+  lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.asked)
   local why = row.s ~= 'cancelled' and row.fb or row.y
   local reason = lib.shortened(id .. ' ' .. (row.s == 'cancelled' and 'was cancelled' or 'failed')
     .. (why and why ~= '' and ': ' .. why or ''), 500)

@@ -2,8 +2,8 @@
 -- after its settlement. From their start to their end they are in `#open`, which holds at most a window of tasks.
 --@needs lanes numbers parent phases records store_helpers transitions
 
-function lib.planted_of(id) return lib.task_key(id) .. '#planted' end
-local function drafts_of(id) return lib.task_key(id) .. '#drafts' end
+function lib.planted_of(id) return lib.task_key(id) .. SUBKEY.planted end
+local function drafts_of(id) return lib.task_key(id) .. SUBKEY.drafts end
 
 -- Erases the tasks that an incomplete run emitted.
 function lib.family.drop_drafts(id)
@@ -130,7 +130,7 @@ end
 -- tasks run again.
 function lib.family.refresh_iterator(id, everything)
   lib.safe_call('HDEL', lib.task_key(id), 'fb', 'fe', 'ff', 'fr', 'nf', 'dn', 'sw', 'sn', 'se')
-  lib.safe_call('DEL', lib.task_key(id) .. '#asked')
+  lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.asked)
   lib.family.open_all(id)
   if not everything then return lib.family.call_failed(id) end
   lib.safe_call('HDEL', lib.task_key(id), 'st')

@@ -5,8 +5,8 @@
 fresh.ended_tasks = TABLE -- the tasks that have ended in this call, by iterator
 fresh.part_iterators = TABLE -- those of these iterators that are part of something
 local MOST_LATEST, MOST_FAILURES = 100, 100000
-local function latest_of(id) return lib.task_key(id) .. '#latest' end
-local function failures_of(id) return lib.task_key(id) .. '#failures' end
+local function latest_of(id) return lib.task_key(id) .. SUBKEY.latest end
+local function failures_of(id) return lib.task_key(id) .. SUBKEY.failures end
 
 local function note_ended(id, refs)
   lib.safe_call('RPUSH', latest_of(id), unpack(refs, max(1, #refs - MOST_LATEST + 1)))
@@ -119,7 +119,7 @@ local function take_again(id, record, letter, ref)
   end
   lib.safe_call('SADD', lib.family.open_of(id), ref)
   if pool then
-    lib.safe_call('SADD', lib.task_key(id) .. '#asked', ref)
+    lib.safe_call('SADD', lib.task_key(id) .. SUBKEY.asked, ref)
     lib.send('resume', pool, far_id, id, record.u, record.rn, 'mode', 'failed', 'lacks', 0)
   elseif TERMINAL[child.s] then
     lib.family.reset(ref, child, 'failed')

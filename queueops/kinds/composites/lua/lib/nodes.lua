@@ -32,7 +32,7 @@ end
 
 -- The children of `emitter` wait until it settles.
 local function join_parent(node, emitter)
-  if node.parent == emitter then return lib.safe_call('ZADD', lib.task_key(emitter) .. '#drafts', node.order, node.id) end
+  if node.parent == emitter then return lib.safe_call('ZADD', lib.task_key(emitter) .. SUBKEY.drafts, node.order, node.id) end
   lib.safe_call('ZADD', lib.family.children_of(node.parent), node.order, node.id)
   lib.safe_call('SADD', lib.family.open_of(node.parent), node.id)
 end

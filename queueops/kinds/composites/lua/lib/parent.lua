@@ -8,14 +8,14 @@ lib.family = {}
 lib.MOST_CHILDREN = 500
 fresh.allowance = lib.MOST_CHILDREN -- how many this call may still touch
 
-function lib.family.children_of(id) return TASK .. id .. '#children' end
-function lib.family.open_of(id) return TASK .. id .. '#open' end
+function lib.family.children_of(id) return TASK .. id .. SUBKEY.children end
+function lib.family.open_of(id) return TASK .. id .. SUBKEY.open end
 
 function lib.family.finish(id, record, state, ...)
   if state == 'succeeded' and not record.pi and record.k ~= 'iterator' then lib.family.complete(id) end
   lib.shift(id, record, state)
   lib.safe_call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
-  if state == 'succeeded' then lib.safe_call('DEL', lib.task_key(id) .. '#results') end
+  if state == 'succeeded' then lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.results) end
   if record.pp then lib.family.write_progress(id) end
   lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. state]))
   lib.tell_end(id, record, state)

@@ -10,7 +10,7 @@ local function put_beside(put, name, ...)
 end
 
 function lib.hooks.details.composites(id, record, put)
-  local open = redis.pcall('SCARD', lib.task_key(id) .. '#open')
+  local open = redis.pcall('SCARD', lib.task_key(id) .. SUBKEY.open)
   if type(open) == 'number' then put('open', open) end
   local parent = record.pi and not record.pp and lib.named_fields(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
   if parent and parent.u == record.pu then
@@ -18,7 +18,7 @@ function lib.hooks.details.composites(id, record, put)
     put('parent_state', parent.s)
     put('parent_kind', parent.k)
     put('parent_parts', parent.cc)
-    local key = lib.task_key(record.pi) .. '#children'
+    local key = lib.task_key(record.pi) .. SUBKEY.children
     local order = redis.pcall('ZSCORE', key, id)
     if type(order) == 'string' then
       put('order', order)

@@ -2,8 +2,8 @@
 -- commands that arrive. A part stores the pool of its parent (`pp`) and the round of retries that it is in (`po`).
 --@needs outbox parent store_helpers transitions
 
-local function asked_of(id) return lib.task_key(id) .. '#asked' end
-local function far_of(id) return lib.task_key(id) .. '#far' end
+local function asked_of(id) return lib.task_key(id) .. SUBKEY.asked end
+local function far_of(id) return lib.task_key(id) .. SUBKEY.far end
 
 -- The topmost task of the tree in this pool. It counts the progress.
 local function top_of(id, record) return record.tp or (record.pi and not record.pp and record.ro) or id end
@@ -101,24 +101,24 @@ end
 -- Stores the result of a child in another pool, for a chain that continues after it later.
 function lib.family.keep_result(id, child)
   if child.state ~= 'succeeded' then return end
-  lib.safe_call('DEL', lib.task_key(id) .. '#results')
-  lib.safe_call('HSET', lib.task_key(id) .. '#results', child.ref, child.re)
+  lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.results)
+  lib.safe_call('HSET', lib.task_key(id) .. SUBKEY.results, child.ref, child.re)
 end
 
 function lib.family.result_of(id, ref)
-  if lib.far(ref) then return lib.safe_call('HGET', lib.task_key(id) .. '#results', ref) or '' end
+  if lib.far(ref) then return lib.safe_call('HGET', lib.task_key(id) .. SUBKEY.results, ref) or '' end
   return lib.safe_call('HGET', lib.task_key(ref), 're') or ''
 end
 
 -- Stores the result of a child that succeeded after its parent had ended.
 local function fill_in(id, record, ref, result)
   if record.k == 'group' then return lib.family.collect_success(id, record.of, ref, result) end
-  lib.safe_call('HSET', lib.task_key(id) .. '#results', ref, result)
+  lib.safe_call('HSET', lib.task_key(id) .. SUBKEY.results, ref, result)
 end
 
 function lib.family.ask_to_resume(ref, id, record)
   local child, pool = lib.far(ref)
-  local lacks = lib.safe_call('HEXISTS', lib.task_key(id) .. '#results', ref) == 0 and 1 or 0
+  local lacks = lib.safe_call('HEXISTS', lib.task_key(id) .. SUBKEY.results, ref) == 0 and 1 or 0
   lib.safe_call('SADD', lib.family.open_of(id), ref)
   lib.safe_call('SADD', asked_of(id), ref)
   lib.send('resume', pool, child, id, record.u, record.rn, 'mode', record.rs, 'lacks', lacks)

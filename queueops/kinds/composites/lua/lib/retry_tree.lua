@@ -18,9 +18,9 @@ end
 
 -- Removes the result of a child's earlier run.
 function lib.family.uncollect(id, ref)
-  local size = lib.safe_call('HSTRLEN', lib.task_key(id) .. '#results', ref)
+  local size = lib.safe_call('HSTRLEN', lib.task_key(id) .. SUBKEY.results, ref)
   if size == 0 then return end
-  lib.safe_call('HDEL', lib.task_key(id) .. '#results', ref)
+  lib.safe_call('HDEL', lib.task_key(id) .. SUBKEY.results, ref)
   lib.safe_call('HINCRBY', lib.task_key(id), 'sz', -size - 1)
 end
 
@@ -114,13 +114,13 @@ function lib.family.resume_children(id)
     return lib.schedule('~resume:' .. id, now)
   end
   lib.safe_call('HSET', lib.task_key(id), 'rk', -1) -- all were taken up, or asked
-  if lib.safe_call('SCARD', lib.task_key(id) .. '#asked') == 0 then lib.family.go_on_resumed(id, record) end
+  if lib.safe_call('SCARD', lib.task_key(id) .. SUBKEY.asked) == 0 then lib.family.go_on_resumed(id, record) end
 end
 
 function lib.family.go_on_resumed(id, record)
   if lib.safe_call('EXISTS', lib.family.open_of(id)) == 0 and record.rs ~= 'all' then
     lib.safe_call('HSET', lib.task_key(id), 'rs', 'all', 'sz', 0) -- nothing had failed but the whole: all of it comes again
-    lib.safe_call('DEL', lib.task_key(id) .. '#results')
+    lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.results)
     return lib.family.take_up(id)
   end
   lib.safe_call('HDEL', lib.task_key(id), 'rs', 'rk')
@@ -132,7 +132,7 @@ end
 function lib.family.take_up(id)
   lib.safe_call('HINCRBY', lib.task_key(id), 'rn', 1)
   lib.safe_call('HDEL', lib.task_key(id), 'rk')
-  lib.safe_call('DEL', lib.task_key(id) .. '#asked')
+  lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.asked)
   lib.family.resume_children(id)
 end
 
@@ -144,7 +144,7 @@ function lib.family.resume(id, record, mode)
   lib.safe_call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'nf', 'ac', 'rk')
   lib.safe_call('HSET', lib.task_key(id), 's', 'idle', 'b', NOW, 'rs', mode)
   if mode == 'all' then
-    lib.safe_call('DEL', lib.task_key(id) .. '#results')
+    lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.results)
     lib.safe_call('HSET', lib.task_key(id), 'sz', 0)
   end
   lib.family.take_up(id)

@@ -29,14 +29,14 @@ end
 -- The open tasks of an iterator, oldest first.
 local function each_begun(branch, position, visit)
   local begun = {}
-  for _, ref in ipairs(lib.ask('SRANDMEMBER', lib.task_key(branch.id) .. '#open', WIDEST) or {}) do
+  for _, ref in ipairs(lib.ask('SRANDMEMBER', lib.task_key(branch.id) .. SUBKEY.open, WIDEST) or {}) do
     local _, uid = lib.values_of(lib.task_key(ref), 'u')
-    begun[#begun + 1] = { uid and lib.number_of(uid) or 0, ref }
+    begun[#begun + 1] = { number = uid and lib.number_of(uid) or 0, ref = ref }
   end
-  table.sort(begun, function(a, b) return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2]) end)
+  table.sort(begun, function(a, b) return a.number < b.number or (a.number == b.number and a.ref < b.ref) end)
   for _, each in ipairs(begun) do
-    local at = 'g' .. lib.text(each[1])
-    if not lib.is_before(at, position) and visit(each[2], '', at) == false then return false end
+    local at = 'g' .. lib.text(each.number)
+    if not lib.is_before(at, position) and visit(each.ref, '', at) == false then return false end
   end
 end
 

@@ -9,7 +9,7 @@ local AROUND = 3 -- a long chain is shown from so many before the one whose turn
 local function count_ended(branch, show)
   local found = lib.named_fields(lib.task_key(branch.id), 'pr', 'tf', 'tc', 'tx') or {}
   local function number(field) return lib.number_of(found[field]) or 0 end
-  branch.ended = show == 'failed' and '#failures' or show == '' and '#latest'
+  branch.ended = show == 'failed' and SUBKEY.failures or show == '' and SUBKEY.latest
   branch.marks = show == 'failed' -- a letter stands before each of them
   branch.over = { succeeded = number('pr') - number('tf') - number('tc'), failed = number('tf'),
     cancelled = number('tc') + number('tx') }
@@ -20,8 +20,8 @@ function lib.branch_of(id, show)
   local key = lib.task_key(id)
   local row = lib.named_fields(key, 'k', 'u', 'cc')
   if not row or not (row.cc or row.k == 'iterator') then return nil end
-  local branch = { id = id, kind = row.k, uid = row.u, size = lib.number_of(row.cc), open = lib.ask('SCARD', key .. '#open') or 0 }
-  branch.ordered = key .. (branch.kind == 'iterator' and '#planted' or '#children')
+  local branch = { id = id, kind = row.k, uid = row.u, size = lib.number_of(row.cc), open = lib.ask('SCARD', key .. SUBKEY.open) or 0 }
+  branch.ordered = key .. (branch.kind == 'iterator' and SUBKEY.planted or SUBKEY.children)
   branch.listed = branch.size or branch.open + (lib.ask('ZCARD', branch.ordered) or 0)
   branch.shown = branch.listed
   if branch.kind == 'iterator' then

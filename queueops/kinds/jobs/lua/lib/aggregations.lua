@@ -10,7 +10,7 @@ lib.aggregations = {}
 local PAGE, MOST_STALE = 100, 2000
 local SETTINGS = { 'idle', 'paused', 'drain', 'first', 'limit', 'rate', 'weight', 'said:limit', 'said:rate', 'said:weight' }
 
-local function members_key(lane) return lib.lane_key(lane) .. '#jobs' end
+local function members_key(lane) return lib.lane_key(lane) .. SUBKEY.jobs end
 
 -- Jobs that a call has created: their ids by lane.
 function lib.aggregations.list(ids_by_lane)
@@ -46,13 +46,13 @@ end
 -- A job that this call has placed there counts, too. Callbacks have no index: each brings the settings of its lane.
 function lib.aggregations.jobs_in(lane)
   local placed = (ctx.lane_states[lane] or ctx.lane_entries[lane]) and 1 or 0
-  local held = lib.safe_call('SCARD', lib.lane_key(lane) .. '#active')
+  local held = lib.safe_call('SCARD', lib.lane_key(lane) .. SUBKEY.active)
   return max(members_of(lane), counted(lane) + placed, lib.safe_call('ZCARD', lib.lane_key(lane)), held)
 end
 
 function lib.aggregations.forget(lane)
   local key = lib.lane_key(lane)
-  call('DEL', key .. '#conf', key .. '#active', key .. '#jobs')
+  call('DEL', key .. SUBKEY.conf, key .. SUBKEY.active, key .. SUBKEY.jobs)
   call('ZREM', P .. ':lanes', lane)
   call('ZREM', P .. ':lanes:ready', lane)
   call('ZREM', P .. ':agenda', '~lane:' .. lane, '~idle:' .. lane)
@@ -62,7 +62,7 @@ end
 -- Acts on the end of the idle time. One that is paused or drained stays. So does an aggregation that the settings name, and a
 -- destination whose settings an operator has changed.
 function lib.hooks.due_entry.idle(lane)
-  local row = lib.named_fields(lib.lane_key(lane) .. '#conf', unpack(SETTINGS))
+  local row = lib.named_fields(lib.lane_key(lane) .. SUBKEY.conf, unpack(SETTINGS))
   local idle = row and lib.number_of(row.idle)
   if not idle then return end
   local used = lib.number_of(lib.safe_call('ZSCORE', P .. ':lanes', lane)) or 0
@@ -75,7 +75,7 @@ end
 
 -- An entry of a lane without an idle time is of no use.
 function lib.hooks.check_entry.idle(lane)
-  local row = lib.named_fields(lib.lane_key(lane) .. '#conf', 'idle')
+  local row = lib.named_fields(lib.lane_key(lane) .. SUBKEY.conf, 'idle')
   if not (row and row.idle) and lib.wrong('~idle:' .. lane, 'the agenda has a lane that does not vanish') then
     lib.unschedule('~idle:' .. lane)
   end

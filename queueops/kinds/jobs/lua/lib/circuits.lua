@@ -7,7 +7,7 @@ lib.circuits = {}
 
 -- Forgets the failures of a host, and opens its lane.
 function lib.circuits.close(lane)
-  local key = lib.lane_key(lane) .. '#conf'
+  local key = lib.lane_key(lane) .. SUBKEY.conf
   local row = lib.named_fields(key, 'fails', 'shut')
   if not row or not (row.fails or row.shut) then return end
   call('HDEL', key, 'fails', 'shut', 'wait')
@@ -31,7 +31,7 @@ end
 
 -- Notes that a host has failed. `most` failures in a row shut its lane for `first` ms; failed probes for at most `longest`.
 function lib.circuits.fail(lane, most, first, longest)
-  local key = lib.lane_key(lane) .. '#conf'
+  local key = lib.lane_key(lane) .. SUBKEY.conf
   local shut_till, wait, failed = unpack(call('HMGET', key, 'shut', 'wait', 'fails'))
   local till = lib.number_of(shut_till)
   if till and till > now then return end -- it was sent before the lane was shut

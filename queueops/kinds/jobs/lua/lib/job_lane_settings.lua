@@ -10,7 +10,7 @@ local function pairs_of(settings) return string.gmatch(string.gsub(settings, ' ?
 -- Gives a lane that no push has declared its settings. What an operator or the settings have set before stays. A limit counts
 -- the tasks that run there already.
 function lib.job_lanes.declare(lane, title, settings, proxy, first)
-  local key = lib.lane_key(lane) .. '#conf'
+  local key = lib.lane_key(lane) .. SUBKEY.conf
   if lib.safe_call('HSETNX', key, 'title', title) ~= 1 then return end
   for name, value in pairs_of(settings) do
     local is_new = call('HSETNX', key, name, value == '-' and '' or value) == 1
@@ -57,7 +57,7 @@ end
 
 -- The consistency check of a lane that vanishes when it is idle: its idle time is a number, and the agenda knows its end.
 function lib.hooks.check_lane.jobs(lane)
-  local key = lib.lane_key(lane) .. '#conf'
+  local key = lib.lane_key(lane) .. SUBKEY.conf
   local _, idle = lib.values_of(key, 'idle')
   if not idle then return end
   if not lib.number_of(idle) then

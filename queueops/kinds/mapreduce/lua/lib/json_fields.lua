@@ -46,7 +46,7 @@ local function value_end(data, from)
   return string.find(data, '[,}%s]', from) or #data + 1
 end
 
--- A list of { key, value }; nil if it is not an object.
+-- A list of members, each with `key` and `value`; nil if it is not an object.
 local function members_of(data)
   local at, found = string.match(data, '^%s*{%s*()'), {}
   while at and string.byte(data, at) == 34 do
@@ -54,7 +54,7 @@ local function members_of(data)
     local from = string.match(data, '^%s*:%s*()', behind)
     if not from then return nil end
     local to = value_end(data, from)
-    found[#found + 1] = { string.sub(data, at, behind - 1), string.sub(data, from, to - 1) }
+    found[#found + 1] = { key = string.sub(data, at, behind - 1), value = string.sub(data, from, to - 1) }
     at = string.match(data, '^%s*,%s*()', to) or string.match(data, '^%s*()}', to)
   end
   return at and string.byte(data, at) == 125 and found or nil
@@ -64,9 +64,9 @@ end
 local function with_members(data, wanted)
   local found, places = members_of(data), {}
   if not found then return nil end
-  for i, member in ipairs(found) do places[member[1]] = i end
-  for _, member in ipairs(wanted) do found[places[member[1]] or #found + 1] = member end
-  for i, member in ipairs(found) do found[i] = member[1] .. ':' .. member[2] end
+  for i, member in ipairs(found) do places[member.key] = i end
+  for _, member in ipairs(wanted) do found[places[member.key] or #found + 1] = member end
+  for i, member in ipairs(found) do found[i] = member.key .. ':' .. member.value end
   return '{' .. table.concat(found, ',') .. '}'
 end
 

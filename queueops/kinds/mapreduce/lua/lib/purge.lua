@@ -24,7 +24,7 @@ function lib.purge_chunks(task, from)
     local numbers = ctx.purge_room > 0 and lib.safe_call('ZRANGEBYSCORE', key, least, '+inf', 'LIMIT', 0, ctx.purge_room) or {}
     for _, number in ipairs(numbers) do
       local chunk = TASK .. task .. '#' .. number
-      keys[#keys + 1] = chunk; keys[#keys + 1] = chunk .. '#log'
+      keys[#keys + 1] = chunk; keys[#keys + 1] = chunk .. SUBKEY.log
     end
     forget_places(task, state, numbers)
     for i = 1, #keys, 1000 do lib.safe_call('DEL', unpack(keys, i, min(i + 999, #keys))) end

@@ -18,10 +18,10 @@ local function note_parent(record, parents, parts)
     local row = lib.named_fields(lib.task_key(record.pi), 's', 'k')
     kind = row and row.s and (row.k or 'task') or ''
     parents[record.pi] = kind
-    parts[kind] = parts[kind] or { 0, 0 }
-    parts[kind][2] = parts[kind][2] + 1
+    parts[kind] = parts[kind] or { count = 0, parents = 0 }
+    parts[kind].parents = parts[kind].parents + 1
   end
-  parts[kind][1] = parts[kind][1] + 1
+  parts[kind].count = parts[kind].count + 1
 end
 
 -- What the action would meet, in the first tasks of the walk.
@@ -50,7 +50,7 @@ function lib.look_on(walk, action)
   end
   local triples = {}
   for kind, found in pairs(parts) do
-    triples[#triples + 1], triples[#triples + 2], triples[#triples + 3] = kind, found[1], found[2]
+    triples[#triples + 1], triples[#triples + 2], triples[#triples + 3] = kind, found.count, found.parents
   end
   return { looked, matched, is_whole and '1' or '', as_pairs(names), triples, as_pairs(refused) }
 end

@@ -6,7 +6,7 @@ local SLICE = 250
 
 lib.run_calls = {}
 
-function lib.run_calls.later_of(id) return lib.task_key(id) .. '#later' end
+function lib.run_calls.later_of(id) return lib.task_key(id) .. SUBKEY.later end
 local later_of = lib.run_calls.later_of
 
 -- What a text in `#later` says; nil if it cannot be read.
@@ -73,7 +73,7 @@ function lib.run_calls.start(id, record, plans, later)
   end
   if not later[1] then return end
   local scored = {}
-  for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = each[1], each[2] end
+  for i, each in ipairs(later) do scored[2 * i - 1], scored[2 * i] = unpack(each) end
   lib.call_sliced('ZADD', later_of(id), scored)
   lib.schedule('~calls:' .. id, now)
 end

@@ -62,7 +62,7 @@ end
 function lib.end_run(id, record, step)
   lib.flush(); lib.flush_lanes()
   record.over = true
-  if step.over ~= 'failed' and step.over ~= 'cancelled' then lib.safe_call('DEL', lib.task_key(id) .. '#later') end
+  if step.over ~= 'failed' and step.over ~= 'cancelled' then lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.later) end
   if step.over ~= 'continued' then note_unread(id, step) end
   if step.over == 'succeeded' then
     lib.finish(id, record, 'succeeded', 're', step.result)
@@ -101,7 +101,7 @@ lib.hooks.cancel_parts.workflow = stop_all
 
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
-    lib.task_key(id) .. '#later', lib.runs.payloads_of(id))
+    lib.task_key(id) .. SUBKEY.later, lib.runs.payloads_of(id))
   call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
 end
 lib.hooks.reset.workflow = forget_steps

@@ -59,7 +59,7 @@ function lib.hooks.effect.run_signal(command)
   local id = lib.runs.newest_of(command.i)
   local row = lib.runs.read(id)
   if not row then return 'REFUSED' end
-  local told = lib.task_key(id) .. '#told'
+  local told = lib.task_key(id) .. SUBKEY.told
   if lib.safe_call('ZSCORE', told, command.tk) then return 'OK' end
   if TERMINAL[row.s] then return 'REFUSED' end
   lib.safe_call('ZADD', told, NOW, command.tk)

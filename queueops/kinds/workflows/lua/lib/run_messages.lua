@@ -5,7 +5,7 @@
 
 lib.far_calls = {}
 
-local function calls_of(id) return lib.task_key(id) .. '#calls' end
+local function calls_of(id) return lib.task_key(id) .. SUBKEY.calls end
 
 -- Kind, id, pool and token of what `#calls` has.
 function lib.far_calls.read(what)

@@ -15,7 +15,7 @@ end
 local function read_step(id, history, mark, open, wanted)
   local events, again, ended = {}, {}, ended_in_inbox(id)
   local function begin(number)
-    if open[number] and not ended[number] then again[#again + 1] = { number, open[number] }; ended[number] = true end
+    if open[number] and not ended[number] then again[#again + 1] = { number = number, entry = open[number] }; ended[number] = true end
   end
   for i = mark + 1, #history do
     local kind, number = lib.run_history.head_of(history[i])
@@ -62,9 +62,10 @@ function lib.runs.go_on(id, record, wanted)
   stop_new_ones(id, open)
   local later = lib.run_calls.resume_later(id)
   for _, each in ipairs(again) do
-    local what = not (later and later[each[1]]) and lib.run_recall.recall(id, each[1], each[2])
-    if what then events[#events + 1] = lib.run_recall.restore(id, each[1], what)
-    elseif not (later and later[each[1]]) then events[#events + 1] = lib.run_recall.lost_end(each[1], 'it is gone') end
+    local comes_later = later and later[each.number]
+    local what = not comes_later and lib.run_recall.recall(id, each.number, each.entry)
+    if what then events[#events + 1] = lib.run_recall.restore(id, each.number, what)
+    elseif not comes_later then events[#events + 1] = lib.run_recall.lost_end(each.number, 'it is gone') end
   end
   lib.run_history.put_back(id, events)
   lib.forget_error(id, record)

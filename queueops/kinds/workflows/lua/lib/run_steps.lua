@@ -48,8 +48,9 @@ local function obey(id, record, step)
   lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {})
   ctx.at_once.room = room
   for _, timer in ipairs(step.timers) do
-    lib.safe_call('HSET', lib.runs.calls_of(id), timer[1], 't' .. timer[2])
-    lib.schedule('~timer:' .. timer[1] .. ':' .. id, tonumber(timer[2]))
+    local number, due = unpack(timer)
+    lib.safe_call('HSET', lib.runs.calls_of(id), number, 't' .. due)
+    lib.schedule('~timer:' .. number .. ':' .. id, tonumber(due))
   end
   lib.flush(); lib.flush_lanes()
   for _, number in ipairs(step.drops) do drop_call(id, number) end

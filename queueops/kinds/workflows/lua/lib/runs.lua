@@ -11,10 +11,10 @@ lib.runs = {}
 
 local INLINE = 8192 -- bytes of a payload that its entry has in it; a larger one is in `#payloads`, by the name in `k`
 
-function lib.runs.history_of(id) return lib.task_key(id) .. '#history' end
-function lib.runs.inbox_of(id) return lib.task_key(id) .. '#inbox' end
-function lib.runs.calls_of(id) return lib.task_key(id) .. '#calls' end
-function lib.runs.payloads_of(id) return lib.task_key(id) .. '#payloads' end
+function lib.runs.history_of(id) return lib.task_key(id) .. SUBKEY.history end
+function lib.runs.inbox_of(id) return lib.task_key(id) .. SUBKEY.inbox end
+function lib.runs.calls_of(id) return lib.task_key(id) .. SUBKEY.calls end
+function lib.runs.payloads_of(id) return lib.task_key(id) .. SUBKEY.payloads end
 
 -- The newest run of an instance. An instance without a name of its own is its run.
 function lib.runs.newest_of(instance)

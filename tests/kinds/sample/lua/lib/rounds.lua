@@ -3,10 +3,10 @@
 
 local ROUNDS = 3
 
-local function rounds_of(id) return call('LLEN', lib.task_key(id) .. '#rounds') end
+local function rounds_of(id) return call('LLEN', lib.task_key(id) .. SUBKEY.rounds) end
 
 function lib.hooks.succeed.sample(id, _, value)
-  call('RPUSH', lib.task_key(id) .. '#rounds', value)
+  call('RPUSH', lib.task_key(id) .. SUBKEY.rounds, value)
   call('HINCRBY', lib.task_key(id), 'zr', 1)
   if rounds_of(id) == ROUNDS then return nil end
   local whole = lib.read_record(id)
@@ -16,7 +16,7 @@ function lib.hooks.succeed.sample(id, _, value)
 end
 
 function lib.hooks.reset.sample(id)
-  call('DEL', lib.task_key(id) .. '#rounds')
+  call('DEL', lib.task_key(id) .. SUBKEY.rounds)
   call('HDEL', lib.task_key(id), 'zr')
 end
 
