@@ -276,7 +276,7 @@ def test_fields_of_a_record_are_read_by_name(path: Path) -> None:
 
 
 def test_the_tables_of_states_are_generated_from_the_single_source() -> None:
-    for state, kind in states.CLASSES.items():
+    for state, kind in states.table().classes.items():
         assert f"{state} = '{kind}'" in state_tables()
     assert "local TIMED = { postponed = true, restart = true }" in state_tables()
 
