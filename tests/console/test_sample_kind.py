@@ -15,6 +15,7 @@ from django.utils.html import escape
 from console import urls
 from console.access import permissions
 from console.access.permissions import Verb
+from console.templatetags.console import goes_on
 from queueops import control, get, inspect
 from queueops.model.contracts import Push, RoundTrip
 from queueops.redis.broker import get_broker
@@ -78,6 +79,8 @@ def test_its_states_are_shown_with_their_words_and_the_look_of_their_class(sampl
         listed = operator.get(f"/ops/tasks/?state={state}").content.decode()
         assert [each for each in ("a", "b") if f'href="/ops/tasks/{each}/' in listed] == [id]
         assert f"?state={state}" in operator.get("/ops/tasks/").content.decode()
+    rows = inspect.tasks(inspect.TaskQuery(kind=KIND.name).checked()).rows
+    assert {row.id: goes_on(row) for row in rows} == {"a": True, "b": True}
     assert operator.get("/ops/").status_code == 200
     assert operator.get("/ops/tasks/b/why/").status_code == 200
 

@@ -25,6 +25,7 @@ from tests.kernel.desk import FOREVER, POOL, Desk, make
 from tests.kernel.picture import SHAPES
 from tests.kernel.test_fsck import checked
 from tests.kinds.sample import KIND, NAME, registered
+from tests.kinds.sample import why as sample_why
 from tests.kinds.sample.store import RoundCalls
 from tests.kinds.sample.upkeep import CODE_POOL
 from tests.support.waiting import wait_until
@@ -239,6 +240,14 @@ def test_the_consistency_check_knows_the_places_of_its_states(desk: Desk) -> Non
     desk.check()
 
 
+def test_the_consistency_check_walks_along_the_indexes_of_its_states(desk: Desk) -> None:
+    pushed(desk)
+    walked = {after := desk.broker.check(POOL).next}
+    while after := desk.broker.check(POOL, after).next:
+        walked.add(after)
+    assert {"state:turning 0", "state:resting 0", "state:pending 0"} <= walked
+
+
 def test_its_states_stand_beside_those_of_their_class_and_not_in_the_docs() -> None:
     assert states.table().leased == ("locked", "mapping", "reducing", "turning")
     assert states.table().under_way[-3:] == ("idle", "aggregating", "resting")
@@ -280,6 +289,16 @@ def test_its_states_are_seen_by_handles_lists_and_questions(current: Desk) -> No
     assert [finding.text for finding in inspect.why("b")] == ["The task rests before its next round."]
     assert control.end_rest("b") == "OK"
     assert get("b").state == "pending"
+
+
+def test_a_parked_state_of_which_its_kind_tells_nothing_is_named(
+    current: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample_why, "parked", lambda *_: None)
+    pushed(current)
+    control.rest("a")
+    (finding,) = inspect.why("a")
+    assert (finding.text, finding.verb) == ("The task waits in the state resting.", "cancel")
 
 
 def test_its_field_has_its_name_among_the_fields_of_a_task(current: Desk) -> None:
