@@ -7,8 +7,13 @@ from collections.abc import Collection, Mapping
 
 from queueops.model.state_types import OWN_CLASSES, KindStates, PartStates
 
-WORD = re.compile(r"[a-z]+")
-"""How the word of a state is written: the library finds states by it."""
+KERNEL = "the kernel"
+"""The owner of the states that every task can have."""
+_OF_LUA = (
+    "and|break|do|else|elseif|end|false|for|function|goto|if|in|local|nil|not|or|repeat|return|then|true|until|while"
+)
+WORD = re.compile(rf"(?!(?:{_OF_LUA})$)[a-z]+")
+"""How the word of a state is written: a table of the library has it as a name."""
 
 
 def wrong_in_states(added: object, owners: Mapping[str, str], verbs: Collection[str]) -> str:
@@ -33,10 +38,6 @@ def wrong_in_states(added: object, owners: Mapping[str, str], verbs: Collection[
         if verb not in verbs and verb not in added.verbs:
             return f"{verb!r}, the verb of its transition {source} {target}, is neither its own nor the kernel's"
     return _wrong_tables(added)
-
-
-KERNEL = "the kernel"
-"""The owner of the states that every task can have."""
 
 
 def wrong_beside_kernel(added: KindStates, rows: Collection[tuple[str, str, str]], known: Collection[str]) -> str:

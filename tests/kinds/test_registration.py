@@ -234,6 +234,7 @@ def test_a_package_brings_states_of_tasks(bring: Callable[..., None]) -> None:
         ("._replace(classes={'locked': 'leased'})", "the kernel has the state locked, too"),
         ("._replace(classes={'aggregating': 'parked'})", "mapreduce has the state aggregating, too"),
         ("._replace(classes={'Turns': 'leased'})", "'Turns' among its states is not valid; write it as 'turning'"),
+        ("._replace(classes={'repeat': 'leased'})", "'repeat' among its states is not valid; write it as 'turning'"),
         ("._replace(classes={'turning': 'running'})", "'running', the class of its state turning, is none of leased"),
         ("._replace(classes={'turning': 'terminal'})", "'terminal', the class of its state turning, is none of leased"),
         (
@@ -260,7 +261,7 @@ def test_a_package_brings_states_of_tasks(bring: Callable[..., None]) -> None:
         ),
     ],
     ids=[
-        *("type", "kernel", "kind", "word", "class", "class of the kernel", "target", "source"),
+        *("type", "kernel", "kind", "word", "word of Lua", "class", "class of the kernel", "target", "source"),
         *("verb", "action", "tables", "twice", "twice with the kernel"),
     ],
 )
