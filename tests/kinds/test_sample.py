@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import re
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,13 +20,14 @@ from queueops.model.contracts import Lease, Outcome
 from queueops.model.states import State
 from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
 from queueops.redis.wrong_types import foreign_keys
-from queueops.testing import eager
+from queueops.tasks import registry
+from queueops.testing import eager, run_worker
 from queueops.watchdog import Watchdog
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
 from tests.kernel.desk import FOREVER, POOL, Desk, make
 from tests.kernel.picture import SHAPES
 from tests.kernel.test_fsck import checked
-from tests.kinds.sample import KIND, NAME, registered
+from tests.kinds.sample import KIND, NAME, Rounds, registered
 from tests.kinds.sample import why as sample_why
 from tests.kinds.sample.store import RoundCalls
 from tests.kinds.sample.upkeep import CODE_POOL
@@ -289,6 +292,25 @@ def test_its_states_are_seen_by_handles_lists_and_questions(current: Desk) -> No
     assert [finding.text for finding in inspect.why("b")] == ["The task rests before its next round."]
     assert control.end_rest("b") == "OK"
     assert get("b").state == "pending"
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # that a process with threads forks
+def test_a_round_whose_worker_is_killed_runs_again(current: Desk) -> None:
+    pushed(current)
+    pid = os.fork()
+    if not pid:
+        try:
+            registry.unregister_resolver(KIND.name)
+            registry.register_resolver(KIND.name, lambda _: Rounds(lambda _: os.kill(os.getpid(), signal.SIGKILL)))
+            run_worker()
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+    assert current.state("a") == "turning"
+    current.expire("a")
+    assert (current.state("a"), current.record("a").crashes) == ("pending", 1)
+    assert run_worker() == 3
+    assert get("a").result(timeout=10) == ["a", "a", "a"]
 
 
 def test_a_parked_state_of_which_its_kind_tells_nothing_is_named(
