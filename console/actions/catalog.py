@@ -17,8 +17,7 @@ from console.ui.kind_pages import actions_of_kind
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.allowed import refused_verbs
-from queueops.model.states import ACTIONS as ALLOWED
-from queueops.model.states import LEASED, TERMINAL, State
+from queueops.model.states import TERMINAL, State, table
 
 Call = Callable[..., Any]
 
@@ -213,8 +212,6 @@ RETRIES_OF_PARTS = {
 GOES_ON = (_("Continue from the last state"), _("The iterator continues from its last state."))
 """Label and note of a retry of an iterator that has succeeded."""
 
-RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
-"""States in which a task, or one of its parts or chunks, may be running."""
 AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
 """Label and note of a retry of a plain task that has succeeded."""
 
@@ -351,7 +348,7 @@ def label(verb: str) -> str:
 
 def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
     """The actions for selected rows: those that state and kind (any, if none is chosen) and the user may do."""
-    permitted = ALLOWED.get(state, ()) if state else BULK  # type: ignore[call-overload]
+    permitted = table().actions.get(state, ()) if state else BULK
     verbs = set(permitted).difference(refused_verbs(kind, {"s": state}))
     return [ACTIONS[verb] for verb in BULK if verb in verbs and ACTIONS[verb].permission in may]
 
@@ -370,7 +367,7 @@ def verbs_of(task: TaskFacts) -> list[str]:
         verbs.add("rerun")
         if task.state == State.SUCCEEDED and not task.is_claimed:
             verbs.discard("retry")  # no part of it failed: a retry would run the whole task too
-    if "cancel" in verbs and task.state in RUNNING:
+    if "cancel" in verbs and task.state in table().under_way:
         verbs.add("interrupt")
     return [verb for verb in ACTIONS if verb in verbs]
 

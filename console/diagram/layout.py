@@ -16,7 +16,7 @@ class Layout(NamedTuple):
     name: str
     width: int
     box: tuple[int, int]
-    places: dict[State, tuple[int, int]]
+    places: dict[str, tuple[int, int]]
     always: frozenset[tuple[str, str]]
     is_roomy: bool
 
@@ -31,12 +31,12 @@ def _pairs(flows: str) -> frozenset[tuple[str, str]]:
     return frozenset(map(states_of, flows.split()))
 
 
-PLACES: dict[State, tuple[tuple[int, int], tuple[int, int]]] = {
+PLACES: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {
     State.POSTPONED: ((170, 48), (58, 40)),
     State.PENDING: ((170, 159), (58, 140)),
-    State.MAPPING: ((170, 318), (58, 366)),
-    State.AGGREGATING: ((376, 318), (170, 366)),
-    State.REDUCING: ((572, 318), (282, 366)),
+    "mapping": ((170, 318), (58, 366)),
+    "aggregating": ((376, 318), (170, 366)),
+    "reducing": ((572, 318), (282, 366)),
     State.RESTART: ((510, 48), (282, 40)),
     State.LOCKED: ((510, 159), (282, 140)),
     State.FAILED: ((930, 48), (170, 280)),

@@ -15,7 +15,7 @@ from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
 from console.ui.formatting import rate as spelled
 from queueops.inspect import TaskDetail
-from queueops.model.states import FLOWS, LEASED, State
+from queueops.model.states import State, table
 
 MARGIN = 24.0
 LEAST = 10.0  # space around arrows
@@ -102,7 +102,7 @@ def _picture(
     pairs = frozenset(pair for pair in rates if pair[0] != pair[1] and set(pair) <= shown | {""})
     boxes = tuple(
         _box(layout, state, counts.get(state, 0), state == here, (stuck or {}).get(state, ""))
-        for state in State
+        for state in table().states
         if state in shown
     )
     ways = _ways(layout, {pair: route(layout.name, shown, pair) for pair in pairs}, rates, boxes)
@@ -142,7 +142,7 @@ def _extent(boxes: tuple[Box, ...], ways: Iterable[tuple[Way, Arrow]]) -> tuple[
     return round(top, 1), round(low - top, 1)
 
 
-def _box(layout: Layout, state: State, count: int, here: bool, stuck: str) -> Box:
+def _box(layout: Layout, state: str, count: int, here: bool, stuck: str) -> Box:
     (x, y), (width, height) = layout.places[state], layout.box
     return Box(str(state), x - width / 2, y - height / 2, width, height, count, here, stuck)
 
@@ -152,7 +152,7 @@ def _stays(task: TaskDetail) -> list[str]:
     stays: list[str] = []
     for state in [moment.state for moment in task.timeline if moment.state] or [task.state]:
         before = stays[-1] if stays else ""
-        if state in LEASED and before != State.PENDING:
+        if state in table().leased and before != State.PENDING:
             stays.append(State.PENDING)
         if state != before:
             stays.append(state)
@@ -161,4 +161,4 @@ def _stays(task: TaskDetail) -> list[str]:
 
 def _connected() -> set[str]:
     """The states that the engine's transitions reach."""
-    return {state for pair in FLOWS for state in pair if state}
+    return {state for pair in table().flows for state in pair if state}

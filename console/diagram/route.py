@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 from console.diagram.layout import LAYOUTS, Layout
 from console.diagram.path import APART, Arrow, Point, Size, arriving, between, leaving, straight
-from queueops.model.states import FLOWS, State
+from queueops.model.states import table
 
 Pair = tuple[str, str]
 
 CLEAR = 7.0  # distance between arrows and boxes
 GRID = 35  # px between the heights at which an arrow may run
 TRACKS = 7  # arrows around boxes are spread over tracks, so that few overlap
-ORDER = {pair: number for number, pair in enumerate(sorted(FLOWS))}
 
 
 class Rectangle(NamedTuple):
@@ -45,14 +44,15 @@ class Rectangle(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def route(layout: str, states: frozenset[State], pair: Pair) -> Arrow:
+def route(layout: str, states: frozenset[str], pair: Pair) -> Arrow:
     """The arrow between two shown states; an empty name stands for no state."""
     place = next(each for each in LAYOUTS if each.name == layout)
     direct = _direct(place, pair)
     boxes = [Rectangle.around(place.places[state], place.box, CLEAR) for state in states if state not in pair]
     if not any(box.holds(point) for point in direct.points for box in boxes):
         return direct
-    own = ORDER.get(pair, 0)
+    flows = table().flows
+    own = sorted(flows).index(pair) if pair in flows else 0
     for track in range(own, own + TRACKS):  # a transition without space on its own track takes the next one
         ways = min(_detours(place, pair, boxes, track % TRACKS), key=_length, default=())
         if ways:
@@ -67,17 +67,17 @@ def _length(corners: tuple[Point, ...]) -> float:
 def _direct(layout: Layout, pair: Pair) -> Arrow:
     source, target = pair
     if not source:
-        return arriving(layout.places[State(target)], layout.box, room=layout.is_roomy)
+        return arriving(layout.places[target], layout.box, room=layout.is_roomy)
     if not target:
-        return leaving(layout.places[State(source)], layout.box)
-    return between(layout.places[State(source)], layout.places[State(target)], layout.box)
+        return leaving(layout.places[source], layout.box)
+    return between(layout.places[source], layout.places[target], layout.box)
 
 
 def _detours(layout: Layout, pair: Pair, others: list[Rectangle], track: int) -> Iterator[tuple[Point, ...]]:
     """Free paths: out of one box, along a height without boxes, and into the other box."""
     if not all(pair):
         return
-    start, end = (layout.places[State(name)] for name in pair)
+    start, end = (layout.places[name] for name in pair)
     lowest = round(max(y for _x, y in layout.places.values())) + layout.box[1]
     for height in range(track * GRID // TRACKS, lowest, GRID):
         outs = [door for door in _doors(start, end, height, layout.box, track) if _is_free(door[-1], height, others)]

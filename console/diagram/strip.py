@@ -7,7 +7,7 @@ from itertools import pairwise
 import msgspec
 
 from queueops.inspect import Moment, TaskDetail
-from queueops.model.states import CLASSES, State, StateClass
+from queueops.model.states import TERMINAL, State
 
 WIDTH = 1000.0
 LEAST = 6.0  # so that a millisecond is visible beside a day
@@ -59,4 +59,4 @@ def _widths(stays: list[int], space: float) -> list[float]:
 
 
 def _is_over(state: str) -> bool:
-    return state in CLASSES and CLASSES[State(state)] is StateClass.TERMINAL
+    return state in TERMINAL

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 
 from console.ui import formatting
 from queueops.inspect import Snapshot
-from queueops.model.states import LEASED, State
+from queueops.model.states import State, table
 
 STUCK_MS = 60_000
 """A ready task that waits for less is not stuck."""
@@ -24,5 +24,5 @@ def stuck_states(snapshot: Snapshot) -> dict[str, str]:
         found[State.PENDING] = _("No task is started. The first one waits for %(span)s.") % {"span": span}
     if any(alarm.about.startswith(ALARM) for alarm in snapshot.alarms):
         text = _("No task ended within a minute, and all worker slots are busy.")
-        found |= {state: text for state in LEASED if snapshot.states.get(state) and state not in left}
+        found |= {state: text for state in table().leased if snapshot.states.get(state) and state not in left}
     return found

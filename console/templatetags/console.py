@@ -55,7 +55,7 @@ from queueops.inspect import (
     bound_of,
     lane_label,
 )
-from queueops.model.states import LEASED, State
+from queueops.model.states import table
 
 register = template.Library()
 
@@ -288,7 +288,7 @@ def short_error(title: str) -> str:
 @register.filter
 def running(pool: PoolView) -> int:
     """The number of tasks that workers hold."""
-    return sum(pool.states.get(state, 0) for state in LEASED)
+    return sum(pool.states.get(state, 0) for state in table().leased)
 
 
 @register.filter
@@ -301,7 +301,7 @@ def ran_ms(run: Attempt | TaskDetail | Part) -> int:
 @register.filter
 def goes_on(row: TaskRow) -> bool:
     """Whether the task runs, or waits for its parts or chunks."""
-    return row.state in LEASED or row.state in (State.IDLE, State.AGGREGATING)
+    return row.state in table().under_way
 
 
 @register.filter

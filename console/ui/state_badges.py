@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from queueops.model.states import State
+from queueops.model.states import State, StateClass, table
 
 
 class Look(NamedTuple):
@@ -22,29 +22,34 @@ class Look(NamedTuple):
     word: str | Promise = ""
 
 
-_SHOWN: dict[State, tuple[str, str | Promise]] = {
+_SHOWN: dict[str, tuple[str, str | Promise]] = {
     State.WAITING: ("link", _("waits for another task")),
     State.POSTPONED: ("calendar-time", _("starts at a later time")),
     State.PENDING: ("hourglass", _("waits in its lane for a worker")),
     State.LOCKED: ("player-play", _("a worker runs it")),
-    State.MAPPING: ("arrows-split-2", _("a worker runs its map")),
-    State.REDUCING: ("arrows-join-2", _("a worker runs its reduce")),
+    "mapping": ("arrows-split-2", _("a worker runs its map")),
+    "reducing": ("arrows-join-2", _("a worker runs its reduce")),
     State.RESTART: ("rotate-clockwise", _("failed; waits for its next attempt")),
     State.IDLE: ("zzz", _("waits for its parts")),
-    State.AGGREGATING: ("stack-2", _("waits for its chunks")),
+    "aggregating": ("stack-2", _("waits for its chunks")),
     State.QUARANTINED: ("biohazard", _("cannot be read or run; an operator requeues or discards it")),
     State.SUCCEEDED: ("circle-check", _("ended without an error")),
     State.FAILED: ("circle-x", _("ended with an error")),
     State.CANCELLED: ("ban", _("was ended by an operator or by its own code")),
 }
-_WORDS: dict[State, str | Promise] = {State.LOCKED: _("running"), State.RESTART: _("retrying")}
+_WORDS: dict[str, str | Promise] = {State.LOCKED: _("running"), State.RESTART: _("retrying")}
 LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}", _WORDS.get(state, "")) for state, shown in _SHOWN.items()}
 UNKNOWN = Look("help-circle", _("unknown state; a newer version may have written it"), "st-unknown")
+_OF_CLASS: dict[str, Look] = {
+    StateClass.LEASED: Look(_SHOWN[State.LOCKED][0], _("a worker runs it"), "st-locked"),
+    StateClass.PARKED: Look(_SHOWN[State.IDLE][0], _("waits for what its kind knows"), "st-idle"),
+}
+"""The appearance of states of kinds, by class."""
 
 
 def look(state: str) -> Look:
-    """The appearance of a state, also of an unknown one."""
-    return LOOKS.get(state, UNKNOWN)
+    """The appearance of a state. A state of a kind without an own one looks as others of its class do."""
+    return LOOKS.get(state) or _OF_CLASS.get(table().classes.get(state, ""), UNKNOWN)
 
 
 def css_class(state: str) -> str:

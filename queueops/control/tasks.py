@@ -1,4 +1,4 @@
-"""Actions on tasks, one or many. `queueops.model.states.ACTIONS` has the states that allow them."""
+"""Actions on tasks, one or many. `queueops.model.states.table` has the states that allow them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from queueops.model import kinds
 from queueops.model.contracts import Conflict, Lease, LeaseRef, Outcome, Push, Pushed, Row, Settlement
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.records import Record
-from queueops.model.states import ACTIONS, CONTAINERS, State
+from queueops.model.states import CONTAINERS, State, states_allowing
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.results import waiting
@@ -123,10 +123,10 @@ class EagerBroker:
     def _control(self, verb: str, record: Record | None, task_id: str, value: str, hard: bool) -> Row:
         if record is None:
             return Row(task_id, "GONE", "")
-        if verb == "cancel" and verb in ACTIONS[State(record.state)]:
+        if verb == "cancel" and record.state in states_allowing(verb):
             self.cancel(record, value, hard)
             return Row(task_id, "OK", record.state)
-        if verb not in ACTIONS[State(record.state)] or verb != "retry" or record.kind in CONTAINERS:
+        if record.state not in states_allowing(verb) or verb != "retry" or record.kind in CONTAINERS:
             return Row(task_id, "REFUSED", record.state, "tasks have ended when they are eager")
         self.run_again(record)
         return Row(task_id, "OK", record.state)

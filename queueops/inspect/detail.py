@@ -15,7 +15,7 @@ from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model import kinds
 from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, State, StateClass
+from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 
 RUNNING_AGAIN = ("retry", "edit")
@@ -120,7 +120,7 @@ def state_of(detail: Detail) -> str:
     said = text(detail.record.get(b"s"))
     if State.QUARANTINED in detail.states:
         return State.QUARANTINED
-    return said if said in CLASSES or not detail.states else next(iter(detail.states))
+    return said if said in table().classes or not detail.states else next(iter(detail.states))
 
 
 def fields_of(detail: Detail) -> dict[str, str]:
@@ -201,7 +201,7 @@ def _identity(detail: Detail) -> tuple[str, str]:
 
 
 def _class_of(state: str) -> StateClass | None:
-    return CLASSES[State(state)] if state in CLASSES else None
+    return table().classes.get(state)
 
 
 def _allowed(detail: Detail, state: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model import kinds
-from queueops.model.states import State
+from queueops.model.states import table
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Argument
 
@@ -93,7 +93,7 @@ def _read(reply: Sequence[Any]) -> dict[str, list[tuple[str, int]]]:
 
 def _shown(facet: str, counts: Counter[str]) -> list[tuple[str, int]]:
     if facet == "state":
-        return [(str(state), counts.get(state, 0)) for state in State]
+        return [(str(state), counts.get(state, 0)) for state in table().states]
     return [(value, count) for value, count in counts.most_common(MOST) if count > 0 or facet in ALWAYS]
 
 

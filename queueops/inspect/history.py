@@ -9,7 +9,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure, title
 from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CLASSES, CONTAINERS, State, StateClass
+from queueops.model.states import CONTAINERS, State, table
 from queueops.redis.query_replies import maybe_whole, read_object, whole
 
 Line = Mapping[str, Any]
@@ -17,12 +17,6 @@ Line = Mapping[str, Any]
 LONGEST_LINE = 4000
 BY_ENGINE = ("crash", "restart", "mapped", "gathered", "second run")
 """Log lines of the engine: they quote no value of a task."""
-_RESTARTED = {
-    "restart from map": "pending",
-    "restart from process": "aggregating",
-    "restart from reduce": "pending",
-}
-"""The state after a restart of a map-reduce task; other actions name it in their log line."""
 
 
 class Attempt(Answer, frozen=True, kw_only=True):
@@ -194,13 +188,19 @@ def _leased(kind: str, phase: str) -> State:
 
 
 def _is_leased(state: str) -> bool:
-    return state in CLASSES and CLASSES[State(state)] is StateClass.LEASED
+    return state in table().leased
+
+
+def _entered() -> dict[str, str]:
+    """The states that kinds tell of their log lines, and of actions whose line does not name the state."""
+    return {word: state for details in kinds.roles("details") for word, state in details.entered.items()}
 
 
 def _moments(line: Line, leased: State) -> list[Moment]:
     t, kind, begun = whole(line.get("t")), _kind(line), maybe_whole(line.get("begun"))
     found = []
-    if begun is not None and kind in ("error", "crash", "mapped"):
+    told = _entered().get(kind)
+    if begun is not None and (told or kind in ("error", "crash")):
         found.append(Moment(t=begun, state=leased, text=_claimed(line.get("worker"))))
     if kind == "error":
         found.append(Moment(t=t, state=State.RESTART, text=title(_failure(line))))
@@ -208,18 +208,16 @@ def _moments(line: Line, leased: State) -> list[Moment]:
         found.append(Moment(t=t, state=State.RESTART, text=f"crashed: {line.get('text') or ''}"))
     elif kind == "restart":
         found.append(Moment(t=t, state=State.POSTPONED, text=f"restarted itself {line.get('text') or ''}".strip()))
-    elif kind == "mapped":
-        found.append(Moment(t=t, state=State.AGGREGATING, text=str(line.get("text") or "")))
-    elif kind == "gathered":
-        found.append(Moment(t=t, state=State.PENDING, text=str(line.get("text") or "")))
     elif kind == "operator":
         found.append(_operated(line, t))
+    elif told:
+        found.append(Moment(t=t, state=told, text=str(line.get("text") or "")))
     return found
 
 
 def _operated(line: Line, t: int) -> Moment:
     verb, before = str(line.get("verb") or ""), str(line.get("from") or "")
-    state = str(line.get("to") or _RESTARTED.get(verb, before))
+    state = str(line.get("to") or _entered().get(verb, before))
     return Moment(t=t, state=state, text=f"{line.get('who') or 'an operator'}: {verb}")
 
 

@@ -17,6 +17,9 @@ class KindDetails:
     raw: ClassVar[Mapping[str, Callable[[bytes, Redactor], str]]] = {}
     """Its record fields with payloads, by the name in the store: how the raw view shows each."""
 
+    entered: ClassVar[Mapping[str, str]] = {}
+    """The state into which a task came by a line of its log: by the kind of the line, or the verb of an operator."""
+
     def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
         """Values of `TaskDetail` by attribute, which built-in kinds have there.
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from queueops.errors import FilterError, advice
-from queueops.model.states import State
+from queueops.model.states import table
 
 FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id")
 LONGEST = 200
@@ -33,8 +33,8 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     def checked(self) -> TaskQuery:
         """The filter itself, if every facet is valid; raises FilterError with advice."""
-        if self.state and self.state not in set(State):
-            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, State))}")
+        if self.state and self.state not in table().states:
+            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, table().states))}")
         for facet, value in self.params().items():
             if len(value) > LONGEST:
                 raise FilterError(reason=f"{facet} is longer than {LONGEST} characters.")

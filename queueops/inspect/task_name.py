@@ -17,7 +17,7 @@ from queueops.inspect.registry import KnownTask, known_task
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
 from queueops.model.histogram import BUCKETS, percentile
-from queueops.model.states import LEASED, State
+from queueops.model.states import State, table
 from queueops.redis.query_replies import text, whole
 from queueops.redis.reader import Reader
 
@@ -89,7 +89,7 @@ class NameView(Answer, frozen=True, kw_only=True):
     @property
     def running(self) -> int:
         """Tasks that workers hold."""
-        return sum(self.states.get(state, 0) for state in LEASED)
+        return sum(self.states.get(state, 0) for state in table().leased)
 
 
 _READINGS: SharedReadings[NameView | None] = SharedReadings()
@@ -168,7 +168,7 @@ def _runs(found: Mapping[str, Sequence[Any]]) -> tuple[NameRun, ...]:
 def _run(pool: str, id: str, fields: Sequence[bytes | None]) -> NameRun:
     state, begun, ended, attempt, lane, *_ = (text(value or b"") for value in fields)
     begun_ms, ended_ms = whole(begun), whole(ended)
-    is_over = state not in LEASED and ended_ms >= begun_ms
+    is_over = state not in table().leased and ended_ms >= begun_ms
     return NameRun(
         id=id,
         pool=pool,

@@ -12,6 +12,7 @@ Role = Literal[
     "handlers",
     "results",
     "status",
+    "states",
     "part_states",
     "part",
     "dispatcher",
@@ -91,6 +92,7 @@ class Kind:
     - ``results``: a function of broker and record that gives the result of an ended task of this kind.
     - ``status``: a function of broker and record that gives values of `TaskStatus` by attribute. Only built-in rows
       have one.
+    - ``states``: the `KindStates`: what it adds to the table of the states of tasks.
     - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
     - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
@@ -150,6 +152,7 @@ class Kind:
     handlers: str = ""
     results: str = ""
     status: str = ""
+    states: str = ""
     part_states: str = ""
     part: str = ""
     dispatcher: str = ""

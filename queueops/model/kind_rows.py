@@ -22,6 +22,7 @@ KINDS = (
         },
         fields="queueops.kinds.mapreduce.fields:FIELDS",
         store="queueops.kinds.mapreduce.store:MapReduceCalls",
+        states="queueops.kinds.mapreduce.states:STATES",
         part_states="queueops.kinds.mapreduce.states:CHUNKS",
         figures="queueops.kinds.mapreduce.inspect.figures",
         eager="queueops.kinds.mapreduce.eager:EagerChunks",

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from queueops.errors.kinds import BadKind
 from queueops.model import subkeys
@@ -42,10 +42,21 @@ TYPES = ("string", "hash", "list", "set", "zset")
 
 NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
 """Roles whose names are public."""
-CHECKED: tuple[Role, ...] = ("fields", "store", "part_states", "console", "settings")
+CHECKED: tuple[Role, ...] = ("fields", "store", "states", "part_states", "console", "settings")
 """Roles with a check of their own."""
 UNNAMED: tuple[Role, ...] = tuple(role for role in get_args(Role) if role not in (*NAMED, *CHECKED))
 """Other roles that need neither the store nor the console."""
+
+
+_R = TypeVar("_R")
+_CACHED: list[functools._lru_cache_wrapper[Any]] = []
+
+
+def cached(function: Callable[..., _R]) -> functools._lru_cache_wrapper[_R]:
+    """Cache what a function gives for the registered kinds, until `forget`."""
+    found = functools.cache(function)
+    _CACHED.append(found)
+    return found
 
 
 CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
@@ -54,7 +65,7 @@ PARTS = tuple(word for kind in KINDS for word in kind.parts)
 LOGGERS = tuple(logger for kind in KINDS for logger in kind.loggers)
 
 
-@functools.cache
+@cached
 def registered() -> tuple[Kind, ...]:
     """The built-in rows, then the kinds of other packages, by name. Raises BadKind; then none is registered.
 
@@ -70,7 +81,7 @@ def fields() -> Mapping[str, Field]:
     return fields_of(registered())
 
 
-@functools.cache
+@cached
 def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
     """The fields of a record with these kinds. Raises BadKind for one that two of them have, or the kernel."""
     known = dict(KERNEL_FIELDS)
@@ -87,15 +98,20 @@ def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
     return known
 
 
-@functools.cache
+@cached
 def _of_rows(role: Role) -> tuple[Any, ...]:
     return tuple(_imported(kind, role) for kind in KINDS if getattr(kind, role))
 
 
-@functools.cache
+@cached
 def roles(role: Role) -> tuple[Any, ...]:
     """What the kinds bring for a role, in the order of their rows. Each is imported here. Raises BadKind."""
     return tuple(_imported(kind, role) for kind in registered() if getattr(kind, role))
+
+
+def brought(found: Iterable[Kind], role: Role) -> list[tuple[Kind, Any]]:
+    """Those of some kinds that bring something for a role, each with what it brings. Raises BadKind."""
+    return [(kind, _imported(kind, role)) for kind in found if getattr(kind, role)]
 
 
 def leased_as() -> dict[str, str]:
@@ -121,7 +137,7 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
     return {name: _option_reader(name)(value) for name, value in found.items() if value is not None}
 
 
-@functools.cache
+@cached
 def _option_reader(name: str) -> Any:
     return next(_at(kind, "options", kind.options[name]) for kind in KINDS if name in kind.options)
 
@@ -131,7 +147,7 @@ def push_option_names() -> tuple[str, ...]:
     return tuple(name for kind in KINDS for name in kind.push_options)
 
 
-@functools.cache
+@cached
 def push_option(name: str) -> Any:
     """What reads an option of a push that a kind brings, and gives its record fields."""
     return next(_at(kind, "push_options", kind.push_options[name]) for kind in KINDS if name in kind.push_options)
@@ -142,7 +158,7 @@ def settings_readers() -> dict[str, str]:
     return {kind.name.upper(): kind.name for kind in KINDS if kind.settings}
 
 
-@functools.cache
+@cached
 def settings_reader(name: str) -> Any:
     """The reader of the settings of the kind with this name."""
     return next(_imported(kind, "settings") for kind in KINDS if kind.name == name)
@@ -154,13 +170,13 @@ def command_of(module: str) -> Any:
     return next(_at(kind, "commands", kind.commands[name]) for kind in KINDS if name in kind.commands)
 
 
-@functools.cache
+@cached
 def records() -> tuple[str, ...]:
     """The values of field ``k`` of the records of kinds, in the order of their rows."""
     return tuple(record for kind in registered() for record in kind.records)
 
 
-@functools.cache
+@cached
 def of_record(record: str, role: Role) -> Any:
     """What the kind of a record brings for a role; None if it brings nothing, and for a record of no kind."""
     for kind in registered():
@@ -197,17 +213,7 @@ def check_public_names(role: Role) -> None:
 
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
-    for each in (
-        registered,
-        fields_of,
-        _of_rows,
-        roles,
-        settings_reader,
-        of_record,
-        records,
-        _option_reader,
-        push_option,
-    ):
+    for each in _CACHED:
         each.cache_clear()
 
 

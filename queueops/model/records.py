@@ -14,7 +14,7 @@ from queueops.errors import QueueOpsError
 from queueops.model import kinds
 from queueops.model.fields import Codec
 from queueops.model.kind import Kind
-from queueops.model.states import CLASSES, TERMINAL
+from queueops.model.states import TERMINAL, table
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -106,14 +106,14 @@ def decode(task_id: str, pool: str, raw: Mapping[bytes, bytes]) -> Record:
     """
     values: dict[str, Any] = {}
     own: dict[str, Any] = {}
-    readers = _readers(kinds.registered())
+    readers, states = _readers(kinds.registered())
     for short, value in raw.items():
         reader = readers.get(short)
         if reader and (found := reader.read(value)) is not None:
             (values if reader.is_attribute else own)[reader.name] = found
     if "name" not in values or "state" not in values:
         raise Undecodable(f"task {task_id} has no {'name' if 'name' not in values else 'state'}")
-    if values["state"] not in CLASSES:
+    if values["state"] not in states:
         raise Undecodable(f"task {task_id} has the state {values['state'][:40]!r}, which is none")
     return Record(id=task_id, pool=pool, own=own, **values)
 
@@ -125,11 +125,13 @@ class _Reader(NamedTuple):
 
 
 @cache
-def _readers(registered: tuple[Kind, ...]) -> dict[bytes, _Reader]:
-    return {
+def _readers(registered: tuple[Kind, ...]) -> tuple[dict[bytes, _Reader], frozenset[str]]:
+    """What reads each field with these kinds, and the known states."""
+    readers = {
         short.encode(): _Reader(field.name, _CODECS[field.codec], field.name in Record.__struct_fields__)
         for short, field in kinds.fields_of(registered).items()
     }
+    return readers, frozenset(table().states)
 
 
 def _text(value: bytes) -> str:

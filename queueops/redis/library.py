@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from queueops.model import kinds, states, subkeys
 from queueops.model.kind import Kind
+from queueops.model.state_types import PartStates
 from queueops.redis import keys
 
 KERNEL = Kind(name="kernel", package="queueops.redis")
@@ -248,7 +249,7 @@ def _claimed() -> str:
     return ", ".join(f"['{phase}'] = '{state}'" for phase, state in kinds.leased_as().items())
 
 
-def _tables_of(parts: states.PartStates) -> str:
+def _tables_of(parts: PartStates) -> str:
     verbs = dict.fromkeys(verb for verbs in parts.actions.values() for verb in verbs)
     rows = (f"{verb} = {{ {', '.join(f'{state} = true' for state in parts.allowing(verb))} }}" for verb in verbs)
     word, all_states = parts.word.upper(), ", ".join(f"'{state}'" for state in parts.classes)
@@ -258,12 +259,13 @@ def _tables_of(parts: states.PartStates) -> str:
 def state_tables() -> str:
     """The Lua tables of the states, from ``queueops.model.states`` and the states of parts. Raises BadKind."""
     states.check_kinds()
-    classes = ", ".join(f"{state} = '{kind}'" for state, kind in states.CLASSES.items())
-    replaceable = tuple(dict.fromkeys(t.source for t in states.TRANSITIONS if t.verb == "push" and t.source))
-    parts_held = tuple(state for state in states.held() if state not in states.CLASSES)
+    known = states.table()
+    classes = ", ".join(f"{state} = '{kind}'" for state, kind in known.classes.items())
+    replaceable = tuple(dict.fromkeys(t.source for t in known.transitions if t.verb == "push" and t.source))
+    parts_held = tuple(state for state in states.held() if state not in known.classes)
     tables = (
         f"local CLASS = {{ {classes} }}\n",
-        f"local STATES = '{' '.join((*states.CLASSES, *parts_held))}'\n",
+        f"local STATES = '{' '.join((*known.classes, *parts_held))}'\n",
         f"local CLAIMED_AS = {{ {_claimed()} }}\n",
         _set("LEASED", states.held()),
         _set("TIMED", states.TIMED),

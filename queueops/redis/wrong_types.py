@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from queueops.model.states import State, held
+from queueops.model.states import held, table
 from queueops.redis import keys as names_of_keys
 from queueops.redis.keys import Keys, types
 
@@ -42,7 +42,7 @@ def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iter
     the MOST most recent ones are examined.
     """
     expected = {f"{keys.prefix}:{name}": kind for name, kind in types().items() if "<" not in name}
-    expected |= {keys.state(state): "zset" for state in (*State, *held())}
+    expected |= {keys.state(state): "zset" for state in (*table().states, *held())}
     expected |= {keys.metrics(int(time.time() // 60) - ago): "hash" for ago in (-1, 0, 1)}
     for lane in ["default", *lanes, *_members(client, keys.lanes)]:
         expected |= {keys.lane(lane): "zset", keys.lane_conf(lane): "hash", keys.lane_active(lane): "set"}

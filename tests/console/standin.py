@@ -37,7 +37,7 @@ from queueops.inspect import (
     WorkerRow,
 )
 from queueops.model.contracts import Row
-from queueops.model.states import ACTIONS, State
+from queueops.model.states import table
 from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
 from tests.console.standin_history import HistoryWorld
@@ -382,7 +382,7 @@ class World:
             "total": 10.0,
             "tags": (self.text,),
             "reason": self.text,
-            "allowed": ACTIONS[State(state)] if state in ACTIONS else (),
+            "allowed": table().actions.get(state, ()),
         }
 
     def _traceback(self) -> str:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 WATCHED = [
     *("agenda", "clock", "counts", "errors", "idle", "lanes", "lanes:ready", "names", "schedules", "seq", "tags"),
     *("trashed", "workers", "commands", "commands_locked", "commands:dead", "lane:default", "lane:default#conf"),
-    *(f"state:{state}" for state in (State.PENDING, State.LOCKED, State.FAILED, State.QUARANTINED, State.AGGREGATING)),
+    *(f"state:{state}" for state in (State.PENDING, State.LOCKED, State.FAILED, State.QUARANTINED, "aggregating")),
     "metrics",
 ]
 """The overview names these."""

@@ -13,9 +13,9 @@ from console.diagram.machine import Picture, draw
 from console.diagram.path import straight
 from console.diagram.route import Rectangle, route
 from console.ui.formatting import rate
-from queueops.model.states import FLOWS, State
+from queueops.model.states import State, table
 
-PAIRS = sorted(pair for pair in FLOWS if pair[0] != pair[1])
+PAIRS = sorted(pair for pair in table().flows if pair[0] != pair[1])
 QUIET = frozenset(state for pair in PAIRS for state in map(State, filter(None, pair)))
 
 

@@ -12,12 +12,11 @@ from django.conf.urls.i18n import i18n_patterns
 from django.test import Client
 from django.urls import include, re_path
 
-from console.actions.catalog import RUNNING
 from console.ui import language
 from queueops import inspect
 from queueops.errors import EmbeddedFailed, FilterError, StoreFull
 from queueops.inspect import ChunkPage, LaneRow
-from queueops.model.states import ACTIONS, State
+from queueops.model.states import State, table
 from tests.console.standin import World
 from tests.console.standin_chunks import ChunkWorld
 from tests.console.test_permissions import named
@@ -94,14 +93,14 @@ def test_an_empty_list_takes_what_comes(world: World, operator: Client) -> None:
     assert "<tr id=" in operator.get(address.replace("&amp;", "&")).content.decode()
 
 
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("state", table().states)
 def test_only_what_a_state_allows_is_offered(state: State, world: World, administrator: Client) -> None:
     world.states["task-1"] = state
     page = administrator.get("/ops/tasks/task-1/").content.decode()
     head = page[page.index('class="actions"') : page.index('class="tabs"')]
     offered = set(re.findall(r'action="/ops/tasks/task-1/_(\w+)"', head))
-    assert offered == set(ACTIONS[state]) - {"edit"} | ({"interrupt"} if state in RUNNING else set())
-    assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in ACTIONS[state])
+    assert offered == set(table().actions[state]) - {"edit"} | ({"interrupt"} if state in table().under_way else set())
+    assert ("/ops/tasks/task-1/edit/" in head) is ("edit" in table().actions[state])
 
 
 @pytest.mark.parametrize("prefixed", [True, False])

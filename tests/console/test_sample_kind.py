@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -14,8 +15,9 @@ from django.utils.html import escape
 from console import urls
 from console.access import permissions
 from console.access.permissions import Verb
+from console.templatetags.console import goes_on
 from queueops import control, get, inspect
-from queueops.model.contracts import Push
+from queueops.model.contracts import Push, RoundTrip
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.kinds.sample import KIND, NAME, registered
@@ -62,6 +64,25 @@ def test_it_brings_a_tab_a_page_with_its_permission_and_a_part_of_the_overview(
     assert operator.get("/ops/rounds/a/").content.decode() == three
     assert viewer.get("/ops/rounds/a/").status_code == 403
     assert "Rounds in " in viewer.get("/ops/").content.decode()
+
+
+@pytest.mark.django_db
+def test_its_states_are_shown_with_their_words_and_the_look_of_their_class(sample: None, operator: Client) -> None:
+    broker = get_broker()
+    broker.push([Push(id=id, name=NAME, kind=KIND.name) for id in ("a", "b")])
+    assert control.rest("b") == "OK"
+    broker.exchange("default", "w1", RoundTrip(want=1))
+    for id, state, css_class in (("a", "turning", "st-locked"), ("b", "resting", "st-idle")):
+        page = operator.get(f"/ops/tasks/{id}/").content.decode()
+        assert re.search(rf'class="state {css_class}"[^>]*>.*?{state}', page, re.S)
+        assert f"/ops/tasks/{id}/_cancel" in page
+        listed = operator.get(f"/ops/tasks/?state={state}").content.decode()
+        assert [each for each in ("a", "b") if f'href="/ops/tasks/{each}/' in listed] == [id]
+        assert f"?state={state}" in operator.get("/ops/tasks/").content.decode()
+    rows = inspect.tasks(inspect.TaskQuery(kind=KIND.name).checked()).rows
+    assert {row.id: goes_on(row) for row in rows} == {"a": True, "b": True}
+    assert operator.get("/ops/").status_code == 200
+    assert operator.get("/ops/tasks/b/why/").status_code == 200
 
 
 def test_a_route_may_not_take_the_name_of_another_url(sample: None) -> None:

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.errors import FilterError
 from queueops.inspect import ChunksView, pagination
 from queueops.kinds.mapreduce.inspect.overview import tolerated
@@ -145,6 +145,17 @@ def test_the_way_of_a_task_shows_when_each_stage_began_and_ended(work: ChunkWork
         ("mapped", "2 chunks"),
         ("gathered", "all chunks have ended"),
     ]
+
+
+def test_the_way_of_a_task_shows_that_its_chunks_were_processed_again(work: ChunkWork) -> None:
+    work.map([1, 2])
+    work.done(work.claim(2))
+    assert control.restart_from(work.id, "process", every=True).word == "OK"
+    work.done(work.claim(2))
+    task = inspect.task(work.id)
+    assert task is not None
+    states = ["", "mapping", "aggregating", "pending", "aggregating", "pending"]
+    assert [moment.state for moment in task.timeline] == states
 
 
 def test_the_pace_tells_how_long_the_rest_takes(work: ChunkWork) -> None:

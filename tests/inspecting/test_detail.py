@@ -141,3 +141,14 @@ def test_what_belongs_to_a_task_is_no_task(desk: Desk) -> None:
         assert [row.word for row in control.cancel([id])] == ["GONE"]
         assert control.edit_and_retry(id, [1], {}).word == "GONE"
     assert desk.state("t") == "pending"
+
+
+def test_an_action_that_does_not_name_the_state_leads_to_the_one_that_its_kind_tells() -> None:
+    lines = [
+        {"k": "operator", "t": 2, "from": "succeeded", "verb": "restart from process"},
+        {"k": "operator", "t": 3, "from": "pending", "verb": "priority"},
+    ]
+    record = {"k": "mapreduce", "s": "aggregating", "c": "1"}
+    assert [moment.state for moment in history.timeline(lines, record, "pending", 4)] == [
+        *("", "aggregating", "pending", "pending"),
+    ]

@@ -13,8 +13,7 @@ from queueops.model.states import State, StateClass
 from queueops.redis.broker import RedisBroker
 from tests.kernel.picture import Picture
 
-CLASS_OF = {str(state): kind for state, kind in states.CLASSES.items()}
-LEASED, TERMINAL = {str(state) for state in states.LEASED}, {str(state) for state in states.TERMINAL}
+TERMINAL = {str(state) for state in states.TERMINAL}
 DEFAULT = "default"
 LIGHT = {"l", "kp", "wt"}
 MORE = {"k", "nx", "pi", "ex", "fu"}
@@ -149,7 +148,7 @@ def round_of_lanes(look: Look) -> Problems:
 
 def slots(look: Look) -> Problems:
     """The slots of a lane with a limit are held by its leased tasks, never more than the limit."""
-    leased = look.by_lane(LEASED)
+    leased = look.by_lane(states.table().leased)
     for lane in look.picture.under("lane:", sub="active"):
         limit, _ = look.picture.lane_conf(lane)
         if limit is None and look.picture.shut(lane) is None:
@@ -169,7 +168,7 @@ def agenda(look: Look) -> Problems:
     """A task is on the agenda if and only if its class says so, at a plausible time."""
     found = {key: at for key, at in look.picture.scores("agenda").items() if key not in look.broken}
     tasks = {key: at for key, at in found.items() if not key.startswith("~") and "#" not in key}
-    expected = {key for key, row in look.records.items() if row["s"] in states.ON_AGENDA}
+    expected = {key for key, row in look.records.items() if row["s"] in states.table().on_agenda}
     if set(tasks) != expected:
         yield f"on the agenda but should not: {sorted(set(tasks) - expected)}; missing: {sorted(expected - set(tasks))}"
     for key in expected & set(tasks):
@@ -183,7 +182,7 @@ def agenda(look: Look) -> Problems:
 
 def _latest(look: Look, row: dict[str, str]) -> float:
     """The latest time at which the agenda may have this task."""
-    kind = CLASS_OF[row["s"]]
+    kind = states.table().classes[row["s"]]
     if kind is StateClass.LEASED:
         return look.picture.now + look.settings.lease * 1000 + SLACK_MS
     if kind is StateClass.TIMED:
@@ -237,7 +236,7 @@ def _locked_by_name(look: Look, found: dict[str, str]) -> Counter[str]:
 def ends(look: Look) -> Problems:
     """What is leased says so when there is more to know at its end than its state, fence and name."""
     for key, row in look.records.items():
-        if row["s"] not in LEASED:
+        if row["s"] not in states.table().leased:
             continue
         if not row.keys().isdisjoint(LIGHT) and "m" not in row:
             yield f"the end of {key} would not heed its fields {sorted(row.keys() & LIGHT)}"
@@ -281,7 +280,7 @@ def flows(look: Look) -> Problems:
         for field in look.picture.hash(f"metrics:{minute}"):
             if field.startswith("tr|"):
                 for source, target in steps_of(field[3:]):
-                    if (source, target) not in states.FLOWS:
+                    if (source, target) not in states.table().flows:
                         yield f"a task went from {source or 'nowhere'} to {target or 'nowhere'}"
 
 

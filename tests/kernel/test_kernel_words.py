@@ -9,13 +9,15 @@ import pytest
 
 from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
+from queueops.model.states import State, table
 from tests.kernel.test_library import FILES, MODULE_PATHS, OWNER, needs, used
 
 KERNEL = [path for path in FILES if "queueops/redis/lua" in path.as_posix()]
-OF_PARTS = "chunk|mapreduce|mapping|aggregating|composite|famil|chain|iterator|child|parent|twin|outbox"
+OF_PARTS = "chunk|mapreduce|composite|famil|chain|iterator|child|parent|twin|outbox"
+OF_STATES = "|".join(sorted({*table().states} - {*State}))
 OF_OTHERS = "job|callback|workflow|activit|aggregations|circuit|schedules|follow_?up|bulk|django"
-WORDS = re.compile(rf"\b\w*(?:{OF_PARTS}|{OF_OTHERS})\w*\b|'(?:group|schedule)'|':schedule:")
-"""Names of kinds and of what only kinds have.
+WORDS = re.compile(rf"\b\w*(?:{OF_PARTS}|{OF_OTHERS}|{OF_STATES})\w*\b|'(?:group|schedule)'|':schedule:")
+"""Names of kinds, of their states, and of what only kinds have.
 
 Most tasks are no group, and `enqueue` has groups of its own. `lib.schedule` writes to the agenda of every task.
 """
@@ -76,9 +78,9 @@ def test_a_kind_knows_no_other_kind(kind: str) -> None:
 def test_a_function_of_a_kind_and_a_word_of_a_kind_are_found(tmp_path: Path) -> None:
     path = tmp_path / "sample.lua"
     path.write_text(
-        "-- a chunk\n--@needs lanes parent\nif record.k == 'group' or 'it' == 'aggregating' then lib.redo_step() end\n"
+        "-- a chunk\n--@needs lanes parent\nif record.k == 'group' or 'it' == 'reducing' then lib.redo_step() end\n"
     )
-    assert words_of(path) == {"group", "aggregating", "redo_step", "parent"}
+    assert words_of(path) == {"group", "reducing", "redo_step", "parent"}
 
 
 def test_a_field_of_a_kind_is_found(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.kinds import KINDS
 from queueops.model.records import Record, decode
+from queueops.model.states import State, table
 from tests.kernel.known_words import FACADES, FOREIGN, IMPORTING, KNOWN, NO_FIELDS, PUBLIC
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,6 +25,8 @@ WORDS = re.compile(rf"\w*(?:{OF_PARTS}|{OF_OTHERS})\w*", re.IGNORECASE)
 NAMES = ("id", "attr", "arg", "name", "asname", "module")
 """The fields of nodes of the syntax tree that hold names."""
 RECORDS = tuple(record for kind in KINDS for record in kind.records)
+STATES = {*map(str, table().states)} - {*map(str, State)}
+"""The states of kinds. As names they are words of Python, too: `mapping` alone is no state, `MAPPING` is one."""
 PACKAGES = tuple(f"{kind.package}." for kind in KINDS if kind.package)
 ROLE_MODULES = {
     path.partition(":")[0].removeprefix("queueops.").replace(".", "/") + ".py"
@@ -51,10 +54,10 @@ def words_of(text: str) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in docs:
             content = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
-            found.update([content] if content in RECORDS else WORDS.findall(content))
+            found.update([content] if content in (*RECORDS, *STATES) else WORDS.findall(content))
         for name in NAMES:
             if isinstance(value := getattr(node, name, None), str):
-                found.update(WORDS.findall(value))
+                found.update([value] if value.isupper() and value.lower() in STATES else WORDS.findall(value))
     return found
 
 
@@ -122,6 +125,7 @@ def test_a_record_has_the_fields_of_the_kernel_and_apart_those_of_kinds() -> Non
 def test_a_word_of_a_kind_is_found_in_names_and_texts() -> None:
     code = '"""A chunk."""\nimport queueops\nqueueops.drop_chunks("the outbox", b"group", "a group", chain)\n'
     assert words_of(code) == {"drop_chunks", "outbox", "group"}
+    assert words_of('State.MAPPING in ("reducing", "failed", mapping)') == {"MAPPING", "reducing"}
 
 
 def test_a_field_of_a_kind_is_found_in_texts() -> None:

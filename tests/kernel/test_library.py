@@ -265,7 +265,7 @@ def test_what_is_read_by_its_place_is_found(line: str) -> None:
 
 
 def test_the_tables_of_states_are_generated_from_the_single_source() -> None:
-    for state, kind in states.CLASSES.items():
+    for state, kind in states.table().classes.items():
         assert f"{state} = '{kind}'" in state_tables()
     assert "local TIMED = { postponed = true, restart = true }" in state_tables()
 

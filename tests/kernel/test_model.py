@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from queueops.conf import Settings
 from queueops.model.contracts import Conflict, Extend, Lease, Outcome, Push, Settlement
-from queueops.model.states import ACTIONS, State
+from queueops.model.states import table
 from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, POOL, Desk
@@ -20,7 +20,7 @@ from tests.support.machines import run_machine
 
 HANDED = [f"h{n}" for n in range(3)]
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
-VERBS = sorted({verb for verbs in ACTIONS.values() for verb in verbs} | {"restore"})
+VERBS = sorted({verb for verbs in table().actions.values() for verb in verbs} | {"restore"})
 
 names = st.sampled_from(["tests.one", "tests.two"])
 task_ids, lane_names, workers = st.sampled_from(IDS + HANDED), st.sampled_from(LANES), st.sampled_from(WORKERS)
@@ -82,7 +82,7 @@ class Kernel(RuleBasedStateMachine):
         """A task and a verb: mostly one that its state allows."""
         task_id = (IDS + HANDED)[pick % len(IDS + HANDED)]
         task, broken = self.model.tasks.get(task_id), task_id in self.model.broken
-        found = ACTIONS[State(task.state)] if task else ("discard",) if broken else ("restore",)
+        found = table().actions[task.state] if task else ("discard",) if broken else ("restore",)
         among = found if choice % 4 else VERBS
         return task_id, among[choice // 4 % len(among)]
 

@@ -9,7 +9,7 @@ import pytest
 from queueops import activity, inspect, wf, workflow
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.contracts import Outcome
-from queueops.model.states import ACTIONS, State
+from queueops.model.states import table
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.kernel.desk import Desk, end
@@ -116,7 +116,7 @@ def told(desk: Desk, id: str) -> tuple[set[str], set[str]]:
     """The verbs that the page of a task offers, and all of its state."""
     detail = inspect.task(id)
     assert detail is not None
-    return set(detail.allowed), set(ACTIONS[State(detail.state)])
+    return set(detail.allowed), set(table().actions[detail.state])
 
 
 @pytest.mark.parametrize("kind", ["task", "activity", "job", "callback", "file_deletion", "django_task"])

@@ -15,8 +15,9 @@ import pytest
 
 from queueops.checks import check_kinds, check_roles
 from queueops.errors.kinds import BadKind
-from queueops.model import kinds
+from queueops.model import kinds, states
 from queueops.model.kind import Role
+from queueops.model.states import StateClass
 from queueops.redis import broker, library
 from tests.repository.test_imports import SET_UP
 
@@ -204,6 +205,75 @@ def test_states_of_parts_that_do_not_fit_are_refused(bring: Callable[..., None],
     assert (error.id, message in error.msg) == ("queueops.E006", True)
 
 
+OWN_STATES = "KindStates(classes={'turning': 'leased'}, actions={'turning': ('cancel',)})"
+
+
+def bring_states(bring: Callable[..., None], changed: str) -> None:
+    """Installs a kind with a state of its own, some of whose tables are changed."""
+    code = f"from queueops.model.state_types import KindStates\nSTATES = {OWN_STATES}{changed}\n"
+    bring(GOOD.replace("subkeys=", 'states="brought_kind.states:STATES", subkeys='), **{"states.py": code})
+
+
+def test_a_package_brings_states_of_tasks(bring: Callable[..., None]) -> None:
+    before = states.table()
+    bring_states(bring, "._replace(transitions=[('turning', 'idle', 'settle', ('worker',))])")
+    assert {*states.table().states} - {*before.states} == {"turning"}
+    assert states.table().classes["turning"] is StateClass.LEASED
+    assert {("pending", "turning"), ("turning", "idle"), ("turning", "restart")} <= states.table().flows
+    assert ("turning", "succeeded") not in states.table().flows
+    assert "turning" in states.held()
+    assert "turning" in states.states_allowing("cancel")
+    assert "turning = 'leased'" in library.library().text
+    assert check_kinds() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (".classes", "its states are {'turning': 'leased'}, and must be KindStates"),
+        ("._replace(classes={'locked': 'leased'})", "the kernel has the state locked, too"),
+        ("._replace(classes={'aggregating': 'parked'})", "mapreduce has the state aggregating, too"),
+        ("._replace(classes={'Turns': 'leased'})", "'Turns' among its states is not valid; write it as 'turning'"),
+        ("._replace(classes={'repeat': 'leased'})", "'repeat' among its states is not valid; write it as 'turning'"),
+        ("._replace(classes={'turning': 'running'})", "'running', the class of its state turning, is none of leased"),
+        ("._replace(classes={'turning': 'terminal'})", "'terminal', the class of its state turning, is none of leased"),
+        (
+            "._replace(transitions=[('turning', 'gone', 'settle', ())])",
+            "'gone', a state of its transition settle, is neither its own nor the kernel's",
+        ),
+        (
+            "._replace(transitions=[('mapping', 'turning', 'settle', ())])",
+            "'mapping', a state of its transition settle, is neither its own nor the kernel's",
+        ),
+        (
+            "._replace(transitions=[('turning', 'idle', 'dance', ())])",
+            "'dance', the verb of its transition turning idle, is neither its own nor the kernel's",
+        ),
+        ("._replace(actions={'turning': ('dance',)})", "'dance', an action in its state turning, is none of cancel, "),
+        ("._replace(actions={})", "turning stands in one of its tables alone"),
+        (
+            "._replace(transitions=[('turning', 'idle', 'settle', ('worker',))] * 2)",
+            "the transition turning idle settle is declared twice",
+        ),
+        (
+            "._replace(transitions=[('turning', 'failed', 'settle', ('worker',))])",
+            "the transition turning failed settle is declared twice",
+        ),
+    ],
+    ids=[
+        *("type", "kernel", "kind", "word", "word of Lua", "class", "class of the kernel", "target", "source"),
+        *("verb", "action", "tables", "twice", "twice with the kernel"),
+    ],
+)
+def test_states_of_tasks_that_do_not_fit_are_refused(bring: Callable[..., None], changed: str, message: str) -> None:
+    bring_states(bring, changed)
+    for call in (states.table, library.library):
+        with pytest.raises(BadKind, match=re.escape(message)):
+            call()
+    (error,) = check_kinds()
+    assert (error.id, message in error.msg) == ("queueops.E006", True)
+
+
 def test_states_of_other_parts_come_into_the_library(bring: Callable[..., None]) -> None:
     parts = "from queueops.kinds.mapreduce.states import CHUNKS\nPARTS = CHUNKS._replace(word='piece')\n"
     bring(GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys='), **{"states.py": parts})
@@ -220,7 +290,7 @@ def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Cal
 
 
 def test_every_role_of_a_kind_is_checked_somewhere() -> None:
-    elsewhere = {"fields", "store", "part_states", "console", "settings"}  # needed at once, or of rows alone
+    elsewhere = {"fields", "store", "states", "part_states", "console", "settings"}  # needed at once, or of rows alone
     assert {*get_args(Role)} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
 
 

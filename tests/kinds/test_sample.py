@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import re
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,16 +15,20 @@ from django.core.management import CommandError, call_command
 from queueops import control, get, inspect
 from queueops.checks import check_starts
 from queueops.management.queue.task_view import shown_task
-from queueops.model import kinds
+from queueops.model import kinds, states
 from queueops.model.contracts import Lease, Outcome
+from queueops.model.states import State
 from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_role
 from queueops.redis.wrong_types import foreign_keys
-from queueops.testing import eager
+from queueops.tasks import registry
+from queueops.testing import eager, run_worker
 from queueops.watchdog import Watchdog
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
 from tests.kernel.desk import FOREVER, POOL, Desk, make
 from tests.kernel.picture import SHAPES
-from tests.kinds.sample import KIND, NAME, registered
+from tests.kernel.test_fsck import checked
+from tests.kinds.sample import KIND, NAME, Rounds, registered
+from tests.kinds.sample import why as sample_why
 from tests.kinds.sample.store import RoundCalls
 from tests.kinds.sample.upkeep import CODE_POOL
 from tests.support.waiting import wait_until
@@ -183,6 +190,78 @@ def test_a_lease_that_expires_repeats_the_round(desk: Desk) -> None:
     assert (desk.state("a"), rounds(desk)) == ("succeeded", [b"1", b"2", b"3"])
 
 
+def test_a_worker_holds_it_in_a_state_of_its_own_which_is_counted(desk: Desk) -> None:
+    pushed(desk, "a", "b")
+    lease = desk.lease()
+    assert desk.states("a", "b") == ["turning", "pending"]
+    assert desk.client.zrange(desk.keys.state("turning"), 0, -1) == [b"a"]
+    assert desk.broker.held(POOL, "w1") == [("a", lease.fence, False)]
+    assert (desk.counted("tr|pending>turning"), desk.counted("tr|pending>locked")) == (1, 0)
+    desk.check()
+    assert desk.told("release", "a") == "OK"
+    assert desk.state("a") == "pending"
+
+
+def test_its_leases_are_taken_back_from_a_dead_worker(desk: Desk) -> None:
+    pushed(desk)
+    desk.lease()
+    assert desk.broker.recover(POOL, "w1", {}) == 1
+    assert (desk.state("a"), desk.broker.held(POOL, "w1")) == ("pending", [])
+    desk.lease()
+    desk.expire("a")
+    assert (desk.state("a"), desk.record("a").crashes) == ("pending", 1)
+    desk.check()
+
+
+def test_a_function_of_its_own_lets_it_rest_in_a_parked_state(desk: Desk) -> None:
+    pushed(desk, "a", "b")
+    assert [desk.broker.rest(POOL, "a") for _ in range(2)] == ["OK", "REFUSED"]
+    assert (desk.state("a"), desk.drain()) == ("resting", ["b", "b", "b"])
+    desk.check()
+    assert desk.broker.rest(POOL, "a", ends=True) == "OK"
+    assert desk.lease().id == "a"
+    assert desk.broker.rest(POOL, "nothing") == "GONE"
+
+
+def test_a_rest_is_cancelled_and_refuses_other_verbs(desk: Desk) -> None:
+    pushed(desk)
+    desk.broker.rest(POOL, "a")
+    assert desk.told("retry", "a") == desk.told("release", "a") == "REFUSED"
+    assert desk.told("cancel", "a") == "OK"
+    assert desk.state("a") == "cancelled"
+
+
+def test_the_consistency_check_knows_the_places_of_its_states(desk: Desk) -> None:
+    pushed(desk, "a", "b")
+    desk.broker.rest(POOL, "b")
+    desk.lease()
+    desk.client.zrem(desk.keys.agenda, "a")
+    desk.client.zadd(desk.keys.lane("default"), {"b": 1})
+    found = checked(desk, repair=True)
+    assert {"a: it is turning, and not on the agenda", "b: it is resting, and in its lane"} <= found
+    assert checked(desk) == set()
+    desk.check()
+
+
+def test_the_consistency_check_walks_along_the_indexes_of_its_states(desk: Desk) -> None:
+    pushed(desk)
+    walked = {after := desk.broker.check(POOL).next}
+    while after := desk.broker.check(POOL, after).next:
+        walked.add(after)
+    assert {"state:turning 0", "state:resting 0", "state:pending 0"} <= walked
+
+
+def test_its_states_stand_beside_those_of_their_class_and_not_in_the_docs() -> None:
+    assert states.table().leased == ("locked", "mapping", "reducing", "turning")
+    assert states.table().under_way[-3:] == ("idle", "aggregating", "resting")
+    assert State("turning") is State("turning")
+    assert repr(State("turning")) == "<State.TURNING: 'turning'>"
+    assert pickle.loads(pickle.dumps(State("resting"))) == "resting"
+    assert {"mapping", "turning"} & {*re.findall(r"\w+", states.as_markdown())} == {"mapping"}
+    with pytest.raises(ValueError, match="'dancing' is not a valid State"):
+        State("dancing")
+
+
 @pytest.fixture
 def current(namespace: str) -> Desk:
     """A desk on the store of the settings, which the public functions ask."""
@@ -198,6 +277,50 @@ def test_its_modules_bring_results_actions_questions_and_checks(current: Desk) -
     assert "3 rounds have ended." in [finding.text for finding in inspect.why("a")]
     assert control.run_rounds_again("a").word == "OK"
     assert inspect.rounds("a") == []
+
+
+def test_its_states_are_seen_by_handles_lists_and_questions(current: Desk) -> None:
+    pushed(current, "a", "b")
+    current.lease()
+    assert control.rest("b") == "OK"
+    assert (get("a").state, get("b").status().state) == ("turning", "resting")
+    counts = inspect.snapshot().states
+    assert (counts["turning"], counts["resting"], counts["pending"]) == (1, 1, 0)
+    (row,) = inspect.tasks(inspect.TaskQuery(state="resting").checked()).rows
+    assert row.id == "b"
+    assert [moment.state for moment in inspect.task("a").timeline] == ["", "turning"]
+    assert [finding.text for finding in inspect.why("b")] == ["The task rests before its next round."]
+    assert control.end_rest("b") == "OK"
+    assert get("b").state == "pending"
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # that a process with threads forks
+def test_a_round_whose_worker_is_killed_runs_again(current: Desk) -> None:
+    pushed(current)
+    pid = os.fork()
+    if not pid:
+        try:
+            registry.unregister_resolver(KIND.name)
+            registry.register_resolver(KIND.name, lambda _: Rounds(lambda _: os.kill(os.getpid(), signal.SIGKILL)))
+            run_worker()
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGKILL
+    assert current.state("a") == "turning"
+    current.expire("a")
+    assert (current.state("a"), current.record("a").crashes) == ("pending", 1)
+    assert run_worker() == 3
+    assert get("a").result(timeout=10) == ["a", "a", "a"]
+
+
+def test_a_parked_state_of_which_its_kind_tells_nothing_is_named(
+    current: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample_why, "parked", lambda *_: None)
+    pushed(current)
+    control.rest("a")
+    (finding,) = inspect.why("a")
+    assert (finding.text, finding.verb) == ("The task waits in the state resting.", "cancel")
 
 
 def test_its_field_has_its_name_among_the_fields_of_a_task(current: Desk) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from queueops.kinds.mapreduce.states import CHUNK_ACTIONS, CHUNK_CLASSES, CHUNK_TRANSITIONS, CHUNKS, ChunkState
-from queueops.model.states import LEASED, Actor, State, held
+from queueops.model.states import Actor, held, table
 
 
 def test_every_state_of_a_chunk_has_one_class() -> None:
     assert set(CHUNK_CLASSES) == set(ChunkState)
     assert CHUNKS.leased == (ChunkState.ACTIVE,)
-    assert held() == (*LEASED, ChunkState.ACTIVE)
-    assert ChunkState.ACTIVE not in set(State)
+    assert held() == (*table().leased, ChunkState.ACTIVE)
+    assert ChunkState.ACTIVE not in table().states
 
 
 def test_an_operators_actions_on_chunks_are_transitions_of_the_table() -> None:

@@ -14,6 +14,7 @@ from queueops.kinds.operations.store import OperationCalls
 from queueops.model.contracts import Lease
 from queueops.redis.broker import get_role
 from queueops.tasks import registry
+from tests.composites.trees import chain_of, plant
 from tests.kernel.desk import Desk
 from tests.operations.playing import claimed, part, through
 
@@ -164,6 +165,15 @@ def test_the_undo_of_a_cancel_leaves_tasks_that_had_begun(desk: Desk) -> None:
     ((_, undo),) = control.undo_operation(lease.id, "default")
     assert through(claimed(desk, undo)).changed == 1
     assert desk.state(running.id) == "cancelled"
+
+
+def test_the_undo_of_a_cancel_leaves_a_chain_whose_parts_had_begun(desk: Desk) -> None:
+    plant(desk, chain_of("c", "one", "two"))
+    lease = begin(desk, "cancel", TaskQuery(state="idle"))
+    assert through(lease) == Step("END", 1, 1)
+    ((_, undo),) = control.undo_operation(lease.id, "default")
+    assert through(claimed(desk, undo)).changed == 0
+    assert desk.state("c") == "cancelled"
 
 
 def test_what_an_operation_is_given_is_checked(desk: Desk) -> None:

@@ -25,7 +25,7 @@ def open_tasks() -> Counter[str]:
     """How many tasks have not ended, by pool and state; what cannot be read lies in quarantine, and has no end."""
     broker, found = get_broker(), Counter[str]()
     for pool in POOLS:
-        for state in states.CLASSES:
+        for state in states.table().classes:
             if state not in TERMINAL and state != "quarantined":
                 found[f"{pool} {state}"] = broker.client.zcard(broker.keys(pool).state(state))
     return +found

@@ -9,7 +9,7 @@ from queueops.inspect.why.findings import Finding, bad
 from queueops.inspect.why.parked import parked_findings, waiting_findings
 from queueops.inspect.why.runs import ended_findings, leased_findings
 from queueops.inspect.why.waiting import ready_findings, timed_findings
-from queueops.model.states import CLASSES, ON_AGENDA, State, StateClass
+from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail
 
 
@@ -31,14 +31,14 @@ def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
     """
     detail = find(task_id, pool)
     state = state_of(detail) if detail is not None else ""
-    if detail is None or state not in CLASSES or CLASSES[State(state)] is StateClass.TERMINAL:
+    if detail is None or table().classes.get(state, StateClass.TERMINAL) is StateClass.TERMINAL:
         return "", ""
     first = ""
     for finding in _findings(detail):
         if not finding.ok:
             return state, finding.text
         first = first or finding.text
-    return state, first if CLASSES[State(state)] is StateClass.LEASED else ""
+    return state, first if table().classes[state] is StateClass.LEASED else ""
 
 
 def _findings(detail: Detail) -> Iterator[Finding]:
@@ -47,11 +47,11 @@ def _findings(detail: Detail) -> Iterator[Finding]:
         yield bad(reason, value="; ".join(detail.broken))
     yield from _indexes(detail)
     state = state_of(detail)
-    if state not in CLASSES:
+    if state not in table().classes:
         yield bad("Unknown state. A newer version of QueueOps may have written this record.", value=state)
         return
     record = fields_of(detail)
-    match CLASSES[State(state)]:
+    match table().classes[state]:
         case StateClass.READY:
             yield from waiting_findings(detail, record, State(state))
             yield from ready_findings(detail)
@@ -76,5 +76,5 @@ def _indexes(detail: Detail) -> Iterator[Finding]:
         )
     if state == State.PENDING and detail.rank is None and detail.held is None:
         yield bad("The task is ready, but no lane holds it. Run `manage.py queue fsck`.", value=detail.lane)
-    if state in ON_AGENDA and detail.due is None:
+    if state in table().on_agenda and detail.due is None:
         yield bad("The task has no entry in the agenda. Run `manage.py queue fsck`.", value="not on the agenda")

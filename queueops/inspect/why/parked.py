@@ -30,6 +30,7 @@ def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> 
         if (findings := kind.parked(detail, record, state)) is not None:
             yield from findings
             return
-    yield bad(
-        "The task waits for the end of an earlier task.", value=record.get("y", ""), verb="cancel", target=detail.id
-    )
+    text = f"The task waits in the state {state}."
+    if state is State.WAITING:
+        text = "The task waits for the end of an earlier task."
+    yield bad(text, value=record.get("y", ""), verb="cancel", target=detail.id)

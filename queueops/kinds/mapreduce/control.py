@@ -19,11 +19,11 @@ from queueops.control.per_pool_calls import GONE, MOST, place_of
 from queueops.control.tasks import due_ms
 from queueops.errors import BadOption, TooMany
 from queueops.kinds.mapreduce.contracts import ChunkAnswer
-from queueops.kinds.mapreduce.states import CHUNKS
+from queueops.kinds.mapreduce.states import AGGREGATING, CHUNKS
 from queueops.kinds.mapreduce.store import MapReduceCalls
 from queueops.model.contracts import Row
 from queueops.model.records import Undecodable
-from queueops.model.states import TERMINAL, State
+from queueops.model.states import TERMINAL
 from queueops.redis.broker import get_broker, get_role
 from queueops.tasks.encoding import encode_result
 
@@ -42,7 +42,7 @@ __all__ = [
     "speculate",
 ]
 
-TAKEN_UP = (State.AGGREGATING, *TERMINAL)
+TAKEN_UP = (AGGREGATING, *TERMINAL)
 STAGES = ("map", "process", "reduce")
 Numbers = Sequence[int]
 
@@ -152,7 +152,7 @@ def reasons(verb: str, answer: ChunkAnswer) -> Iterator[tuple[int, str]]:
             yield number, f"{verb} is not possible while chunk {number} is {state}"
         elif verb == "set" and answer.state in TAKEN_UP:
             yield number, f"the data of chunk {number} has no fields, or would be too long"
-        elif verb == "speculate" and answer.state == State.AGGREGATING:
+        elif verb == "speculate" and answer.state == AGGREGATING:
             yield number, f"chunk {number} has a second run already"
         else:
             yield number, f"{verb} is not possible while the task is {answer.state}"

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from queueops.inspect.detail import TaskDetail
 from queueops.inspect.kind_details import KindDetails
+from queueops.kinds.mapreduce.states import AGGREGATING
 from queueops.model.states import TERMINAL
 from queueops.redis.query_replies import Detail, maybe_whole
 
 
 class MapReduceDetails(KindDetails):
     """Its first map, where a retry continues it, and what an edit of its arguments deletes."""
+
+    entered: ClassVar[Mapping[str, str]] = {
+        "mapped": AGGREGATING,
+        "gathered": "pending",
+        "restart from map": "pending",
+        "restart from process": AGGREGATING,
+        "restart from reduce": "pending",
+    }
 
     def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
         """When its first map began, and the stage at which a retry continues."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from queueops.eager.broker import MAX_STARTS, EagerBroker
 from queueops.eager.execution import SilentChannel, run
 from queueops.eager.running import RunningTasks
-from queueops.kinds.mapreduce.states import ChunkState
+from queueops.kinds.mapreduce.states import AGGREGATING, ChunkState
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.records import Record
 from queueops.model.states import State
@@ -96,7 +96,7 @@ class EagerChunks(EagerBroker):
     def _process(self, record: Record) -> None:
         """The step between the map and the reduce."""
         chunks = self._of(record.pool, record.id)
-        record.state = State.AGGREGATING
+        record.state = AGGREGATING
         record.total = record.own["chunks"] = len(chunks)
         for number, chunk in enumerate(chunks):
             record.progress = number

@@ -1,10 +1,36 @@
-"""States of chunks: each with its class, every allowed transition, and what an operator may do. The single source."""
+"""States of map-reduce tasks and of their chunks: classes, transitions, and what an operator may do.
+
+They are the single source: the table of all states, the library and the docs have them from here.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-from queueops.model.states import Actor, PartStates, StateClass
+from queueops.model.state_types import Actor, KindStates, PartStates, StateClass
+
+MAPPING, REDUCING, AGGREGATING = "mapping", "reducing", "aggregating"
+"""States of a map-reduce task: a worker runs its map, a worker runs its reduce, it waits for its chunks."""
+
+_P, _W, _D, _O = Actor.PRODUCER, Actor.WORKER, Actor.WATCHDOG, Actor.OPERATOR
+_BEFORE = ("pending", "postponed", "restart")
+_ENDED = ("succeeded", "failed", "cancelled")
+
+STATES = KindStates(
+    classes={MAPPING: StateClass.LEASED, REDUCING: StateClass.LEASED, AGGREGATING: StateClass.PARKED},
+    actions={MAPPING: ("cancel", "release"), REDUCING: ("cancel", "release"), AGGREGATING: ("cancel",)},
+    verbs=("reprocess", "remap"),
+    transitions=(
+        (AGGREGATING, "pending", "push", (_P,)),
+        (AGGREGATING, "postponed", "postpone", (_P,)),
+        (MAPPING, AGGREGATING, "settle", (_W,)),
+        (AGGREGATING, "pending", "gather", (_W, _D, _O)),
+        (AGGREGATING, "failed", "gather", (_W, _D, _O)),
+        (REDUCING, "succeeded", "settle", (_W,)),
+        *((state, AGGREGATING, "reprocess", (_O,)) for state in (*_ENDED, *_BEFORE)),
+        *((state, "pending", "remap", (_O,)) for state in (AGGREGATING, "pending", "postponed")),
+    ),
+)
 
 
 class ChunkState(StrEnum):
@@ -28,7 +54,6 @@ CHUNK_CLASSES: dict[str, StateClass] = {
     ChunkState.FAILED: StateClass.TERMINAL,
 }
 
-_W, _D, _O = Actor.WORKER, Actor.WATCHDOG, Actor.OPERATOR
 _K = ChunkState
 CHUNK_TRANSITIONS: tuple[tuple[str, str, str, tuple[Actor, ...]], ...] = (
     (_K.PENDING, _K.ACTIVE, "claim", (_W,)),

@@ -11,6 +11,7 @@ from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.why.waiting import servers
 from queueops.kinds.mapreduce.details import goes_on_at
 from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of
+from queueops.kinds.mapreduce.states import AGGREGATING
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail
 
@@ -19,7 +20,7 @@ OPEN = ("failed", "errored", "active", "pending")
 
 def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
     """What an aggregating task waits for; None for other tasks. What an operator can repair comes first."""
-    return chain(_aggregating(detail), servers(detail)) if state is State.AGGREGATING else None
+    return chain(_aggregating(detail), servers(detail)) if state == AGGREGATING else None
 
 
 def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from queueops.kinds.workflows.run_store import far_call_of
 from queueops.kinds.workflows.store import WorkflowCalls
-from queueops.model.states import CLASSES, TERMINAL
+from queueops.model.states import TERMINAL, table
 
 PAGE = 500
 """About the most open commands in one call, as the check of the store counts them."""
@@ -41,7 +41,7 @@ def _has_open_task(store: WorkflowCalls, what: str) -> bool:
 
 
 def _is_open(record: Mapping[str, str]) -> bool:
-    return record.get("s") in CLASSES and record["s"] not in TERMINAL
+    return record.get("s") in table().classes and record["s"] not in TERMINAL
 
 
 def _lost(store: WorkflowCalls, pool: str, run: str, number: str, what: str) -> Entry | None:

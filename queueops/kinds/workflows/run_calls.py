@@ -15,7 +15,7 @@ from queueops.kinds.workflows import events
 from queueops.kinds.workflows.run_list import RunFacts, facts_of
 from queueops.kinds.workflows.run_store import CallRow, task_of
 from queueops.kinds.workflows.store import WorkflowCalls
-from queueops.model.states import LEASED, TIMED
+from queueops.model.states import TIMED, table
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 
@@ -159,7 +159,7 @@ def _call(
     if row is None:
         return RunCall(number=at, kind=kind, task=id, pool=elsewhere, state="on its way" if elsewhere else "gone")
     record = row.record
-    runs = record.state in LEASED
+    runs = record.state in table().leased
     return RunCall(
         number=at, kind=kind, task=record.id, pool=elsewhere, name=record.name, state=record.state,
         attempt=record.attempt, retries=record.retries, due_ms=record.due if record.state in TIMED else None,

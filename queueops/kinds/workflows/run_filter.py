@@ -18,7 +18,7 @@ from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
 from queueops.model.durations import to_ms
-from queueops.model.states import State
+from queueops.model.states import table
 from queueops.redis.query_replies import whole
 from queueops.redis.reader import Argument
 
@@ -27,7 +27,6 @@ KIND_INDEX = f"kind:{RUN}"
 """The index of all runs."""
 BLOCKED = "blocked"
 """In a filter a state of its own: runs whose decision step could not be made, whatever state they are in meanwhile."""
-STATES = (*State, BLOCKED)
 MOST = 200
 BUDGET = 2000
 """The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
@@ -57,8 +56,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def checked(self) -> RunFilter:
         """The filter itself, if every part is valid. Raises FilterError."""
-        if self.state and self.state not in STATES:
-            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, STATES))}")
+        if self.state and self.state not in (known := (*table().states, BLOCKED)):
+            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, known))}")
         self.query.checked()
         for name, value in (("instance", self.instance), ("status", self.status)):
             if len(value) > LONGEST:

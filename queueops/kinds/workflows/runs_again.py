@@ -9,7 +9,7 @@ from dataclasses import replace
 from queueops.errors.workflows import ResetRefused
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.memory_run import ENDS, TASKS, Begun, MemoryRun, is_given_up, mark_of, open_before
-from queueops.model.states import ACTIONS, State
+from queueops.model.states import State, table
 
 
 class RunsAgain(ABC):
@@ -37,7 +37,7 @@ class RunsAgain(ABC):
 
     def _retry(self, run: MemoryRun, *, everything: bool) -> bool:
         """Make the failed step again, or begin from nothing. False if the state of the run does not permit it."""
-        if run.state not in set(State) or "retry" not in ACTIONS[State(run.state)]:
+        if "retry" not in table().actions.get(run.state, ()):
             return False
         if everything or run.state != State.FAILED or not self._go_on(run, wanted=run.parent is not None):
             run.start_over()

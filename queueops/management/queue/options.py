@@ -33,7 +33,7 @@ from queueops.management.queue import (
 )
 from queueops.management.queue.kind_commands import page_options
 from queueops.model import kinds
-from queueops.model.states import State
+from queueops.model.states import table
 
 QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),
@@ -179,7 +179,7 @@ def _history_options(parser: ArgumentParser) -> None:
     one.add_argument("--error", default="", help="only failures of this fingerprint, as `queue errors` names it")
     one.add_argument("--worker", default="", help="only this worker process, as `queue workers` names it")
     one.add_argument(
-        "--state", default="", choices=tuple(map(str, State)), help="tasks that entered, left or were in it"
+        "--state", default="", choices=tuple(map(str, table().states)), help="tasks that entered, left or were in it"
     )
 
 

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from queueops.conf import Settings
 from queueops.model import kinds
 from queueops.model.fsck import ADVICE, KEY, Fault, FsckPage
-from queueops.model.states import LEASED, State, held
+from queueops.model.states import held, table
 from queueops.redis import keys as names_of_keys
 from queueops.redis.keys import kind_of
 from queueops.redis.query_replies import text
@@ -117,8 +117,8 @@ class FsckCalls(StoreClient):
         known = self.ask_one(pool, lambda client: client.zrevrange(key, 0, MOST_LANES - 1))
         lanes = sorted({"default", *map(text, known or ())})
         of_lanes = [f"{part}:{lane}" for part in ("lane", "slots", "round") for lane in lanes]
-        of_parts = [f"{HELD}:{state}" for state in dict.fromkeys(held()) if state not in LEASED]
-        of_states = [f"state:{state}" for state in State]
+        of_parts = [f"{HELD}:{state}" for state in held() if state not in table().leased]
+        of_states = [f"state:{state}" for state in table().states]
         return sorted(["agenda", OWN, *of_parts, *of_lanes, RECORDS, *of_states], key=_rank)
 
     def _walk(self, pool: str, place: str, cursor: str) -> tuple[list[str], str, list[Fault]]:

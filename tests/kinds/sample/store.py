@@ -16,6 +16,11 @@ class RoundCalls(StoreClient):
         """The values of the rounds that have ended."""
         return self.ask(pool, lambda client: client.lrange(f"{self.keys(pool).task(task_id)}#rounds", 0, -1))
 
+    def rest(self, pool: str, task_id: str, *, ends: bool = False) -> str:
+        """Let a task rest before its next round, or end its rest. Returns what the store answers."""
+        word: bytes = self._call("rest_rounds", pool, task_id, "wake" if ends else "rest")[0]
+        return word.decode()
+
 
 def values(broker: RoundCalls, record: Record) -> list[Any]:
     """The result of a task of this kind: the values of all rounds."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from queueops.inspect.why.findings import Finding, good
+from queueops.inspect.why.findings import Finding, bad, good
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail
 from tests.kinds.sample.inspect import rounds
+from tests.kinds.sample.states import RESTING
 
 
-def parked(detail: Detail, record: Mapping[str, str], state: State) -> None:
-    """No task of this kind is parked."""
+def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
+    """A task that rests; None for other tasks."""
+    return iter((bad("The task rests before its next round."),)) if state == RESTING else None
 
 
 def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from console.ui.links import chunk_url, chunks_url
 from console.ui.render import Frame, fragment, live_update, page, version_of
 from queueops import inspect
 from queueops.inspect import ChunksView, FilterError, TaskDetail
+from queueops.kinds.mapreduce.states import AGGREGATING
 from queueops.model.states import State
 
 LIMIT = 50
@@ -93,8 +94,8 @@ def _at_a_glance(request: HttpRequest, task: TaskDetail, place: Place) -> dict[s
         "may_retry": may_retry,
         "may_edit": may_retry and Verb.SEE_ARGUMENTS in frame.may,
         "edit_url": "&whole=".join([chunks_url(task.id, task.pool, "task-chunks-edit"), *amendable]),
-        "may_let_go": Verb.OPERATE in frame.may and task.state in (State.AGGREGATING, State.FAILED),
-        "urgent": task.state in (State.AGGREGATING, State.FAILED),
+        "may_let_go": Verb.OPERATE in frame.may and task.state in (AGGREGATING, State.FAILED),
+        "urgent": task.state in (AGGREGATING, State.FAILED),
         "starts": _starts(view) if Verb.OPERATE in frame.may else (),
         "nearby": _nearby(task, view),
     }

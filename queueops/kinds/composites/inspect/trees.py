@@ -17,7 +17,7 @@ from queueops.inspect.store import open_reader
 from queueops.inspect.task_rows import TaskRow, read_row, row_of
 from queueops.model.ids import NAME
 from queueops.model.redact import cut
-from queueops.model.states import TERMINAL, State
+from queueops.model.states import TERMINAL, State, table
 from queueops.redis.query_replies import may_be_id, maybe_whole, text, whole
 from queueops.redis.reader import Reader
 
@@ -30,7 +30,6 @@ SHOWN = ("", "failed", "open")
 """The filters of parts: all, failed or cancelled, not ended."""
 UNWELL = (State.FAILED, State.CANCELLED, State.QUARANTINED)
 _POSITION = re.compile(r"[ge]?\d{1,15}", re.ASCII)
-_ORDER = {str(state): number for number, state in enumerate(State)}
 
 
 class Part(Answer, frozen=True, kw_only=True):
@@ -206,4 +205,5 @@ def _counts(flat: Sequence[Any], rows: Sequence[Part]) -> tuple[tuple[str, int],
             counts["elsewhere"] -= 1
             counts[row.task.state if row.task else "gone"] += 1
     shown = ((state, count) for state, count in counts.items() if count)
-    return tuple(sorted(shown, key=lambda item: _ORDER.get(item[0], len(_ORDER))))
+    order = {str(state): number for number, state in enumerate(table().states)}
+    return tuple(sorted(shown, key=lambda item: order.get(item[0], len(order))))

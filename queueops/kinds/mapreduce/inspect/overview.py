@@ -11,8 +11,7 @@ from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
 from queueops.kinds.mapreduce.inspect.pages import reader_of
 from queueops.kinds.mapreduce.inspect.strip import Strip, read_strip
-from queueops.kinds.mapreduce.states import CHUNK_STATES
-from queueops.model.states import State
+from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_STATES
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 
 ANY = 10_000_000
@@ -105,7 +104,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
     total, is_paused = sum(counts.values()), summary["paused"] == 1
     open_ = total - counts["done"] - counts["failed"]
     per_second = _pace(whole(summary["minute"]), now, first_done)
-    held_up = record.get("s") != State.AGGREGATING or "rd" in record or is_paused
+    held_up = record.get("s") != AGGREGATING or "rd" in record or is_paused
     waits_s = max(0, whole(summary["late"]) - now) / 1000
     return ChunksView(
         id=id,

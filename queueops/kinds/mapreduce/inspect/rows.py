@@ -10,7 +10,7 @@ from queueops.inspect import history
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.history import Attempt, LogLine
-from queueops.kinds.mapreduce.states import CHUNK_ACTIONS, ChunkState
+from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_ACTIONS, REDUCING, ChunkState
 from queueops.kinds.mapreduce.store.reader import Single
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import TERMINAL, State
@@ -84,17 +84,17 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
 def chunk_verbs(state: str, task_state: str, phase: str = "") -> tuple[str, ...]:
     """The actions that the engine permits on a chunk: all while its task aggregates, fewer before and after."""
     verbs = tuple(verb for verb in CHUNK_ACTIONS.get(state, ()) if verb not in REDOING)
-    if task_state == State.AGGREGATING:
+    if task_state == AGGREGATING:
         return verbs
     if task_state in TERMINAL or (phase and task_state in RESTING):
         return tuple(verb for verb in verbs if verb not in WHILE_GATHERING)
-    return tuple(verb for verb in verbs if verb in ANYWHERE) if task_state == State.REDUCING else ()
+    return tuple(verb for verb in verbs if verb in ANYWHERE) if task_state == REDUCING else ()
 
 
 def stages(task_state: str, phase: str, *, begun: bool, mapped: bool, open: int) -> tuple[str, ...]:
     """The stages from which the engine restarts a map-reduce task; a running map or reduce is not one of them."""
     rests = bool(phase) and task_state in RESTING
-    if task_state == State.AGGREGATING or task_state in TERMINAL or rests:
+    if task_state == AGGREGATING or task_state in TERMINAL or rests:
         return ("map", "process", "reduce")[: 1 if not mapped else 2 if open else 3]
     return ("map",) if task_state == State.RESTART or (begun and task_state in RESTING) else ()
 

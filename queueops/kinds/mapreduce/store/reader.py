@@ -12,8 +12,8 @@ import msgspec
 import redis
 from redis.exceptions import ResponseError
 
+from queueops.kinds.mapreduce.states import AGGREGATING
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
-from queueops.model.states import State
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import maybe_whole, text
 from queueops.redis.store_client import StoreClient
@@ -116,7 +116,7 @@ def _page(broker: StoreClient, pool: str, state: str, start: str, offset: int) -
     keys = broker.keys(pool)
 
     def read(client: redis.Redis) -> list[AggregatingTask]:
-        index = keys.state(State.AGGREGATING)
+        index = keys.state(AGGREGATING)
         found: Any = client.zrangebyscore(index, start, "+inf", start=offset, num=TASKS, withscores=True)
         with client.pipeline(transaction=False) as pipe:
             for task_id, _ in found:

@@ -2,7 +2,6 @@
 --@needs list_page list_row operator_action store_helpers transitions
 
 local SLICE_S = 0.001 -- a call begins no further task after so much time
-local RUNNING = { idle = true, aggregating = true }
 local STATE = '^state:'
 
 lib.walks = {}
@@ -49,12 +48,15 @@ end
 
 local KEEPS = { move = true, priority = true, postpone = true, run_now = true }
 
+-- Whether a task, or a part of it, may be running. Of the parked ones, only a task in `waiting` has not begun.
+local function is_under_way(state) return LEASED[state] or CLASS[state] == 'parked' and state ~= 'waiting' end
+
 -- Marks a changed task for an undo. The cancel of a task that had begun, or that counts in its parent, is not undone: its
 -- token gets a tail.
 local function mark(id, record, action)
   if KEEPS[action.verb] then
     call('HSET', lib.task_key(id), 'ow', was(record, action.verb))
-  elseif action.verb == 'cancel' and (LEASED[record.s] or RUNNING[record.s] or record.pi) then
+  elseif action.verb == 'cancel' and (is_under_way(record.s) or record.pi) then
     call('HSET', lib.task_key(id), 'ot', action.token .. '.begun')
   end
 end
