@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.access.permissions import TABLE, Verb
-from console.actions.catalog import ACTIONS, named_for
+from console.actions.catalog import ACTIONS, actions_on
 from console.ui.kind_pages import Remedy, kind_pages
 from console.ui.links import url
 from queueops.inspect import Alarm, Finding, TaskDetail
@@ -24,7 +24,6 @@ ALARMS: dict[str, Remedy] = {
     ),
     "pause_name": _by_id("name-pause", gettext_lazy("Pause the name")),
     "resume_name": _by_id("name-resume", gettext_lazy("Resume the name")),
-    "resume_schedule": _by_id("schedule-resume", gettext_lazy("Resume the schedule")),
     "run_now": _by_id("task-run_now", gettext_lazy("Run now")),
 }
 """The remedies of alarms, by their verb; a kind may add some."""
@@ -56,5 +55,5 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
     action = ACTIONS.get(finding.verb or "")
     if action is None or action.permission not in may or finding.target != task.id or action.verb not in task.allowed:
         return None
-    label = f"{named_for(action, task).label}{'…' if action.asks else ''}"
+    label = f"{actions_on(task).get(action.verb, action).label}{'…' if action.asks else ''}"
     return {"action": url(action.url_name, id=task.id), "label": label}

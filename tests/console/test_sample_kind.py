@@ -7,13 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.contrib.messages import get_messages
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.test import Client, RequestFactory
 from django.urls import clear_url_caches
 from django.utils.html import escape
 
 from console import urls
-from console.access import permissions
+from console.access import denials, permissions
 from console.access.permissions import Verb
+from console.actions import catalog, undo
+from console.actions.perform import tell
+from console.audit import diff
+from console.models import AuditEntry, Outcome
+from console.ui.kind_pages import fact_labels
 from queueops import control, get, inspect
 from queueops.model.contracts import Push
 from queueops.redis.broker import get_broker
@@ -62,6 +69,49 @@ def test_it_brings_a_tab_a_page_with_its_permission_and_a_part_of_the_overview(
     assert operator.get("/ops/rounds/a/").content.decode() == three
     assert viewer.get("/ops/rounds/a/").status_code == 403
     assert "Rounds in " in viewer.get("/ops/").content.decode()
+
+
+@pytest.mark.django_db
+def test_it_brings_a_fact_of_its_tasks_and_names_their_retry(sample: None, operator: Client) -> None:
+    get_broker().push([Push(id="a", name=NAME, kind=KIND.name)])
+    assert run_worker() == 3
+    get_broker().push([Push(id="b", name="tests.add")])
+    page = operator.get("/ops/tasks/a/").content.decode()
+    assert "<dt>Rounds ended</dt><dd>3</dd>" in page
+    assert "Run all rounds again</button>" in page
+    assert "Rounds ended" not in operator.get("/ops/tasks/b/").content.decode()
+    assert str(catalog.ACTIONS["retry"].note).endswith(" The first round comes first.")
+
+
+@pytest.mark.django_db
+def test_it_is_found(sample: None, operator: Client) -> None:
+    get_broker().push([Push(id="a", name=NAME, kind=KIND.name)])
+    page = operator.get("/ops/find/?q=no+such+thing")
+    assert "Find a task, name, lane, worker, error, schedule or round" in page.content.decode()
+    assert "for the id of a workflow instance, the id of a round or the number of a process" in page.content.decode()
+    assert operator.get("/ops/find/?q=Three+rounds").headers["Location"] == "/ops/tasks/a/"
+
+
+@pytest.mark.django_db
+def test_its_verb_has_its_words_in_the_console_and_in_the_audit_log(sample: None, rf: RequestFactory) -> None:
+    action = catalog.Action("skip_round", print, "Skip", url="round-skip")
+    assert catalog.label("skip_round") == "Skip a round"
+    assert catalog.label("undo skip_round") == "Undo: Skip a round"
+    assert catalog.sentence(action, "2 rounds") == "Go on behind 2 rounds"
+    assert action.is_destructive
+    assert catalog.is_reasoned("skip_round")
+    assert "skip_round" in catalog.verbs()
+    assert denials._verb_of("round-skip") == "skip_round"
+    before = {"pool": "default", "calls": 7, "rounds_left": 2}
+    entry = AuditEntry(verb="skip_round", outcome=Outcome.DONE, changed=2, before=before)
+    entry.save()
+    assert [step.call() for step in undo.steps(entry)] == [7]
+    assert [fact.label for fact in diff.of_facts(entry, fact_labels())][:2] == ["Rounds left", "calls"]
+    request = rf.get("/")
+    request._messages = CookieStorage(request)  # type: ignore[attr-defined]
+    tell(request, entry)
+    assert [str(message) for message in get_messages(request)] == ["Skip a round: 2 rounds."]
+    assert catalog.afterwards("skip_round") == "Two rounds are left."
 
 
 def test_a_route_may_not_take_the_name_of_another_url(sample: None) -> None:

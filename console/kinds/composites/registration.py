@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from console.kinds.composites.retries import offer
 from console.kinds.composites.template_tags import register
 from console.kinds.composites.tree_page import COMPOSITES, TreePage
 from console.ui.kind_pages import KindPages, Tab, TabContent
@@ -26,4 +27,6 @@ PAGES = KindPages(
     records=COMPOSITES,
     tabs=(Tab(name="children", label=_("Parts"), template="console/task/tab_children.html", read=read),),
     tags=register,
+    offer=offer,
+    notes={"rerun": _("An iterator starts from its beginning.")},
 )
