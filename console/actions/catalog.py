@@ -18,7 +18,7 @@ from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.allowed import refused_verbs
 from queueops.model.states import ACTIONS as ALLOWED
-from queueops.model.states import LEASED, State
+from queueops.model.states import CLASSES, State, StateClass
 
 Call = Callable[..., Any]
 
@@ -194,8 +194,12 @@ ACTIONS: dict[str, Action] = {
     )
 }
 
-RUNNING = (*LEASED, State.IDLE, State.AGGREGATING)
-"""States in which a task, or one of its parts or chunks, may be running."""
+RUNNING = frozenset(
+    state
+    for state, found in CLASSES.items()
+    if found is StateClass.LEASED or (found is StateClass.PARKED and state not in (State.WAITING, State.QUARANTINED))
+)
+"""States in which a task, or one of its parts, may be running."""
 AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
 """Label and note of a retry of a plain task that has succeeded."""
 

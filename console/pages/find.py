@@ -15,8 +15,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.ui.kind_pages import Hit, finders
-from console.ui.links import chunk_of, task_url, url
+from console.ui.kind_pages import Hit, finders, parts_of
+from console.ui.links import task_url, url
 from console.ui.render import one_of, page
 from queueops import inspect
 from queueops.inspect import LookUp, NamedHit, TaskRow
@@ -38,12 +38,12 @@ def find(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     if not text:
         return redirect("console:tasks")
-    chunk = chunk_of(text)
-    found = inspect.look_up(text, MOST, id=chunk.task if chunk else "")
+    part = parts_of(text)
+    found = inspect.look_up(text, MOST, id=part.task(text) if part else "")
     others = [row for each in found.others for row in each.rows]
     if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
-        return redirect(task_url(text if chunk else task.id, task.pool))
+        return redirect(task_url(text if part else task.id, task.pool))
     groups = [group for group in _groups(found, text.casefold()) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1:

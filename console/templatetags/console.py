@@ -20,8 +20,9 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
-from console.actions.catalog import label
+from console.actions.catalog import RUNNING, label
 from console.actions.remedies import alarm_remedy, remedy
 from console.ui import (
     break_points,
@@ -36,7 +37,7 @@ from console.ui import (
 )
 from console.ui.badges import badge, condition, icon, word
 from console.ui.forms import DELAYS
-from console.ui.kind_pages import Piece, pieces_at
+from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
 from console.ui.static_files import sprite
 from queueops.inspect import (
     Alarm,
@@ -267,21 +268,42 @@ def short_error(title: str) -> str:
 
 @register.filter
 def running(pool: PoolView) -> int:
-    """The number of tasks that workers hold."""
+    """The number of tasks, and of parts of records, that workers hold."""
+    return _leased(pool) + sum(each.active(pool) for each in parts())
+
+
+@register.filter
+def running_told(pool: PoolView) -> str:
+    """What this number counts, if these are not only tasks."""
+    return _told(_leased(pool), [(each, each.active(pool)) for each in parts()])
+
+
+@register.filter
+def waiting_told(pool: PoolView) -> str:
+    """What the number of what waits counts, if these are not only tasks."""
+    return _told(pool.states.get(State.PENDING, 0), [(each, each.waiting(pool)) for each in parts()])
+
+
+def _leased(pool: PoolView) -> int:
     return sum(pool.states.get(state, 0) for state in LEASED)
+
+
+def _told(tasks: int, others: list[tuple[PartPages, int]]) -> str:
+    told = [each.number(number) for each, number in others if number]
+    return ", ".join((gettext("%(n)s tasks") % {"n": formatting.count(tasks)}, *told)) if told else ""
 
 
 @register.filter
 def ran_ms(run: Attempt | TaskDetail | Part) -> int:
-    """The duration of a run, as far as it is known; of a map-reduce task from its map on."""
+    """The duration of a run, as far as it is known; from the first start of a task on that starts twice."""
     begun = getattr(run, "first_begun_ms", None) or run.begun_ms
     return max(0, (run.ended_ms or 0) - (begun or 0))
 
 
 @register.filter
 def goes_on(row: TaskRow) -> bool:
-    """Whether the task runs, or waits for its parts or chunks."""
-    return row.state in LEASED or row.state in (State.IDLE, State.AGGREGATING)
+    """Whether the task runs, or waits for its parts."""
+    return row.state in RUNNING
 
 
 @register.filter

@@ -11,7 +11,7 @@ from django.template import Library
 from django.utils.functional import Promise
 
 from console.access.permissions import Verb
-from queueops.inspect import TaskDetail, TaskFacts
+from queueops.inspect import PoolView, TaskDetail, TaskFacts
 from queueops.model import kinds
 
 
@@ -68,7 +68,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The button that ends the condition of an alarm: name of its URL, label, and the URL for a pool and a thing."""
+    """A button that mends what an alarm or a finding tells: name of its URL, label, the URL for a pool and a thing."""
 
     url_name: str
     label: str | Promise
@@ -129,6 +129,45 @@ class Finder:
     hits: Callable[[str], Iterator[Hit]] | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartPages:
+    """Parts of a record that workers claim beside tasks: their page, and their numbers in a pool.
+
+    ``task`` takes an id, as heartbeats and errors have it, and gives that of the part's task; empty for another id.
+    ``url`` and ``read`` take the id and the pool. ``number`` takes how many.
+    """
+
+    task: Callable[[str], str]
+    url: Callable[[str, str], str]
+    read: Callable[[str, str], Any]
+    waiting: Callable[[PoolView], int]
+    active: Callable[[PoolView], int]
+    number: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatePages:
+    """A state of a kind: its icon, its meaning in a sentence, and the centre of its box in the two diagrams.
+
+    A state without places is not drawn. ``like`` is the state whose colour it has, if the style sheet has none for it.
+    """
+
+    icon: str
+    meaning: str | Promise
+    like: str = ""
+    wide: tuple[int, int] | None = None
+    narrow: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What other arguments of a task delete: how many, a sentence, and what to do if the number is not typed."""
+
+    count: int
+    note: str
+    advice: str | Promise
+
+
 NavigationItem = tuple[str, str, str, str | Promise]
 """A link of the navigation: name of its URL, key, icon, label."""
 
@@ -139,10 +178,13 @@ class KindPages:
 
     ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
     the head of a record's page offers in the place of standard actions, by their verb. ``words`` has the own words of
-    records, by record. ``remedies`` are buttons of the kind's alarms, by their verb. ``verbs`` are its own verbs, and
+    records, by record. ``remedies`` are buttons of the kind's alarms and findings, by their
+    verb. ``verbs`` are its own verbs, and
     ``notes`` are sentences that it adds to the notes of standard actions, by their verb. ``offer`` takes a task of the
     kind and the standard actions that are offered, by verb, and gives those with own labels, or others. ``facts`` are
     labels of facts in the audit log, by name. ``pieces`` are parts of pages, by their place (docs/kinds.md).
+    ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram of a task draws, by
+    record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states`` are its own states.
     """
 
     records: tuple[str, ...] = ()
@@ -160,6 +202,11 @@ class KindPages:
     offer: Callable[[TaskFacts, dict[str, Any]], dict[str, Any]] | None = None
     facts: Mapping[str, str | Promise] = field(default_factory=dict)
     finder: Finder | None = None
+    parts: PartPages | None = None
+    lost_by_edit: Callable[[TaskDetail], Loss | None] | None = None
+    usual: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ways: str = ""
+    states: Mapping[str, StatePages] = field(default_factory=dict)
 
 
 def kind_pages() -> tuple[KindPages, ...]:
@@ -214,6 +261,11 @@ def notes_of_kinds(verb: str) -> list[str]:
     return [str(pages.notes[verb]) for pages in kind_pages() if verb in pages.notes]
 
 
+def remedy_of_kind(verb: str) -> Remedy | None:
+    """The button for a verb of a kind in an alarm or in a finding; None without one."""
+    return next((pages.remedies[verb] for pages in kind_pages() if verb in pages.remedies), None)
+
+
 def fact_labels() -> dict[str, str | Promise]:
     """The labels of facts of kinds in the audit log, by name."""
     return {name: label for pages in kind_pages() for name, label in pages.facts.items()}
@@ -233,6 +285,37 @@ def pieces_at(place: str, about: Any = None) -> list[Piece]:
     """The parts that kinds add at a place of a page, about what stands there."""
     found = (pages.pieces[place](about) for pages in kind_pages() if place in pages.pieces)
     return [piece for piece in found if piece is not None]
+
+
+def parts_of(id: str) -> PartPages | None:
+    """The parts to which an id belongs; None for the id of a task."""
+    return next((each for each in parts() if each.task(id)), None) if "#" in id else None
+
+
+def parts() -> list[PartPages]:
+    """The parts of records that workers claim beside tasks."""
+    return [pages.parts for pages in kind_pages() if pages.parts is not None]
+
+
+def lost_by_edit(task: TaskDetail) -> Loss | None:
+    """What an edit of a task's arguments deletes; None if nothing."""
+    found = (pages.lost_by_edit(task) for pages in kind_pages() if pages.lost_by_edit is not None)
+    return next((loss for loss in found if loss is not None), None)
+
+
+def usual_states(record: str) -> tuple[str, ...]:
+    """The states that a diagram of a record draws; empty if its kind does not say it."""
+    return next((pages.usual[record] for pages in kind_pages() if record in pages.usual), ())
+
+
+def states_of_kinds() -> dict[str, StatePages]:
+    """How the states of kinds look, and where the diagram has them."""
+    return {state: shown for pages in kind_pages() for state, shown in pages.states.items()}
+
+
+def ways_of_kinds() -> str:
+    """The transitions that the diagram always draws for kinds."""
+    return " ".join(pages.ways for pages in kind_pages() if pages.ways)
 
 
 def finders() -> list[Finder]:

@@ -24,11 +24,11 @@ from console.access.permissions import Verb, granted
 from console.ui.kind_pages import finders, kind_pages, section_of
 from console.ui.links import with_query
 from console.ui.preferences import THEMES, Preferences
-from console.ui.state_badges import LOOKS
+from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
 from queueops import conf, inspect
 from queueops.inspect import Snapshot, Status
-from queueops.model.states import TIMED
+from queueops.model.states import LEASED, TIMED
 
 NAVIGATION = (
     ("overview", "o", "layout-dashboard", _("Overview")),
@@ -58,7 +58,7 @@ STATUS_AGE_S = 1.0
 class Frame:
     """The context that every page needs around its own content."""
 
-    timed = TIMED
+    timed, leased = TIMED, LEASED
     telling = ("edit", "operator")
     """Kinds of log lines that may tell arguments."""
 
@@ -124,7 +124,7 @@ class Frame:
     @property
     def looks(self) -> list[tuple[str, Any]]:
         """All states, with their appearance."""
-        return [(str(state), look) for state, look in LOOKS.items()]
+        return [(str(state), look) for state, look in looks().items()]
 
     @property
     def took_ms(self) -> int:

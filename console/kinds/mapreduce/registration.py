@@ -8,24 +8,16 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
 from console.kinds.mapreduce import chunk_actions
-from console.kinds.mapreduce.chunk_appearance import LOOKS
+from console.kinds.mapreduce.chunk_links import PARTS
 from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list, chunks
+from console.kinds.mapreduce.pieces import PIECES
 from console.kinds.mapreduce.template_tags import register
-from console.kinds.mapreduce.verbs import NOTES, VERBS, offer
-from console.ui.kind_pages import KindPages, Piece, Route, Tab
-from queueops.inspect import Snapshot
+from console.kinds.mapreduce.verbs import NOTES, VERBS, lost_by_edit, offer
+from console.ui.kind_pages import KindPages, Remedy, Route, StatePages, Tab
+from console.ui.links import url
 
 TASK = "mapreduce/<name:id>/"
 CHUNK = f"{TASK}<int:number>/"
-
-
-def overview(snapshot: Snapshot) -> Piece | None:
-    """Counts of chunks by state, over all pools; None if there are no chunks."""
-    counts = {state: sum(pool.chunks.get(state, 0) for pool in snapshot.pools) for state in LOOKS}
-    if not any(counts.values()):
-        return None
-    rows = [(state, look, counts[state]) for state, look in LOOKS.items()]
-    return Piece(template="console/mapreduce/overview.html", context={"chunk_states": rows})
 
 
 def _viewed(pattern: str, view: Any, name: str) -> Route:
@@ -74,10 +66,32 @@ PAGES = KindPages(
         _edited(f"{CHUNK}edit/", act_on_chunks.edit, "task-chunk-edit"),
         _saved(f"{CHUNK}_edit", act_on_chunks.save, "task-chunk-edit-save", "edit_chunks"),
     ),
-    pieces={"overview": overview},
+    pieces=PIECES,
+    parts=PARTS,
+    lost_by_edit=lost_by_edit,
+    usual={"mapreduce": ("pending", "mapping", "aggregating", "reducing", "succeeded", "failed")},
+    states={
+        "mapping": StatePages(
+            icon="arrows-split-2", meaning=_("a worker runs its map"), wide=(170, 318), narrow=(58, 366)
+        ),
+        "aggregating": StatePages(
+            icon="stack-2", meaning=_("waits for its chunks"), wide=(376, 318), narrow=(170, 366)
+        ),
+        "reducing": StatePages(
+            icon="arrows-join-2", meaning=_("a worker runs its reduce"), wide=(572, 318), narrow=(282, 366)
+        ),
+    },
+    ways="pending>mapping mapping>aggregating aggregating>pending pending>reducing reducing>succeeded",
     tags=register,
     verbs=VERBS,
     notes=NOTES,
+    remedies={
+        "retry_chunks": Remedy(
+            "task-chunks-retry",
+            _("Retry failed chunks"),
+            lambda _pool, id: url("task-chunks-retry", {"whole": ["errored", "failed"]}, id=id),
+        )
+    },
     offer=offer,
     facts={"chunks": _("Chunks"), "whole": _("Chunks: all that are")},
 )

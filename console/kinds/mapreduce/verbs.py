@@ -6,8 +6,26 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from console.actions.catalog import Action
-from console.ui.kind_pages import VerbWords
+from console.ui.formatting import count
+from console.ui.kind_pages import Loss, VerbWords
+from queueops import inspect
 from queueops.inspect import TaskDetail, TaskFacts
+
+
+def lost_by_edit(task: TaskDetail) -> Loss | None:
+    """All chunks and their results: a map-reduce task with other arguments runs its map again."""
+    if task.goes_on_at not in RETRIES:
+        return None
+    view = inspect.chunks_of(task.id, task.pool, count=1)
+    if view is None or not view.total:
+        return None
+    note = ngettext(
+        "New arguments run the map again. The chunk and its result are deleted.",
+        "New arguments run the map again. The %(n)s chunks and their results are deleted.",
+        view.total,
+    )
+    advice = _("Type the number of chunks and a reason.")
+    return Loss(count=view.total, note=note % {"n": count(view.total)}, advice=advice)
 
 
 def _chunks(number: int) -> str:

@@ -16,6 +16,7 @@ from console.models import AuditEntry
 from console.ui.kind_pages import Finder, Hit, KindPages, Piece, Remedy, Route, VerbWords
 from console.ui.links import url
 from queueops import control, inspect
+from queueops.inspect import KnownTask
 
 ONE = "schedules/<name:id>/"
 
@@ -52,6 +53,23 @@ def of_name(name: str) -> Piece | None:
     """The schedules that push tasks of a name; None if no schedule does."""
     found = [row for row in inspect.schedules() if row.task == name]
     return Piece(template="console/schedules/of_name.html", context={"schedules": found}) if found else None
+
+
+def option(task: KnownTask | None) -> Piece | None:
+    """The schedule that the code of a task declares; None without one."""
+    if task is None or not task.schedule:
+        return None
+    return Piece(template="console/schedules/option.html", context={"task": task})
+
+
+def head(_about: Any) -> Piece:
+    """The title of the column of schedules in the registry."""
+    return Piece(template="console/schedules/registry_head.html", context={})
+
+
+def row(task: KnownTask) -> Piece:
+    """The schedule of a task in the registry."""
+    return Piece(template="console/schedules/registry_row.html", context={"task": task})
 
 
 PAGES = KindPages(
@@ -102,5 +120,5 @@ PAGES = KindPages(
         "overlap": _("Overlapping"),
     },
     finder=Finder(thing=_("schedule"), title=_("Schedules"), hits=hits),
-    pieces={"name": of_name},
+    pieces={"name": of_name, "name.options": option, "registry.head": head, "registry.row": row},
 )

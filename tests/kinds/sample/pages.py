@@ -10,8 +10,20 @@ from django.http import HttpRequest, HttpResponse
 from console.access.permissions import Verb
 from console.actions.undo import Step
 from console.models import AuditEntry
-from console.ui.kind_pages import Finder, Hit, KindPages, Piece, Route, Tab, TabContent, VerbWords
-from console.ui.links import tab_url, task_url
+from console.ui.kind_pages import (
+    Finder,
+    Hit,
+    KindPages,
+    Loss,
+    PartPages,
+    Piece,
+    Route,
+    StatePages,
+    Tab,
+    TabContent,
+    VerbWords,
+)
+from console.ui.links import tab_url, task_url, url
 from queueops.inspect import Snapshot, TaskDetail, TaskFacts
 from tests.kinds.sample.inspect import rounds
 
@@ -49,6 +61,16 @@ def back(entry: AuditEntry, **_: str) -> Iterator[Step]:
     yield Step(entry.before["pool"], (), lambda: entry.before["calls"])
 
 
+def lost(task: TaskDetail) -> Loss | None:
+    if task.kind != "sample":
+        return None
+    return Loss(count=3, note="All three rounds are deleted.", advice="Type the number of rounds.")
+
+
+def part(id: str) -> str:
+    return id.partition("#r")[0] if "#r" in id else ""
+
+
 PAGES = KindPages(
     records=("sample",),
     tabs=(Tab(name="rounds", label="Rounds", template="tests/rounds.html", read=tab),),
@@ -70,6 +92,22 @@ PAGES = KindPages(
             ends=True,
             reasoned=True,
             undo=back,
+        )
+    },
+    parts=PartPages(
+        task=part,
+        url=lambda id, pool: url("rounds", {"pool": pool}, id=part(id)),
+        read=lambda id, pool: rounds(part(id), pool),
+        waiting=lambda pool: 2,
+        active=lambda pool: 1,
+        number=lambda number: f"{number} rounds",
+    ),
+    lost_by_edit=lost,
+    usual={"sample": ("pending", "waiting", "succeeded")},
+    ways="pending>waiting",
+    states={
+        "skipped": StatePages(
+            icon="zzz", meaning="rests between two rounds", like="idle", wide=(450, 240), narrow=(170, 500)
         )
     },
     facts={"rounds_left": "Rounds left"},
