@@ -11,7 +11,6 @@ from console.actions.catalog import ACTIONS, BULK
 from console.pages import (
     audit,
     bulk,
-    commands,
     errors,
     find,
     history,
@@ -21,7 +20,6 @@ from console.pages import (
     overview,
     pool,
     registry,
-    schedules,
     session,
     settings,
     task,
@@ -30,8 +28,6 @@ from console.pages import (
     worker,
     workers,
 )
-from console.pages.commands import command_actions
-from console.pages.schedules import form_views
 from console.pages.task import act_on_task
 from console.ui import icons
 from console.ui.kind_pages import Route, kind_pages, tabs_with_content
@@ -90,22 +86,6 @@ urlpatterns = [
     _url("pools/<name:pool>/", pool.show, "pool"),
     _url("pools/<name:pool>/_live", pool.live, "pool-live"),
     *(_url(f"pools/<name:pool>/_{verb}", pool.act, f"pool-{verb}", verb=verb) for verb in pool.ACTIONS),
-    _url("commands/", commands.index, "commands"),
-    _url("commands/_rows", commands.rows, "commands-rows"),
-    *(_url(f"commands/_{verb}", commands.act, f"commands-{verb}", verb=verb) for verb in command_actions.ACTIONS),
-    *(
-        _url(f"commands/_{verb}_dead", commands.act_on_dead, f"commands-{verb}-dead", verb=verb)
-        for verb in command_actions.ACTIONS
-    ),
-    _url("schedules/", schedules.index, "schedules"),
-    _url("schedules/_rows", schedules.rows, "schedules-rows"),
-    _url("schedules/_new", form_views.new, "schedule-new"),
-    _url("schedules/_create", form_views.create, "schedule-create"),
-    _url("schedules/<name:id>/", schedules.show, "schedule"),
-    _url("schedules/<name:id>/_live", schedules.live, "schedule-live"),
-    _url("schedules/<name:id>/edit/", form_views.edit, "schedule-edit"),
-    _url("schedules/<name:id>/_edit", form_views.save, "schedule-edit-save"),
-    *(_url(f"schedules/<name:id>/_{verb}", schedules.act, f"schedule-{verb}", verb=verb) for verb in schedules.ACTIONS),
     _url("workers/", workers.index, "workers"),
     _url("workers/_rows", workers.rows, "workers-rows"),
     _url("workers/<name:id>/", worker.show, "worker"),

@@ -18,53 +18,27 @@ from django.utils import timezone
 from console.access.permissions import changes
 from console.audit.log import DETAIL_LENGTH, address_of, kept, new_entry
 from console.models import AuditEntry, Outcome
+from console.ui.kind_pages import denied_verb
 
 ONE_ROW = timedelta(days=1)
 TARGETS = ("id", "pool", "lane", "number", "pk")
 VERBS = {
     "task-edit-save": "edit",
-    "task-chunk-edit-save": "edit_chunks",
-    "task-chunks-edit-save": "set_chunks",
-    "task-chunks-restart": "restart",
     "lane-set": "set_lane",
-    "aggregation-set": "set_lane",
-    "aggregation-drain": "drain_aggregation",
-    "aggregation-accept": "accept_jobs",
-    "aggregation-proxy": "set_proxy",
-    "aggregation-remove": "delete_aggregation",
-    "schedule-edit-save": "edit_schedule",
-    "api-token-create": "create_token",
-    "api-token-revoke": "revoke_token",
-    "maintenance-start": "start_maintenance",
-    "maintenance-stop": "stop_maintenance",
-    "file-delete": "delete_file",
-    "file-keep": "keep_file",
-    "callbacks-redirect": "redirect_callbacks",
-    "callbacks-redirect-all": "redirect_callbacks",
-    "callbacks-redeliver-all": "retry",
-    "callbacks-test": "send_test_callback",
     "audit-go-on": "go_on",
     "audit-operation": "steer_operation",
-    "workflow-start": "start_run",
 }
 """The verbs of URLs whose names do not end with the verb of the audit log."""
 PREFIXES = (
     "tasks-all-",
-    "task-chunks-",
     "tasks-",
     "task-",
     "lane-",
     "name-",
-    "aggregation-",
     "worker-",
-    "commands-",
-    "schedule-",
     "pool-",
 )
 THINGS = {
-    "task-chunks-": "_chunks",
-    "commands-": "_commands",
-    "schedule-": "_schedule",
     "name-": "_name",
     "pool-": "_pool",
 }
@@ -101,9 +75,8 @@ def _record(request: HttpRequest, verb: str, why: str, kwargs: Mapping[str, Any]
 
 
 def _verb_of(name: str) -> str:
-    """The verb of the action behind a URL: `retry` of `tasks-all-retry`, `drop_chunks`, `set_lane`."""
-    if name in VERBS:
-        return VERBS[name]
+    """The verb of the action behind a URL: `retry` of `tasks-all-retry`, `set_lane`, or what the kind names."""
+    if own := denied_verb(name) or VERBS.get(name, ""):
+        return own
     prefix = next((each for each in PREFIXES if name.startswith(each)), "")
-    verb = name.removeprefix(prefix).removesuffix("-dead")
-    return verb + THINGS.get(prefix, "")
+    return name.removeprefix(prefix) + THINGS.get(prefix, "")

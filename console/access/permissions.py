@@ -39,14 +39,13 @@ ANYONE = None
 _VIEWED = (
     "overview overview-live status tasks tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
-    "errors errors-rows error error-live lanes lanes-rows lane lane-live commands commands-rows "
+    "errors errors-rows error error-live lanes lanes-rows lane lane-live "
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
-    "schedules schedules-rows schedule schedule-live pool pool-live "
+    "pool pool-live "
     "settings settings-save audit-dismiss help find icons missing history-live history-values"
 )
 _OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
-_ON_SCHEDULES = "create edit-save pause resume delete"
 _BULK = "retry reinstate run_now requeue postpone move cancel"
 
 TABLE: dict[str, Verb | None] = {
@@ -62,8 +61,6 @@ TABLE: dict[str, Verb | None] = {
     **{f"tasks-all-{verb}": Verb.OPERATE for verb in _BULK.split()},
     **dict.fromkeys(("tasks-all-delete", "tasks-all-discard"), Verb.DESTROY),
     **dict.fromkeys(("undo", "audit-go-on", "audit-operation"), Verb.OPERATE),
-    **dict.fromkeys(("commands-requeue", "commands-requeue-dead"), Verb.OPERATE),
-    **dict.fromkeys(("commands-drop", "commands-drop-dead"), Verb.DESTROY),
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,
@@ -71,17 +68,13 @@ TABLE: dict[str, Verb | None] = {
     "name-resume": Verb.CONFIGURE,
     "pool-pause": Verb.CONFIGURE,
     "pool-resume": Verb.CONFIGURE,
-    "schedule-new": Verb.SEE_ARGUMENTS,
-    "schedule-edit": Verb.SEE_ARGUMENTS,
-    "schedule-run": Verb.OPERATE,
-    **{f"schedule-{verb}": Verb.CONFIGURE for verb in _ON_SCHEDULES.split()},
     "worker-quiet": Verb.CONFIGURE,
     "worker-stop": Verb.CONFIGURE,
     "worker-stacks": Verb.OPERATE,
 }
 
 
-TAKING_ARGUMENTS = {"task-edit-save", "schedule-create", "schedule-edit-save"}
+TAKING_ARGUMENTS = {"task-edit-save"}
 """URLs that need SEE_ARGUMENTS beside their own permission: their forms hold arguments or data."""
 
 

@@ -1,6 +1,6 @@
 """Action catalog: the actions on tasks, each with its label, form and call of `queueops.control`.
 
-Of other verbs (lanes, workers, schedules, chunks, undo) it has only the labels.
+Of other verbs (lanes, workers, names, undo) it has only the labels. Kinds add verbs of their own.
 """
 
 from __future__ import annotations
@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from django.utils.functional import Promise
+from django.utils.functional import Promise, lazy
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import TABLE, Verb
 from console.ui import forms
-from console.ui.kind_pages import actions_of_kind
+from console.ui.kind_pages import actions_of_kind, notes_of_kinds, offered_by_kind, verb_of_kind, verbs_of_kinds
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.allowed import refused_verbs
-from queueops.model.states import TERMINAL, State, table
+from queueops.model.states import State, table
 
 Call = Callable[..., Any]
 
-ENDING = ("cancel", "interrupt", "stop", "drop_chunks", "reset_runs")
+ENDING = ("cancel", "interrupt", "stop")
 """Verbs that end work, or leave a part of it out."""
 
 
@@ -60,21 +60,25 @@ class Action(NamedTuple):
     @property
     def is_destructive(self) -> bool:
         """Whether work or data is lost by it: its button is red."""
-        return self.irreversible or self.permission is Verb.DESTROY or self.verb in ENDING
+        return self.irreversible or self.permission is Verb.DESTROY or is_ending(self.verb)
 
+
+def _with_kinds(verb: str, note: str | Promise) -> str:
+    """A note, with what the kinds add to it."""
+    return " ".join((str(note), *notes_of_kinds(verb)))
+
+
+_note = lazy(_with_kinds, str)
 
 ACTIONS: dict[str, Action] = {
-    action.verb: action
+    action.verb: action._replace(note=_note(action.verb, action.note))
     for action in (
         Action(
             "retry",
             lambda ids, **how: control.retry(ids, **how),
             _("Retry"),
             "refresh",
-            note=_(
-                "Runs the task again with the same arguments. A retry that has started cannot be undone. A"
-                " map-reduce task continues where it ended: at its failed chunks, or at its reduce."
-            ),
+            note=_("Runs the task again with the same arguments. A retry that has started cannot be undone."),
         ),
         Action(
             "rerun",
@@ -82,7 +86,7 @@ ACTIONS: dict[str, Action] = {
             _("Run everything again"),
             "rotate-clockwise",
             asks_first=True,
-            note=_("Runs all parts again, also those that succeeded. An iterator starts from its beginning."),
+            note=_("Runs all parts again, also those that succeeded."),
         ),
         Action(
             "reinstate",
@@ -176,7 +180,7 @@ ACTIONS: dict[str, Action] = {
             lambda ids, **how: control.delete(ids, **how),
             _("Delete"),
             "trash",
-            note=_("Deleted tasks stay in the trash for 24 hours. A job that is deleted sends no callback."),
+            note=_("Deleted tasks stay in the trash for 24 hours."),
         ),
         Action(
             "discard",
@@ -184,38 +188,15 @@ ACTIONS: dict[str, Action] = {
             _("Discard"),
             "flame",
             irreversible=True,
-            note=_("Discarded tasks cannot be restored. A job that is discarded sends no callback."),
+            note=_("Discarded tasks cannot be restored."),
         ),
     )
 }
 
-RETRIES = {
-    "process": (
-        _("Retry failed chunks"),
-        _("Runs the chunks that are not done, then the reduce. Done chunks keep their results."),
-    ),
-    "reduce": (_("Retry the reduce"), _("Runs the reduce again with the results of the chunks. No chunk runs again.")),
-}
-"""Label and note of a retry of an ended map-reduce task, by the stage where it continues."""
-RETRIES_OF_PARTS = {
-    "chain": (
-        _("Retry failed parts"),
-        _("Runs the failed part again, then the parts after it. Succeeded parts keep their results."),
-    ),
-    "group": (_("Retry failed parts"), _("Runs the parts that did not succeed. Succeeded parts keep their results.")),
-    "iterator": (
-        _("Retry failed parts"),
-        _("Runs the parts that did not succeed. Then the iterator continues from its last state."),
-    ),
-}
-"""Label and note of a retry of a parent task, by its kind."""
-GOES_ON = (_("Continue from the last state"), _("The iterator continues from its last state."))
-"""Label and note of a retry of an iterator that has succeeded."""
-
 AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
 """Label and note of a retry of a plain task that has succeeded."""
 
-REASONED = ("cancel", "interrupt", "start_maintenance")
+REASONED = ("cancel", "interrupt")
 """Verbs whose reason is stored in the store too."""
 
 SENTENCES: dict[str, str | Promise] = {
@@ -224,17 +205,7 @@ SENTENCES: dict[str, str | Promise] = {
     "interrupt": _("Cancel and interrupt %(what)s"),
     "priority": _("Set the priority of %(what)s"),
     "keep": _("Keep %(what)s longer"),
-    "requeue_commands": _("Try %(what)s again"),
     "pause_pool": _("Pause all lanes of %(what)s"),
-    "redirect_callbacks": _("Redirect %(what)s"),
-    "start_maintenance": _("Start the %(what)s"),
-    "stop_maintenance": _("End the %(what)s"),
-    "speculate_chunks": _("Start second runs of %(what)s"),
-    "redo_chunks": _("Edit and retry %(what)s"),
-    "set_chunks": _("Set fields and retry %(what)s"),
-    "restart_failed": _("Restart %(what)s"),
-    "restart_all": _("Restart %(what)s"),
-    "restart_map": _("Restart from map, delete %(what)s"),
 }
 """Words of the button that confirms, of verbs whose label cannot stand before what they act on."""
 
@@ -254,7 +225,6 @@ AFTERWARDS: dict[str, str | Promise] = {
     "stop_operation": _("What it has changed stays changed."),
     "stop": _("The worker ends within its grace time."),
     "stacks": _("The page of the worker shows them when it has answered."),
-    "start_maintenance": _("The health check of the API answers 503."),
 }
 """The lasting effect of a verb, if the tasks' states do not show it."""
 
@@ -266,63 +236,19 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "set_lane": _("Set the lane"),
     "pause_pool": _("Pause all lanes of a pool"),
     "resume_pool": _("Resume all lanes of a pool"),
-    "create_schedule": _("Create the schedule"),
-    "edit_schedule": _("Edit the schedule"),
     "pause_name": _("Pause the name"),
     "resume_name": _("Resume the name"),
-    "pause_schedule": _("Pause the schedule"),
-    "resume_schedule": _("Resume the schedule"),
-    "run_schedule": _("Run the schedule now"),
-    "delete_schedule": _("Delete the schedule"),
-    "requeue_commands": _("Try commands again"),
-    "drop_commands": _("Drop commands"),
     "fsck": _("Repair the findings of the check"),
     "flush": _("Flush the pool"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
     "stacks": _("Ask for stacks"),
-    "retry_chunks": _("Retry chunks"),
-    "postpone_chunks": _("Postpone chunks"),
-    "drop_chunks": _("Drop chunks"),
-    "skip_chunks": _("Skip chunks"),
-    "release_chunks": _("Release chunks"),
-    "speculate_chunks": _("Start second runs of chunks"),
-    "edit_chunks": _("Edit a chunk"),
-    "redo_chunks": _("Edit and retry chunks"),
-    "set_chunks": _("Set fields of chunks and retry"),
-    "restart": _("Restart from a stage"),  # audit labels of denied actions, for all stages and actions
-    "signal_runs": _("Send a signal to runs"),
-    "cancel_runs": _("Ask runs to cancel"),
-    "terminate-run": _("Terminate runs"),
-    "retry-step": _("Retry the failed steps of runs"),
-    "suspend_runs": _("Suspend runs"),
-    "resume_runs": _("Resume runs"),
-    "create_token": _("Create an API token"),
-    "revoke_token": _("Revoke an API token"),
-    "start_maintenance": _("Start maintenance"),
-    "stop_maintenance": _("End the maintenance"),
-    "redirect_callbacks": _("Redirect callbacks"),
-    "send_test_callback": _("Send a test callback"),
-    "submit_jobs": _("Submit jobs"),
-    "delete_file": _("Delete a file"),
-    "keep_file": _("Keep a file"),
-    "drain_aggregation": _("Drain an aggregation"),
-    "accept_jobs": _("Accept jobs again"),
-    "set_proxy": _("Set the proxy of an aggregation"),
-    "delete_aggregation": _("Delete an aggregation"),
-    "close_circuit": _("Send to a host again"),
-    "reset_runs": _("Reset runs"),
-    "start_run": _("Start a run"),
     "undo": _("Undo"),
     "go_on": _("Continue an action"),
     "steer_operation": _("Pause, resume or stop a bulk action"),
     "pause_operation": _("Pause a bulk action"),
     "resume_operation": _("Resume a bulk action"),
     "stop_operation": _("Stop a bulk action"),
-    "restart_map": _("Restart from map"),
-    "restart_all": _("Restart from process: all chunks"),
-    "restart_failed": _("Restart from process: failed chunks"),
-    "restart_reduce": _("Restart from reduce"),
 }
 """Verbs that are not about tasks, or that have a form of their own."""
 
@@ -332,10 +258,9 @@ BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel"
 
 def sentence(action: Action, what: str) -> str:
     """The words of the button that confirms: the verb, and what it acts on with its number."""
-    if action.phrase:
-        return str(action.phrase) % {"what": what}
-    if action.verb in SENTENCES:
-        return str(SENTENCES[action.verb]) % {"what": what}
+    own = verb_of_kind(action.verb)
+    if phrase := action.phrase or SENTENCES.get(action.verb) or (own.phrase if own is not None else ""):
+        return str(phrase) % {"what": what}
     return _("%(verb)s %(what)s") % {"verb": action.label, "what": what}
 
 
@@ -343,44 +268,59 @@ def label(verb: str) -> str:
     """The label of a verb, also of an undo; an unknown verb is its own label."""
     if verb.startswith(UNDO):
         return _("Undo: %(verb)s") % {"verb": label(verb.removeprefix(UNDO))}
-    return str(ACTIONS[verb].label) if verb in ACTIONS else str(OTHER_LABELS.get(verb, verb))
+    if verb in ACTIONS:
+        return str(ACTIONS[verb].label)
+    own = verb_of_kind(verb)
+    return str(own.label if own is not None else OTHER_LABELS.get(verb, verb))
+
+
+def verbs() -> list[str]:
+    """All verbs of the audit log, but for those of undo."""
+    return [*ACTIONS, *OTHER_LABELS, *verbs_of_kinds()]
+
+
+def is_ending(verb: str) -> bool:
+    """Whether a verb ends work, or leaves a part of it out."""
+    own = verb_of_kind(verb)
+    return verb in ENDING or (own is not None and own.ends)
+
+
+def is_reasoned(verb: str) -> bool:
+    """Whether the store keeps the reason of a verb too."""
+    own = verb_of_kind(verb)
+    return verb in REASONED or (own is not None and own.reasoned)
+
+
+def afterwards(verb: str) -> str:
+    """The lasting effect of a verb; empty if the states of the tasks show it."""
+    own = verb_of_kind(verb)
+    return str(own.afterwards if own is not None else AFTERWARDS.get(verb, ""))
 
 
 def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
     """The actions for selected rows: those that state and kind (any, if none is chosen) and the user may do."""
     permitted = table().actions.get(state, ()) if state else BULK
-    verbs = set(permitted).difference(refused_verbs(kind, {"s": state}))
-    return [ACTIONS[verb] for verb in BULK if verb in verbs and ACTIONS[verb].permission in may]
+    found = set(permitted).difference(refused_verbs(kind, {"s": state}))
+    return [ACTIONS[verb] for verb in BULK if verb in found and ACTIONS[verb].permission in may]
 
 
 def allowed(task: TaskDetail, may: frozenset[str]) -> list[Action]:
     """The actions that a task's kind and state, and the user's permissions, allow."""
     own = actions_of_kind(task.kind)
-    found = [own.get(verb) or named_for(ACTIONS[verb], task) for verb in verbs_of(task)]
+    found = [own.get(verb) or action for verb, action in actions_on(task).items()]
     return [action for action in found if action.permission in may]
 
 
-def verbs_of(task: TaskFacts) -> list[str]:
-    """The verbs that the kind and the state of a task allow, in the order of display."""
-    verbs = set(task.allowed)
-    if "retry" in verbs and task.kind in RETRIES_OF_PARTS and task.state in TERMINAL:
-        verbs.add("rerun")
-        if task.state == State.SUCCEEDED and not task.is_claimed:
-            verbs.discard("retry")  # no part of it failed: a retry would run the whole task too
-    if "cancel" in verbs and task.state in table().under_way:
-        verbs.add("interrupt")
-    return [verb for verb in ACTIONS if verb in verbs]
+def actions_on(task: TaskFacts) -> dict[str, Action]:
+    """The standard actions that the kind and the state of a task allow, by verb, in the order of display.
 
-
-def named_for(action: Action, task: TaskFacts) -> Action:
-    """The action, with the label and note for this task: a retry of an ended task says what it runs."""
-    if action.verb != "retry" or task.state not in TERMINAL:
-        return action
-    if task.state == State.SUCCEEDED and not task.is_claimed:
-        return action._replace(label=ACTIONS["rerun"].label, note=ACTIONS["rerun"].note)
-    if task.state == State.SUCCEEDED and task.kind == "iterator":
-        return action._replace(label=GOES_ON[0], note=GOES_ON[1])
-    goes_on_at = task.goes_on_at if isinstance(task, TaskDetail) else ""
-    usual = AGAIN if task.state == State.SUCCEEDED else (action.label, action.note)
-    label, note = RETRIES.get(goes_on_at) or RETRIES_OF_PARTS.get(task.kind) or usual
-    return action._replace(label=label, note=note)
+    They have the label and note for this task: a retry of an ended task says what it runs.
+    """
+    found = set(task.allowed)
+    if "cancel" in found and task.state in table().under_way:
+        found.add("interrupt")
+    actions = {verb: ACTIONS[verb] for verb in ACTIONS if verb in found}
+    if "retry" in actions and task.state == State.SUCCEEDED:
+        actions["retry"] = ACTIONS["retry"]._replace(label=AGAIN[0], note=AGAIN[1])
+    actions = offered_by_kind(task, actions)
+    return {verb: actions[verb] for verb in ACTIONS if verb in actions}

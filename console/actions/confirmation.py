@@ -12,7 +12,7 @@ from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 
-from console.actions.catalog import REASONED, Action, sentence
+from console.actions.catalog import Action, is_reasoned, sentence
 from console.actions.selection import AT_ONCE, Choice
 from console.audit.log import recorded
 from console.http import redirects
@@ -78,7 +78,7 @@ def unanswered(
         "form": form,
         "needed": needed(len(choice)),
         "effects": effects,
-        "reasoned": action.verb in REASONED or choice.asks_reason,
+        "reasoned": is_reasoned(action.verb) or choice.asks_reason,
         "next": redirects.address(request, otherwise),
         "wrong": answered_before and not confirmed,
         "reason": sent.get("reason", ""),

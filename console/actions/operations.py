@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from console.actions.catalog import REASONED, UNDO, Action, label
+from console.actions.catalog import UNDO, Action, is_reasoned, label
 from console.actions.undo import has_way_back, permission
 from console.audit.log import DETAIL_LENGTH, begin, kept
 from console.models import AuditEntry, Outcome
@@ -69,7 +69,7 @@ def start(
     """Begin the operations, one in each pool, and write the audit entry."""
     target = ", ".join(f"{name}={value}" for name, value in query.params().items())
     entry = begin(request, action.verb, target, count=most, filter=query.params(), place=ENGINE)
-    if action.verb in REASONED and entry.reason:
+    if is_reasoned(action.verb) and entry.reason:
         values = values | {"reason": entry.reason}
     who, token = entry.actor_name, entry.token
     how: dict[str, Any] = {"most": most, "asked_ms": asked_ms, "who": who, "token": token}

@@ -12,13 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.actions import undo
-from console.actions.catalog import AFTERWARDS, REASONED, STAYING, Action, label
+from console.actions.catalog import STAYING, Action, afterwards, is_reasoned, label
 from console.actions.confirmation import unanswered
 from console.actions.selection import Choice
 from console.audit.log import recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
+from console.ui.kind_pages import verb_of_kind
 
 MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
@@ -56,7 +57,7 @@ def perform(request: HttpRequest, action: Action, choice: Choice, values: dict[s
 def do(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
     """Perform the action without telling the user."""
     with tolerated(), recorded(request, action.verb, choice.target(), **(choice.facts() | facts)) as entry:
-        if action.verb in REASONED and entry.reason:
+        if is_reasoned(action.verb) and entry.reason:
             values = values | {"reason": entry.reason}
         choice.act(action, entry, values)
     return entry
@@ -69,7 +70,9 @@ def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
         messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
         return
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
-    text = _of_chunks(entry, name) if entry.verb.endswith("_chunks") else _of_tasks(entry, name)
+    own = verb_of_kind(entry.verb)
+    counted = own.counted if own is not None else None
+    text = _of_tasks(entry, name) if counted is None else _of_others(entry, name, counted(entry.changed))
     messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.is_open(entry) else "")
 
 
@@ -79,7 +82,7 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
         text = _("%(label)s: %(target)s.") % {"label": name, "target": entry.target}
         if entry.outcome == Outcome.REFUSED:
             return f"{text.removesuffix('.')}: {entry.detail}."
-        return _joined(text, AFTERWARDS.get(entry.verb, ""))
+        return _joined(text, afterwards(entry.verb))
     text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
     text = text % {"label": name, "n": count(entry.changed)}
     if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
@@ -87,13 +90,12 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
         text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
     if entry.is_mass or not entry.changed:
         return text
-    return _joined(text, _became(entry), AFTERWARDS.get(entry.verb, ""))
+    return _joined(text, _became(entry), afterwards(entry.verb))
 
 
-def _of_chunks(entry: AuditEntry, name: str) -> str:
-    text = ngettext("%(label)s: %(n)d chunk.", "%(label)s: %(n)d chunks.", entry.changed)
-    told = _("Others: %(why)s.") % {"why": entry.detail} if entry.detail else ""
-    return _joined(text % {"label": name, "n": entry.changed}, told)
+def _of_others(entry: AuditEntry, name: str, number: str) -> str:
+    text = _("%(label)s: %(number)s.") % {"label": name, "number": number}
+    return _joined(text, _("Others: %(why)s.") % {"why": entry.detail} if entry.detail else "")
 
 
 def _joined(*texts: object) -> str:

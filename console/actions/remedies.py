@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.access.permissions import TABLE, Verb
-from console.actions.catalog import ACTIONS, named_for
-from console.ui.kind_pages import Remedy, kind_pages
+from console.actions.catalog import ACTIONS, actions_on
+from console.ui.kind_pages import Remedy, remedy_of_kind
 from console.ui.links import url
 from queueops.inspect import Alarm, Finding, TaskDetail
 
@@ -24,7 +24,6 @@ ALARMS: dict[str, Remedy] = {
     ),
     "pause_name": _by_id("name-pause", gettext_lazy("Pause the name")),
     "resume_name": _by_id("name-resume", gettext_lazy("Resume the name")),
-    "resume_schedule": _by_id("schedule-resume", gettext_lazy("Resume the schedule")),
     "run_now": _by_id("task-run_now", gettext_lazy("Run now")),
 }
 """The remedies of alarms, by their verb; a kind may add some."""
@@ -34,12 +33,14 @@ def alarm_remedy(alarm: Alarm, may: frozenset[str]) -> dict[str, str] | None:
     """The form's URL and the button's label; None without a remedy, or without the user's permission."""
     if not alarm.verb:
         return None
-    found = ALARMS.get(alarm.verb) or next(
-        pages.remedies[alarm.verb] for pages in kind_pages() if alarm.verb in pages.remedies
-    )
+    found = ALARMS.get(alarm.verb) or remedy_of_kind(alarm.verb)
+    pool, _slash, name = alarm.target.partition("/")
+    return _button(found, pool, name, may) if found is not None else None
+
+
+def _button(found: Remedy, pool: str, name: str, may: frozenset[str]) -> dict[str, str] | None:
     if TABLE[found.url_name] not in may:
         return None
-    pool, _slash, name = alarm.target.partition("/")
     return {"action": found.address(pool, name), "label": str(found.label)}
 
 
@@ -50,11 +51,11 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
         return {"action": url("lane-resume", pool=task.pool, lane=lane), "label": _("Resume the lane")}
     if finding.verb == "resume_name" and Verb.CONFIGURE in may:
         return {"action": url("name-resume", {"pool": task.pool}, id=finding.target), "label": _("Resume the name")}
-    if finding.verb == "retry_chunks" and finding.target == task.id and Verb.OPERATE in may:
-        address = url("task-chunks-retry", {"whole": ["errored", "failed"]}, id=task.id)
-        return {"action": address, "label": _("Retry failed chunks")}
+    own = remedy_of_kind(finding.verb or "")
+    if own is not None and finding.target == task.id:
+        return _button(own, task.pool, task.id, may)
     action = ACTIONS.get(finding.verb or "")
     if action is None or action.permission not in may or finding.target != task.id or action.verb not in task.allowed:
         return None
-    label = f"{named_for(action, task).label}{'…' if action.asks else ''}"
+    label = f"{actions_on(task).get(action.verb, action).label}{'…' if action.asks else ''}"
     return {"action": url(action.url_name, id=task.id), "label": label}

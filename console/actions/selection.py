@@ -139,7 +139,7 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
 
 
 class Thing(Choice, frozen=True, kw_only=True):
-    """One thing that is not a task: a lane, a schedule or a worker, with its facts before and after the action."""
+    """One thing that is not a task: a lane, a name or a worker, with its facts before and after the action."""
 
     was: dict[str, Any]
     becomes: dict[str, Any]

@@ -13,6 +13,7 @@ from django.utils import timezone
 from console.access.permissions import TABLE
 from console.actions.catalog import UNDO
 from console.models import UNCLEAR, AuditEntry, Outcome
+from console.ui.kind_pages import verb_of_kind
 from queueops import control
 from queueops.model.states import TIMED, State
 
@@ -37,12 +38,12 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
         return []
     if entry.undone_by.exclude(_lost()).exists():
         return []
-    return list(INVERSE[entry.verb](entry, who=who, token=f"{entry.token}.undo"))
+    return list(_inverse(entry.verb)(entry, who=who, token=f"{entry.token}.undo"))
 
 
 def has_way_back(entry: AuditEntry) -> bool:
     """Whether actions of this verb can be undone at all; an undo cannot."""
-    return entry.verb in INVERSE and not entry.undoes_id
+    return _inverse(entry.verb) is not _nothing and not entry.undoes_id
 
 
 def is_open(entry: AuditEntry) -> bool:
@@ -87,6 +88,16 @@ def in_a_step(entry: AuditEntry) -> QuerySet[AuditEntry]:
 def _lost() -> Q:
     """Undo entries that did not complete: they are done again, and the store does none of it twice."""
     return Q(outcome__in=(Outcome.FAILED, Outcome.UNKNOWN)) | Q(outcome=Outcome.BEGUN, at__lt=timezone.now() - LONGEST)
+
+
+def _nothing(_entry: AuditEntry, **_: Any) -> Iterator[Step]:
+    yield from ()
+
+
+def _inverse(verb: str) -> Callable[..., Iterator[Step]]:
+    """What undoes a verb; `_nothing` if nothing does."""
+    own = verb_of_kind(verb)
+    return INVERSE.get(verb) or (own.undo if own is not None else None) or _nothing
 
 
 def _restore(entry: AuditEntry, **how: Any) -> Iterator[Step]:
@@ -176,12 +187,6 @@ def _pool_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
         yield Step(pool, (), partial(back, pool, lane))
 
 
-def _schedule_as_before(entry: AuditEntry, who: str, **_: str) -> Iterator[Step]:
-    pool, id = entry.before["pool"], entry.before["id"]
-    back = control.resume_schedule if entry.verb == "pause_schedule" else control.pause_schedule
-    yield Step(pool, (), partial(back, id, pool=pool, who=who))
-
-
 INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "delete": _restore,
     "cancel": _uncancel,
@@ -196,7 +201,8 @@ INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "resume_name": _name_as_before,
     "pause_pool": _pool_as_before,
     "resume_pool": _pool_as_before,
-    "pause_schedule": _schedule_as_before,
-    "resume_schedule": _schedule_as_before,
 }
-"""The inverse of each verb. A retry, a release, a discarded task and a stopped worker cannot be undone."""
+"""The inverse of each verb; kinds bring those of theirs.
+
+A retry, a release, a discarded task and a stopped worker cannot be undone.
+"""

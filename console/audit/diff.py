@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.utils.functional import Promise
@@ -46,14 +47,6 @@ LABELS: dict[str, str | Promise] = {
     "state": gettext_lazy("State"),
     "told": gettext_lazy("Told"),
     "values": gettext_lazy("With"),
-    "task": gettext_lazy("Task"),
-    "line": gettext_lazy("When"),
-    "zone": gettext_lazy("Time zone"),
-    "jitter": gettext_lazy("Random delay, up to (s)"),
-    "catch_up": gettext_lazy("Missed ticks"),
-    "overlap": gettext_lazy("Overlapping"),
-    "chunks": gettext_lazy("Chunks"),
-    "whole": gettext_lazy("Chunks: all that are"),
     "condition": gettext_lazy("Condition"),
 }
 """The facts with a label of their own on the screen; they come first, in this order."""
@@ -66,12 +59,12 @@ def of_tasks(entry: AuditEntry) -> list[TaskChange]:
     return [_task(entry, pool, id) for pool, id in entry.ids[:MOST]]
 
 
-def of_facts(entry: AuditEntry) -> list[Fact]:
-    """The other values that were set or chosen."""
-    sides = entry.before, entry.after
-    names = dict.fromkeys(name for name in (*LABELS, *entry.before, *entry.after) if " " not in name)
+def of_facts(entry: AuditEntry, others: Mapping[str, str | Promise]) -> list[Fact]:
+    """The other values that were set or chosen; `others` are labels of facts of kinds."""
+    sides, labels = (entry.before, entry.after), {**LABELS, **others}
+    names = dict.fromkeys(name for name in (*labels, *entry.before, *entry.after) if " " not in name)
     return [
-        Fact(LABELS.get(name, name), *(_spelled(side.get(name), known=name in side) for side in sides))
+        Fact(labels.get(name, name), *(_spelled(side.get(name), known=name in side) for side in sides))
         for name in names
         if name not in ELSEWHERE and any(side.get(name) not in (None, [], "") for side in sides)
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from console.ui.kind_pages import states_of_kinds, ways_of_kinds
 from queueops.model.states import State
 
 
 class Layout(NamedTuple):
-    """Width of the drawing, size of a state's box, centre of each box, and transitions that are always drawn.
+    """Width of the drawing, and size of a state's box.
 
     A roomy layout has space at its left, and for all transitions with traffic.
     """
@@ -16,9 +17,14 @@ class Layout(NamedTuple):
     name: str
     width: int
     box: tuple[int, int]
-    places: dict[str, tuple[int, int]]
-    always: frozenset[tuple[str, str]]
     is_roomy: bool
+
+    @property
+    def places(self) -> dict[str, tuple[int, int]]:
+        """The centre of each state's box."""
+        own = {state: shown.wide if self.is_roomy else shown.narrow for state, shown in states_of_kinds().items()}
+        known = {state: wide if self.is_roomy else narrow for state, (wide, narrow) in PLACES.items()}
+        return known | {state: place for state, place in own.items() if place is not None}
 
 
 def states_of(flow: str) -> tuple[str, str]:
@@ -34,9 +40,6 @@ def _pairs(flows: str) -> frozenset[tuple[str, str]]:
 PLACES: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {
     State.POSTPONED: ((170, 48), (58, 40)),
     State.PENDING: ((170, 159), (58, 140)),
-    "mapping": ((170, 318), (58, 366)),
-    "aggregating": ((376, 318), (170, 366)),
-    "reducing": ((572, 318), (282, 366)),
     State.RESTART: ((510, 48), (282, 40)),
     State.LOCKED: ((510, 159), (282, 140)),
     State.FAILED: ((930, 48), (170, 280)),
@@ -46,7 +49,7 @@ PLACES: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {
     State.WAITING: ((170, 404), (170, 436)),
     State.IDLE: ((450, 404), (282, 436)),
 }
-"""The centre of each state's box on wide and on narrow screens."""
+"""The centre of each state's box on wide and on narrow screens; kinds bring those of theirs."""
 
 SPINE = _pairs(
     ">pending >postponed postponed>pending pending>locked locked>restart restart>pending"
@@ -54,13 +57,11 @@ SPINE = _pairs(
 )
 """The transitions of a plain task."""
 
-CHUNKED = _pairs("pending>mapping mapping>aggregating aggregating>pending pending>reducing reducing>succeeded")
-"""The transitions of a map-reduce task."""
-
-WIDE = Layout(
-    "wide", 1080, (150, 58), {state: wide for state, (wide, _) in PLACES.items()}, SPINE | CHUNKED, is_roomy=True
-)
-NARROW = Layout(
-    "narrow", 340, (107, 50), {state: narrow for state, (_, narrow) in PLACES.items()}, SPINE, is_roomy=False
-)
+WIDE = Layout("wide", 1080, (150, 58), is_roomy=True)
+NARROW = Layout("narrow", 340, (107, 50), is_roomy=False)
 LAYOUTS = (WIDE, NARROW)
+
+
+def always(layout: Layout) -> frozenset[tuple[str, str]]:
+    """The transitions that are always drawn; those of kinds where the layout has space."""
+    return SPINE | _pairs(ways_of_kinds()) if layout.is_roomy else SPINE

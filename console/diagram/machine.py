@@ -10,23 +10,18 @@ from itertools import pairwise
 import msgspec
 
 from console.diagram import labels
-from console.diagram.layout import LAYOUTS, Layout, states_of
+from console.diagram.layout import LAYOUTS, Layout, always, states_of
 from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
 from console.ui.formatting import rate as spelled
+from console.ui.kind_pages import usual_states
 from queueops.inspect import TaskDetail
 from queueops.model.states import State, table
 
 MARGIN = 24.0
 LEAST = 10.0  # space around arrows
-USUAL = {
-    "task": ("pending", "locked", "succeeded", "failed"),
-    "mapreduce": ("pending", "mapping", "aggregating", "reducing", "succeeded", "failed"),
-    "chain": ("idle", "succeeded", "failed"),
-    "group": ("idle", "succeeded", "failed"),
-    "iterator": ("pending", "locked", "idle", "succeeded", "failed"),
-}
-"""The states drawn for a task of a kind, even if it has not been in them."""
+USUAL = ("pending", "locked", "succeeded", "failed")
+"""The states drawn for a task, even if it has not been in them; kinds name those of theirs."""
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -83,9 +78,9 @@ def draw_task(task: TaskDetail) -> tuple[Picture, ...]:
     stays = _stays(task)
     visits = Counter(stays)
     walked = Counter(pairwise(["", *stays]))
-    states = {*USUAL.get(task.kind, USUAL["task"]), task.state, *visits}
+    states = {*(usual_states(task.kind) or USUAL), task.state, *visits}
     return tuple(
-        _picture(layout, states, visits, dict.fromkeys(layout.always, 0) | walked, task.state) for layout in LAYOUTS
+        _picture(layout, states, visits, dict.fromkeys(always(layout), 0) | walked, task.state) for layout in LAYOUTS
     )
 
 
@@ -112,7 +107,7 @@ def _picture(
 def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> dict[Pair, float]:
     """The transitions to draw: the permanent ones, and those with traffic if the layout has space."""
     busy = {pair for pair, rate in rates.items() if rate} if layout.is_roomy else set()
-    return {pair: rates.get(pair, 0) for pair in layout.always | busy}
+    return {pair: rates.get(pair, 0) for pair in always(layout) | busy}
 
 
 def _ways(

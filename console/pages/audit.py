@@ -11,11 +11,12 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from console.actions import operations
-from console.actions.catalog import ACTIONS, OTHER_LABELS, label
+from console.actions.catalog import label, verbs
 from console.actions.undo import permission
 from console.audit import diff
 from console.models import AuditEntry, Outcome
 from console.pages.undo import goes_by_itself, undoable
+from console.ui.kind_pages import fact_labels
 from console.ui.render import Frame, fragment, live_update, page
 from queueops.errors import QueueOpsError
 
@@ -35,7 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "entries": found,
         "more": more,
         "asked": asked,
-        "verbs": sorted({asked["verb"], *ACTIONS, *OTHER_LABELS} - {""}, key=label),
+        "verbs": sorted({asked["verb"], *verbs()} - {""}, key=label),
         "outcomes": Outcome.choices,
     }
     return page(request, "audit/page.html", context)
@@ -70,7 +71,7 @@ def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
         "is_live": entry.place == operations.ENGINE,
         "going": goes_by_itself(request, entry),
         "tasks": diff.of_tasks(entry),
-        "facts": diff.of_facts(entry),
+        "facts": diff.of_facts(entry, fact_labels()),
         "texts": diff.of_texts(entry),
         "back": reverse("console:audit-entry", kwargs={"pk": pk}),
         **live_update(reverse("console:audit-live", kwargs={"pk": pk}), *data),

@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from console.pages import history
 from console.ui import live_list as living
-from console.ui.links import chunk_of
+from console.ui.kind_pages import parts_of
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
-from queueops.inspect import ChunkDetail, ErrorRow, TaskDetail, TaskList, TaskQuery
+from queueops.inspect import ErrorRow, TaskList, TaskQuery
 
 LIMIT = 100
 SAMPLES = 20
@@ -78,11 +78,10 @@ def _figures(
     }
 
 
-def _sample(group: ErrorRow) -> TaskDetail | ChunkDetail | None:
-    """A task or chunk that failed with the error and is still kept."""
-    if ref := chunk_of(group.sample_id):
-        return inspect.chunk(ref.task, ref.number, group.pool)
-    return inspect.task(group.sample_id, group.pool)
+def _sample(group: ErrorRow) -> Any:
+    """A task, or a part of one, that failed with the error and is still kept."""
+    part = parts_of(group.sample_id)
+    return (part.read if part is not None else inspect.task)(group.sample_id, group.pool)
 
 
 def _context(request: HttpRequest, shown: str) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Find box: tasks by an id or its beginning; names, pools, lanes, workers, errors and schedules by a part of theirs."""
+"""Find box: tasks by an id or its beginning; names, pools, lanes, workers and errors by a part of theirs.
+
+Kinds add what they have.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,15 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.pages.schedules import schedule_appearance
-from console.ui.links import chunk_of, task_url, url
-from console.ui.render import page
+from console.ui.kind_pages import Hit, finders, parts_of
+from console.ui.links import task_url, url
+from console.ui.render import one_of, page
 from queueops import inspect
 from queueops.inspect import LookUp, NamedHit, TaskRow
 
 MOST = 20
 """The most hits of one kind."""
 LONGEST = 200
-
-
-class Hit(NamedTuple):
-    """Something that was found: its name, more about it, and its page."""
-
-    text: str
-    url: str
-    more: str = ""
-    state: str = ""
 
 
 class Group(NamedTuple):
@@ -44,12 +38,12 @@ def find(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     if not text:
         return redirect("console:tasks")
-    chunk = chunk_of(text)
-    found = inspect.look_up(text, MOST, id=chunk.task if chunk else "")
+    part = parts_of(text)
+    found = inspect.look_up(text, MOST, id=part.task(text) if part else "")
     others = [row for each in found.others for row in each.rows]
     if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
-        return redirect(task_url(text if chunk else task.id, task.pool))
+        return redirect(task_url(text if part else task.id, task.pool))
     groups = [group for group in _groups(found, text.casefold()) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1:
@@ -60,6 +54,10 @@ def find(request: HttpRequest) -> HttpResponse:
         "groups": groups,
         "partial": found.partial and not found.tasks,
         "broken": found.broken,
+        "ids": one_of([*(each.id for each in finders()), _("the number of a process")]),
+        "things": one_of(
+            [_("name"), _("pool"), _("lane"), _("worker"), _("error type"), *(each.thing for each in finders())]
+        ),
     }
     return page(request, "find.html", context, status=200 if hits else 404)
 
@@ -75,7 +73,9 @@ def _groups(found: LookUp, part: str) -> Iterator[Group]:
     yield Group(_("Workers"), [_of_worker(each) for each in found.workers])
     errors = (Hit(error.name, url("error", fingerprint=error.id), error.about) for error in found.errors)
     yield Group(_("Errors"), list(errors))
-    yield Group(_("Schedules"), list(islice(_schedules(part), MOST)))
+    for finder in finders():
+        if finder.hits is not None:
+            yield Group(finder.title, list(islice(finder.hits(part), MOST)))
 
 
 def _of_task(row: TaskRow) -> Hit:
@@ -93,9 +93,3 @@ def _of_worker(worker: NamedHit) -> Hit:
     if worker.ended:
         told.append(gettext("has ended"))
     return Hit(worker.name, url("worker", id=worker.name), ", ".join(told))
-
-
-def _schedules(part: str) -> Iterator[Hit]:
-    for row in inspect.schedules():
-        if part in f"{row.id} {row.task}".casefold():
-            yield Hit(row.id, schedule_appearance.address(row), row.task)

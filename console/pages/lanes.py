@@ -14,6 +14,7 @@ from console.actions.selection import Thing
 from console.http import redirects
 from console.pages import history
 from console.ui.forms import LaneForm
+from console.ui.kind_pages import pieces_at
 from console.ui.links import url
 from console.ui.list_order import in_place
 from console.ui.render import fragment, live_update, page
@@ -73,21 +74,22 @@ def _thing(pool: str, lane: str, **changed: Any) -> Thing:
 def _context(request: HttpRequest, max_age_s: float = 0.0) -> dict[str, Any]:
     """A page of lanes, read now or up to `max_age_s` seconds ago.
 
-    The first page has the chunk lanes, of the same reading.
+    The first page has the parts that kinds add.
     """
     after, fault = request.GET.get("after", ""), ""
     try:
         found = inspect.lane_page(after=after, max_age_s=max_age_s)
     except FilterError as error:
         found, fault = inspect.LanePage(rows=()), str(error)
-    chunk_lanes = [] if after else inspect.chunk_lanes(max_age_s=READING_AGE_S)
+    pieces = [] if after else pieces_at("lanes", READING_AGE_S)
     lanes = inspect.Listing(in_place(found.rows), found.broken)
     trends = inspect.lane_trends(((lane.pool, lane.lane) for lane in lanes), max_age_s=history.READING_AGE_S)
     shown = list(trends.values())
-    update = live_update(reverse("console:lanes-rows"), after, lanes, chunk_lanes, lanes.broken, shown, after=after)
+    others = [piece.context for piece in pieces]
+    update = live_update(reverse("console:lanes-rows"), after, lanes, others, lanes.broken, shown, after=after)
     return {
         "lanes": lanes,
-        "chunk_lanes": chunk_lanes,
+        "pieces": pieces,
         "trends": trends,
         "labels": {name: str(label) for name, label in LABELS.items()},
         "fault": fault,

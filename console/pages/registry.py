@@ -14,6 +14,7 @@ from console.actions.selection import Thing
 from console.diagram.run_bars import HEIGHT, PLACES, WIDTH, bars
 from console.models import AuditEntry
 from console.pages import history
+from console.ui.kind_pages import pieces_at
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import NameView
@@ -48,11 +49,11 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
-    """One task name: figures, runs, errors, lanes, schedules; its signature, docstring, options and workers."""
+    """One task name: figures, runs, errors, lanes, parts of kinds; its signature, docstring, options and workers."""
     found = _named(id)
-    is_past = history.moment(request.GET) is not None  # then what is scheduled now does not matter
-    schedules = [] if is_past else [row for row in inspect.schedules() if row.task == id]
-    context = {"task": found.known, "schedules": schedules, "is_own": inspect.is_own_name(id), **_figures(found)}
+    is_past = history.moment(request.GET) is not None  # then what kinds have of it now does not matter
+    pieces = [] if is_past else pieces_at("name", id)
+    context = {"task": found.known, "pieces": pieces, "is_own": inspect.is_own_name(id), **_figures(found)}
     return page(request, "registry/one.html", context)
 
 

@@ -13,17 +13,17 @@ from django import template
 from django.forms.boundfield import BoundField
 from django.template import Context
 from django.template.defaultfilters import truncatechars
+from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
-from console.pages.commands import command_appearance
-from console.pages.schedules import schedule_appearance
 from console.ui import (
     break_points,
     filters,
@@ -35,8 +35,9 @@ from console.ui import (
     state_badges,
     traceback,
 )
-from console.ui.badges import badge, icon, word
+from console.ui.badges import badge, condition, icon, word
 from console.ui.forms import DELAYS
+from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
 from console.ui.static_files import sprite
 from queueops.inspect import (
     Alarm,
@@ -48,14 +49,13 @@ from queueops.inspect import (
     Moment,
     Part,
     PoolView,
-    ScheduleRow,
     TaskDetail,
     TaskQuery,
     TaskRow,
     bound_of,
     lane_label,
 )
-from queueops.model.states import table
+from queueops.model.states import State, table
 
 register = template.Library()
 
@@ -87,13 +87,7 @@ register.filter("arguments", json_text.shown)
 register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", state_badges.css_class)
-register.filter("command_says", command_appearance.says)
 register.filter("short_key", live_list.short)
-register.filter("schedule_url", schedule_appearance.address)
-register.simple_tag(schedule_appearance.address, name="schedule_page")
-register.filter("told_of", schedule_appearance.told_of)
-register.filter("catch_up_label", schedule_appearance.catch_up)
-register.filter("overlap_label", schedule_appearance.overlap)
 
 
 @register.simple_tag
@@ -131,20 +125,7 @@ def state_use(name: str) -> SafeString:
 def worker_state(name: str) -> SafeString:
     """A worker's condition: icon and label."""
     known = name if name in WORKER_ICONS else "unknown"
-    return _condition(WORKER_ICONS.get(name, "help-circle"), name, known)
-
-
-@register.simple_tag
-def schedule_condition(schedule: ScheduleRow) -> SafeString:
-    """A schedule's condition: icon and label."""
-    return _condition(*schedule_appearance.condition(schedule))
-
-
-@register.simple_tag
-def schedule_source(source: str) -> SafeString:
-    """A schedule's source: icon and label."""
-    name, words = schedule_appearance.source(source)
-    return format_html('<span class="source">{}{}</span>', icon(name), words)
+    return condition(WORKER_ICONS.get(name, "help-circle"), name, known)
 
 
 @register.simple_tag
@@ -287,13 +268,34 @@ def short_error(title: str) -> str:
 
 @register.filter
 def running(pool: PoolView) -> int:
-    """The number of tasks that workers hold."""
+    """The number of tasks, and of parts of records, that workers hold."""
+    return _leased(pool) + sum(each.active(pool) for each in parts())
+
+
+@register.filter
+def running_told(pool: PoolView) -> str:
+    """What this number counts, if these are not only tasks."""
+    return _told(_leased(pool), [(each, each.active(pool)) for each in parts()])
+
+
+@register.filter
+def waiting_told(pool: PoolView) -> str:
+    """What the number of what waits counts, if these are not only tasks."""
+    return _told(pool.states.get(State.PENDING, 0), [(each, each.waiting(pool)) for each in parts()])
+
+
+def _leased(pool: PoolView) -> int:
     return sum(pool.states.get(state, 0) for state in table().leased)
+
+
+def _told(tasks: int, others: list[tuple[PartPages, int]]) -> str:
+    told = [each.number(number) for each, number in others if number]
+    return ", ".join((gettext("%(n)s tasks") % {"n": formatting.count(tasks)}, *told)) if told else ""
 
 
 @register.filter
 def ran_ms(run: Attempt | TaskDetail | Part) -> int:
-    """The duration of a run, as far as it is known; of a map-reduce task from its map on."""
+    """The duration of a run, as far as it is known; from the first start of a task on that starts twice."""
     begun = getattr(run, "first_begun_ms", None) or run.begun_ms
     return max(0, (run.ended_ms or 0) - (begun or 0))
 
@@ -344,14 +346,24 @@ def alarm_mend(context: Context, alarm: Alarm) -> dict[str, str] | None:
     return alarm_remedy(alarm, context["may"])
 
 
+@register.simple_tag(takes_context=True)
+def pieces(context: Context, place: str, about: Any = None) -> SafeString:
+    """The parts that kinds add at this place, about what stands there."""
+    return format_html_join("", "{}", ((_rendered(context, piece),) for piece in pieces_at(place, about)))
+
+
+def _rendered(context: Context, piece: Piece) -> SafeString:
+    """A part of a page, with what the page has."""
+    compiled: Any = get_template(piece.template)
+    with context.push(piece=piece.context):
+        found: SafeString = compiled.template.render(context)
+    return found
+
+
 @register.simple_tag
 def lane_note(lane: LaneRow) -> str:
     """What keeps a lane's waiting tasks from a start: its limit, its rate; empty if nothing does."""
     return bound_of(lane)
-
-
-def _condition(name: str, words: str, colour: str) -> SafeString:
-    return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
 
 
 def _iso(ms: int) -> str:

@@ -26,8 +26,13 @@ def _hidden(sprite: str, name: str) -> SafeString:
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
 
 
+def condition(name: str, words: str, colour: str) -> SafeString:
+    """A condition: icon and label, in a colour of the style sheet."""
+    return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
+
+
 def badge(look: Look, name: str) -> SafeString:
-    """The badge of a state of a task or of a chunk."""
+    """The badge of a state."""
     span = '<span class="state {}" title="{}">{}{}{}</span>'
     return format_html(span, look.css_class, look.meaning, icon(look.icon), name, word(look))
 

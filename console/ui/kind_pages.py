@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponseBase
 from django.template import Library
 from django.utils.functional import Promise
 
 from console.access.permissions import Verb
-from queueops.inspect import Snapshot, TaskDetail
+from queueops.inspect import PoolView, TaskDetail, TaskFacts
 from queueops.model import kinds
 
 
@@ -19,7 +19,9 @@ from queueops.model import kinds
 class Route:
     """One URL: its pattern, view and name, and the permission that a user needs.
 
-    ``takes_arguments``: the permission to see arguments is needed too.
+    ``takes_arguments``: the permission to see arguments is needed too. ``verb``: the verb of the audit log for a denied
+    action; without it, the end of the name. ``section``: the page of the navigation that is marked; without it, the one
+    whose name the URL's name begins with.
     """
 
     pattern: str
@@ -28,6 +30,8 @@ class Route:
     permission: Verb
     given: Mapping[str, str] = field(default_factory=dict)
     takes_arguments: bool = False
+    verb: str = ""
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +59,8 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """A part of the overview: a template, and what it gets as ``panel``."""
+class Piece:
+    """A part of a page: a template, and what it gets as ``piece``."""
 
     template: str
     context: Mapping[str, Any]
@@ -64,7 +68,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The button that ends the condition of an alarm: name of its URL, label, and the URL for a pool and a thing."""
+    """A button that mends what an alarm or a finding tells: name of its URL, label, the URL for a pool and a thing."""
 
     url_name: str
     label: str | Promise
@@ -84,29 +88,125 @@ class RecordWords:
     actions: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbWords:
+    """A verb that a kind adds to the audit log.
+
+    ``phrase`` is the button that confirms, with ``%(what)s``. ``afterwards`` is the lasting effect of the action.
+    ``ends``: the action ends work, or leaves a part of it out. ``reasoned``: the store keeps the reason too.
+    ``counted`` names what was changed, by its number; without it these are tasks. ``undo`` takes the audit entry,
+    ``who`` and ``token``, and gives the steps back.
+    """
+
+    label: str | Promise
+    phrase: str | Promise = ""
+    afterwards: str | Promise = ""
+    ends: bool = False
+    reasoned: bool = False
+    counted: Callable[[int], str] | None = None
+    undo: Callable[..., Iterator[Any]] | None = None
+
+
+class Hit(NamedTuple):
+    """Something that was found: its name, more about it, and its page."""
+
+    text: str
+    url: str
+    more: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finder:
+    """What the find box finds of a kind: the title of the hits, and these by a part of a name in lower case.
+
+    ``thing`` is the word for one of them in a sentence, ``id`` that for an id that is found by the whole.
+    """
+
+    thing: str | Promise = ""
+    id: str | Promise = ""
+    title: str | Promise = ""
+    hits: Callable[[str], Iterator[Hit]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartPages:
+    """Parts of a record that workers claim beside tasks: their page, and their numbers in a pool.
+
+    ``task`` takes an id, as heartbeats and errors have it, and gives that of the part's task; empty for another id.
+    ``url`` and ``read`` take the id and the pool. ``number`` takes how many.
+    """
+
+    task: Callable[[str], str]
+    url: Callable[[str, str], str]
+    read: Callable[[str, str], Any]
+    waiting: Callable[[PoolView], int]
+    active: Callable[[PoolView], int]
+    number: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatePages:
+    """A state of a kind: its icon, its meaning in a sentence, and the centre of its box in the two diagrams.
+
+    A state without places is not drawn. ``like`` is the state whose colour it has, if the style sheet has none for it.
+    """
+
+    icon: str
+    meaning: str | Promise
+    like: str = ""
+    wide: tuple[int, int] | None = None
+    narrow: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What other arguments of a task delete: how many, a sentence, and what to do if the number is not typed."""
+
+    count: int
+    note: str
+    advice: str | Promise
+
+
 NavigationItem = tuple[str, str, str, str | Promise]
 """A link of the navigation: name of its URL, key, icon, label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindPages:
-    """All that a kind shows: tabs of its records, URLs, a part of the overview, links, and template tags.
+    """All that a kind shows: tabs of its records, URLs, parts of pages, links, and template tags.
 
     ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
     the head of a record's page offers in the place of standard actions, by their verb. ``words`` has the own words of
-    records, by record. ``remedies`` are buttons of the kind's alarms, by their verb.
+    records, by record. ``remedies`` are buttons of the kind's alarms and findings, by their
+    verb. ``verbs`` are its own verbs, and
+    ``notes`` are sentences that it adds to the notes of standard actions, by their verb. ``offer`` takes a task of the
+    kind and the standard actions that are offered, by verb, and gives those with own labels, or others. ``facts`` are
+    labels of facts in the audit log, by name. ``pieces`` are parts of pages, by their place (docs/kinds.md).
+    ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram of a task draws, by
+    record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states`` are its own states.
     """
 
     records: tuple[str, ...] = ()
     tabs: tuple[Tab, ...] = ()
     routes: tuple[Route, ...] = ()
-    panel: Callable[[Snapshot], Panel | None] | None = None
+    pieces: Mapping[str, Callable[[Any], Piece | None]] = field(default_factory=dict)
     tags: Library | None = None
     navigation: tuple[NavigationItem, ...] = ()
     in_use: Callable[[], bool] | None = None
     actions: Mapping[str, Any] = field(default_factory=dict)
     words: Mapping[str, RecordWords] = field(default_factory=dict)
     remedies: Mapping[str, Remedy] = field(default_factory=dict)
+    verbs: Mapping[str, VerbWords] = field(default_factory=dict)
+    notes: Mapping[str, str | Promise] = field(default_factory=dict)
+    offer: Callable[[TaskFacts, dict[str, Any]], dict[str, Any]] | None = None
+    facts: Mapping[str, str | Promise] = field(default_factory=dict)
+    finder: Finder | None = None
+    parts: PartPages | None = None
+    lost_by_edit: Callable[[TaskDetail], Loss | None] | None = None
+    usual: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ways: str = ""
+    states: Mapping[str, StatePages] = field(default_factory=dict)
 
 
 def kind_pages() -> tuple[KindPages, ...]:
@@ -138,12 +238,91 @@ def words_of_record(record: str) -> RecordWords | None:
     return next((pages.words[record] for pages in kind_pages() if record in pages.words), None)
 
 
+def offered_by_kind(task: TaskFacts, actions: dict[str, Any]) -> dict[str, Any]:
+    """The standard actions on a task, by verb, with what its kind changes."""
+    for pages in kind_pages():
+        if pages.offer is not None and task.kind in pages.records:
+            return pages.offer(task, actions)
+    return actions
+
+
+def verbs_of_kinds() -> dict[str, VerbWords]:
+    """The verbs that kinds add, in the order of the rows."""
+    return {verb: words for pages in kind_pages() for verb, words in pages.verbs.items()}
+
+
+def verb_of_kind(verb: str) -> VerbWords | None:
+    """The words of a verb that a kind adds; None for another one."""
+    return next((pages.verbs[verb] for pages in kind_pages() if verb in pages.verbs), None)
+
+
+def notes_of_kinds(verb: str) -> list[str]:
+    """What kinds add to the note of a standard action."""
+    return [str(pages.notes[verb]) for pages in kind_pages() if verb in pages.notes]
+
+
+def remedy_of_kind(verb: str) -> Remedy | None:
+    """The button for a verb of a kind in an alarm or in a finding; None without one."""
+    return next((pages.remedies[verb] for pages in kind_pages() if verb in pages.remedies), None)
+
+
+def fact_labels() -> dict[str, str | Promise]:
+    """The labels of facts of kinds in the audit log, by name."""
+    return {name: label for pages in kind_pages() for name, label in pages.facts.items()}
+
+
+def denied_verb(url_name: str) -> str:
+    """The verb of the audit log for a URL of a kind; empty if no kind names one."""
+    return next((route.verb for pages in kind_pages() for route in pages.routes if route.name == url_name), "")
+
+
 def tabs_with_content() -> dict[str, Tab]:
     """The tabs of all kinds that the task page shows, by name."""
     return {tab.name: tab for pages in kind_pages() for tab in pages.tabs if tab.read is not None}
 
 
-def panels(snapshot: Snapshot) -> list[Panel]:
-    """The parts that kinds add to the overview."""
-    found = (pages.panel(snapshot) for pages in kind_pages() if pages.panel is not None)
-    return [panel for panel in found if panel is not None]
+def pieces_at(place: str, about: Any = None) -> list[Piece]:
+    """The parts that kinds add at a place of a page, about what stands there."""
+    found = (pages.pieces[place](about) for pages in kind_pages() if place in pages.pieces)
+    return [piece for piece in found if piece is not None]
+
+
+def parts_of(id: str) -> PartPages | None:
+    """The parts to which an id belongs; None for the id of a task."""
+    return next((each for each in parts() if each.task(id)), None) if "#" in id else None
+
+
+def parts() -> list[PartPages]:
+    """The parts of records that workers claim beside tasks."""
+    return [pages.parts for pages in kind_pages() if pages.parts is not None]
+
+
+def lost_by_edit(task: TaskDetail) -> Loss | None:
+    """What an edit of a task's arguments deletes; None if nothing."""
+    found = (pages.lost_by_edit(task) for pages in kind_pages() if pages.lost_by_edit is not None)
+    return next((loss for loss in found if loss is not None), None)
+
+
+def usual_states(record: str) -> tuple[str, ...]:
+    """The states that a diagram of a record draws; empty if its kind does not say it."""
+    return next((pages.usual[record] for pages in kind_pages() if record in pages.usual), ())
+
+
+def states_of_kinds() -> dict[str, StatePages]:
+    """How the states of kinds look, and where the diagram has them."""
+    return {state: shown for pages in kind_pages() for state, shown in pages.states.items()}
+
+
+def ways_of_kinds() -> str:
+    """The transitions that the diagram always draws for kinds."""
+    return " ".join(pages.ways for pages in kind_pages() if pages.ways)
+
+
+def finders() -> list[Finder]:
+    """What the find box finds of the kinds."""
+    return [pages.finder for pages in kind_pages() if pages.finder is not None]
+
+
+def section_of(url_name: str) -> str:
+    """The page of the navigation to which a kind's page belongs; empty if its name tells it."""
+    return next((route.section for pages in kind_pages() for route in pages.routes if route.name == url_name), "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from time import monotonic
 from typing import Any
 
@@ -15,25 +16,25 @@ from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext
 from django.template.loader import get_template
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb, granted
-from console.ui.kind_pages import kind_pages
+from console.ui.kind_pages import finders, kind_pages, section_of
 from console.ui.links import with_query
 from console.ui.preferences import THEMES, Preferences
-from console.ui.state_badges import LOOKS
+from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
 from queueops import conf, inspect
 from queueops.inspect import Snapshot, Status
-from queueops.model.states import TIMED
+from queueops.model.states import TIMED, table
 
 NAVIGATION = (
     ("overview", "o", "layout-dashboard", _("Overview")),
     ("tasks", "t", "list-details", _("Tasks")),
     ("errors", "e", "bug", _("Errors")),
     ("lanes", "l", "arrows-right", _("Lanes")),
-    ("commands", "m", "route", _("Commands")),
-    ("schedules", "c", "clock", _("Schedules")),
     ("workers", "w", "cpu", _("Workers")),
     ("registry", "n", "code", _("Registry")),
     ("audit", "a", "history", _("Audit log")),
@@ -71,6 +72,11 @@ class Frame:
         self.user = request.user
 
     @property
+    def leased(self) -> tuple[str, ...]:
+        """The states in which a worker holds a task."""
+        return table().leased
+
+    @property
     def status(self) -> Status:
         """Whether everything is well: of the page's own snapshot, or at most a second old."""
         return self.given_status or inspect.status(STATUS_AGE_S)
@@ -84,14 +90,21 @@ class Frame:
     def navigation(self) -> list[dict[str, Any]]:
         """The links of the navigation; `here` is the current page."""
         here = getattr(request_match(self.request), "url_name", "") or ""
-        shown = (kind for kind in kind_pages() if kind.in_use is None or kind.in_use())
+        shown = [kind for kind in kind_pages() if kind.in_use is None or kind.in_use()]
+        shown.sort(key=lambda kind: not kind.records)  # kinds with tasks of their own come first
         of_kinds = [item for kind in shown for item in kind.navigation]
-        place = next(index for index, item in enumerate(NAVIGATION) if item[0] == "commands")
+        place = next(index for index, item in enumerate(NAVIGATION) if item[0] == "workers")
         pages = ((f"console:{name}", *rest) for name, *rest in (*NAVIGATION[:place], *of_kinds, *NAVIGATION[place:]))
         return [
             {"url": reverse(name), "key": key, "icon": icon, "label": label, "here": _inside(here, name.split(":")[-1])}
             for name, key, icon, label in (*pages, *getattr(settings, "CONSOLE_PAGES", ()))
         ]
+
+    @property
+    def findable(self) -> str:
+        """What the find box finds, as a list in a sentence."""
+        things = _("task"), _("name"), _("lane"), _("worker"), _("error"), *(each.thing for each in finders())
+        return one_of(things)
 
     @property
     def next_theme(self) -> str:
@@ -116,12 +129,18 @@ class Frame:
     @property
     def looks(self) -> list[tuple[str, Any]]:
         """All states, with their appearance."""
-        return [(str(state), look) for state, look in LOOKS.items()]
+        return [(str(state), look) for state, look in looks().items()]
 
     @property
     def took_ms(self) -> int:
         """Milliseconds since the request began."""
         return round((monotonic() - getattr(self.request, "began", monotonic())) * 1000)
+
+
+def one_of(things: Iterable[str | Promise]) -> str:
+    """Words as a list in a sentence, but for empty ones: a, b or c."""
+    *first, last = [str(thing) for thing in things if thing]
+    return gettext("%(first)s or %(last)s") % {"first": ", ".join(first), "last": last} if first else last
 
 
 def request_match(request: HttpRequest) -> Any:
@@ -166,8 +185,7 @@ def live_update(address: str, *data: Any, **params: Any) -> dict[str, str]:
 
 
 def _inside(here: str, name: str) -> bool:
-    if here == "chunks":  # the chunks of all tasks
-        here = "tasks-chunks"
+    here = section_of(here) or here
     if here.partition("-")[0] == "pool":
         here = "lanes"
     return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.ui.kind_pages import states_of_kinds
 from queueops.model.states import State, StateClass, table
 
 
@@ -27,11 +28,8 @@ _SHOWN: dict[str, tuple[str, str | Promise]] = {
     State.POSTPONED: ("calendar-time", _("starts at a later time")),
     State.PENDING: ("hourglass", _("waits in its lane for a worker")),
     State.LOCKED: ("player-play", _("a worker runs it")),
-    "mapping": ("arrows-split-2", _("a worker runs its map")),
-    "reducing": ("arrows-join-2", _("a worker runs its reduce")),
     State.RESTART: ("rotate-clockwise", _("failed; waits for its next attempt")),
     State.IDLE: ("zzz", _("waits for its parts")),
-    "aggregating": ("stack-2", _("waits for its chunks")),
     State.QUARANTINED: ("biohazard", _("cannot be read or run; an operator requeues or discards it")),
     State.SUCCEEDED: ("circle-check", _("ended without an error")),
     State.FAILED: ("circle-x", _("ended with an error")),
@@ -47,9 +45,19 @@ _OF_CLASS: dict[str, Look] = {
 """The appearance of states of kinds, by class."""
 
 
+def looks() -> dict[str, Look]:
+    """The appearance of all states, in their order; kinds bring that of theirs."""
+    own = states_of_kinds()
+    return {
+        str(state): LOOKS.get(state) or Look(own[state].icon, own[state].meaning, f"st-{own[state].like or state}")
+        for state in dict.fromkeys((*table().states, *own))
+        if state in LOOKS or state in own
+    }
+
+
 def look(state: str) -> Look:
-    """The appearance of a state. A state of a kind without an own one looks as others of its class do."""
-    return LOOKS.get(state) or _OF_CLASS.get(table().classes.get(state, ""), UNKNOWN)
+    """The appearance of a state. A state of a kind that brings none looks as others of its class do."""
+    return LOOKS.get(state) or looks().get(state) or _OF_CLASS.get(table().classes.get(state, ""), UNKNOWN)
 
 
 def css_class(state: str) -> str:

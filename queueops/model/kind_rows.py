@@ -72,6 +72,7 @@ KINDS = (
         control="queueops.outbox.control",
         inspect="queueops.outbox.inspect",
         cli="queueops.outbox.cli:COMMANDS",
+        console="console.kinds.outbox.registration:PAGES",
     ),
     Kind(
         name="jobs",
@@ -156,6 +157,7 @@ KINDS = (
         eager="queueops.follow_ups.eager:EagerFollowUps",
         alarms="queueops.follow_ups.alarms:alarms",
         notes="queueops.follow_ups.alarms:notes",
+        console="console.kinds.follow_ups.registration:PAGES",
     ),
     Kind(name="django_task", records=("django_task",), fields="queueops.contrib.fields:FIELDS"),
     Kind(
@@ -175,6 +177,7 @@ KINDS = (
         holds="schedules",
         known="queueops.schedules.declare:KNOWN",
         cli="queueops.schedules.cli:COMMANDS",
+        console="console.kinds.schedules.registration:PAGES",
         name_facts="queueops.schedules.cli:facts_of_name",
         alarms="queueops.schedules.alarms:alarms",
         start_checks="queueops.schedules.checks:check_schedules",

@@ -128,7 +128,7 @@ def audit_verbs() -> Iterator[str]:
     from console.actions import catalog
     from console.models import Outcome
 
-    yield from (f"verb {verb}" for verb in (*catalog.ACTIONS, *catalog.OTHER_LABELS))
+    yield from (f"verb {verb}" for verb in catalog.verbs())
     yield from (f"outcome {outcome}" for outcome in Outcome.values)
     # The demo adds its URL names when its URLs are imported, and another test may have imported them.
     own = {name: verb for name, verb in TABLE.items() if not name.startswith("demo")}

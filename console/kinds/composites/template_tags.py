@@ -6,7 +6,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from console.actions.catalog import ACTIONS, Action, named_for, verbs_of
+from console.actions.catalog import Action, actions_on
 from console.kinds.composites.tree_page import TreePage
 from console.ui import live_list, state_badges
 from console.ui.badges import icon
@@ -30,9 +30,7 @@ def node_key(part: Part) -> str:
 @register.filter
 def actions_of(row: TaskRow, may: frozenset[str]) -> list[Action]:
     """The actions on a part that the row offers."""
-    return [
-        named_for(ACTIONS[verb], row) for verb in verbs_of(row) if verb in OFFERED and ACTIONS[verb].permission in may
-    ]
+    return [action for verb, action in actions_on(row).items() if verb in OFFERED and action.permission in may]
 
 
 @register.simple_tag

@@ -18,6 +18,7 @@ from console.kinds.jobs import (
     maintenance,
     token_pages,
 )
+from console.kinds.jobs.verbs import NOTES, VERBS
 from console.ui.kind_pages import KindPages, RecordWords, Remedy, Route, Tab, TabContent
 from console.ui.links import tab_url, url
 from queueops import inspect
@@ -49,6 +50,7 @@ PAGES = KindPages(
                 name=f"aggregation-{verb}",
                 permission=Verb.CONFIGURE,
                 given={"verb": verb},
+                verb=verb,
             )
             for verb in ("pause", "resume")
         ),
@@ -60,6 +62,7 @@ PAGES = KindPages(
                 permission=Verb.DESTROY if verb == "remove" else Verb.CONFIGURE,
                 given={"verb": verb},
                 takes_arguments=verb == "proxy",
+                verb=aggregation_pages.ACTIONS[verb].verb,
             )
             for verb in aggregation_pages.OF_AGGREGATIONS
         ),
@@ -68,6 +71,7 @@ PAGES = KindPages(
             view=aggregation_pages.change,
             name="aggregation-set",
             permission=Verb.CONFIGURE,
+            verb="set_lane",
         ),
         *(
             Route(
@@ -76,6 +80,7 @@ PAGES = KindPages(
                 name=action.url,
                 permission=Verb.CONFIGURE,
                 given={"verb": verb},
+                verb=action.verb,
             )
             for verb, action in maintenance.ACTIONS.items()
         ),
@@ -85,24 +90,33 @@ PAGES = KindPages(
             view=token_pages.create,
             name="api-token-create",
             permission=Verb.CONFIGURE,
+            verb="create_token",
         ),
         Route(
             pattern="api-tokens/<int:number>/_revoke",
             view=token_pages.revoke,
             name="api-token-revoke",
             permission=Verb.CONFIGURE,
+            verb="revoke_token",
         ),
         _viewed("callbacks/", callback_pages.index, "callbacks"),
         _viewed("callbacks/_rows", callback_pages.rows, "callbacks-rows"),
         _viewed("files/", file_pages.index, "files"),
         _viewed("files/_rows", file_pages.rows, "files-rows"),
-        Route(pattern="files/_delete", view=file_pages.delete, name="file-delete", permission=Verb.DESTROY),
-        Route(pattern="files/_keep", view=file_pages.keep, name="file-keep", permission=Verb.OPERATE),
+        Route(
+            pattern="files/_delete",
+            view=file_pages.delete,
+            name="file-delete",
+            permission=Verb.DESTROY,
+            verb="delete_file",
+        ),
+        Route(pattern="files/_keep", view=file_pages.keep, name="file-keep", permission=Verb.OPERATE, verb="keep_file"),
         Route(
             pattern="callbacks/_redirect",
             view=callback_actions.redirect,
             name="callbacks-redirect",
             permission=Verb.OPERATE,
+            verb="redirect_callbacks",
             takes_arguments=True,
         ),
         Route(
@@ -110,12 +124,14 @@ PAGES = KindPages(
             view=callback_sending.redeliver_all,
             name="callbacks-redeliver-all",
             permission=Verb.OPERATE,
+            verb="retry",
         ),
         Route(
             pattern="callbacks/_redirect_all",
             view=callback_sending.redirect_all,
             name="callbacks-redirect-all",
             permission=Verb.OPERATE,
+            verb="redirect_callbacks",
             takes_arguments=True,
         ),
         Route(
@@ -123,6 +139,7 @@ PAGES = KindPages(
             view=callback_actions.test,
             name="callbacks-test",
             permission=Verb.OPERATE,
+            verb="send_test_callback",
             takes_arguments=True,
         ),
         Route(
@@ -130,9 +147,12 @@ PAGES = KindPages(
             view=callback_actions.close,
             name="aggregation-close_circuit",
             permission=Verb.OPERATE,
+            verb="close_circuit",
         ),
     ),
     tags=callback_badges.register,
+    verbs=VERBS,
+    notes=NOTES,
     words={
         "callback": RecordWords(
             badge=callback_badges.callback_state,

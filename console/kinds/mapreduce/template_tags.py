@@ -5,16 +5,16 @@ from __future__ import annotations
 from django import template
 from django.utils.safestring import SafeString
 
+from console.kinds.mapreduce import chunk_links
 from console.kinds.mapreduce.chunk_appearance import look
-from console.ui import links
 from console.ui.badges import badge
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
 from queueops.kinds.mapreduce.states import ChunkState
 
 register = template.Library()
 
-register.simple_tag(links.chunks_url)
-register.simple_tag(links.chunk_url)
+register.simple_tag(chunk_links.chunks_url)
+register.simple_tag(chunk_links.chunk_url)
 register.simple_tag(look, name="chunk_look")
 
 

@@ -10,14 +10,15 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.actions.catalog import verbs_of
+from console.actions.catalog import actions_on
 from console.kinds.workflows import run_pages
 from console.kinds.workflows.actions import ACTIONS, act
 from console.kinds.workflows.run_pages import StartForm
 from console.kinds.workflows.story import story, tell
 from console.kinds.workflows.timeline import timeline
+from console.kinds.workflows.verbs import VERBS
 from console.ui import json_text
-from console.ui.kind_pages import KindPages, Route, Tab, TabContent
+from console.ui.kind_pages import Finder, KindPages, Route, Tab, TabContent
 from console.ui.links import task_url, url
 from queueops import inspect
 from queueops.inspect import FilterError, RunChildren, RunFacts, RunView, TaskDetail
@@ -77,7 +78,7 @@ def _pages(task: TaskDetail, places: Mapping[str, str], run: RunView, children: 
 def _actions(task: TaskDetail, run: RunView | None) -> dict[str, Any]:
     over = task.state in TERMINAL
     suspended = run is not None and run.suspended_ms is not None
-    in_head = verbs_of(task)
+    in_head = actions_on(task)
     offered = ["resume" if suspended else "suspend"]
     offered += [verb for verb, standard in IN_HEAD.items() if standard not in in_head]
     if over:
@@ -111,6 +112,7 @@ PAGES = KindPages(
             view=run_pages.start,
             name="workflow-start",
             permission=Verb.OPERATE,
+            verb="start_run",
             takes_arguments=True,
         ),
         *(
@@ -125,5 +127,7 @@ PAGES = KindPages(
             for verb, action in ACTIONS.items()
         ),
     ),
+    verbs=VERBS,
+    finder=Finder(id=_("the id of a workflow instance")),
     navigation=(("workflows", "f", "arrows-split-2", _("Workflows")),),
 )

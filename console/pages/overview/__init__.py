@@ -11,7 +11,7 @@ from console.diagram.machine import draw
 from console.diagram.stuck import stuck_states
 from console.pages import history
 from console.pages.overview.stats import figures
-from console.ui.kind_pages import panels
+from console.ui.kind_pages import pieces_at
 from console.ui.list_order import by_trouble
 from console.ui.render import Frame, fragment, page
 from queueops import inspect
@@ -73,7 +73,7 @@ def _context(range: str) -> tuple[dict[str, Any], OverviewHistory]:
         "hour": past.hour,
         "yesterday": past.yesterday if past.yesterday.known else None,
         "trends": past.trends,
-        "panels": panels(snapshot),
+        "pieces": pieces_at("overview", snapshot),
         "lanes": lanes,
         "errors": errors,
         "machine": draw(snapshot.states, snapshot.flows, stuck_states(snapshot)),

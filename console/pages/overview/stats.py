@@ -38,8 +38,6 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     keeps_up: bool
     held: int
     waiting: int
-    chunks_waiting: int
-    chunk_rate: float
 
 
 def figures(snapshot: Snapshot) -> Figures:
@@ -61,8 +59,6 @@ def figures(snapshot: Snapshot) -> Figures:
         keeps_up=drain_s is not None and 0 < drain_s <= BACKLOG_S,
         held=sum(pool.held for pool in pools),
         waiting=sum(pool.waiting for pool in pools),
-        chunks_waiting=sum(pool.chunks_pending for pool in pools),
-        chunk_rate=sum(pool.chunk_rate for pool in pools),
     )
 
 

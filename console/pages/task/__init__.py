@@ -90,7 +90,6 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "tab_template": of_kind.template if of_kind is not None else f"console/task/tab_{tab}.html",
         "here": own.here if own is not None else tab_url(task.id, task.pool, tab),
         "content": content,
-        "has_parts": any(each.name == "children" for each in tabs_of_kind(task.kind)),
         **(own.context if own is not None else {}),
         **live_update(task_url(task.id, "", "task-live"), *data, **params),
         "actions": [(action, action.form()) for action in actions],

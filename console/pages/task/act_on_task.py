@@ -17,9 +17,10 @@ from console.models import AuditEntry, Outcome
 from console.pages.task import find
 from console.ui import json_text
 from console.ui.forms import EditForm
+from console.ui.kind_pages import lost_by_edit
 from console.ui.links import task_url
 from console.ui.render import page
-from queueops import control, inspect
+from queueops import control
 from queueops.inspect import TaskDetail
 from queueops.inspect.redaction import KEPT, masked_arguments
 from queueops.model.redact import cut
@@ -45,8 +46,8 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
     After a refusal the page shows the form again, with the reason.
     """
     task, form = find(request, id), EditForm(request.POST)
-    lost, sent = _lost(task), request.POST.dict()
-    confirmed = not lost or is_confirmed(Need.TYPE, lost, sent)
+    lost, sent = lost_by_edit(task), request.POST.dict()
+    confirmed = lost is None or is_confirmed(Need.TYPE, lost.count, sent)
     if form.is_valid() and confirmed:
         entry = _saved(request, task, form)
         if entry.outcome == Outcome.DONE:
@@ -67,16 +68,8 @@ def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry
 def _edit_page(
     request: HttpRequest, task: TaskDetail, form: EditForm, *, wrong: bool = False, status: int = 200
 ) -> HttpResponse:
-    context = {"task": task, "form": form, "lost": _lost(task), "wrong": wrong}
+    context = {"task": task, "form": form, "lost": lost_by_edit(task), "wrong": wrong}
     return page(request, "task/edit.html", context | {"reason": request.POST.get("reason", "")}, status=status)
-
-
-def _lost(task: TaskDetail) -> int:
-    """The number of chunks whose results are lost: a map-reduce task with other arguments runs its map again."""
-    if task.goes_on_at not in ("process", "reduce"):
-        return 0
-    view = inspect.chunks_of(task.id, task.pool, count=1)
-    return view.total if view else 0
 
 
 def _edit_and_retry(

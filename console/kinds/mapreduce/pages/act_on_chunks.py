@@ -16,11 +16,12 @@ from console.actions.perform import answer, do, perform, tell
 from console.actions.selection import Choice
 from console.http import redirects
 from console.kinds.mapreduce.chunk_actions import ACTIONS, STARTS
+from console.kinds.mapreduce.chunk_links import chunk_url
 from console.kinds.mapreduce.chunk_selection import ChunkChoice
+from console.kinds.mapreduce.forms import ChunkForm
 from console.models import AuditEntry, Outcome
 from console.pages.task import find
-from console.ui.forms import ActionForm, ChunkForm
-from console.ui.links import chunk_url
+from console.ui.forms import ActionForm
 from console.ui.render import page
 from queueops import control, inspect
 from queueops.control import ChunkAnswer

@@ -11,11 +11,11 @@ from console.actions.catalog import Action, sentence
 from console.actions.confirmation import is_confirmed, need
 from console.actions.perform import perform
 from console.http import redirects
+from console.kinds.mapreduce.chunk_links import chunks_url
 from console.kinds.mapreduce.chunk_selection import ChunkChoice
+from console.kinds.mapreduce.forms import ChunksForm
 from console.kinds.mapreduce.pages.act_on_chunks import counts_of
 from console.pages.task import find
-from console.ui.forms import ChunksForm
-from console.ui.links import chunks_url
 from console.ui.render import page
 from queueops import control, inspect
 from queueops.inspect import TaskDetail

@@ -10,10 +10,10 @@ from django.shortcuts import redirect
 from console.access.permissions import Verb
 from console.kinds.mapreduce.chunk_actions import STARTS, Start, allowed
 from console.kinds.mapreduce.chunk_appearance import LOOKS
+from console.kinds.mapreduce.chunk_links import chunk_url, chunks_url
 from console.kinds.mapreduce.chunk_pictures import draw_bars, draw_chunks
 from console.kinds.mapreduce.view_state import Place
 from console.pages.task import find, tabs_of
-from console.ui.links import chunk_url, chunks_url
 from console.ui.render import Frame, fragment, live_update, page, version_of
 from queueops import inspect
 from queueops.inspect import ChunksView, FilterError, TaskDetail

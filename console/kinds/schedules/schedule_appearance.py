@@ -6,7 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.pages.schedules.form import CATCH_UP, OVERLAP
+from console.kinds.schedules.form import CATCH_UP, OVERLAP
 from console.ui.links import url
 from queueops.inspect import ScheduleEvent, ScheduleRow
 

@@ -10,9 +10,9 @@ from django.shortcuts import redirect
 from console.actions.catalog import Action
 from console.actions.perform import do, tell
 from console.actions.selection import Thing
+from console.kinds.schedules.form import ScheduleForm, as_sent
+from console.kinds.schedules.schedule_pages import RUNS, facts, find, thing
 from console.models import AuditEntry, Outcome
-from console.pages.schedules import RUNS, facts, find, thing
-from console.pages.schedules.form import ScheduleForm, as_sent
 from console.ui.links import url
 from console.ui.preferences import Preferences
 from console.ui.render import page

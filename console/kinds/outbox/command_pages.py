@@ -1,6 +1,6 @@
 """Commands page: messages between pools that are due, in delivery or dead, and the actions on them.
 
-With the dead ones it lists the follow-ups that could not be pushed.
+Other kinds may show what they could not push with the dead ones.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.actions.perform import answer
-from console.pages.commands.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.kinds.outbox.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.ui.kind_pages import pieces_at
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
@@ -23,12 +24,12 @@ PLACES = ("due", "locked", "dead")
 
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the commands that are due, in delivery or dead."""
-    return page(request, "commands/page.html", _context(request))
+    return page(request, "outbox/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of the list."""
-    return fragment(request, "commands/rows.html", _context(request))
+    return fragment(request, "outbox/rows.html", _context(request))
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
@@ -50,16 +51,22 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         found = inspect.commands(place, after=after)
     except FilterError as error:
         found, wrong = CommandPage(rows=()), str(error)
-    dead_follow_ups = inspect.dead_follow_ups() if place == "dead" else []
+    pieces = pieces_at("commands.dead") if place == "dead" else []
     return {
         "place": place,
         "found": found,
-        "dead_follow_ups": dead_follow_ups,
+        "pieces": pieces,
         "wrong": wrong,
         "counts": [(each, getattr(found, each)) for each in PLACES],
         "here": url("commands", {"place": place}),
         "after": after,
         **live_update(
-            reverse("console:commands-rows"), place, after, found, [*dead_follow_ups], place=place, after=after
+            reverse("console:commands-rows"),
+            place,
+            after,
+            found,
+            [piece.context for piece in pieces],
+            place=place,
+            after=after,
         ),
     }

@@ -1,0 +1,1 @@
+"""Follow-ups: those of a task, and those that could not be pushed."""

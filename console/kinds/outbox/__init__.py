@@ -1,0 +1,1 @@
+"""Outbox: the page of the commands between pools, and the actions on them."""

@@ -1,0 +1,41 @@
+"""Registration of the outbox in the console: the page of the commands between pools, and the actions on them."""
+
+from __future__ import annotations
+
+from django.template import Library
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import Verb
+from console.kinds.outbox import command_actions, command_pages
+from console.kinds.outbox.command_appearance import says
+from console.ui.kind_pages import KindPages, Route, VerbWords
+
+PERMISSIONS = {"requeue": Verb.OPERATE, "drop": Verb.DESTROY}
+
+register = Library()
+register.filter("command_says", says)
+
+PAGES = KindPages(
+    routes=(
+        Route(pattern="commands/", view=command_pages.index, name="commands", permission=Verb.VIEW),
+        Route(pattern="commands/_rows", view=command_pages.rows, name="commands-rows", permission=Verb.VIEW),
+        *(
+            Route(
+                pattern=f"commands/_{verb}{suffix}",
+                view=view,
+                name=f"commands-{verb}{suffix.replace('_', '-')}",
+                permission=PERMISSIONS[verb],
+                given={"verb": verb},
+                verb=action.verb,
+            )
+            for suffix, view in (("", command_pages.act), ("_dead", command_pages.act_on_dead))
+            for verb, action in command_actions.ACTIONS.items()
+        ),
+    ),
+    tags=register,
+    navigation=(("commands", "m", "route", _("Commands")),),
+    verbs={
+        "requeue_commands": VerbWords(label=_("Try commands again"), phrase=_("Try %(what)s again")),
+        "drop_commands": VerbWords(label=_("Drop commands")),
+    },
+)

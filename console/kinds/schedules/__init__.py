@@ -1,0 +1,1 @@
+"""Schedules: their pages, their form and the actions on them."""
