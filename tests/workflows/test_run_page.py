@@ -278,3 +278,18 @@ def test_a_failed_activity_is_told_by_its_error_and_not_as_json() -> None:
     out = io.StringIO()
     call_command("queue", "run", run.id, stdout=out)
     assert "fingerprint" not in out.getvalue()
+
+
+@workflow(name="page.timers")
+async def timers() -> None:
+    """Has more timers than a diagnosis reads."""
+    await asyncio.gather(*(wf.sleep(3600 + number) for number in range(700)))
+
+
+@pytest.mark.usefixtures("namespace")
+def test_why_does_not_tell_the_next_of_all_timers_if_it_has_read_a_part() -> None:
+    run = timers.start()
+    run_worker()
+    told = " ".join(finding.text for finding in inspect.why(run.id))
+    assert "timers that were read fires in" in told
+    assert "more commands, which are not read here" in told

@@ -73,8 +73,9 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
         yield bad(f"The run waits for the signal {name}.", since, target=detail.id)
     yield from _tasks(detail, "activity", [what for what in calls if what[:1] == "a"])
     yield from _tasks(detail, "child workflow", [what for what in calls if what[:1] == "c"])
-    yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"])
-    if row and (more := row.open - len(calls)) > 0:
+    more = row.open - len(calls) if row else 0
+    yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"], are_all=more <= 0)
+    if more > 0:
         yield bad(f"The run waits for {more:,} more commands, which are not read here.", target=detail.id)
     if not signals and not calls:
         yield bad("The run waits for an event.", since, target=detail.id)
@@ -106,12 +107,14 @@ def _obstacle(pool: str, id: str) -> str:
     return state_and_reason(pool, id)[1]
 
 
-def _timers(detail: Detail, times: Sequence[str]) -> Iterator[Finding]:
-    """The timer that fires next."""
+def _timers(detail: Detail, times: Sequence[str], *, are_all: bool) -> Iterator[Finding]:
+    """The timer that fires next; of many commands only a part is read."""
     known = sorted(filter(None, map(maybe_whole, times)))
     if not known:
         return
     which = "The timer" if len(known) == 1 else f"The next of {len(known):,} timers"
+    if not are_all:
+        which = f"The next of the {len(known):,} timers that were read"
     left = known[0] - detail.now
     when = f"fires in {span(left)}" if left > 0 else f"was due {span(-left)} ago: no watchdog acts on the agenda"
     yield bad(f"{which} {when}.", value=clock(known[0]), target=detail.id)
