@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 
 from queueops.conf import Settings
 from queueops.model import endings, kinds
-from queueops.model.contracts import Command, Exchange, Lease, Outcome, Posted, RoundTrip, Settlement, Told
+from queueops.model.contracts import (
+    DEFAULT_LANE,
+    Command,
+    Exchange,
+    Lease,
+    Outcome,
+    Posted,
+    RoundTrip,
+    Settlement,
+    Told,
+)
 from queueops.model.fields import Field
 from queueops.model.records import reader_of
 
@@ -57,6 +67,8 @@ def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: Round
         arguments += (held.id, held.fence, held.left_ms)
     for field, count in metrics.items():
         arguments += (field, count)
+    if len(settle) == 1 and not (extend or metrics) and settle[0].lane not in ("", DEFAULT_LANE):
+        arguments.append(settle[0].lane)  # read behind a success
     return arguments
 
 

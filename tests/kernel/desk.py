@@ -181,7 +181,7 @@ def make(task_id: str, name: str = "tests.noop", **fields: Any) -> Push:
 
 def end(lease: Lease, outcome: Outcome = Outcome.SUCCESS, value: bytes = b"null", **values: Any) -> Settlement:
     """The end of a lease."""
-    return Settlement(lease.id, lease.fence, outcome, value, **values)
+    return Settlement(lease.id, lease.fence, outcome, value, **({"lane": lease.lane} | values))
 
 
 def ids_of(leases: Sequence[Lease]) -> list[str]:

@@ -23,11 +23,12 @@ from queueops.worker.shared_slot_table import SlotTable
 from tests.support.waiting import wait_until
 
 REFUSED = Library("0" * 12, "#!lua name=queueops_000000000000\nlocal a = =\n")
-released = threading.Event()
+started, released = threading.Event(), threading.Event()
 
 
 @task(name="tests.runs-while-the-library-is-refused")
 def hold() -> str:
+    started.set()
     assert released.wait(60)
     return "done"
 
@@ -59,6 +60,7 @@ class Worker:
 @pytest.fixture
 def worker(namespace: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     monkeypatch.setattr(heartbeat, "EVERY", 0.1)
+    started.clear()
     released.clear()
     worker = Worker()
     yield worker
@@ -74,7 +76,7 @@ def test_a_worker_keeps_its_task_says_so_and_settles_it_when_the_server_takes_th
 ) -> None:
     monkeypatch.setattr(transport, "MAX_BACKOFF", 0.2)
     handle = hold.push()
-    wait_until(lambda: handle.state == "locked")
+    wait_until(started.is_set)
     assert alarms() == []
     worker.broker.scripts.library = REFUSED
     redis_client.function_flush()

@@ -6,7 +6,8 @@
 --       extensions and metrics follow, 9 how many commands it takes beside those that this call writes (-1: none at all);
 --       settlement: id, fence, outcome, value, and for all but a success: delay ms, fingerprint, title, '1' if it
 --       costs an attempt;
---       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count.
+--       extension: id, fence, ms left to the task's own limit (-1: none); metric: field, count; behind one success alone
+--       the lane of its lease.
 -- Reply: leases (id, fence, ms waited, fields), words of the settlements, lost ids, cancelled ids with reasons, ms until
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root). Of a fast path: ms, time, '1' if more are ready, lease.
@@ -19,14 +20,15 @@ local has_patterns = #ARGV[3] > 1
 local position = 9
 -- Most calls settle one task: to go on with the next one, or while nothing else is there. One command tells, in place of
 -- one for each key.
-local obstacles = ARGV[6] == '1' and ARGV[7] == '0' and lib.obstacles_at_end(worker)
+local lane = lib.lane_of_end()
+local obstacles = ARGV[6] == '1' and ARGV[7] == '0' and lib.obstacles_at_end(worker, lane)
 local calm, rest = obstacles == 0, nil
 if obstacles and ARGV[8] == '0' then
   if obstacles > 0 and want == 1 and not has_patterns then
-    local lease, wait, more = lib.swap_fast(worker, obstacles)
+    local lease, wait, more = lib.swap_fast(worker, obstacles, lane)
     if lease then return { min(wait, longest), NOW, more and '1' or '', lease } end
   end
-  if idle then rest = lib.settle_fast(obstacles) end
+  if idle then rest = lib.settle_fast(obstacles, lane) end
 end
 if rest then
   local sleep = min(rest, longest)
@@ -39,7 +41,7 @@ ctx.at_once.room, ctx.at_once.worker, ctx.caller = want, worker, worker
 if has_patterns then idle, longest = string.byte(ARGV[3]) == 49, min(longest, lib.serve_only(ARGV[3])) end
 -- An idle worker's call with no data only checks for work. Usually there is none, and the call stays cheap.
 local looks = idle and ARGV[6] == '0' and ARGV[7] == '0'
-if calm then ctx.calm, ctx.listened, ctx.lane_confs.default = true, false, { paused = false, weight = 1 } end
+if calm then ctx.calm, ctx.listened, ctx.lane_confs[lane] = true, false, { paused = false, weight = 1 } end
 if ARGV[6] ~= '0' then lib.need_agenda() end
 for i = 1, tonumber(ARGV[6]) do
   words[i] = lib.settle(position)

@@ -37,7 +37,7 @@ def returned(context: Context, value: Any) -> Settlement:
     """The task returned. Raises NotEncodable, PayloadTooLarge or what its kind raises for an unfit result."""
     lease = context.lease
     encode = getattr(context.handler, "encode_result", encode_result)
-    return Settlement(lease.id, lease.fence, _SUCCESS, encode(lease.name, value))
+    return Settlement(lease.id, lease.fence, _SUCCESS, encode(lease.name, value), lane=lease.lane)
 
 
 def raised(context: Context, error: BaseException, *, has_returned: bool = False) -> Settlement:

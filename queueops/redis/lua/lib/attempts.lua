@@ -15,9 +15,11 @@ function lib.try(command, key, ...)
   lib.note_broken(key)
 end
 
--- Changes a counter that pages show. One that is 0 is not kept.
+-- Changes a counter that pages show. One that is 0 is not kept, but for those of all named lanes: they are as many as states.
 function lib.count(field, delta)
-  if lib.try('HINCRBY', P .. ':counts', field, delta) == 0 then call('HDEL', P .. ':counts', field) end
+  if lib.try('HINCRBY', P .. ':counts', field, delta) == 0 and string.sub(field, 1, 3) ~= 's||' then
+    call('HDEL', P .. ':counts', field)
+  end
 end
 
 fresh.metrics_key = function() return P .. ':metrics:' .. floor(now / 60000) end

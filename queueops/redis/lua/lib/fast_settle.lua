@@ -3,11 +3,18 @@
 -- call to the long path (settle.lua, claim.lua) if they meet anything else. The result is the same.
 --@needs attempts clock_guard end_effects store_helpers transitions
 
-local ID, FENCE, OUTCOME, VALUE = 10, 11, 12, 13 -- of the first settlement in ARGV
+local ID, FENCE, OUTCOME, VALUE, LANE = 10, 11, 12, 13, 14 -- of the first settlement in ARGV
 
--- How many keys exist that can be in the way: 1 is usually a ready lane. The settings of the default lane are among them.
-function lib.obstacles_at_end(worker)
-  return call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:default' .. SUBKEY.conf,
+-- The lane that the worker knows of a success, if the call has nothing else; the default lane if it tells none. A lane that
+-- a kind keeps for itself has no settings here.
+function lib.lane_of_end()
+  local lane = ARGV[6] == '1' and ARGV[7] == '0' and ARGV[8] == '0' and ARGV[OUTCOME] == 'success' and ARGV[LANE]
+  return lane and string.byte(lane) ~= 35 and lane or 'default'
+end
+
+-- How many keys exist that can be in the way: 1 is usually a ready lane. The settings of this lane are among them.
+function lib.obstacles_at_end(worker, lane)
+  return call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:' .. lane .. SUBKEY.conf,
     P .. ':unable:' .. worker)
 end
 
@@ -19,9 +26,9 @@ local function until_other(id)
   return at and tonumber(at) - now or 1e15
 end
 
--- Whether the tasks of a lane hold no slots, and its rate, pause and weight. `bare`: the default lane has no settings.
+-- Whether the tasks of a lane hold no slots, and its rate, pause and weight. `bare` is a lane without settings, or false.
 function lib.slotless_lane(lane, bare)
-  if bare and lane == 'default' then return true end
+  if lane == bare then return true end
   local is_hash, rate, paused, weight, limit, shut =
     lib.values_of(P .. ':lane:' .. lane .. SUBKEY.conf, 'rate', 'paused', 'weight', 'limit', 'shut')
   return is_hash and not limit and not shut, rate, paused, weight
@@ -55,7 +62,15 @@ function lib.end_plain(task)
   if task.awaited then lib.publish(key .. SUBKEY.done, 'succeeded') end
 end
 
--- Counts the end in its lane, and writes all counts of lanes.
+-- Counts the end of a task of a named lane.
+local function count_end_in_lane(lane)
+  lib.count('s|' .. lane .. '|locked', '-1')
+  lib.count('s|' .. lane .. '|succeeded', '1')
+  lib.count('s||locked', '-1')
+  lib.count('s||succeeded', '1')
+end
+
+-- The same for a call that counts more, and all that it has collected of lanes.
 function lib.count_plain_end(task)
   lib.count_in_lane(task.lane, 'locked', -1)
   lib.count_in_lane(task.lane, 'succeeded', 1)
@@ -63,12 +78,12 @@ function lib.count_plain_end(task)
 end
 
 -- Settles the task while nothing is ready. Returns the milliseconds until the agenda has something to do, or nil.
-function lib.settle_fast(obstacles)
+function lib.settle_fast(obstacles, lane)
   if obstacles > 0 and call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key()) > 0 then return nil end
-  local task = lib.read_plain_end(lib.beat, obstacles == 0)
+  local task = lib.read_plain_end(lib.beat, obstacles == 0 and lane)
   if not task then return nil end
   lib.end_plain(task)
   lib.try('ZADD', P .. ':agenda', lib.text(now + task.keep), task.id)
-  if task.lane ~= 'default' then lib.count_plain_end(task) end
+  if task.lane ~= 'default' then count_end_in_lane(task.lane) end
   return min(task.rest, task.keep)
 end

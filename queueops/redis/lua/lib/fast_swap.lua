@@ -64,11 +64,12 @@ end
 
 -- Settles the task, and leases the next one to the same worker. Returns the lease, the milliseconds until the agenda has
 -- something to do, and whether more tasks are ready; or nil.
-function lib.swap_fast(worker, obstacles)
+function lib.swap_fast(worker, obstacles, lane)
   if obstacles > 1 and call('EXISTS', P .. ':tail', lib.hooks.messages_key(), P .. ':unable:' .. worker) > 0 then return nil end
-  local turn = read_turn(obstacles == 1)
+  local bare = obstacles == 1 and lane
+  local turn = read_turn(bare)
   local coming = turn and read_coming(turn)
-  local task = coming and lib.read_plain_end(lib.watch_clock, obstacles == 1)
+  local task = coming and lib.read_plain_end(lib.watch_clock, bare)
   if not task or lib.is_name_paused(coming.name) then return nil end
   local number = lib.next_number()
   lib.end_plain(task)

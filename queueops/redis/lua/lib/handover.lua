@@ -9,17 +9,22 @@ local HANDED_MS, HANDED_BYTES = 2000, 16384
 local function fits_token(task) return task.is_text and task.size <= HANDED_BYTES end
 
 -- Whether the lane's settings and the worker that began to wait last permit it. Most lanes have no settings, and most
--- workers no name that they do not know: then one command tells. It counts the paused names three times.
+-- workers no name that they do not know: then one command tells. It counts the settings once, the unknown names twice, and
+-- the paused names four times.
 local function goes_by_hand(task)
   if not fits_token(task) then return false end
   local conf = P .. ':lane:' .. task.lane .. SUBKEY.conf
   local paused = P .. ':names:paused'
-  local seen = call('EXISTS', conf, P .. ':unable', paused, paused, paused)
+  local unable = P .. ':unable'
+  local seen = call('EXISTS', conf, unable, unable, paused, paused, paused, paused)
   if seen == 0 then return true end
-  if seen > 2 and lib.try('HEXISTS', paused, task.name) == 1 then return false end
-  local limit, pause, rate, shut = unpack(call('HMGET', conf, 'limit', 'paused', 'rate', 'shut'))
-  if limit or pause == '1' or rate or shut then return false end
-  local worker = (lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})[1]
+  if seen > 3 and lib.try('HEXISTS', paused, task.name) == 1 then return false end
+  if seen % 2 == 1 then
+    local limit, pause, rate, shut = unpack(call('HMGET', conf, 'limit', 'paused', 'rate', 'shut'))
+    if limit or pause == '1' or rate or shut then return false end
+  end
+  if seen % 4 < 2 then return true end
+  local worker = unpack(lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})
   return worker and lib.try('SISMEMBER', P .. ':unable:' .. worker, task.name) ~= 1
 end
 
