@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,19 @@ from tests.support.rig import KIND, Rig
 
 if TYPE_CHECKING:
     from tests.support.shared_browser import SharedBrowser
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Collecting makes a million objects that stay: the garbage collector would visit them again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What the tests make is collected as ever; what was there before is not visited again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
