@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
@@ -22,6 +23,22 @@ from tests.support.chromium import find_chromium, find_nginx
 from tests.support.functions import WITHOUT
 from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
 from tests.support.rig import KIND, Rig
+
+if TYPE_CHECKING:
+    from tests.support.shared_browser import SharedBrowser
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Collecting makes a million objects that stay: the garbage collector would visit them again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What the tests make is collected as ever; what was there before is not visited again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -64,6 +81,22 @@ def cluster(store: embedded.Server, tmp_path_factory: pytest.TempPathFactory) ->
     lines = [f'{name} "{value}"' for name, value in WITHOUT.items()]
     with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no", *lines) as (url, _):
         yield url
+
+
+@pytest.fixture(scope="session")
+def chromium(store: embedded.Server) -> Iterator[SharedBrowser]:
+    """The browser of this process, for all tests that need one; it ends before the look for strays."""
+    from tests.support.shared_browser import shared
+
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def browser(request: pytest.FixtureRequest) -> None:
+    """For a test with the marker `browser`: the browser is there before the leak check looks."""
+    if request.node.get_closest_marker("browser"):
+        request.getfixturevalue("chromium").start()
 
 
 @pytest.fixture
@@ -126,7 +159,7 @@ def tasks_of_tests() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def no_leaks(place: str) -> Iterator[None]:
+def no_leaks(place: str, browser: None) -> Iterator[None]:
     """Each test ends what it started."""
     before = leaks.running()
     yield

@@ -15,13 +15,10 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, connections
 from django.test import Client
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from tests.support.chromium import find_chromium
+from tests.support.shared_browser import PATIENCE_MS, shared
 
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-PATIENCE_MS = 60_000
-"""So long a page may take for anything, on a machine with much to do; the browser itself needs longer to start."""
 Open = Callable[..., Page]
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -76,8 +73,7 @@ def browsing(url: str) -> Iterator[Open]:
     """
     session = log_in()
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS, timeout=3 * PATIENCE_MS)
+    with shared.lent() as browser:
 
         def open_page(path: str = "", *, logged_in: bool = True, **options: Any) -> Page:
             context = browser.new_context(base_url=url, **options)
@@ -90,7 +86,6 @@ def browsing(url: str) -> Iterator[Open]:
             return page
 
         yield open_page
-        browser.close()
     assert complaints == []
 
 

@@ -92,12 +92,15 @@ def test_hostile_text_gives_birth_to_nothing(
     assert suspicious(root) == []
     if payload == "template":
         assert "62710561" not in "".join(text for text in root.itertext() if "7919*7919" in text)
-    world_of("harmless", monkeypatch)
-    harmless = page_of(administrator.get(address.path).content.decode())
-    assert {tag for tag, _ in shape(root)} <= {tag for tag, _ in shape(harmless)} | TOLERATED
-    assert set(shape(root)) - set(shape(harmless)) <= {one for one in shape(root) if one[0] in TOLERATED}
+    if address.path not in HARMLESS:
+        world_of("harmless", monkeypatch)
+        HARMLESS[address.path] = frozenset(shape(page_of(administrator.get(address.path).content.decode())))
+    assert {tag for tag, _ in shape(root)} <= {tag for tag, _ in HARMLESS[address.path]} | TOLERATED
+    assert set(shape(root)) - HARMLESS[address.path] <= {one for one in shape(root) if one[0] in TOLERATED}
 
 
+HARMLESS: dict[str, frozenset[tuple[str, tuple[str, ...]]]] = {}
+"""What a page is made of when no text is hostile: each process reads a page once for all payloads."""
 TOLERATED = {"span", "svg", "use", "wbr"}
 """What a page may have more of: for a state or a verb that it does not know, and a break in a name behind its signs."""
 

@@ -180,8 +180,9 @@ def _overview(scene: Scene) -> Iterator[Any]:
     from django.test.utils import setup_test_environment
     from playwright.sync_api import sync_playwright
 
-    from tests.console.browsing import ARGUMENTS, PATIENCE_MS, log_in
+    from tests.console.browsing import log_in
     from tests.support.chromium import find_chromium
+    from tests.support.shared_browser import ARGUMENTS, PATIENCE_MS
     from tests.support.topology import free_ports
 
     setup_test_environment()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -12,17 +15,39 @@ PATIENCE = 60.0  # seconds for what is ending to end, on a machine with much to 
 # Threads that a process has once and keeps: each is a daemon, and its name says whose it is.
 KEPT = ("queueops-waiting", "queueops-events", "asyncio_", "ThreadPoolExecutor", "asgiref")
 
+kept: set[int] = set()
+"""Ids of child processes that the tests share: these may start and end processes of their own at any time."""
+
 
 def running() -> tuple[set[int], set[threading.Thread]]:
     """The child processes and the threads of this process that run now."""
-    children = psutil.Process().children(recursive=True)
-    return {child.pid for child in children if runs(child)}, set(threading.enumerate())
+    found: set[int] | None = None
+    while found != (again := set(_below(os.getpid()))):  # a list misses a process where another one ends meanwhile
+        found = again
+    return again, set(threading.enumerate())
+
+
+def _below(pid: int) -> Iterator[int]:
+    """The ids of all processes below this one, without those below `kept`; `psutil` reads all of the machine."""
+    for lists in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            for child in map(int, lists.read_text().split()):
+                if child not in kept:
+                    yield child
+                    yield from _below(child)
 
 
 def runs(process: psutil.Process) -> bool:
     """Whether a process is there and has not ended; it may end at any moment."""
     try:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return runs(psutil.Process(pid))
     except psutil.NoSuchProcess:
         return False
 
@@ -39,7 +64,7 @@ def left_over(before: tuple[set[int], set[threading.Thread]]) -> str:
 
 def _new(before: tuple[set[int], set[threading.Thread]]) -> list[str]:
     processes, threads = running()
-    names = [f"process {pid} ({_command(pid)})" for pid in processes - before[0]]
+    names = [f"process {pid} ({_command(pid)})" for pid in processes - before[0] if _runs(pid)]
     return names + [f"thread {thread.name!r}" for thread in threads - before[1] if not thread.name.startswith(KEPT)]
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.parse
 from collections.abc import Sequence
+from functools import cache
 from http.cookies import SimpleCookie
 from pathlib import Path
 from types import TracebackType
@@ -45,12 +48,8 @@ class WebServer:
         self._log = directory / "web.log"
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
-        (directory / "data").mkdir(mode=0o700)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
-        environment |= {"DJANGO_SETTINGS_MODULE": settings, "QUEUEOPS_TESTS_DATA": str(directory / "data")}
-        environment["PYTHONPATH"] = str(ROOT)
-        self.environment = environment
-        subprocess.run([sys.executable, "-c", PREPARE], env=environment, cwd=directory, check=True)
+        data = shutil.copytree(_prepared(settings), directory / "data")
+        self.environment = environment = _environment(settings, data)
         command = [sys.executable, "-m", "gunicorn", *options, "-b", f"fd://{self._listener.fileno()}"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -104,6 +103,21 @@ class WebServer:
             return self.ask("GET", "/ops/login/").status == 200
         except OSError:
             return False
+
+
+@cache
+def _prepared(settings: str) -> Path:
+    """A directory with a migrated database and the account: each server gets a copy of it."""
+    made = Path(tempfile.mkdtemp(prefix="web-", dir=os.environ["QUEUEOPS_TESTS_DATA"]))
+    subprocess.run([sys.executable, "-c", PREPARE], env=_environment(settings, made), cwd=made, check=True)
+    return made
+
+
+def _environment(settings: str, data: Path) -> dict[str, str]:
+    """Of a process of the console that keeps its data in this directory."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    own = {"DJANGO_SETTINGS_MODULE": settings, "QUEUEOPS_TESTS_DATA": str(data), "PYTHONPATH": str(ROOT)}
+    return environment | own
 
 
 def cookies_of(answer: Answer, *names: str) -> str:
