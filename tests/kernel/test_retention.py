@@ -54,7 +54,9 @@ def test_nothing_is_left_of_a_task_whose_time_is_over(desk: Desk) -> None:
     desk.tick()
     left = set(Picture(desk.broker).shapes)
     left = {name for name in left if not name.startswith(("metrics", "error"))}
-    assert left <= {"clock", "seq", "names", "tags", "lanes", "errors"}
+    assert left <= {"clock", "seq", "names", "tags", "lanes", "errors", "counts"}
+    counts = desk.client.hgetall(desk.broker.keys(POOL).counts)
+    assert [(field[:3], number) for field, number in counts.items() if number != b"0" or field[:3] != b"s||"] == []
 
 
 def test_no_more_ended_tasks_are_kept_than_the_cap(make_desk: MakeDesk) -> None:
