@@ -233,6 +233,10 @@ INNER: dict[str, Callable[[], Any]] = {
     "side": lambda: wf.side_effect(lambda: 1),
     "timer": lambda: asyncio.get_running_loop().call_later(60, print),
     "task": _task,
+    "random": lambda: wf.random().random(),
+    "uuid4": lambda: str(wf.uuid4()),
+    "patched": lambda: wf.patched("new"),
+    "status": lambda: wf.set_status("new"),
 }
 
 

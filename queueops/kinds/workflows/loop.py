@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import math
+import re
 import sys
 import weakref
 from collections import deque
@@ -39,6 +40,10 @@ _REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("add_signal_handler", "remove_signal_handler"), ("A signal of the process", "Use wf.signal().")),
     **dict.fromkeys(("run_forever", "run_until_complete"), ("A second event loop", "Use await.")),
 }
+
+
+_FOREIGN = re.compile(r"attached to a different loop|^Task got bad yield")
+"""What asyncio says of them."""
 
 
 class Timers(Protocol):
@@ -193,12 +198,20 @@ class WorkflowLoop(ReplayedLoop):
         return task
 
     async def _guarded(self, coro: Any) -> Any:
-        """Keep an interrupt of the worker, which a task would hold as its own outcome."""
+        """Keep an interrupt of the worker, which a task would hold as its own outcome.
+
+        Raises RefusedInWorkflow if the code has awaited what is not of this loop.
+        """
         try:
             return await coro
         except Interrupt as interrupt:
             self.interrupt = interrupt
             raise
+        except RuntimeError as error:
+            if not _FOREIGN.search(str(error)):
+                raise
+            what = "What another event loop or another library waits for"
+            raise RefusedInWorkflow(what=what, advice="Await what wf.* and asyncio's functions give.") from error
 
     def _forget(self, task: Any) -> None:
         self.tasks.pop(task.number, None)

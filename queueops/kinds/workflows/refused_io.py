@@ -64,10 +64,10 @@ class ReplayedLoop(asyncio.AbstractEventLoop):
         finally:
             self.allows_effects = False
 
-    def refuse_in_effect(self) -> None:
-        """Called before each command and each new task: a replay would not have it. Raises RefusedInWorkflow."""
+    def refuse_in_effect(self, what: str = "A call, a timer or a task") -> None:
+        """Called before what a replay would not have or not repeat. Raises RefusedInWorkflow."""
         if self.allows_effects:
-            what = "A call, a timer or a task in the function of wf.side_effect()"
+            what = f"{what} in the function of wf.side_effect()"
             raise RefusedInWorkflow(what=what, advice="Put it beside the function.")
 
     def refuse_store(self) -> None:

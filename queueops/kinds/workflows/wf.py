@@ -18,7 +18,7 @@ from uuid import UUID
 
 from queueops.errors import BadOption
 from queueops.kinds.workflows.digests import digest_of
-from queueops.kinds.workflows.execution import check_name, current
+from queueops.kinds.workflows.execution import Execution, check_name, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
@@ -136,12 +136,12 @@ def now() -> datetime:
 
 def random() -> _random.Random:
     """A generator of random numbers that repeats itself in each replay of this run."""
-    return current("wf.random()").random
+    return _beside_effects("wf.random()").random
 
 
 def uuid4() -> UUID:
     """A random UUID, in each replay of this run the same."""
-    return current("wf.uuid4()").uuid4()
+    return _beside_effects("wf.uuid4()").uuid4()
 
 
 def side_effect(function: Callable[[], Any]) -> Any:
@@ -160,12 +160,12 @@ def side_effect(function: Callable[[], Any]) -> Any:
 
 def patched(id: str) -> bool:
     """Whether this run goes by a change of the code: True in new runs, False where the earlier code has been."""
-    return current("wf.patched()").patched(check_name(id, "id"))
+    return _beside_effects("wf.patched()").patched(check_name(id, "id"))
 
 
 def set_status(value: Any) -> None:
     """Show a value as the state of this run, on its page and by its handle."""
-    current("wf.set_status()").set_status(value)
+    _beside_effects("wf.set_status()").set_status(value)
 
 
 def info() -> RunInfo:
@@ -180,3 +180,10 @@ def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
     """
     execution = current("wf.continue_as_new()")
     raise ContinueAsNew(execution.code.encode(args, kwargs))
+
+
+def _beside_effects(name: str) -> Execution:
+    """The run of this code. Raises RefusedInWorkflow in the function of a side effect, which a replay does not call."""
+    execution = current(name)
+    execution.loop.refuse_in_effect(name)
+    return execution
