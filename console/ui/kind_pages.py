@@ -178,13 +178,13 @@ class KindPages:
 
     ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
     the head of a record's page offers in the place of standard actions, by their verb. ``words`` has the own words of
-    records, by record. ``remedies`` are buttons of the kind's alarms and findings, by their
-    verb. ``verbs`` are its own verbs, and
-    ``notes`` are sentences that it adds to the notes of standard actions, by their verb. ``offer`` takes a task of the
-    kind and the standard actions that are offered, by verb, and gives those with own labels, or others. ``facts`` are
-    labels of facts in the audit log, by name. ``pieces`` are parts of pages, by their place (docs/kinds.md).
-    ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram of a task draws, by
-    record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states`` are its own states.
+    records, by record. ``remedies`` are buttons of the kind's alarms and findings, by their verb. ``verbs`` are its
+    own verbs, and ``notes`` are sentences that it adds to the notes of standard actions, by their verb. ``offer``
+    takes a task of the kind and the standard actions that are offered, by verb, and gives those with own labels, or
+    others. ``facts`` are labels of facts in the audit log, by name. ``pieces`` are parts of pages, by their place
+    (docs/kinds.md). ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram
+    of a task draws, by record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states``
+    are its own states.
     """
 
     records: tuple[str, ...] = ()

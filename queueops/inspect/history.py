@@ -191,6 +191,7 @@ def _is_leased(state: str) -> bool:
     return state in table().leased
 
 
+@kinds.cached
 def _entered() -> dict[str, str]:
     """The states that kinds tell of their log lines, and of actions whose line does not name the state."""
     return {word: state for details in kinds.roles("details") for word, state in details.entered.items()}
