@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
@@ -42,13 +43,14 @@ class TaskHandle(Generic[Result]):
     in_memory: ClassVar[Any] = None
     """The in-memory store of a test, for the handles that are made while it replaces the real one."""
 
-    __slots__ = ("_memory", "id", "pool", "uid", "word")
+    __slots__ = ("_made_at", "_memory", "id", "pool", "uid", "word")
 
     def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0) -> None:
         self.id = id
         self.pool = pool
         self.word = word
         self.uid = uid
+        self._made_at = time.monotonic() if uid else 0.0
         self._memory = TaskHandle.in_memory
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -191,16 +193,20 @@ class TaskHandle(Generic[Result]):
         _refuse_event_loop()
         self._check()
         while True:
-            waiting.wait(self._broker, self.pool, self.id, patience, self._generation)
+            waiting.wait(self._broker, self.pool, self.id, patience, self._generation, is_new=self._is_new())
             if (record := self._ended()) is not None:
                 return record
 
     async def _aend(self, patience: waiting.Patience) -> Record:
         self._check()
         while True:
-            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation)
+            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation, is_new=self._is_new())
             if (record := await waiting.in_thread(self._ended)) is not None:
                 return record
+
+    def _is_new(self) -> bool:
+        """Whether this handle comes from a push of this moment."""
+        return self._memory is None and time.monotonic() - self._made_at < waiting.NEW_S
 
     def _ended(self) -> Record | None:
         """The record of the ended task; None if it runs again meanwhile."""

@@ -27,6 +27,10 @@ from queueops.results.result_listener import ResultListener, Subscription
 RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
 OUTAGE_PAUSE = 0.25
+NEW_S = 0.005
+"""Seconds for which a pushed task has surely not ended: its wait subscribes without a read before that."""
+SUBSCRIBED_WITHIN = 0.05
+"""Seconds that such a wait has for it. It then reads the state, as every other wait does first."""
 SUPERSEDED = "superseded"
 """The store's reply in place of a state if another generation has the id."""
 
@@ -78,12 +82,14 @@ class Generation(NamedTuple):
         return not self.uid or (uid > self.uid if self.after else uid == self.uid)
 
 
-def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+def wait(
+    broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation, *, is_new: bool = False
+) -> None:
     """Return when the generation has ended, or was superseded: the record shows which.
 
-    Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first read.
+    ``is_new``: it was pushed a moment ago. Raises ResultTimeout, TaskGone, or BrokerUnavailable at the first read.
     """
-    steps = _steps(broker, pool, task_id, patience, generation)
+    steps = _steps(broker, pool, task_id, patience, generation, is_new)
     answer: Any = None
     try:
         while True:
@@ -95,9 +101,11 @@ def wait(broker: Any, pool: str, task_id: str, patience: Patience, generation: G
         steps.close()
 
 
-async def await_end(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> None:
+async def await_end(
+    broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation, *, is_new: bool = False
+) -> None:
     """The same for async code: calls run in a thread, waiting uses no thread."""
-    steps = _steps(broker, pool, task_id, patience, generation)
+    steps = _steps(broker, pool, task_id, patience, generation, is_new)
     answer: Any = None
     try:
         while True:
@@ -123,21 +131,22 @@ def close() -> None:
         _listeners.popitem()[1].close()
 
 
-def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation) -> Steps:
+def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation: Generation, is_new: bool) -> Steps:
     """The wait, step by step: yields a call, or a future and the seconds to wait for it.
 
     Receives the call's result, or whether the future is done.
     """
     channel = broker.done_channel(pool, task_id)
     ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
-    state = yield ask
-    while not _is_over(pool, task_id, state):
-        if not patience.left():
+    state: str | None = None if is_new and patience.left() else (yield ask)
+    while state is None or not _is_over(pool, task_id, state):
+        if state is not None and not patience.left():
             now, reason = yield partial(_reason, pool, task_id) if patience.seconds else _no_reason
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=now or state, reason=reason or GOES_ON)
         subscription = _listen(broker, pool, channel)
         try:
-            heard = (yield subscription.subscribed, min(RECHECK, patience.left())) and subscription.subscribed.result()
+            within = min(SUBSCRIBED_WITHIN if state is None else RECHECK, patience.left())
+            heard = (yield subscription.subscribed, within) and subscription.subscribed.result()
             state = yield from _look(ask, patience, state)
             is_open = heard and not _is_over(pool, task_id, state)
             if is_open and (yield subscription.news, min(RECHECK, patience.left())):
@@ -163,12 +172,12 @@ def _no_reason() -> tuple[str, str]:
     return "", ""
 
 
-def _look(ask: Call, patience: Patience, before: str) -> Generator[Step, Any, str]:
-    """The current state; during an outage the previous state, until the timeout."""
+def _look(ask: Call, patience: Patience, before: str | None) -> Generator[Step, Any, str]:
+    """The current state; during an outage the previous state, until the timeout. The first read raises its error."""
     try:
         state: str = yield ask
     except BrokerUnavailable:
-        if patience.left() <= OUTAGE_PAUSE:
+        if before is None or patience.left() <= OUTAGE_PAUSE:
             raise
         yield Future(), OUTAGE_PAUSE
         return before

@@ -80,7 +80,7 @@ class AsyncExecutor:
 
     def close(self, seconds: float) -> bool:
         """End the event loop; False if a task still runs in it."""
-        if self._loop is None or self._thread is None:
+        if self._loop is None or self._thread is None or self._loop.is_closed():
             return True
         self._closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
