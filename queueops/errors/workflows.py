@@ -56,10 +56,18 @@ class PayloadLost(BlockedStep, LookupError):
 
 
 class HistoryTooLong(BlockedStep, RuntimeError):
-    """The history of the run {id} has {length} entries; the limit is {limit}. Use wf.continue_as_new()."""
+    """The history of the run {id} has {size} commands and signals; the limit is {limit}. Use wf.continue_as_new()."""
 
     id: str
-    length: int
+    size: int
+    limit: int
+
+
+class StepTooLarge(BlockedStep, RuntimeError):
+    """A step of the run {id} has {commands} commands; the limit is {limit}. Await some before others begin."""
+
+    id: str
+    commands: int
     limit: int
 
 

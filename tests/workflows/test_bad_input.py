@@ -11,6 +11,7 @@ import pytest
 
 from queueops import conf, control, wf, workflow
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TaskFailed
+from queueops.kinds.workflows import history_limit
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
@@ -116,6 +117,12 @@ async def grows() -> None:
     """Grows its history without an end."""
     while True:
         await wf.call(add, 1, 1)
+
+
+@workflow(name="bad.hears")
+async def hears(count: int) -> list[int]:
+    """Waits for signals, and for nothing else."""
+    return [await wf.signal("number") for _ in range(count)]
 
 
 @workflow(name="bad.wide")
@@ -247,11 +254,46 @@ def test_a_history_that_grows_without_end_blocks_with_advice(settings: Any) -> N
     assert run.terminate()
 
 
+def test_a_history_that_grows_by_signals_alone_blocks_and_keeps_the_rest(settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 3}}
+    run = hears.start(5)
+    for number in range(5):
+        run_worker()
+        run.signal("number", number)
+    run_worker()
+    assert "4 commands and signals; the limit is 3" in reason_of(run)
+    assert len(run.history()) == 7  # the first step, and three with a signal each
+    assert len(get_role(WorkflowCalls).inbox("default", run.id)) == 2
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 5}}
+    get_broker().control("default", "run_now", [run.id])
+    run_worker()
+    assert run.result(timeout=0) == [0, 1, 2, 3, 4]
+
+
+def test_the_ends_of_activities_do_not_count_in_a_history(settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 20}}
+    run = wide.start(20)
+    run_worker()
+    assert run.result(timeout=0) == 20
+    assert len(run.history()) > 40
+
+
+def test_a_step_with_more_commands_than_the_store_takes_writes_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_limit, "MOST_COMMANDS", 30)
+    run = wide.start(31)
+    run_worker()
+    assert "31 commands; the limit is 30. Await some before others begin." in reason_of(run)
+    assert run.history() == []
+    fits = wide.start(30)
+    run_worker()
+    assert fits.result(timeout=0) == 30
+
+
 def test_a_step_with_more_commands_than_a_history_has_writes_none(settings: Any) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 30}}
     run = wide.start(40)
     run_worker()
-    assert "41 entries; the limit is 30" in reason_of(run)
+    assert "40 commands and signals; the limit is 30" in reason_of(run)
     assert run.history() == []
     assert get_broker().record("default", f"{run.id}.1") is None
 

@@ -280,12 +280,12 @@ def test_metadata_reaches_the_activities_of_a_run() -> None:
 
 
 def test_a_history_has_a_greatest_length(settings: Any) -> None:
-    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 2}}
-    run = sums.start(1)
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 1}}
+    run = sums.start(2)
     run_worker()
     record = get_broker().record("default", run.id)
     assert record is not None
-    assert (record.state, record.reason) == (State.POSTPONED, str(HistoryTooLong(id=run.id, length=2, limit=2)))
+    assert (record.state, record.reason) == (State.POSTPONED, str(HistoryTooLong(id=run.id, size=2, limit=1)))
 
 
 def test_the_error_of_an_activity_keeps_its_class_and_message() -> None:

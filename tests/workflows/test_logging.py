@@ -83,7 +83,7 @@ async def fails() -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("grows", "its history has 8 entries; it is time for wf.continue_as_new()"),
+        ("grows", "its history has 2 commands and signals; it is time for wf.continue_as_new()"),
         ("leaves", "it ended before 1 tasks of its code, which are dropped"),
         ("forgets", "WorkflowTask exception was never retrieved: ValueError('no stock')"),
     ],
@@ -91,7 +91,7 @@ async def fails() -> None:
 def test_what_a_run_notes_is_a_warning_of_the_worker(
     how: str, said: str, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
-    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 14}}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"WORKFLOWS": {"MAX_HISTORY": 4}}
     run = notes.start(how)
     run_worker()
     gc.collect()  # an exception of a task is told when the task is forgotten

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
-from queueops.errors.workflows import HistoryTooLong, InstanceInUse, WorkflowStuck
+from queueops.errors.workflows import InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.awaited import as_task, awaited
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.history_limit import check_size
 from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, Begun, MemoryRun, failed
 from queueops.kinds.workflows.runs_again import RunsAgain
-from queueops.kinds.workflows.settings import of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model import retry
 from queueops.model.contracts import Conflict, Push
@@ -204,9 +204,7 @@ class WorkflowEnvironment(RunsAgain):
 
     def _taken_out(self, run: MemoryRun) -> tuple[Execution, int]:
         """A run that can make its next step, and the length of its history at which it is replayed again."""
-        length, limit = len(run.history), of_workflows().max_history
-        if length >= limit:
-            raise HistoryTooLong(id=run.id, length=length, limit=limit)
+        length = len(run.history)
         execution, until = self._kept.pop(run.id, (None, 0))
         if execution is not None and execution.length == length < until:
             execution.info = _info(run)
@@ -220,6 +218,7 @@ class WorkflowEnvironment(RunsAgain):
         execution, until = self._taken_out(run)
         try:
             step: Step = execution.advance(self.now_ms, taken)
+            check_size(execution, step)
             keeps = execution.length > LONG and not step.over
         finally:
             if keeps:

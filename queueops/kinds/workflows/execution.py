@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -59,7 +59,7 @@ class Execution:
         self.code = code
         self._main: asyncio.Task[Any] | None = None
         self._late_cancel: Entry | None = None
-        self._numbers = self._waits = 0
+        self._numbers = self._waits = self._told = self.size_before = 0
         self._open: dict[int, _Open] = {}
         self._signals: dict[str, asyncio.Queue[bytes]] = {}
         self._listening: dict[int, str] = {}
@@ -76,7 +76,8 @@ class Execution:
     def replay(self, history: Iterable[bytes]) -> None:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
         untold = self.loop.take_problems()  # of earlier steps: an error is told when its task is forgotten
-        for block in events.blocks(self._counted(history)):
+        for block in events.blocks(history):
+            self.length += 1 + len(block.events) + len(block.commands)
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
             self._all_patches |= self._recorded_patches
@@ -88,14 +89,9 @@ class Execution:
             self._compare(block)
         self.loop.problems = untold  # the steps that were replayed have told theirs
 
-    def _counted(self, history: Iterable[bytes]) -> Iterator[bytes]:
-        for text in history:
-            self.length += 1
-            yield text
-
     def advance(self, at: int, taken: Sequence[Entry]) -> Step:
         """Make one step with the events of the inbox. Raises BlockedStep, and an interrupt of the worker."""
-        self._recorded, self._recorded_patches = {}, set()
+        self._recorded, self._recorded_patches, self.size_before = {}, set(), self.size
         step = self._run(at, taken)
         main = self._main
         if main is not None and self._is_over:
@@ -106,6 +102,11 @@ class Execution:
         step.notes += self.loop.take_problems()
         self.length += 1 + len(taken) + len(step.commands)
         return step
+
+    @property
+    def size(self) -> int:
+        """How many commands the code gave, and how many signals and cancels it got. Ends of commands add none."""
+        return self._numbers + self._told
 
     def dispose(self) -> None:
         """Forget the run. Its code is closed here, in creation order, and not by the garbage collector at any time.
@@ -135,6 +136,7 @@ class Execution:
         self.loop.now_ms = max(self.loop.now_ms, at)
         self.begun_ms = self.begun_ms or at
         self.step = Step(self.loop.now_ms, len(taken))
+        self._told += sum(not entry.command for entry in taken)
         if self._main is None:
             self._main = self.loop.create_task(self.code.begin(), name="workflow")
             self.loop.run_until_quiet()

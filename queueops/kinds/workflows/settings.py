@@ -13,7 +13,8 @@ from queueops.conf import readers as read
 class WorkflowSettings:
     """Every setting of workflows, with its default. The key in QUEUEOPS["WORKFLOWS"] is the name in capitals."""
 
-    max_history: int = 50_000  # entries; a run that would have more is blocked, and at half of it its log gives advice
+    max_history: int = 10_000
+    """Commands and signals; a run that would have more is blocked. At half of it, its log gives advice."""
     kept_runs: int = 128  # runs that a worker process keeps in memory after a step; 0: each step begins with a replay
 
 

@@ -17,11 +17,12 @@ import msgspec
 from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
-from queueops.errors.workflows import HistoryTooLong, NotDeterministic
+from queueops.errors.workflows import NotDeterministic
 from queueops.kinds.workflows import events, payloads, tracing
 from queueops.kinds.workflows.code_version import code_version
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.history_limit import check_size
 from queueops.kinds.workflows.run_store import StepInput, get_run_store, given_input
 from queueops.kinds.workflows.run_trace import run_span
 from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
@@ -33,8 +34,6 @@ from queueops.worker.execution import failure
 
 logger = logging.getLogger("queueops.worker")
 KEPT_RUNS = DEFAULTS.kept_runs
-MOST_COMMANDS = 10_000
-"""Commands of one step: the store takes them in one call."""
 AT_ONCE = 250
 """Calls that begin with their step. The store begins the others in slices."""
 
@@ -188,16 +187,13 @@ def _event(text: bytes) -> Entry:
 
 
 def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any) -> Execution:
-    length = found.length
-    if length >= (limit := of_workflows().max_history):
-        raise HistoryTooLong(id=lease.id, length=length, limit=limit)
     info = RunInfo(
         id=lease.id,
         name=lease.name,
         instance=found.instance or lease.id,
         pool=lease.pool,
         parent=found.parent,
-        length=length,
+        length=found.length,
         origin=found.origin or lease.id,
         trace=lease.trace,
     )
@@ -215,20 +211,16 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
 
 
 def _value(execution: Execution, step: Step, lease: Lease) -> Value:
-    longest = of_workflows().max_history
-    if len(step.commands) > (limit := min(longest, MOST_COMMANDS)):
-        raise HistoryTooLong(id=lease.id, length=execution.length, limit=limit)
+    check_size(execution, step)
     pushes = list(step.pushes.values())
     if pushes:
         get_run_store().prepare_calls(lease.pool, pushes)
     calls = [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes]
-    before = execution.info.length
-    if before < longest // 2 <= execution.length:
-        step.notes.append(f"its history has {execution.length} entries; it is time for wf.continue_as_new()")
     keeps: dict[str, str] = {}
+    fingerprint = "" if execution.info.length else execution.code.fingerprint
     value: Value = {
         "taken": step.taken,
-        "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest="" if before else execution.code.fingerprint)),
+        "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest=fingerprint)),
         "commands": [_kept(entry, str(entry.command), keeps) for entry in step.commands],
         "calls": calls[:AT_ONCE],
         "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[AT_ONCE:]],
