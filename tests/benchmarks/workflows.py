@@ -20,6 +20,8 @@ import django
 
 Figures = dict[str, float]
 ROUNDS = 15
+PAUSE = 0.2
+"""Seconds without work before a run. A virtual machine may lose its processor and its caches meanwhile."""
 
 
 def main() -> int:
@@ -114,24 +116,34 @@ def _alone() -> dict[str, Callable[[], float]]:
     """What one run takes on a worker that has nothing else to do, in milliseconds."""
     from tests.soak import measured
 
-    def of(begin: Callable[[], Any], rounds: int = ROUNDS) -> Callable[[], float]:
-        def measure() -> float:
-            spent = []
-            for _ in range(rounds):
-                time.sleep(0.2)
-                began = time.perf_counter()
-                begin().result(timeout=60)
-                spent.append(1000 * (time.perf_counter() - began))
-            return median(spent)
-
-        return measure
+    def of(begin: Callable[[], Any], pause: float = PAUSE, rounds: int = ROUNDS) -> Callable[[], float]:
+        return lambda: _after_a_pause(lambda: begin().result(timeout=60), pause, rounds)
 
     return {
-        "one activity, idle worker, ms": of(measured.one.start),
+        "one activity, idle for 10 ms, ms": of(measured.one.start, 0.01, 100),
+        "one activity, idle for 200 ms, ms": of(measured.one.start),
         "10 activities in sequence, ms": of(lambda: measured.in_sequence.start(10)),
-        "1,000 activities at once, ms": of(lambda: measured.at_once.start(1_000), 5),
+        "1,000 activities at once, ms": of(lambda: measured.at_once.start(1_000), rounds=5),
         "signal to code, p50 ms": _signals,
+        "a loop in Python, after 10 ms, ms": lambda: _after_a_pause(_count, 0.01, 100),
+        "the same after 200 ms, ms": lambda: _after_a_pause(_count),
     }
+
+
+def _after_a_pause(call: Callable[[], object], pause: float = PAUSE, rounds: int = ROUNDS) -> float:
+    """How long a call takes, in milliseconds, each time after this many seconds without work."""
+    spent = []
+    for _ in range(rounds):
+        time.sleep(pause)
+        began = time.perf_counter()
+        call()
+        spent.append(1000 * (time.perf_counter() - began))
+    return median(spent)
+
+
+def _count() -> int:
+    """Some work of the processor alone: it shows how much slower this machine is after a pause."""
+    return len({str(number): number for number in range(3_000)})
 
 
 def _signals() -> float:
