@@ -14,13 +14,14 @@ import pytest
 
 import queueops
 from queueops import TaskCancelled, TaskFailed, TaskGone
-from queueops.errors import BadId, BadOption, QueueOpsError, ResultTimeout, TaskSuperseded
+from queueops.errors import BadId, BadOption, BrokerUnavailable, QueueOpsError, ResultTimeout, TaskSuperseded
 from queueops.model import contracts
 from queueops.model.contracts import RoundTrip
 from queueops.model.reasons import LONGEST_REASON
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
+from queueops.redis.subscription import RedisListener
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
@@ -230,8 +231,10 @@ def test_a_waiter_is_told_of_the_end_and_does_not_look_for_it(namespace, monkeyp
         timer.join()
 
 
-def test_after_the_news_of_the_end_only_the_record_is_asked_for(namespace, monkeypatch):
+@pytest.mark.parametrize(("new_s", "asked"), [(0.0, 2), (1000.0, 1)], ids=["pushed before", "pushed now"])
+def test_after_the_news_of_the_end_only_the_record_is_asked_for(namespace, monkeypatch, new_s, asked):
     monkeypatch.setattr(waiting, "RECHECK", 1000.0)
+    monkeypatch.setattr(waiting, "NEW_S", new_s)
     broker, states = get_broker(), []
     ask = broker.wait
 
@@ -243,11 +246,25 @@ def test_after_the_news_of_the_end_only_the_record_is_asked_for(namespace, monke
     handle = tasks.add.push(1)
     waiter = threading.Thread(target=lambda: handle.result(60))
     waiter.start()
-    wait_until(lambda: len(states) == 2)
+    wait_until(lambda: len(states) == asked)
     run_worker()
     waiter.join(60)
     assert handle.state == "succeeded"
-    assert states == ["pending", "pending"]
+    assert states == ["pending"] * asked
+
+
+def test_a_wait_for_what_was_pushed_now_fails_as_fast_as_others_without_a_store(namespace, monkeypatch):
+    monkeypatch.setattr(waiting, "NEW_S", 1000.0)
+    monkeypatch.setattr(waiting, "RECHECK", 1000.0)
+    handle = tasks.add.push(1)
+
+    def refuse(*given, **named):
+        raise BrokerUnavailable(url="redis://nowhere", attempts=1, reason="refused")
+
+    monkeypatch.setattr(RedisListener, "__init__", refuse)
+    monkeypatch.setattr(get_broker(), "wait", refuse)
+    with pytest.raises(BrokerUnavailable):
+        handle.result(20)
 
 
 def test_a_wait_survives_the_loss_of_its_connection(namespace, redis_client, later):
