@@ -8,9 +8,10 @@ import pytest
 
 import queueops
 from queueops import Retry, activity, current, wf, workflow
+from queueops.errors import BadOption
 from queueops.errors.workflows import ActivityFailed
 from queueops.model.states import State
-from queueops.testing import run_worker
+from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_end_to_end import agenda
 from tests.workflows.test_runs import add, approval
 
@@ -26,6 +27,26 @@ async def tells_its_child() -> str:
     await wf.call(add, 1, 1)  # the child begins with this step
     assert await wf.send_signal("told", "approve", "by its parent")
     return await waiting
+
+
+def not_called(number: int) -> str:
+    """Makes ids, but not those of activities."""
+    raise AssertionError(f"the id of an activity does not depend on {number}")
+
+
+@activity(name="wf.unique", unique=not_called)
+def unique(number: int) -> str:
+    """A task whose id comes from its arguments."""
+    return current().id
+
+
+@workflow(name="wf.calls_unique")
+async def calls_unique() -> list[str]:
+    """Calls a task with unique ids, twice with the same arguments; an id of its own is refused."""
+    await wf.sleep(0.001)
+    with pytest.raises(BadOption, match="the id of an activity is that of its run and the number of the call"):
+        await wf.call(unique.using(id="another"), 1)
+    return await asyncio.gather(wf.call(unique, 1), wf.call(unique.using(priority=1), 1))
 
 
 @workflow(name="wf.drops_a_timer")
@@ -104,3 +125,10 @@ def test_the_next_attempt_of_an_activity_goes_on_from_its_progress() -> None:
     run = of_copies.start()
     run_worker()
     assert run.result(timeout=0) == [2, 5]
+
+
+def test_an_activity_with_unique_ids_has_the_id_of_its_call() -> None:
+    run = calls_unique.start()
+    run_worker()
+    assert run.result(timeout=0) == [f"{run.id}.2", f"{run.id}.3"]
+    assert WorkflowEnvironment().run(calls_unique) == ["run-1#2.2", "run-1#2.3"]
