@@ -43,14 +43,14 @@ def cancel_runs(ids: Sequence[str], reason: str = "", pool: str = "", *, who: st
     return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token, kept(reason))
 
 
-def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Make no further step of runs until they are resumed. Events wait in the inbox."""
-    return _told(ids, pool, "suspend", b"", who, token)
+def suspend_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: str = "", token: str = "") -> list[Row]:
+    """Make no further step of runs until they are resumed. Events wait in the inbox. Their logs have the reason."""
+    return _told(ids, pool, "suspend", b"", who, token, kept(reason))
 
 
-def resume_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Go on with suspended runs."""
-    return _told(ids, pool, "resume", b"", who, token)
+def resume_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: str = "", token: str = "") -> list[Row]:
+    """Go on with suspended runs. Their logs have the reason."""
+    return _told(ids, pool, "resume", b"", who, token, kept(reason))
 
 
 def retry_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
