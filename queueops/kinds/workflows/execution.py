@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from queueops.errors import BadOption
 from queueops.errors.workflows import (
     ActivityFailed,
     ChildFailed,
@@ -382,19 +381,3 @@ def current(what: str) -> Execution:
         return loop.timers
     advice = "Call it in a function below @workflow, and start that with start()."
     raise OutsideWorkflow(what=what, advice=advice)
-
-
-def check_name(value: object, what: str) -> str:
-    """A name of a signal or a patch. Raises BadOption."""
-    if not isinstance(value, str) or not 1 <= len(value) <= 100:
-        raise BadOption(name=what, value=value, expected="a text of 1 to 100 characters")
-    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise BadOption(name=what, value=value, expected="valid Unicode, without a lone surrogate")
-    return value
-
-
-def check_entry(value: object) -> int:
-    """The number of an entry of a history. Raises BadOption."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise BadOption(name="entry", value=value, expected="a whole number, as handle.history() is numbered from 1")
-    return value

@@ -17,13 +17,13 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from queueops.errors import BadOption
+from queueops.kinds.workflows.arguments import check_name, encode_signal
 from queueops.kinds.workflows.digests import digest_of
-from queueops.kinds.workflows.execution import Execution, check_name, current
+from queueops.kinds.workflows.execution import Execution, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.model.ids import check_id, check_lane
-from queueops.tasks.encoding import encode_result
 from queueops.tasks.task import Task
 
 __all__ = [
@@ -122,7 +122,7 @@ async def send_signal(instance: str, name: str, value: Any = None, *, pool: str 
     """
     execution = current("wf.send_signal()")
     to = check_lane(pool, "name of a pool") if pool else ""
-    data = encode_result(check_name(name, "name"), value, "signal")
+    data = encode_signal(name, value)
     return await execution.tell(check_id(instance, "id of an instance"), name, data, to)
 
 
