@@ -49,6 +49,27 @@ async def calls_unique() -> list[str]:
     return await asyncio.gather(wf.call(unique, 1), wf.call(unique.using(priority=1), 1))
 
 
+@workflow(name="wf.sizes")
+async def sizes() -> list[tuple[int, int]]:
+    """The length and the size of its history at each step."""
+    found = [(wf.info().length, wf.info().size)]
+    await wf.call(add, 1, 1)
+    found.append((wf.info().length, wf.info().size))
+    await wf.signal("go")
+    return [*found, (wf.info().length, wf.info().size)]
+
+
+@workflow(name="wf.in_parts")
+async def in_parts(left: int, parts: int) -> int:
+    """Continues as new before its history is long."""
+    while left:
+        if wf.info().size >= 3:
+            wf.continue_as_new(left, parts + 1)
+        await wf.call(add, 1, 1)
+        left -= 1
+    return parts
+
+
 @workflow(name="wf.drops_a_timer")
 async def drops_a_timer() -> str:
     """Cancels a timer, and waits for a signal."""
@@ -132,3 +153,24 @@ def test_an_activity_with_unique_ids_has_the_id_of_its_call() -> None:
     run_worker()
     assert run.result(timeout=0) == [f"{run.id}.2", f"{run.id}.3"]
     assert WorkflowEnvironment().run(calls_unique) == ["run-1#2.2", "run-1#2.3"]
+
+
+def test_the_code_knows_the_size_of_its_history_in_each_replay() -> None:
+    run = sizes.start()
+    run_worker()
+    run.signal("other")
+    run.signal("go")
+    run_worker()
+    assert run.result(timeout=0) == [(0, 0), (2, 1), (4, 3)]
+    env = WorkflowEnvironment()
+    tested = env.start(sizes)
+    env.at(1, lambda: tested.signal("other"))
+    env.at(1, lambda: tested.signal("go"))
+    assert tested.result() == [(0, 0), (2, 1), (4, 3)]
+
+
+def test_the_code_continues_as_new_by_the_size_of_its_history() -> None:
+    run = in_parts.start(10, 1)
+    run_worker()
+    assert run.result(timeout=0) == 4
+    assert WorkflowEnvironment().run(in_parts, 10, 1) == 4

@@ -174,8 +174,11 @@ def set_status(value: Any) -> None:
 
 
 def info() -> RunInfo:
-    """The run: its id, name, instance, pool and parent, and the length of its history before this step."""
-    return current("wf.info()").info
+    """The run: its id, name, instance, pool and parent, the length of its history before this step, and its size.
+
+    `size` counts what `MAX_HISTORY` limits: commands so far, and signals and cancels that came.
+    """
+    return current("wf.info()").info_now()
 
 
 def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
