@@ -137,7 +137,7 @@ def _explain(what: str, name: str, values: Labelled, error: Exception) -> NotEnc
             return NotEncodable(
                 what=what, name=name, path=path, type=with_article(type(culprit).__qualname__), advice=advice
             )
-    return NotEncodable(what=what, name=name, path="the whole", type="no JSON", advice=str(error))
+    return NotEncodable(what=what, name=name, path="the whole", type="not JSON", advice=str(error))
 
 
 def _advice_about(cause: Exception) -> str:

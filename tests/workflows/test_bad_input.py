@@ -151,6 +151,29 @@ def test_what_cannot_be_encoded_is_an_exception_in_the_code(how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
+        ("call", "The arguments of wf.add cannot be stored: one is an object. Use "),
+        ("signal", "The value of the signal 'name' cannot be stored: it is an object. Use "),
+        ("status", "The status of bad.argument cannot be stored: it is an object. Use "),
+        ("effect", "The value of a side effect of bad.argument cannot be stored: it is an object. Use "),
+        ("large", "The arguments of wf.add came to 2000011 bytes"),
+    ],
+)
+def test_an_error_says_which_value_cannot_be_stored(how: str, said: str) -> None:
+    assert f": {said}" in WorkflowEnvironment().run(bad_argument, how)
+
+
+def test_an_error_of_a_signal_has_its_name_for_each_sender() -> None:
+    run, tested = approval.start(60), WorkflowEnvironment().start(approval, 60)
+    for send in (run.signal, tested.signal, partial(control.signal_runs, [run.id])):
+        with pytest.raises(NotEncodable, match="The value of the signal 'approve' cannot be stored: it is an object"):
+            send("approve", object())
+        with pytest.raises(PayloadTooLarge, match="The value of the signal 'approve' came to 2000002 bytes"):
+            send("approve", LARGE)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
         ("child", "a function below @workflow"),
         ("effect", "an activity does what must wait"),
         ("value", "a function that is not async"),

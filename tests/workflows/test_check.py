@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
+from queueops import wf, workflow
 from queueops.errors import TaskFailed
+from queueops.kinds.workflows import open_check
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.support.waiting import wait_until
-from tests.workflows.test_runs import approval, sums
+from tests.workflows.test_runs import add, approval, sums
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +93,65 @@ def test_a_command_that_nothing_will_end_is_repaired() -> None:
     run_worker()
     with pytest.raises(TaskFailed, match="its end was lost"):
         run.result(timeout=0)
+
+
+@workflow(name="check.long")
+async def long_run(count: int) -> int:
+    """Has a long history, and then waits for calls: one that begins with its step, one later, and a signal."""
+    for number in range(count):
+        wf.side_effect(lambda: number)  # noqa: B023  # it is called at once
+    waiting = [asyncio.ensure_future(wf.call(add, number, 1)) for number in range(900)]
+    await wf.signal("go")
+    return sum(await asyncio.gather(*waiting))
+
+
+def long_history(count: int = 1_200) -> str:
+    """The id of a run with a long history, whose calls have begun for the most part."""
+    run = long_run.start(count)
+    run_worker(until_idle=False)
+    assert get_broker().client.zcard(f"{get_broker().keys('default').task(run.id)}#later") > 0
+    assert found() == []
+    return run.id
+
+
+def test_a_command_of_a_long_history_that_nothing_will_end_is_repaired() -> None:
+    run, broker = long_history(), get_broker()
+    key = broker.keys("default").task(run)
+    broker.client.hdel(f"{key}#calls", "1300")
+    broker.client.zremrangebyscore(f"{key}#later", 2100, 2100)
+    lost = [f"it waits for its command {number}, which nothing will end" for number in (1300, 2100)]
+    assert sorted(found()) == lost
+    assert sorted(found(repair=True)) == lost
+    assert found() == []
+    long_run.handle(run).signal("go")
+    run_worker()
+    with pytest.raises(TaskFailed, match="its end was lost"):
+        long_run.handle(run).result(timeout=0)
+
+
+def test_a_command_whose_end_is_far_back_in_a_long_inbox_has_an_end() -> None:
+    run = sums.start(1)
+    run_worker(until_idle=False)
+    run.suspend()
+    broker, key = get_broker(), get_broker().keys("default").task(run.id)
+    run_worker()  # the activity, whose end waits in the inbox
+    for number in range(1_500):
+        run.signal("other", number)
+    assert found() == []
+    broker.client.lpop(f"{key}#inbox")
+    assert found() == ["it waits for its command 1, which nothing will end"]
+
+
+def test_a_step_during_the_check_of_a_long_history_is_no_finding() -> None:
+    run, broker = long_history(), get_broker()
+    broker.client.hdel(f"{broker.keys('default').task(run)}#calls", "1300")
+    entries = list(open_check.examine(broker, "default", run))
+    assert [entry for _, entry in entries] == [
+        f"~unended:1300:{get_role(WorkflowCalls).step_fence('default', run)}:{run}"
+    ]
+    run_worker()
+    assert broker._checked("default", True, "", [entry for _, entry in entries]) == []
+    assert len(found()) == 1  # it is found by the next check
 
 
 def test_an_event_that_cannot_be_read_goes_to_the_log() -> None:

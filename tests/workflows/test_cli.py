@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from console.models import AuditEntry
-from queueops import control
+from queueops import control, inspect
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.states import State
 from queueops.testing import run_worker
@@ -97,6 +97,27 @@ def test_a_run_is_suspended_resumed_and_cancelled() -> None:
     assert run.result(timeout=0) == "cleaned 3"
     with pytest.raises(SystemExit):
         queue("run", run.id, "suspend")
+
+
+def test_the_log_of_a_run_and_the_audit_log_keep_the_reason() -> None:
+    run, failed = cleaner.start(), raises.start()
+    run_worker()
+    queue("run", run.id, "suspend", "--reason", "the price is wrong")
+    queue("run", run.id, "resume", "--reason", "the price is right")
+    queue("run", failed.id, "retry-step", "--reason", "the shop is open")
+    task = inspect.task(run.id)
+    assert task is not None
+    assert ["the price is wrong" in task.log[-2].text, "the price is right" in task.log[-1].text] == [True, True]
+    reasons = ["the price is wrong", "the price is right", "the shop is open"]
+    assert list(AuditEntry.objects.order_by("pk").values_list("reason", flat=True)) == reasons
+
+
+@pytest.mark.parametrize("verb", ["show", "children", "signal"])
+def test_a_verb_that_keeps_no_reason_refuses_it(run: Run, verb: str) -> None:
+    named = ("--signal", "approve") if verb == "signal" else ()
+    with pytest.raises(CommandError, match="suspend and resume take --reason") as refused:
+        queue("run", run.id, verb, *named, "--reason", "why not")
+    assert refused.value.returncode == 2
 
 
 def test_a_run_is_terminated_with_a_reason(run: Run) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 import queueops
 from queueops import Retry, activity, current, wf, workflow
+from queueops.errors import BadOption
 from queueops.errors.workflows import ActivityFailed
 from queueops.model.states import State
-from queueops.testing import run_worker
+from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_end_to_end import agenda
 from tests.workflows.test_runs import add, approval
 
@@ -26,6 +27,47 @@ async def tells_its_child() -> str:
     await wf.call(add, 1, 1)  # the child begins with this step
     assert await wf.send_signal("told", "approve", "by its parent")
     return await waiting
+
+
+def not_called(number: int) -> str:
+    """Makes ids, but not those of activities."""
+    raise AssertionError(f"the id of an activity does not depend on {number}")
+
+
+@activity(name="wf.unique", unique=not_called)
+def unique(number: int) -> str:
+    """A task whose id comes from its arguments."""
+    return current().id
+
+
+@workflow(name="wf.calls_unique")
+async def calls_unique() -> list[str]:
+    """Calls a task with unique ids, twice with the same arguments; an id of its own is refused."""
+    await wf.sleep(0.001)
+    with pytest.raises(BadOption, match="the id of an activity is that of its run and the number of the call"):
+        await wf.call(unique.using(id="another"), 1)
+    return await asyncio.gather(wf.call(unique, 1), wf.call(unique.using(priority=1), 1))
+
+
+@workflow(name="wf.sizes")
+async def sizes() -> list[tuple[int, int]]:
+    """The length and the size of its history at each step."""
+    found = [(wf.info().length, wf.info().size)]
+    await wf.call(add, 1, 1)
+    found.append((wf.info().length, wf.info().size))
+    await wf.signal("go")
+    return [*found, (wf.info().length, wf.info().size)]
+
+
+@workflow(name="wf.in_parts")
+async def in_parts(left: int, parts: int) -> int:
+    """Continues as new before its history is long."""
+    while left:
+        if wf.info().size >= 3:
+            wf.continue_as_new(left, parts + 1)
+        await wf.call(add, 1, 1)
+        left -= 1
+    return parts
 
 
 @workflow(name="wf.drops_a_timer")
@@ -104,3 +146,31 @@ def test_the_next_attempt_of_an_activity_goes_on_from_its_progress() -> None:
     run = of_copies.start()
     run_worker()
     assert run.result(timeout=0) == [2, 5]
+
+
+def test_an_activity_with_unique_ids_has_the_id_of_its_call() -> None:
+    run = calls_unique.start()
+    run_worker()
+    assert run.result(timeout=0) == [f"{run.id}.2", f"{run.id}.3"]
+    assert WorkflowEnvironment().run(calls_unique) == ["run-1#2.2", "run-1#2.3"]
+
+
+def test_the_code_knows_the_size_of_its_history_in_each_replay() -> None:
+    run = sizes.start()
+    run_worker()
+    run.signal("other")
+    run.signal("go")
+    run_worker()
+    assert run.result(timeout=0) == [(0, 0), (2, 1), (4, 3)]
+    env = WorkflowEnvironment()
+    tested = env.start(sizes)
+    env.at(1, lambda: tested.signal("other"))
+    env.at(1, lambda: tested.signal("go"))
+    assert tested.result() == [(0, 0), (2, 1), (4, 3)]
+
+
+def test_the_code_continues_as_new_by_the_size_of_its_history() -> None:
+    run = in_parts.start(10, 1)
+    run_worker()
+    assert run.result(timeout=0) == 4
+    assert WorkflowEnvironment().run(in_parts, 10, 1) == 4

@@ -14,6 +14,7 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
+from tests.workflows.test_other_pools import work
 
 pytestmark = pytest.mark.usefixtures("memory")
 
@@ -44,6 +45,32 @@ async def tells(instance: str, size: int) -> bool:
     return await wf.send_signal(instance, "much", "s" * size)
 
 
+@workflow(name="large.hears", pool="far")
+async def hears() -> str:
+    """The first letters of two large signals."""
+    return f"{(await wf.signal('much'))[0]}{(await wf.signal('much'))[0]}"
+
+
+def letter() -> str:
+    """Another letter in each round."""
+    letters[0] = chr(ord(letters[0]) + 1)
+    return letters[0]
+
+
+letters = ["`"]
+
+
+@workflow(name="large.fails_once")
+async def fails_once(pool: str) -> bool:
+    """Sends a large signal, and fails in the same step the first time."""
+    first = letter()
+    sent = asyncio.ensure_future(wf.send_signal("hears", "much", first * LARGE, pool=pool))
+    await asyncio.sleep(0)
+    if first == "a":
+        raise ValueError("the first round")
+    return await sent
+
+
 @workflow(name="large.again")
 async def again(left: int) -> list[int]:
     """Continues as new with signals that it has not read."""
@@ -55,13 +82,13 @@ async def again(left: int) -> list[int]:
 
 def stored(run: Any, part: str) -> list[bytes]:
     """The entries of a list of a run."""
-    key = f"{get_broker().keys('default').task(run.id)}#{part}"
+    key = f"{get_broker().keys(run.pool).task(run.id)}#{part}"
     return list(get_broker().client.lrange(key, 0, -1))
 
 
 def kept(run: Any) -> dict[bytes, bytes]:
     """The payloads of a run that are kept apart."""
-    return dict(get_broker().client.hgetall(f"{get_broker().keys('default').task(run.id)}#payloads"))
+    return dict(get_broker().client.hgetall(f"{get_broker().keys(run.pool).task(run.id)}#payloads"))
 
 
 def longest(run: Any) -> int:
@@ -156,3 +183,20 @@ def test_a_run_whose_payload_is_lost_is_blocked_with_that_reason() -> None:
     row = get_role(WorkflowCalls).run_row("default", run.id)
     assert row is not None
     assert "is gone from the store" in row.fields["y"]
+
+
+@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize("pool", ["default", "far"])
+def test_a_signal_that_is_sent_again_leaves_the_payload_of_the_one_before(pool: str, everything: bool) -> None:
+    letters[0] = "`"
+    heard = hears.using(id="hears", pool=pool).start()
+    run_worker(pools=[pool])
+    run = fails_once.start("" if pool == "default" else pool)
+    work()
+    assert run.state is State.FAILED
+    assert len(kept(heard)) == 1
+    run.retry(everything=everything)
+    work()
+    assert run.result(timeout=0) is True
+    assert heard.result(timeout=0) == "ab"
+    assert [replay.reason for replay in replays(["large.hears"], ended=True)] == [""]

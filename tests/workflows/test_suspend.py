@@ -12,7 +12,7 @@ from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.steps import encoded, make_step
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
-from queueops.model.states import State
+from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.support.waiting import wait_until
@@ -50,6 +50,16 @@ def leased(run: WorkflowHandle[str]) -> Settlement:
 def settle(settlement: Settlement) -> None:
     """Give the lease back."""
     assert get_broker().exchange("default", "w1", RoundTrip(settle=[settlement])).settled == ["OK"]
+
+
+def shown(run: WorkflowHandle[str]) -> str:
+    """The names of what the list, the page and the record of a run have."""
+    view, (facts,) = inspect.workflow_run(run.id), [row for row in inspect.workflow_runs().rows if row.id == run.id]
+    record = get_broker().record("default", run.id)
+    assert view is not None
+    assert record is not None
+    found = {"suspended_ms" for each in (view, facts) if each.suspended_ms is not None}
+    return " ".join(sorted(found | {name for name in record.own if name == "suspended_since"}))
 
 
 def test_a_delayed_run_rests_when_its_time_has_come() -> None:
@@ -145,3 +155,27 @@ def test_the_next_run_of_a_run_that_was_suspended_during_its_last_step_is_suspen
     later = rounds.handle("rounds")
     assert later.id != run.id
     parked(later)
+    assert shown(run) == ""
+
+
+@pytest.mark.parametrize("how", ["terminate", "hard", "reset", "step"])
+def test_a_run_that_has_ended_is_not_suspended(how: str) -> None:
+    run = waits.start()
+    run_worker()
+    if how == "step":  # it is suspended during its last step
+        run.signal("go", "on")
+        (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases
+        context: Any = SimpleNamespace(lease=lease, limit_s=60)
+        step = encoded(make_step(context, cast(WorkflowHandler, waits.handler).execution))
+    assert run.suspend()
+    assert shown(run) == "suspended_ms suspended_since"
+    if how == "step":
+        settle(Settlement(lease.id, lease.fence, Outcome.SUCCESS, step))
+    elif how == "reset":
+        assert shown(run.reset(1)) == ""
+    elif how == "hard":
+        run.cancel(hard=True)
+    else:
+        run.terminate()
+    assert get_broker().record("default", run.id).state in TERMINAL
+    assert shown(run) == ""

@@ -29,6 +29,8 @@ WIDEST = 200
 """Characters of a column, which may have the reason of a blocked run."""
 ENDING = ("cancel", "terminate", "reset")
 """Verbs that need a confirmation."""
+REASONLESS = ("show", "children", "signal")
+"""Verbs that take no reason: the first two change nothing, and the log line of a signal has its name."""
 
 
 def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
@@ -51,6 +53,7 @@ def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
 
 def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """Show a run with a page of its history, or act on it. Fails if it was refused."""
+    _check_reason(verb, given["reason"])
     run, place = _found(id, pool)
     if verb == "show":
         yield from _shown(run, place, given["first"], given["calls"], as_json=as_json)
@@ -101,9 +104,9 @@ def _acted(verb: str, run: str, pool: str, given: dict[str, Any], how: dict[str,
         case "retry-step":
             return control.retry_runs([run], pool, **how)
         case "suspend":
-            return control.suspend_runs([run], pool, **how)
+            return control.suspend_runs([run], pool, reason=given["reason"], **how)
         case _:
-            return control.resume_runs([run], pool, **how)
+            return control.resume_runs([run], pool, reason=given["reason"], **how)
 
 
 def _check(verb: str, given: dict[str, Any]) -> None:
@@ -113,6 +116,12 @@ def _check(verb: str, given: dict[str, Any]) -> None:
     if (verb == "reset") != (given["entry"] is not None):
         which = "To which entry? Give --entry NUMBER, as `run ID` shows it."
         raise CommandError(which if verb == "reset" else "Only reset takes --entry.", returncode=2)
+
+
+def _check_reason(verb: str, reason: str) -> None:
+    if reason and verb in REASONLESS:
+        told = "Only cancel, terminate, reset, retry-step, suspend and resume take --reason."
+        raise CommandError(told, returncode=2)
 
 
 def _found(id: str, pool: str) -> tuple[str, str]:
@@ -232,7 +241,11 @@ def _act_options(parser: ArgumentParser) -> None:
     parser.add_argument("--signal", default="", metavar="NAME", help="signal: its name")
     parser.add_argument("--value", type=any_json, default=None, metavar="JSON", help="signal: its value (null)")
     parser.add_argument("--entry", type=positive, metavar="NUMBER", help="reset: an entry of the step to make again")
-    parser.add_argument("--reason", default="", help="cancel, terminate, reset: why; it stays with the run")
+    parser.add_argument(
+        "--reason",
+        default="",
+        help="why; the log of the run and the audit log keep it (of retry-step, the audit log alone)",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 

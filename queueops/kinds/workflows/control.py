@@ -13,8 +13,8 @@ from queueops.control.tasks import retry
 from queueops.errors import BadOption, advice
 from queueops.errors.workflows import InstanceGone, RunEnded
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.arguments import check_entry, encode_signal
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import check_entry, check_name
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Row
 from queueops.model.ids import check_id
@@ -22,7 +22,6 @@ from queueops.model.reasons import kept
 from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.tasks import registry
-from queueops.tasks.encoding import encode_result
 
 __all__ = ["cancel_runs", "reset_run", "resume_runs", "retry_runs", "signal_runs", "start_run", "suspend_runs"]
 
@@ -33,7 +32,7 @@ def signal_runs(
     ids: Sequence[str], name: str, value: Any = None, pool: str = "", *, who: str = "", token: str = ""
 ) -> list[Row]:
     """Send a signal to runs. Raises BadOption for a bad name, and NotEncodable."""
-    data = encode_result(check_name(name, "name"), value, "signal")
+    data = encode_signal(name, value)
     entry = Entry("signal", name=name, payload=events.raw(data))
     return _told(ids, pool, "signal", events.encode(entry), who, token, name)
 
@@ -43,14 +42,14 @@ def cancel_runs(ids: Sequence[str], reason: str = "", pool: str = "", *, who: st
     return _told(ids, pool, "cancel", events.encode(Entry("cancel", reason=kept(reason))), who, token, kept(reason))
 
 
-def suspend_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Make no further step of runs until they are resumed. Events wait in the inbox."""
-    return _told(ids, pool, "suspend", b"", who, token)
+def suspend_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: str = "", token: str = "") -> list[Row]:
+    """Make no further step of runs until they are resumed. Events wait in the inbox. Their logs have the reason."""
+    return _told(ids, pool, "suspend", b"", who, token, kept(reason))
 
 
-def resume_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Go on with suspended runs."""
-    return _told(ids, pool, "resume", b"", who, token)
+def resume_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: str = "", token: str = "") -> list[Row]:
+    """Go on with suspended runs. Their logs have the reason."""
+    return _told(ids, pool, "resume", b"", who, token, kept(reason))
 
 
 def retry_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import msgspec
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.awaited import as_task, awaited
+from queueops.kinds.workflows.awaited import as_task, value_of
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
@@ -273,7 +274,7 @@ class WorkflowEnvironment(RunsAgain):
             return
         args, kwargs = _handler(push.name).plan.decode(push.args)
         try:
-            data = encode_result(push.name, awaited(known.function(*args, **kwargs)))
+            data = encode_result(push.name, value_of(partial(known.function, *args, **kwargs)))
         except Exception as error:  # the code of a test runs here
             self._finish(begun, failed(begun.number, error))
             return
@@ -330,7 +331,7 @@ class WorkflowEnvironment(RunsAgain):
             known = self._mocks.get((TASK, push.name))
             function = known.function if known else handler.call
             with as_task(push, handler, attempt):
-                data = encode_result(push.name, awaited(function(*args, **kwargs)))
+                data = encode_result(push.name, value_of(partial(function, *args, **kwargs)))
         except Exception as error:  # the code of an activity runs here
             if attempt <= push.retries and isinstance(error, tuple(handler.retry_on)):
                 delay = retry.parse(push.retry).delay_ms(attempt)

@@ -10,10 +10,9 @@ import msgspec
 from queueops.errors import QueueOpsError
 from queueops.errors.workflows import RunEnded
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.arguments import check_entry, encode_signal
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import check_entry, check_name
 from queueops.model.reasons import kept
-from queueops.tasks.encoding import encode_result
 
 if TYPE_CHECKING:
     from queueops.kinds.workflows.environment import WorkflowEnvironment
@@ -59,7 +58,7 @@ class EnvironmentRun:
 
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal now. Raises RunEnded and NotEncodable."""
-        payload = events.raw(encode_result(check_name(name, "name"), value, "signal"))
+        payload = events.raw(encode_signal(name, value))
         if not self._environment.post(self.instance, Entry("signal", name=name, payload=payload)):
             raise RunEnded(id=self._run.id, state=self.state, what="signal")
 

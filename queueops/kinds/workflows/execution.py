@@ -10,12 +10,11 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from queueops.errors import BadOption
 from queueops.errors.workflows import (
     ActivityFailed,
     ChildFailed,
@@ -54,7 +53,7 @@ class Execution:
     def __init__(self, info: RunInfo, code: Code) -> None:
         self.info = info
         self.loop = WorkflowLoop(self)  # type: ignore[abstract]  # its other methods are set: each refuses
-        self.length = self.steps = self.begun_ms = 0
+        self.length = self.length_before = self.steps = self.begun_ms = 0
         self.random = random.Random(info.origin or info.id)  # it must repeat itself
         self.code = code
         self._main: asyncio.Task[Any] | None = None
@@ -77,6 +76,7 @@ class Execution:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
         untold = self.loop.take_problems()  # of earlier steps: an error is told when its task is forgotten
         for block in events.blocks(history):
+            self.length_before = self.length
             self.length += 1 + len(block.events) + len(block.commands)
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
@@ -92,6 +92,7 @@ class Execution:
     def advance(self, at: int, taken: Sequence[Entry]) -> Step:
         """Make one step with the events of the inbox. Raises BlockedStep, and an interrupt of the worker."""
         self._recorded, self._recorded_patches, self.size_before = {}, set(), self.size
+        self.length_before = self.length
         step = self._run(at, taken)
         main = self._main
         if main is not None and self._is_over:
@@ -107,6 +108,10 @@ class Execution:
     def size(self) -> int:
         """How many commands the code gave, and how many signals and cancels it got. Ends of commands add none."""
         return self._numbers + self._told
+
+    def info_now(self) -> RunInfo:
+        """The run with its length and size at this place of its code, in each replay the same."""
+        return replace(self.info, length=self.length_before, size=self.size)
 
     def dispose(self) -> None:
         """Forget the run. Its code is closed here, in creation order, and not by the garbage collector at any time.
@@ -382,19 +387,3 @@ def current(what: str) -> Execution:
         return loop.timers
     advice = "Call it in a function below @workflow, and start that with start()."
     raise OutsideWorkflow(what=what, advice=advice)
-
-
-def check_name(value: object, what: str) -> str:
-    """A name of a signal or a patch. Raises BadOption."""
-    if not isinstance(value, str) or not 1 <= len(value) <= 100:
-        raise BadOption(name=what, value=value, expected="a text of 1 to 100 characters")
-    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-        raise BadOption(name=what, value=value, expected="valid Unicode, without a lone surrogate")
-    return value
-
-
-def check_entry(value: object) -> int:
-    """The number of an entry of a history. Raises BadOption."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise BadOption(name="entry", value=value, expected="a whole number, as handle.history() is numbered from 1")
-    return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from queueops.kinds.workflows import open_check
 from queueops.kinds.workflows.run_store import far_call_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import TERMINAL, table
@@ -67,4 +68,4 @@ def _told(messages: Iterable[dict[str, str]], field: str, run: str) -> set[str]:
     return {each["cn"] for each in messages if each.get(field) == run and "cn" in each}
 
 
-EXAMINED = {"far": examine}
+EXAMINED = {"far": examine, "open": open_check.examine}

@@ -7,14 +7,14 @@ from typing import Any, TypeVar, cast
 
 from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
 from queueops.kinds.workflows import events, tracing
+from queueops.kinds.workflows.arguments import check_entry, encode_signal
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import check_entry, check_name
 from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
 from queueops.model.reasons import kept
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
-from queueops.tasks.encoding import decode_result, encode_result
+from queueops.tasks.encoding import decode_result
 
 Result = TypeVar("Result", covariant=True)
 
@@ -58,7 +58,7 @@ class WorkflowHandle(TaskHandle[Result]):
 
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""
-        payload = events.raw(encode_result(check_name(name, "name"), value, "signal"))
+        payload = events.raw(encode_signal(name, value))
         entry = Entry("signal", name=name, payload=payload)
         with tracing.sending(name, self.instance):
             self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)

@@ -183,6 +183,12 @@ class RunStore(Protocol):
     def is_waiting(self, pool: str, run: str, number: str, what: str) -> bool:
         """Whether a command of another pool is open, as it was read."""
 
+    def waiting_to_begin(self, pool: str, run: str, numbers: Sequence[int]) -> set[int]:
+        """Those of the commands of a run that wait to begin, in `#later`."""
+
+    def step_fence(self, pool: str, run: str) -> str | None:
+        """The fence of the last step of a run, '' without one; None if the run has ended or is gone."""
+
     def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
         """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""
 

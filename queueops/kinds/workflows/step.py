@@ -38,6 +38,8 @@ class RunInfo:
     parent: str = ""
     length: int = 0
     """Entries of the history, before this step."""
+    size: int = 0
+    """Commands of the code so far, and signals and cancels that came: what MAX_HISTORY limits."""
     origin: str = ""
     """The run that began the history. A reset gives a new `id`, and keeps this."""
     trace: str = ""

@@ -226,7 +226,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
         "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[AT_ONCE:]],
         "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
         "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
-        "tells": [_tell(lease.id, entry) for entry in step.commands if entry.kind == "tell"],
+        "tells": [_tell(lease, entry) for entry in step.commands if entry.kind == "tell"],
         "where": "\n".join(step.where),
         "notes": step.notes,
         "code": code_version(),
@@ -259,9 +259,9 @@ def _call(entry: Entry, push: Push) -> Value:
     return plan
 
 
-def _tell(run: str, entry: Entry) -> Value:
+def _tell(lease: Lease, entry: Entry) -> Value:
     keeps: dict[str, str] = {}
-    kept = f"{run}.{entry.command}"
+    kept = f"{lease.id}.{entry.command}.{lease.fence}"  # a retried run may send another one by the same number
     text = _kept(Entry("signal", name=entry.name, payload=entry.payload), kept, keeps)
     tell: Value = {"number": str(entry.command), "instance": entry.instance, "text": text}
     if entry.pool:

@@ -24,6 +24,7 @@ from queueops.kinds.workflows.run_store import (
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ids import new_id
 from queueops.model.records import Undecodable, decode
+from queueops.model.states import TERMINAL
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
@@ -230,6 +231,19 @@ class WorkflowCalls(PushCalls, StorageCalls):
         key = f"{self.keys(pool).task(run)}#calls"
         found = self.ask_one(pool, lambda client: client.hget(key, f"f{number}"))
         return found is not None and _text(found) == what
+
+    def waiting_to_begin(self, pool: str, run: str, numbers: Sequence[int]) -> set[int]:
+        """Those of the commands of a run that wait to begin, in `#later`."""
+        key = f"{self.keys(pool).task(run)}#later"
+        found = self.ask_all(pool, lambda pipe: [pipe.zcount(key, number, number) for number in numbers])
+        return {number for number, waits in zip(numbers, found, strict=True) if waits}
+
+    def step_fence(self, pool: str, run: str) -> str | None:
+        """The fence of the last step of a run, '' without one; None if the run has ended or is gone."""
+        key = self.keys(pool).task(run)
+        (values,) = self.ask_all(pool, partial(_read_fields, key, ("s", "k", "vf")))
+        state, kind, fence = (_text(value or b"") for value in values or (b"", b"", b""))
+        return fence if kind == "workflow" and state not in TERMINAL else None
 
     def last_of_chain(self, pool: str, task: str) -> tuple[str, dict[str, str]]:
         """The last run of a child, or an activity: its id, and its state, token and run; nothing if it is gone."""

@@ -17,13 +17,13 @@ from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from queueops.errors import BadOption
+from queueops.kinds.workflows.arguments import check_name, encode_signal
 from queueops.kinds.workflows.digests import digest_of
-from queueops.kinds.workflows.execution import Execution, check_name, current
+from queueops.kinds.workflows.execution import Execution, current
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.model.ids import check_id, check_lane
-from queueops.tasks.encoding import encode_result
 from queueops.tasks.task import Task
 
 __all__ = [
@@ -61,14 +61,19 @@ async def call(activity: Task[P, Any, V], /, *args: P.args, **kwargs: P.kwargs) 
     """Run an activity, which is any task, in a worker, and return its result.
 
     Its options are those of the task; others are given by `activity.using(...)`. Attempts, back-off and time limits
-    are the task's. Raises ActivityFailed when its last attempt failed or it was cancelled, and what a push raises for
-    wrong arguments. If the code is cancelled while it waits, the activity is cancelled.
+    are the task's. Its `unique` does not apply: the id is that of the run and the number of the call. Raises
+    ActivityFailed when its last attempt failed or it was cancelled, BadOption for `using(id=...)`, and what a push
+    raises for wrong arguments. If the code is cancelled while it waits, the activity is cancelled.
     """
     execution = current("wf.call()")
     if not isinstance(activity, Task):
         raise BadOption(name="activity", value=activity, expected="a function below @activity or @task")
-    if activity.options.id is not None or activity.unique is not None:
-        raise BadOption(name="activity", value=activity, expected="a task without id= and unique=: the run names it")
+    if activity.options.id is not None:
+        expected = "left out in a workflow: the id of an activity is that of its run and the number of the call"
+        raise BadOption(name="id", value=activity.options.id, expected=expected)
+    if activity.unique is not None:
+        activity = activity.using()
+        activity.unique = None
     push = activity.as_part(args, kwargs, after=False)
     if push.kind != "task":
         expected = "a plain task; a workflow is run by wf.child(), and a task may push another kind"
@@ -117,7 +122,7 @@ async def send_signal(instance: str, name: str, value: Any = None, *, pool: str 
     """
     execution = current("wf.send_signal()")
     to = check_lane(pool, "name of a pool") if pool else ""
-    data = encode_result(check_name(name, "name"), value, "signal")
+    data = encode_signal(name, value)
     return await execution.tell(check_id(instance, "id of an instance"), name, data, to)
 
 
@@ -169,8 +174,11 @@ def set_status(value: Any) -> None:
 
 
 def info() -> RunInfo:
-    """The run: its id, name, instance, pool and parent, and the length of its history before this step."""
-    return current("wf.info()").info
+    """The run: its id, name, instance, pool and parent, the length of its history before this step, and its size.
+
+    `size` counts what `MAX_HISTORY` limits: commands so far, and signals and cancels that came.
+    """
+    return current("wf.info()").info_now()
 
 
 def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:

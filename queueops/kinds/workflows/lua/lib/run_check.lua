@@ -1,8 +1,8 @@
 -- Consistency check of runs: each open command has what ends it, a run with events is ready, and its lists can be read. What is
 -- long is checked in parts, each in a call of its own: `~run:<part>:<position>:<id>`.
---@needs fieldcheck run_calls run_far_check run_history run_later_check runs store_helpers transitions
+--@needs fieldcheck run_far_check run_history run_later_check run_open_check runs store_helpers transitions
 
-local AT_ONCE = 500
+local AT_ONCE = lib.run_open_check.AT_ONCE
 
 local function check_call(id, number, what)
   local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
@@ -82,36 +82,8 @@ function parts.inbox(first, id, record)
   if #texts == AT_ONCE then lib.run_check.go_on('inbox', lib.text(first + AT_ONCE), id) end
 end
 
-local function is_short(key, command) return (tonumber(lib.safe_call(command, key)) or 0) < AT_ONCE end
-
 local function check_part(part, id, record, key, command)
-  if is_short(key, command) then parts[part](0, id, record) else lib.run_check.go_on(part, 0, id) end
-end
-
--- Whether `#calls` has a command, of this pool or of another one.
-local function is_begun(id, number)
-  local key = lib.runs.calls_of(id)
-  return lib.safe_call('HEXISTS', key, number) == 1 or lib.safe_call('HEXISTS', key, 'f' .. number) == 1
-end
-
--- Commands of the history that have no end, and that nothing will end.
-local function check_open(id)
-  if not is_short(lib.runs.history_of(id), 'LLEN') then return end
-  local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
-  local open = lib.run_history.open_before(history, #history + 1)
-  for number, entry in pairs(open) do
-    if is_begun(id, number) or lib.run_calls.waits(id, number) then open[number] = nil end
-  end
-  if not next(open) then return end
-  for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
-    local kind, number = lib.run_history.head_of(text)
-    if number and lib.run_history.ENDS[kind] then open[number] = nil end
-  end
-  for number in pairs(open) do
-    if lib.wrong(id, 'it waits for its command ' .. number .. ', which nothing will end') then
-      lib.runs.deliver(id, lib.runs.lost_event(number, 'its end was lost'))
-    end
-  end
+  if lib.run_open_check.is_short(key, command) then parts[part](0, id, record) else lib.run_check.go_on(part, 0, id) end
 end
 
 local function check_indexes(id, record)
@@ -129,7 +101,7 @@ function lib.hooks.check_record.workflow(id, record)
   check_part('calls', id, record, lib.runs.calls_of(id), 'HLEN')
   check_part('inbox', id, record, lib.runs.inbox_of(id), 'LLEN')
   lib.run_later_check.check(id)
-  check_open(id)
+  lib.run_open_check.check(id)
   check_indexes(id, record)
   local row = lib.runs.read(id) -- a repair may have moved it
   if row and row.s == 'idle' and not row.vs and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 1

@@ -91,8 +91,9 @@ function lib.end_run_now(id, record, ...)
   end
 end
 
-local function stop_all(id)
+local function stop_all(id, record)
   lib.flush(); lib.flush_lanes()
+  if record.vs then call('HDEL', lib.task_key(id), 'vs') end -- a run that has ended is not suspended
   if lib.safe_call('ZREM', P .. ':blocked', id) == 1 then call('HDEL', lib.task_key(id), 'vb', 'vc') end
   lib.run_stops.stop_all(id)
 end

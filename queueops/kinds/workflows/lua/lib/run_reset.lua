@@ -70,6 +70,7 @@ function lib.reset_run(id, record, entry, new_id, reason)
   hand_over_all(id, new_id, open, found)
   if prefix[1] then lib.call_sliced('RPUSH', lib.runs.history_of(new_id), prefix) end
   lib.flush(); lib.flush_lanes()
+  if record.vs then call('HDEL', lib.task_key(id), 'vs') end
   record.vs = nil
   lib.begin_next_run(id, record, { id = new_id, a = record.a or '', carry = found, origin = record.vo or id })
   lib.flush(); lib.flush_lanes()
