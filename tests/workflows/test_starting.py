@@ -249,7 +249,7 @@ def test_what_is_not_a_plain_task_is_refused_with_advice() -> None:
     run_worker()
     told = run.result(timeout=0).split("\n")
     assert len(told) == 4
-    for line, words in zip(told, ("wf.child()", "@task", "without id=", "@task"), strict=True):
+    for line, words in zip(told, ("wf.child()", "@task", "left out in a workflow", "@task"), strict=True):
         assert words in line
 
 
