@@ -17,7 +17,9 @@ from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db
 PARTS = {"console/partials/navigation.html", "console/partials/help_dialog.html", "console/partials/keys.html"}
-PROBE = '{% load i18n console %}{% translate "yes,no,maybe" %} {% url "console:help" %} {% icon "x" %} {{ text }}{{ request }}'
+PROBE = """
+{% load i18n console %}{% translate "yes,no,maybe" %} {% url "console:help" %} {% icon "x" %} {{ text }}{{ request }}
+""".strip()
 
 
 @pytest.fixture
