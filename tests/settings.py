@@ -36,6 +36,7 @@ STORE = DATA / "store"
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
 INSTALLED_APPS = [*INSTALLED_APPS, "queueops_demo", "tests"]
 DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}  # the processes of a test see its database
+WHITENOISE_AUTOREFRESH = True  # as with DEBUG: else each new test client opens all static files
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 QUEUEOPS = {

@@ -29,6 +29,7 @@ from console.ui import (
     filters,
     formatting,
     json_text,
+    kept_parts,
     linked_ids,
     links,
     live_list,
@@ -69,6 +70,7 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
 register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
 register.simple_tag(icon)
+register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
 register.filter("alarm_url", links.alarm_url)

@@ -20,8 +20,13 @@ TOLD = ("tasks", "lanes", "workers", "errors")
 
 def url(name: str, query: Mapping[str, Any] | None = None, **kwargs: Any) -> str:
     """The URL of this name, with the parameters that are not empty."""
+    return with_query(full_name_url(f"console:{name}", **kwargs), query or {})
+
+
+def full_name_url(name: str, **kwargs: Any) -> str:
+    """The URL of a name with its namespace, also of other apps. Raises NoReverseMatch for an unknown name."""
     given = (get_resolver(get_urlconf()), get_script_prefix(), get_language())
-    return with_query(_reversed(*given, f"console:{name}", tuple(kwargs.items())), query or {})
+    return _reversed(*given, name, tuple(kwargs.items()))
 
 
 @lru_cache(maxsize=4096)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -15,14 +16,13 @@ from django.contrib.messages.storage.base import Message
 from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext
 from django.template.loader import get_template
-from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb, granted
 from console.ui.kind_pages import finders, kind_pages, section_of
-from console.ui.links import with_query
+from console.ui.links import full_name_url, with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
@@ -53,6 +53,16 @@ They are written as JSON escapes, so that arguments keep their value when they a
 
 STATUS_AGE_S = 1.0
 """So old the status may be that a page shows: many open pages cost the store one reading a second."""
+
+
+class NavigationLink(NamedTuple):
+    """A link of the navigation; `here`: it leads to the page that is shown, or to the section of that page."""
+
+    url: str
+    key: str
+    icon: str
+    label: str
+    here: bool
 
 
 class Frame:
@@ -86,21 +96,21 @@ class Frame:
         """Whether the page shows a moment of the past; the status head still tells of now, and says so."""
         return bool(self.request.GET.get("at"))
 
-    @property
-    def navigation(self) -> list[dict[str, Any]]:
-        """The links of the navigation; `here` is the current page."""
+    @cached_property
+    def navigation(self) -> tuple[NavigationLink, ...]:
+        """The links of the navigation, in its order."""
         here = getattr(request_match(self.request), "url_name", "") or ""
         shown = [kind for kind in kind_pages() if kind.in_use is None or kind.in_use()]
         shown.sort(key=lambda kind: not kind.records)  # kinds with tasks of their own come first
         of_kinds = [item for kind in shown for item in kind.navigation]
         place = next(index for index, item in enumerate(NAVIGATION) if item[0] == "workers")
         pages = ((f"console:{name}", *rest) for name, *rest in (*NAVIGATION[:place], *of_kinds, *NAVIGATION[place:]))
-        return [
-            {"url": reverse(name), "key": key, "icon": icon, "label": label, "here": _inside(here, name.split(":")[-1])}
+        return tuple(
+            NavigationLink(full_name_url(name), key, icon, str(label), _inside(here, name.split(":")[-1]))
             for name, key, icon, label in (*pages, *getattr(settings, "CONSOLE_PAGES", ()))
-        ]
+        )
 
-    @property
+    @cached_property
     def findable(self) -> str:
         """What the find box finds, as a list in a sentence."""
         things = _("task"), _("name"), _("lane"), _("worker"), _("error"), *(each.thing for each in finders())

@@ -51,13 +51,20 @@ def workers(desk: Desk, count: int) -> None:
         desk.broker.beat("default", f"w{number}", facts | {"started": NOW_MS, "version": "1"})
 
 
+def names(desk: Desk, count: int) -> None:
+    known = ",".join(f"shop.task_{number}" for number in range(count))
+    facts = {"host": "web1", "pid": 1, "slots": 8, "busy": 2, "state": "live", "pools": "default"}
+    desk.broker.beat("default", "w1", facts | {"started": NOW_MS, "version": "1", "names": known})
+
+
 def tasks(desk: Desk, count: int) -> None:
     for number in range(count):
         desk.push(f"task-{number}", lane=f"lane_{number}")
 
 
 @pytest.mark.parametrize(
-    ("page", "fill", "most"), [("lanes", lanes, 1400), ("workers", workers, 1600), ("tasks", tasks, 1150)]
+    ("page", "fill", "most"),
+    [("lanes", lanes, 1400), ("workers", workers, 1600), ("tasks", tasks, 1150), ("registry", names, 700)],
 )
 def test_a_row_of_a_long_list_costs_few_calls(
     desk: Desk, administrator: Client, page: str, fill: Callable[[Desk, int], None], most: int

@@ -249,6 +249,15 @@ def test_a_page_writes_nothing_while_an_action_runs_and_the_outcome_at_its_end(d
     assert (the_whole().outcome, the_whole().changed) == (Outcome.DONE, 130)
 
 
+def test_a_page_asks_the_database_a_short_question_while_there_is_nothing_to_show(desk: Desk, operator: Client) -> None:
+    new_entry("cancel", "t0", actor_name="ada")
+    with CaptureQueriesContext(connection) as asked:
+        operator.get("/ops/_status?v=0")
+    (question,) = [query["sql"] for query in asked if "audit" in query["sql"]]
+    assert "EXISTS" not in question.upper()
+    assert question.upper().endswith("LIMIT 1")
+
+
 @pytest.mark.usefixtures("worker")
 def test_many_pages_share_one_reading_of_the_operations(
     desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch

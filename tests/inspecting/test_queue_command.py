@@ -326,6 +326,20 @@ def test_what_every_command_of_django_takes_may_stand_behind_the_subcommand() ->
         assert (given.traceback, given.no_color, given.force_color) == (True, True, False)
 
 
+def test_the_options_of_all_subcommands_are_made_once() -> None:
+    parsers: list[Any] = [Command().create_parser("manage.py", "queue") for _ in range(2)]
+    made = [
+        option
+        for parser in parsers
+        for subcommands in parser._subparsers._group_actions
+        for subcommand in subcommands.choices.values()
+        for option in subcommand._actions
+        if "--json" in option.option_strings
+    ]
+    assert len(made) > 50
+    assert len({id(option) for option in made}) == 1
+
+
 def test_an_unreachable_store_is_a_sentence_and_status_1(settings: Any) -> None:
     settings.QUEUEOPS = {"URL": "redis://127.0.0.1:1/0", "RETRY": {"attempts": 1}}
     status, text = failing("status")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from functools import cache
 from typing import Any
 
 from queueops.inspect.history_ranges import RANGES
@@ -142,8 +143,16 @@ def add_subcommands(parser: ArgumentParser) -> None:
 
 
 def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
-    parser: ArgumentParser = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+    about = f"{text[:1].upper()}{text[1:]}."
+    parser: ArgumentParser = commands.add_parser(name, help=text, description=about, parents=[_shared()])
     parser.set_defaults(run=run)
+    return parser
+
+
+@cache
+def _shared() -> ArgumentParser:
+    """The options of all subcommands, made once: argparse checks each new option, and there are 50 subcommands."""
+    parser = ArgumentParser(add_help=False)
     parser.add_argument("--json", action="store_true", dest="as_json", help="answer in JSON")
     take_djangos_options(parser)
     return parser

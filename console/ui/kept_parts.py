@@ -1,0 +1,32 @@
+"""Kept parts: HTML that is the same on many pages, rendered once for each set of values that it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+from django.template import Context, Template
+from django.template.loader import get_template
+from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlconf
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+
+from console.ui.static_files import sprite
+
+
+def kept(template: str, **values: Hashable) -> SafeString:
+    """Render a template that gets these values and nothing else: no request, no user, no variable of the page.
+
+    It may depend on the language, on URLs and on the icon sprite. Static files, times and numbers are given as text.
+    """
+    compiled: Any = get_template(template)
+    place = (get_resolver(get_urlconf()), get_script_prefix(), sprite())
+    return _rendered(compiled.template, get_language(), *place, **values)
+
+
+@lru_cache(maxsize=256, typed=True)  # typed: text that is to be escaped may equal text that is HTML
+def _rendered(
+    template: Template, _language: str | None, _resolver: URLResolver, _prefix: str, _sprite: str, /, **values: Hashable
+) -> SafeString:
+    return template.render(Context(values))
