@@ -192,7 +192,9 @@ ENGINE: Mapping[str, Tests] = {
         "test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",
         "test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",
     ),
-    "history info: the same length in a replay": ("test_end_to_end.test_a_history_has_a_greatest_length",),
+    "history info: the same length in a replay": (
+        "test_end_to_end.test_the_code_sees_the_same_length_of_its_history_in_a_replay",
+    ),
     "commands: begun, dropped before and after the commit, ended": (
         "test_replay.test_what_begins_and_ends_in_one_step_is_no_command",
         "test_replay.test_a_timer_that_is_not_needed_any_more_is_dropped",

@@ -77,7 +77,6 @@ class Execution:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
         untold = self.loop.take_problems()  # of earlier steps: an error is told when its task is forgotten
         for block in events.blocks(history):
-            self.length += 1 + len(block.events) + len(block.commands)
             self._recorded = {entry.command: entry for entry in block.commands if entry.command}
             self._recorded_patches = {entry.name for entry in block.commands if entry.kind == "patch"}
             self._all_patches |= self._recorded_patches
@@ -86,6 +85,7 @@ class Execution:
                 self._run(block.at, block.events)
             finally:
                 self.replaying = False
+            self.length += 1 + len(block.events) + len(block.commands)
             self._compare(block)
         self.loop.problems = untold  # the steps that were replayed have told theirs
 

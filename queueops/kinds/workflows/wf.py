@@ -10,6 +10,7 @@ import asyncio
 import random as _random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from inspect import iscoroutinefunction
@@ -169,8 +170,12 @@ def set_status(value: Any) -> None:
 
 
 def info() -> RunInfo:
-    """The run: its id, name, instance, pool and parent, and the length of its history before this step."""
-    return current("wf.info()").info
+    """The run: its id, name, instance, pool and parent, and the length of its history before this step.
+
+    In a replay, the length is that before the step which is replayed.
+    """
+    execution = current("wf.info()")
+    return replace(execution.info, length=execution.length)
 
 
 def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
