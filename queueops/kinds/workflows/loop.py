@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
+from queueops.kinds.workflows import quiet_replay
 from queueops.kinds.workflows.refused_io import ADVICE, PROCESS, SOCKET, THREAD, ReplayedLoop, install
 from queueops.model.durations import MAX_MS
 
@@ -48,6 +49,9 @@ _FOREIGN = re.compile(r"attached to a different loop|^Task got bad yield")
 
 class Timers(Protocol):
     """Keeps the timers of a run."""
+
+    replaying: bool
+    """Whether the code repeats a step that is recorded."""
 
     def set_timer(self, handle: WorkflowTimer, at_ms: int) -> None:
         """Fire a handle at a time."""
@@ -98,6 +102,7 @@ class WorkflowLoop(ReplayedLoop):
 
     def __init__(self, timers: Timers) -> None:
         install()
+        quiet_replay.install()
         self.timers = timers
         self.now_ms = 0
         self.problems: list[str] = []
@@ -240,6 +245,10 @@ class WorkflowLoop(ReplayedLoop):
         """The problems that were kept since the last call."""
         found, self.problems = self.problems, []
         return found
+
+    def is_replaying(self) -> bool:
+        """Whether the code repeats a step that is recorded."""
+        return self.timers.replaying
 
     def get_debug(self) -> bool:
         """Debug mode of asyncio is off: it reads a clock."""

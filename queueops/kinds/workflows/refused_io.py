@@ -74,6 +74,10 @@ class ReplayedLoop(asyncio.AbstractEventLoop):
         """Called before each call of the store. Raises RefusedInWorkflow."""
         _refuse("The store (a push, a handle, a control)")
 
+    def is_replaying(self) -> bool:
+        """Whether the code repeats a step that is recorded."""
+        return False
+
 
 @cache
 def install() -> None:
