@@ -26,9 +26,7 @@ def test_a_history_without_end_stops_at_its_limit() -> None:
         while True:
             await wf.sleep(60)
 
-    with pytest.raises(
-        HistoryTooLong, match=r"10001 commands and signals; the limit is 10000\."
-    ):
+    with pytest.raises(HistoryTooLong, match=r"10001 commands and signals; the limit is 10000\."):
         WorkflowEnvironment().run(endless)
 
 

@@ -185,7 +185,8 @@ class WorkflowEnvironment(RunsAgain):
             run = next((run for run in self._runs.values() if run.makes_step), None)
             if run is None:
                 return
-            self._make_step(run)
+            with as_task(msgspec.structs.replace(run.push, id=run.id), _handler(run.push.name), 1):
+                self._make_step(run)
         raise QueueOpsError(f"A workflow made more than {MOST_STEPS} steps without an end.")
 
     def _jump(self) -> None:

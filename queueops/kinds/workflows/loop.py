@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
-from queueops.kinds.workflows import quiet_replay
+from queueops.kinds.workflows import code_context, quiet_replay
 from queueops.kinds.workflows.refused_io import ADVICE, PROCESS, SOCKET, THREAD, ReplayedLoop, install
 from queueops.model.durations import MAX_MS
 
@@ -207,6 +207,7 @@ class WorkflowLoop(ReplayedLoop):
 
         Raises RefusedInWorkflow if the code has awaited what is not of this loop.
         """
+        code_context.enter()
         try:
             return await coro
         except Interrupt as interrupt:
