@@ -43,7 +43,7 @@ _REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
-_FOREIGN = re.compile(r"attached to a different loop|^Task got bad yield")
+_FOREIGN = re.compile(r"attached to a different loop|^The future belongs to a different loop|^Task got bad yield")
 """What asyncio says of them."""
 
 
@@ -213,7 +213,7 @@ class WorkflowLoop(ReplayedLoop):
         except Interrupt as interrupt:
             self.interrupt = interrupt
             raise
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             if not _FOREIGN.search(str(error)):
                 raise
             what = "What another event loop or another library waits for"
