@@ -19,7 +19,7 @@ class OutsideWorkflow(QueueOpsError, RuntimeError):
 
 
 class RunsNotStored(QueueOpsError, LookupError):
-    """This broker stores no runs of workflows. A test without a store uses WorkflowEnvironment."""
+    """The broker stores no runs of workflows. A test without a store uses WorkflowEnvironment."""
 
 
 class BlockedStep(QueueOpsError):
