@@ -9,6 +9,7 @@ import pytest
 
 from queueops import current, wf, workflow
 from queueops.errors.workflows import RefusedInWorkflow
+from queueops.kinds.workflows.replay_check import replays
 from queueops.redis.broker import get_broker
 from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_bad_input import reason_of
@@ -35,6 +36,13 @@ async def facts() -> list[Any]:
     return [*first, current().id == wf.info().id]
 
 
+@workflow(name="context.calls")
+async def calls() -> None:
+    """Calls an activity with its metadata, and waits."""
+    await wf.call(add, current().meta["tenant"], 0)
+    await wf.signal("go")
+
+
 @workflow(name="context.acts")
 async def acts(how: str) -> str:
     """Acts on its context, and catches what that raises."""
@@ -51,6 +59,13 @@ def test_the_code_sees_its_run_and_its_metadata() -> None:
     run_worker()
     assert run.result(timeout=0) == [True, {"tenant": 7}, False, True]
     assert WorkflowEnvironment().run(facts.using(meta={"tenant": 7})) == [True, {"tenant": 7}, False, True]
+
+
+def test_a_check_before_a_deploy_has_the_metadata_too() -> None:
+    run = calls.using(meta={"tenant": 7}).start()
+    run_worker()
+    (found,) = replays([calls.name])
+    assert (found.run, found.reason) == (run.id, "")
 
 
 @pytest.mark.parametrize("how", ACTS)
