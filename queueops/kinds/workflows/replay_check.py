@@ -96,8 +96,8 @@ def _replayed(store: RunStore, pool: str, run: str) -> Replay | None:
     if not isinstance(handler, WorkflowHandler):
         return Replay(pool, run, name, len(history), "no workflow of this code has its name")
     changed = handler.changed_since(history[0]) if history else False
-    arguments, task = row.fields.get("a", "").encode(), store.call_rows([(pool, run)]).get((pool, run))
-    root, meta = (task.record.root, task.record.meta) if task else ("", b"")
+    arguments, meta = row.fields.get("a", "").encode(), row.fields.get("me", "").encode()
+    root = row.fields.get("ro", "")
     with as_task(Push(id=run, name=name, pool=pool, root=root, meta=meta), handler, 1):  # the code may read them
         reason, notes = _difference(store, handler, _info(pool, run, row, len(history)), arguments, history)
     return Replay(pool, run, name, len(history), reason, changed, notes)
