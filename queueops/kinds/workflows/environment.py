@@ -290,7 +290,7 @@ class WorkflowEnvironment(RunsAgain):
             self._deliver(child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:
-        run.result, run.error = step.result, step.error
+        run.result, run.error, run.reason = step.result, step.error, step.reason or run.reason
         self._close(run, step.state, step)
 
     def _close(self, run: MemoryRun, state: str, step: Step | None = None) -> None:
