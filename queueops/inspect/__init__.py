@@ -131,6 +131,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import run_facts as run_facts
     from queueops.kinds.workflows.inspect import run_query as run_query
     from queueops.kinds.workflows.inspect import runs_of_instance as runs_of_instance
+    from queueops.kinds.workflows.inspect import workflow_names as workflow_names
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
     from queueops.kinds.workflows.inspect import workflow_runs as workflow_runs
     from queueops.outbox.inspect import CommandPage as CommandPage
@@ -330,6 +331,7 @@ __all__ = [
     "why",
     "worker",
     "workers",
+    "workflow_names",
     "workflow_run",
     "workflow_runs",
 ]

@@ -19,7 +19,7 @@ from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.options import ALL
 from queueops.model import kinds, states
 from queueops.tasks import registry
-from queueops.testing import WorkflowEnvironment, eager
+from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.repository import reference
 from tests.soak.night import FAULTS
 
@@ -116,6 +116,21 @@ def test_the_examples_of_workflows_run():
     assert run.result() == "label of 7, 700 g to Main Street 1"
     assert env.run(names["parcel"], "7") == "label of 7"
     assert [entry.kind for entry in names["handle"].history()] == []
+
+
+@pytest.mark.usefixtures("own_tasks", "namespace")
+def test_the_tutorial_of_workflows_needs_no_other_code():
+    text = (DOCS / "workflows.md").read_text()
+    names: dict[str, Any] = {"__name__": "shop.tasks"}
+    for example in PYTHON.findall(text[text.index("## Tutorial") : text.index("## Words")]):
+        exec(compile(example, "workflows.md", "exec"), names)
+    names["test_a_customer_who_forgets_is_reminded"]()
+    run_worker(until_idle=True)
+    assert names["parcel_run"].result(timeout=0) == "label of 7"
+    assert names["confirmed_run"].custom_status() == "waits for the customer"
+    names["confirmed_parcel"].handle("parcel-8").signal("address", "Main Street 1")
+    run_worker(until_idle=True)
+    assert names["confirmed_run"].result(timeout=0) == "label of 8 to Main Street 1"
 
 
 @pytest.mark.usefixtures("own_tasks")

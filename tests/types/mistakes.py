@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops import Batch, Iterator, Permanent, RetryLater, State, current, wf
+from queueops import Batch, Iterator, Permanent, RetryLater, State, current, wf, workflow
 from tests.types.sample import add, bare, charge, handle, order_flow
 
 add.push("x")  # mistake
@@ -26,6 +26,11 @@ Permanent(ValueError)  # mistake
 order_flow.start(7)  # mistake
 order_flow.start("7", price=1)  # mistake
 bare.start().result().upper()  # mistake
+
+
+@workflow(tmieout=3)  # mistake
+async def misspelled() -> None:
+    """Its option is no option."""
 
 
 async def wrong_flow() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from collections.abc import Iterator as Iterates
 from datetime import timedelta
@@ -35,6 +36,7 @@ from queueops import (
     wf,
     workflow,
 )
+from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.handle import WorkflowHandle
 
 
@@ -174,6 +176,27 @@ async def order_flow(order: str, amount: int = 1) -> list[str]:
     return [receipt]
 
 
+@workflow(
+    name="types.nightly",
+    pool="p",
+    lane="l",
+    priority=3,
+    timeout=timedelta(seconds=3),
+    cron="0 3 * * *",
+    tags=["a"],
+    keep=60,
+    on_conflict="ignore",
+    durable=True,
+    meta={"a": 1},
+    follow_up={"success": add.s(1)},
+)
+async def nightly(day: int = 1) -> int:
+    both = await asyncio.gather(wf.call(charge, "a", 1), wf.call(add, 1))
+    assert_type(both, tuple[str, int])
+    assert_type(wf.info().length, int)
+    return both[1]
+
+
 @workflow
 async def bare() -> int:
     return 1
@@ -197,3 +220,6 @@ async def starts_later() -> None:
     assert_type(await order_flow.ahandle("order-7"), WorkflowHandle[list[str]])
     assert_type(await bare.astart_on_commit(), WorkflowHandle[int])
     assert_type(await run.aterminate("wrong order"), bool)
+    assert_type(await run.ahistory(), list[Entry])
+    assert_type(await run.acustom_status(), Any)
+    assert_type(await run.areset(3), WorkflowHandle[list[str]])

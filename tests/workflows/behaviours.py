@@ -192,7 +192,12 @@ ENGINE: Mapping[str, Tests] = {
         "test_end_to_end.test_a_cancel_reaches_the_children_and_each_answers",
         "test_end_to_end.test_what_is_cancelled_in_its_own_step_never_begins",
     ),
-    "history info: the same length in a replay": ("test_end_to_end.test_a_history_has_a_greatest_length",),
+    "history info: the same length in a replay": (
+        "test_end_to_end.test_the_code_sees_the_same_length_of_its_history_in_a_replay",
+    ),
+    "replay logger: a line of the code is written once": (
+        "test_logging.test_a_replay_does_not_write_the_log_lines_of_the_code_again",
+    ),
     "commands: begun, dropped before and after the commit, ended": (
         "test_replay.test_what_begins_and_ends_in_one_step_is_no_command",
         "test_replay.test_a_timer_that_is_not_needed_any_more_is_dropped",
@@ -220,6 +225,21 @@ ENGINE: Mapping[str, Tests] = {
     "workflow: wrong arguments and results": (
         "test_end_to_end.test_wrong_arguments_of_an_activity_are_an_exception_of_the_code",
         "test_bad_input.test_what_cannot_be_encoded_is_an_exception_in_the_code",
+        "test_registration.test_a_result_of_another_type_is_an_exception_in_the_code",
+    ),
+    "executor: what a dropped run leaves is closed": ("test_kept_runs.test_an_evicted_run_is_closed",),
+    "cache: the oldest run goes first": (
+        "test_kept_runs.test_the_run_that_was_kept_longest_goes_first_and_goes_on_by_a_replay",
+        "test_kept_runs.test_without_memory_each_step_begins_with_a_replay",
+    ),
+    "registry: signatures, options and conflicts of names": (
+        "test_registration.test_only_an_async_function_is_a_workflow",
+        "test_registration.test_an_option_that_is_none_is_refused",
+        "test_registration.test_a_second_workflow_of_the_same_name_is_refused",
+    ),
+    "analyzer: clocks, chance, input and output in the code": (
+        "test_checkworkflows.test_each_place_is_found_with_its_line_and_what_to_use",
+        "test_checkworkflows.test_names_that_the_code_imported_are_found_too",
     ),
     "errors: class, message and cause survive": (
         "test_end_to_end.test_the_error_of_an_activity_keeps_its_class_and_message",
@@ -242,6 +262,9 @@ ENGINE: Mapping[str, Tests] = {
         "test_environment.test_an_activity_is_mocked_and_retried_as_its_options_say",
         "test_environment.test_a_workflow_waits_for_a_person_and_goes_on",
         "test_environment.test_a_child_is_replaced_by_a_function",
+    ),
+    "activity tester: an activity has the context of its task": (
+        "test_environment_long.test_an_activity_has_the_context_of_its_task",
     ),
     "tester: a run that waits for nothing": ("test_environment.test_a_run_that_waits_for_nothing_is_stuck",),
 }

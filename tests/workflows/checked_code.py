@@ -10,11 +10,17 @@ import threading
 import time
 import uuid
 from datetime import UTC, datetime
+from os import environ, urandom
 from pathlib import Path
+from random import random as randomly
 
 from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection, connections
+from django.shortcuts import get_object_or_404
 
-from queueops import activity, wf, workflow
+import queueops
+from queueops import activity, control, group, wf, workflow
 
 total = 0
 FOLDER = Path("folder")
@@ -86,6 +92,42 @@ async def wrong() -> None:
     for _ in {"a", "b"}:  # the order of a set
         pass
     await helper()
+
+
+class Prices:
+    """Functions of a class."""
+
+    @staticmethod
+    def of_today() -> float:
+        """Without an object."""
+        return time.time()  # in a function of a class
+
+    @classmethod
+    def of_hour(cls) -> float:
+        """Of the class."""
+        return time.time()  # in a function with the class
+
+
+@workflow(name="checked.imported")
+async def imported() -> None:
+    """Does the same by names that it imported."""
+    urandom(8)  # a function of the system
+    environ["HOME"]  # the environment
+    environ.get("HOME")  # the environment, too
+    randomly()  # randomness
+    connection.cursor()  # a connection
+    connections["default"].cursor()  # a connection by its name
+    cache.get("key")  # the cache
+    get_object_or_404(User, pk=1)  # a shortcut
+    User._base_manager.count()  # another manager
+    Prices.of_today()
+    Prices.of_hour()
+    queueops.get("id")  # a handle
+    control.cancel(["id"])  # an action
+    group(fetch.s(), fetch.s()).push()  # a push of a group
+    queueops.chain(fetch.s()).push()  # a push of a chain
+    imported.start_on_commit()  # a start
+    imported.handle("id")  # the handle of a run
 
 
 @workflow(name="checked.right")

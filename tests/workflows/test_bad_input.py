@@ -65,12 +65,18 @@ async def large_result() -> str:
 async def foreign(how: str) -> None:
     """Awaits what belongs to another loop, or to no loop."""
     await wf.call(add, 1, 1)
-    if how == "loop":
-        other = asyncio.new_event_loop()
-        future = other.create_future()
-        other.close()
-        await future
-    await Foreign()
+    other = asyncio.new_event_loop()
+    future = other.create_future()
+    other.close()
+    match how:
+        case "loop":
+            await future
+        case "wait_for":
+            await asyncio.wait_for(future, 60)
+        case "gather":
+            await asyncio.gather(asyncio.sleep(0), future)
+        case _:
+            await Foreign()
 
 
 @workflow(name="bad.waits")
@@ -252,7 +258,7 @@ def test_a_signal_that_is_too_large_is_refused_to_its_sender() -> None:
     assert len(run.result(timeout=0)) == 900_000
 
 
-@pytest.mark.parametrize("how", ["loop", "yield"])
+@pytest.mark.parametrize("how", ["loop", "wait_for", "gather", "yield"])
 def test_code_that_awaits_something_foreign_is_blocked_with_a_clear_message(how: str) -> None:
     run = foreign.start(how)
     run_worker()

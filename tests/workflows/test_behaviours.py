@@ -11,15 +11,20 @@ from tests.workflows.behaviours import BACKEND, END_TO_END, ENGINE, FAULTS, Miss
 
 MISSING: set[str] = set()
 """A behaviour that comes leaves this list; none may be added."""
-BY_REPLAY = {"test_blocked", "test_environment", "test_replay"}
-"""Modules whose tests make a replay themselves."""
+BY_REPLAY = {
+    *("test_blocked", "test_checkworkflows", "test_environment", "test_environment_long", "test_kept_runs"),
+    "test_replay",
+}
+"""Modules whose tests make a replay, or have runs in memory, themselves."""
 
 
 def runs_twice(module: Any) -> bool:
     """Whether the tests of a module run with runs in memory, and with a replay before each step."""
     marks = getattr(module, "pytestmark", ())
     marks = marks if isinstance(marks, list | tuple) else (marks,)
-    return hasattr(module, "_memory") or any("memory" in mark.args for mark in marks if mark.name == "usefixtures")
+    own = getattr(module, "_memory", None)
+    is_twice = own is not None and bool(own._fixture_function_marker.params)
+    return is_twice or any("memory" in mark.args for mark in marks if mark.name == "usefixtures")
 
 
 def test_the_table_has_each_behaviour() -> None:

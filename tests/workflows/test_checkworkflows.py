@@ -20,7 +20,7 @@ from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.workflows import checked_code
-from tests.workflows.checked_code import ordered, right, sets, wrong
+from tests.workflows.checked_code import imported, ordered, right, sets, wrong
 from tests.workflows.test_blocked import behaviour, calls_other_first, changes, waits_then_flaky
 
 MARK = "  # "
@@ -76,6 +76,17 @@ def test_each_place_is_found_with_its_line_and_what_to_use() -> None:
     assert found.keys() == SAID.keys()
     for place, words in SAID.items():
         assert words in found[place], place
+
+
+def test_names_that_the_code_imported_are_found_too() -> None:
+    with open(checked_code.__file__) as file:  # noqa: PTH123
+        lines = file.read().splitlines()
+    first = next(number for number, line in enumerate(lines) if "async def imported" in line)
+    last = next(number for number, line in enumerate(lines) if '"checked.right"' in line)
+    marked = {number for number in range(first, last) if MARK in lines[number]}
+    marked |= {number for number, line in enumerate(lines) if "# in a function " in line}
+    found = check_code("checked.imported", imported.handler.func)
+    assert {finding.line - 1 for finding in found} == marked
 
 
 def test_each_use_of_the_order_of_a_set_is_found() -> None:

@@ -15,7 +15,7 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.tasks import registry
-from queueops.testing import run_worker
+from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_runs import add, approval, counter, sums
 
 pytestmark = pytest.mark.usefixtures("memory")
@@ -53,6 +53,16 @@ def who() -> Any:
 async def empty() -> str:
     """Returns at once."""
     return "nothing"
+
+
+@workflow(name="wf.measures")
+async def measures() -> list[int]:
+    """Calls activities with the length of its history, and returns these lengths."""
+    lengths = []
+    for _ in range(3):
+        lengths.append(wf.info().length)
+        await wf.call(add, lengths[-1], 0)
+    return lengths
 
 
 @workflow(name="wf.asks_stock")
@@ -286,6 +296,12 @@ def test_a_history_has_a_greatest_length(settings: Any) -> None:
     record = get_broker().record("default", run.id)
     assert record is not None
     assert (record.state, record.reason) == (State.POSTPONED, str(HistoryTooLong(id=run.id, size=2, limit=1)))
+
+
+def test_the_code_sees_the_same_length_of_its_history_in_a_replay() -> None:
+    run = measures.start()
+    run_worker()
+    assert run.result(timeout=0) == [0, 2, 5] == WorkflowEnvironment().run(measures)
 
 
 def test_the_error_of_an_activity_keeps_its_class_and_message() -> None:

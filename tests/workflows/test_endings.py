@@ -11,7 +11,9 @@ import pytest
 
 from queueops import activity, wf, workflow
 from queueops.eager.execution import run as run_lease
-from queueops.errors import TaskFailed
+from queueops.errors import TaskCancelled, TaskFailed
+from queueops.errors.workflows import ChildFailed
+from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
@@ -98,6 +100,25 @@ async def _waits() -> None:
     await wf.signal("never")
 
 
+@workflow(name="endings.cleans")
+async def cleans() -> None:
+    """Cleans up in a step of its own when it is cancelled."""
+    try:
+        await wf.signal("never")
+    finally:
+        await wf.call(one)
+
+
+@workflow(name="endings.parent_of_cleans")
+async def parent_of_cleans() -> str:
+    """The error of a child that was cancelled."""
+    try:
+        await wf.child(cleans.using(id="inner"))
+    except ChildFailed as error:
+        return f"{error.type}: {error.message}"
+    return "?"
+
+
 @pytest.mark.parametrize("group", [_in_group, _in_groups])
 @pytest.mark.parametrize(
     ("code", "reason"), [(_refused, "A thread or an executor cannot be used"), (_queries, "use the database in an")]
@@ -133,6 +154,24 @@ def test_an_error_of_the_code_beside_it_fails_the_run() -> None:
 
 async def _continues_at_once() -> None:
     wf.continue_as_new(2)
+
+
+def test_the_reason_of_a_cancel_is_that_of_the_run_and_is_told_to_its_parent() -> None:
+    run, tested = cleans.start(), WorkflowEnvironment().start(cleans)
+    run_worker()
+    run.cancel("wrong order")
+    tested.cancel("wrong order")
+    run_worker()
+    outer, tested_outer = parent_of_cleans.start(), WorkflowEnvironment()
+    run_worker()
+    cleans.handle("inner").cancel("no stock")
+    run_worker()
+    inner = tested_outer.start(parent_of_cleans)
+    tested_outer.at(1, lambda: EnvironmentRun(tested_outer, "inner", "").cancel("no stock"))
+    for ended in (run, tested):
+        with pytest.raises(TaskCancelled, match="was cancelled: wrong order"):
+            ended.result(timeout=0)
+    assert outer.result(timeout=0) == inner.result() == "Cancelled: no stock"
 
 
 def test_errors_of_the_code_in_a_group_fail_the_run() -> None:

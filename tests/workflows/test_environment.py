@@ -10,7 +10,7 @@ import pytest
 from django.test import SimpleTestCase
 
 from queueops import activity, wf, workflow
-from queueops.errors import BadOption, TaskCancelled, TaskFailed
+from queueops.errors import BadOption, QueueOpsError, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
 from queueops.inspect import workflow_runs
 from queueops.redis.broker import forget_brokers
@@ -279,7 +279,7 @@ def test_a_cancel_ends_a_run_that_has_not_begun(env: WorkflowEnvironment) -> Non
 def test_eager_mode_refuses_runs_and_names_the_environment(namespace: str) -> None:
     with eager():
         for start in (order.start, order.using(id="order-7").start):
-            with pytest.raises(LookupError, match="uses WorkflowEnvironment"):
+            with pytest.raises(QueueOpsError, match="uses WorkflowEnvironment"):
                 start("7")
         with pytest.raises(TaskFailed, match="uses WorkflowEnvironment"):
             order.push("7").result(timeout=1)

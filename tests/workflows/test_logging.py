@@ -15,10 +15,11 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
-from queueops.testing import run_worker
+from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_runs import add
 
 pytestmark = pytest.mark.usefixtures("memory")
+logger = logging.getLogger("project")
 
 
 @workflow(name="log.any")
@@ -35,6 +36,16 @@ async def any_end(how: str) -> str:
 
             await asyncio.to_thread(str)
     return "fine"
+
+
+@workflow(name="log.writes")
+async def writes() -> None:
+    """Logs before and after an activity."""
+    logger.warning("begins")
+    await wf.call(add, 1, 1)
+    logger.warning("goes on")
+    await wf.call(add, 1, 1)
+    logger.warning("ends")
 
 
 @pytest.mark.parametrize(
@@ -136,3 +147,11 @@ def test_a_run_of_an_unknown_name_is_blocked_and_never_quarantined() -> None:
     run_worker()
     assert run.state == State.IDLE
     assert get_broker().client.zscore(f"{get_role(WorkflowCalls).keys('default').prefix}:blocked", run.id) is None
+
+
+def test_a_replay_does_not_write_the_log_lines_of_the_code_again(caplog: pytest.LogCaptureFixture) -> None:
+    writes.start()
+    run_worker()
+    WorkflowEnvironment().run(writes)
+    lines = [record.getMessage() for record in caplog.records if record.name == "project"]
+    assert lines == ["begins", "goes on", "ends"] * 2

@@ -121,7 +121,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "is_filtered": any(asked.values()),
         "ages": AGES,
         "states": [(word, counts.get(word), _address(asked | {"state": word})) for word in STATES],
-        "names": [name for name, _count in facets.get("name", ())],
+        "names": sorted({*inspect.workflow_names(), *(row.name for row in found.rows)}),
         "tags": [tag for tag, _count in facets.get("tag", ())],
         "all_url": _address(asked | {"state": ""}),
         "here": _address(asked, after),

@@ -28,7 +28,8 @@ def as_task(push: Push, handler: Handler, attempt: int) -> Iterator[None]:
     """Around an attempt of an activity: `current()` is its context. Its progress and its log lines are not kept."""
     lease = Lease(
         id=push.id, fence=0, name=push.name, pool=push.pool, lane=push.lane, args=push.args, attempt=attempt,
-        retries=push.retries, tags=tuple(push.tags), root=push.root, meta=push.meta,
+        retries=push.retries, retry=push.retry, timeout_ms=push.timeout_ms, tags=tuple(push.tags), root=push.root,
+        meta=push.meta,
     )  # fmt: skip
     token = context.enter(context.Context(lease, handler, SilentChannel()))
     try:

@@ -16,15 +16,29 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from django.db.models import Manager, Model
+from django.db.models.manager import ManagerDescriptor
 
-from queueops.kinds.workflows.forbidden_calls import ACTIVITY, CALL, OF_FILES, PATHS_OF_PATHS, advice_for
+from queueops.kinds.workflows.forbidden_calls import (
+    ACTIVITY,
+    CALL,
+    HANDLE,
+    OF_FILES,
+    PATHS_OF_PATHS,
+    advice_for,
+    name_of_object,
+)
 from queueops.kinds.workflows.set_orders import SetOrders
 from queueops.tasks.task import Task
 
 IGNORE = "# checkworkflows: ignore"
 PUSHES = frozenset(
-    ("push", "apush", "postpone", "apostpone", "push_many", "apush_many", "push_on_commit", "start", "astart")
+    (
+        *("push", "apush", "postpone", "apostpone", "push_many", "apush_many", "push_on_commit", "apush_on_commit"),
+        *("start", "astart", "start_on_commit", "astart_on_commit"),
+    )
 )
+HANDLES = frozenset(("handle", "ahandle"))
+OF_KINDS = ("queueops.kinds.", "queueops.chain", "queueops.group")
 _STATE = "a replay sets it again, and other runs share it: use local variables"
 
 
@@ -99,6 +113,8 @@ class _FunctionCheck(ast.NodeVisitor):
             self._note(node, f"{ast.unparse(node.func)}() runs the task in the workflow", CALL)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in PUSHES and self._is_task(node.func.value):
             self._note(node, f"{ast.unparse(node.func)}() pushes again in each replay", CALL)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in HANDLES and self._is_task(node.func.value):
+            self._note(node, f"{ast.unparse(node.func)}() reads the store", HANDLE)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in OF_FILES and self._is_path(node.func.value):
             self._note(node, f"{ast.unparse(node.func)}()", ACTIVITY)
         elif inspect.isfunction(target):
@@ -114,8 +130,9 @@ class _FunctionCheck(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        """A subscript: of the environment."""
-        if self._resolved(node.value)[0] == "os.environ":
+        """A subscript: of the environment, of the connections or the caches."""
+        name = self._resolved(node.value)[0]
+        if name == "os.environ" or (name and name_of_object(self._resolved(node.value)[1]) and advice_for(name)):
             self._note(node, ast.unparse(node), ACTIVITY)
         self.generic_visit(node)
 
@@ -163,9 +180,12 @@ class _FunctionCheck(ast.NodeVisitor):
         return node.attr in PATHS_OF_PATHS and self._is_path(node.value)
 
     def _is_task(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):  # task.using(...).push()
-            return self._is_task(node.func.value)
-        return isinstance(self._resolved(node)[1], Task)
+        if isinstance(node, ast.Call) and self._resolved(node.func)[0].startswith(OF_KINDS):  # group(...).push()
+            return True
+        if isinstance(node, ast.Call):  # task.using(...).push()
+            return isinstance(node.func, ast.Attribute) and self._is_task(node.func.value)
+        value = self._resolved(node)[1]
+        return isinstance(value, Task) or (isinstance(value, type) and _is_of_kind(value))
 
     def _resolved(self, node: ast.expr) -> tuple[str, Any]:
         """The full name of what an expression names, and the object; empty if it is not known here."""
@@ -174,9 +194,11 @@ class _FunctionCheck(ast.NodeVisitor):
             if holder is not None and not _is_plain(holder):
                 return (f"{name}.{node.attr}" if name else "", None)
             value = inspect.getattr_static(holder, node.attr, None) if holder is not None else None
+            if isinstance(value, staticmethod | classmethod):
+                value = value.__func__
             if inspect.isfunction(value) or inspect.isclass(value) or isinstance(value, ModuleType | Task):
                 return _full_name(value), value
-            if isinstance(holder, type) and issubclass(holder, Model) and node.attr in ("objects", "_default_manager"):
+            if isinstance(holder, type) and issubclass(holder, Model) and _is_manager(node.attr, value):
                 return f"{name}.{node.attr}", getattr(holder, node.attr, None)
             return (f"{name}.{node.attr}" if name else "", value)
         if not isinstance(node, ast.Name):
@@ -193,7 +215,7 @@ class _FunctionCheck(ast.NodeVisitor):
                 return "", None
         else:
             value = self._function.__globals__.get(node.id, getattr(builtins, node.id, None))
-        return (_full_name(value), value) if value is not None else ("", None)
+        return (name_of_object(value) or _full_name(value), value) if value is not None else ("", None)
 
     def _note_names(self, tree: ast.AST) -> None:
         """The names that the function binds itself."""
@@ -225,8 +247,21 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, ModuleType | type)
 
 
+def _is_manager(name: str, value: Any) -> bool:
+    """Whether an attribute of a model is a manager."""
+    return isinstance(value, ManagerDescriptor) or name in ("_default_manager", "_base_manager")
+
+
+def _is_of_kind(value: type) -> bool:
+    """Whether a class is pushed: a map-reduce, an iterator and the like."""
+    return any(f"{base.__module__}.".startswith(OF_KINDS) for base in value.__mro__)
+
+
 def _full_name(value: Any) -> str:
     if isinstance(value, ModuleType):
         return value.__name__
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if module is None and inspect.isbuiltin(value) and value.__self__ is not None:  # such as random.random
+        module = type(value.__self__).__module__
+    module = "os" if module in ("posix", "nt") else module  # where its functions are from
     return f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -36,6 +37,7 @@ from queueops.tasks.task import Task
 from queueops.tasks.unique_id import Unique, UniqueId
 
 if TYPE_CHECKING:
+    from queueops.follow_ups.option import Call, FollowUpOutcome
     from queueops.schedules.schedule import Schedule
 
 __all__ = ["Workflow", "activity", "wf", "workflow"]
@@ -257,7 +259,20 @@ class Decorator(Protocol):
 def workflow(function: Callable[P, Coroutine[Any, Any, R]], /) -> Workflow[P, R]: ...
 @overload
 def workflow(
-    *, name: str | None = None, cron: str | Schedule | None = None, unique: Unique | None = None, **options: Any
+    *,
+    name: str | None = None,
+    pool: str = "default",
+    lane: str | None = None,
+    priority: int = 0,
+    timeout: float | timedelta | None = STEP_SECONDS,
+    unique: Unique | None = None,
+    cron: str | Schedule | None = None,
+    tags: Iterable[str] = (),
+    keep: float | timedelta | None = None,
+    on_conflict: Literal["reject", "ignore"] = "reject",
+    durable: bool = False,
+    meta: Mapping[str, Any] | None = None,
+    follow_up: Mapping[FollowUpOutcome, Call | Iterable[Call]] | None = None,
 ) -> Decorator: ...
 def workflow(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make an `async def` a workflow. All options are optional.

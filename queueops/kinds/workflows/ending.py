@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 from django.core.exceptions import SynchronousOnlyOperation
@@ -11,6 +13,7 @@ from queueops.errors.workflows import BlockedStep
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.step import ContinueAsNew
+from queueops.model.reasons import kept
 from queueops.model.task_error import StoredError
 
 
@@ -29,6 +32,15 @@ def judged(error: BaseException) -> BaseException:
         own = error.split(ContinueAsNew)[1]
         return error if own is None else own
     return error
+
+
+def cancel_reason(code: asyncio.Future[Any]) -> str:
+    """The reason of the cancel by which the code has ended; empty if it has none."""
+    try:
+        code.result()
+    except asyncio.CancelledError as error:
+        return kept(str(error))
+    return ""
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

@@ -18,7 +18,8 @@ import msgspec
 
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import InstanceInUse, WorkflowStuck
-from queueops.kinds.workflows import events
+from queueops.kinds.workflows import attempts, events
+from queueops.kinds.workflows.attempts import TASK
 from queueops.kinds.workflows.awaited import as_task, value_of
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
 from queueops.kinds.workflows.environment_run import EnvironmentRun
@@ -28,7 +29,6 @@ from queueops.kinds.workflows.history_limit import check_size
 from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, Begun, MemoryRun, failed
 from queueops.kinds.workflows.runs_again import RunsAgain
 from queueops.kinds.workflows.step import RunInfo, Step
-from queueops.model import retry
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import to_ms
 from queueops.tasks import registry
@@ -39,7 +39,6 @@ from queueops.worker.execution import failure
 MOST_STEPS = 100_000
 LONG = 1_000
 """Entries from which on a history is not replayed for each step."""
-TASK = "task"
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -186,7 +185,8 @@ class WorkflowEnvironment(RunsAgain):
             run = next((run for run in self._runs.values() if run.makes_step), None)
             if run is None:
                 return
-            self._make_step(run)
+            with as_task(msgspec.structs.replace(run.push, id=run.id), _handler(run.push.name), 1):
+                self._make_step(run)
         raise QueueOpsError(f"A workflow made more than {MOST_STEPS} steps without an end.")
 
     def _jump(self) -> None:
@@ -291,7 +291,7 @@ class WorkflowEnvironment(RunsAgain):
             self._deliver(child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:
-        run.result, run.error = step.result, step.error
+        run.result, run.error, run.reason = step.result, step.error, step.reason or run.reason
         self._close(run, step.state, step)
 
     def _close(self, run: MemoryRun, state: str, step: Step | None = None) -> None:
@@ -318,28 +318,20 @@ class WorkflowEnvironment(RunsAgain):
     def _attempt(self, begun: Begun, push: Push, attempt: int) -> None:
         if begun.is_open:
             known = self._mocks.get((TASK, push.name))
-            takes = known.takes_ms if known else 0
+            takes = attempts.time_of(push, known.takes_ms) if known else 0
             self._schedule(self.now_ms + takes, lambda: self._call(begun, push, attempt))
 
     def _call(self, begun: Begun, push: Push, attempt: int) -> None:
         if not begun.is_open:
             return
         self.calls.append((push.name, push.args))
-        handler: Any = registry.get("task", push.name)
-        try:
-            args, kwargs = handler.plan.decode(push.args)
-            known = self._mocks.get((TASK, push.name))
-            function = known.function if known else handler.call
-            with as_task(push, handler, attempt):
-                data = encode_result(push.name, value_of(partial(function, *args, **kwargs)))
-        except Exception as error:  # the code of an activity runs here
-            if attempt <= push.retries and isinstance(error, tuple(handler.retry_on)):
-                delay = retry.parse(push.retry).delay_ms(attempt)
-                self._schedule(self.now_ms + delay, lambda: self._attempt(begun, push, attempt + 1))
-                return
-            self._finish(begun, failed(begun.number, error))
-            return
-        self._finish(begun, Entry("done", command=begun.number, payload=events.raw(data)))
+        known = self._mocks.get((TASK, push.name))
+        mock, takes = (known.function, known.takes_ms) if known else (None, 0)
+        end = attempts.attempted(begun.number, push, attempt, mock, takes)
+        if isinstance(end, Entry):
+            self._finish(begun, end)
+        else:
+            self._schedule(self.now_ms + end.delay_ms, lambda: self._attempt(begun, push, end.attempt))
 
     def _finish(self, begun: Begun, entry: Entry) -> None:
         """Deliver the end of a command, unless the run gave it up."""

@@ -24,7 +24,7 @@ from queueops.errors.workflows import (
 )
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
-from queueops.kinds.workflows.ending import judged, stored_error
+from queueops.kinds.workflows.ending import cancel_reason, judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
@@ -195,7 +195,7 @@ class Execution:
         step = self.step
         step.over = True
         if self.loop.exit is None and main.cancelled():
-            step.state = "cancelled"
+            step.state, step.reason = "cancelled", cancel_reason(main)
         elif raised := self.loop.exit or main.exception():
             error = judged(raised)
             if isinstance(error, ContinueAsNew):

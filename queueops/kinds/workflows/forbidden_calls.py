@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
+from django.core.cache import cache, caches
+from django.db import connection, connections
+
 NOW = "use wf.now(): a replay must see the same time"
 RANDOM = "use wf.random() or wf.uuid4(): a replay must see the same values"
 WAIT = "use await wf.sleep(...)"
 ACTIVITY = "do it in an activity, and await wf.call(...)"
 CALL = "use await wf.call(...), or wf.child(...) for a workflow"
 AWAIT = "the workflow has a loop of its own: use await"
+HANDLE = "use wf.send_signal(...), or do it in an activity"
 ORDER = "its value differs between processes: use a value that is the same in each"
 
 EXACT: dict[str, str] = {
@@ -41,6 +47,8 @@ EXACT: dict[str, str] = {
             *("asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell", "asyncio.streams.open_connection"),
             *("asyncio.threads.to_thread", "asyncio.streams.start_server", "asyncio.subprocess.create_subprocess_exec"),
             *("asyncio.subprocess.create_subprocess_shell", "asgiref.sync.sync_to_async", "asgiref.sync.SyncToAsync"),
+            *("django.shortcuts.get_object_or_404", "django.shortcuts.get_list_or_404", "os.cpu_count"),
+            *("django.shortcuts.aget_object_or_404", "django.shortcuts.aget_list_or_404"),
         ),
         ACTIVITY,
     ),
@@ -69,9 +77,16 @@ MODULES: dict[str, str] = {
             *("socket", "ssl", "subprocess", "threading", "multiprocessing", "concurrent.futures", "http.client"),
             *("smtplib", "ftplib", "shutil", "tempfile", "sqlite3", "requests", "httpx", "aiohttp", "urllib3", "redis"),
             *("psycopg", "psycopg2", "django.core.mail", "django.core.cache", "django.db.transaction"),
-            *("django.db.connection", "django.core.files", "boto3", "botocore"),
+            *("django.db.connection", "django.db.connections", "django.core.files", "boto3", "botocore"),
         ),
         ACTIVITY,
+    ),
+    **dict.fromkeys(
+        (
+            *("queueops.get", "queueops.aget", "queueops.results.handle", "queueops.control", "queueops.inspect"),
+            *("queueops.kinds.workflows.control", "queueops.kinds.workflows.inspect"),
+        ),
+        HANDLE,
     ),
 }
 """What everything in a module is refused for."""
@@ -82,3 +97,18 @@ def advice_for(name: str) -> str:
     if name in EXACT:
         return EXACT[name]
     return next((advice for module, advice in MODULES.items() if name == module or name.startswith(f"{module}.")), "")
+
+
+def name_of_object(value: object) -> str:
+    """The full name of an object of a module that is no function, class or module; empty if it is not known here."""
+    return next((name for name, known in _OBJECTS.items() if known is value), "")
+
+
+_OBJECTS: dict[str, object] = {
+    "os.environ": os.environ,
+    "django.db.connection": connection,
+    "django.db.connections": connections,
+    "django.core.cache.cache": cache,
+    "django.core.cache.caches": caches,
+}
+"""Objects that code imports by name: they do not tell where they are from."""

@@ -88,7 +88,8 @@ class WorkflowHandle(TaskHandle[Result]):
     def retry(self, everything: bool = False) -> bool:
         """Make the failed step of the newest run again; see "How a run ends" in docs/workflows.md.
 
-        With `everything` it begins from nothing. False if its state does not permit it.
+        With `everything` it begins from nothing, and so does a run that has not failed. False if its state does not
+        permit it.
         """
         return TaskHandle(self._newest(), self.pool).retry(everything)
 

@@ -29,6 +29,7 @@ from queueops.kinds.workflows.run_store import task_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
+from queueops.tasks import registry
 
 __all__ = [
     "RunCall",
@@ -43,6 +44,7 @@ __all__ = [
     "run_facts",
     "run_query",
     "runs_of_instance",
+    "workflow_names",
     "workflow_run",
     "workflow_runs",
 ]
@@ -147,6 +149,11 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0, calls: str =
         lines=lines,
         spans=spans_of(lines, "" if "vo" in fields else id, open_tasks),
     )
+
+
+def workflow_names() -> tuple[str, ...]:
+    """The names of the workflows that this process knows, in order."""
+    return tuple(sorted(name for kind, name in registry.handlers() if kind == "workflow"))
 
 
 def _lines(texts: Sequence[bytes], first: int) -> tuple[RunLine, ...]:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
+from queueops.kinds.workflows import code_context, quiet_replay
 from queueops.kinds.workflows.refused_io import ADVICE, PROCESS, SOCKET, THREAD, ReplayedLoop, install
 from queueops.model.durations import MAX_MS
 
@@ -42,12 +43,15 @@ _REFUSED: dict[str, tuple[str, str]] = {
 }
 
 
-_FOREIGN = re.compile(r"attached to a different loop|^Task got bad yield")
+_FOREIGN = re.compile(r"attached to a different loop|^The future belongs to a different loop|^Task got bad yield")
 """What asyncio says of them."""
 
 
 class Timers(Protocol):
     """Keeps the timers of a run."""
+
+    replaying: bool
+    """Whether the code repeats a step that is recorded."""
 
     def set_timer(self, handle: WorkflowTimer, at_ms: int) -> None:
         """Fire a handle at a time."""
@@ -98,6 +102,7 @@ class WorkflowLoop(ReplayedLoop):
 
     def __init__(self, timers: Timers) -> None:
         install()
+        quiet_replay.install()
         self.timers = timers
         self.now_ms = 0
         self.problems: list[str] = []
@@ -202,12 +207,13 @@ class WorkflowLoop(ReplayedLoop):
 
         Raises RefusedInWorkflow if the code has awaited what is not of this loop.
         """
+        code_context.enter()
         try:
             return await coro
         except Interrupt as interrupt:
             self.interrupt = interrupt
             raise
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             if not _FOREIGN.search(str(error)):
                 raise
             what = "What another event loop or another library waits for"
@@ -240,6 +246,10 @@ class WorkflowLoop(ReplayedLoop):
         """The problems that were kept since the last call."""
         found, self.problems = self.problems, []
         return found
+
+    def is_replaying(self) -> bool:
+        """Whether the code repeats a step that is recorded."""
+        return self.timers.replaying
 
     def get_debug(self) -> bool:
         """Debug mode of asyncio is off: it reads a clock."""

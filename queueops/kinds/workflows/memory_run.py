@@ -89,7 +89,8 @@ class MemoryRun:
         if self.state == "succeeded":
             return Entry("done", command=number, payload=events.raw(self.result))
         error = b"" if self.error is None else failure.describe(self.error).encoded()
-        return Entry("failed", command=number, state=self.state, error=events.raw(error))
+        reason = "" if error else self.reason
+        return Entry("failed", command=number, state=self.state, reason=reason, error=events.raw(error))
 
 
 def failed(number: int, error: BaseException) -> Entry:

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, wraps
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from queueops.errors.workflows import RefusedInWorkflow
 
@@ -74,6 +74,10 @@ class ReplayedLoop(asyncio.AbstractEventLoop):
         """Called before each call of the store. Raises RefusedInWorkflow."""
         _refuse("The store (a push, a handle, a control)")
 
+    def is_replaying(self) -> bool:
+        """Whether the code repeats a step that is recorded."""
+        return False
+
 
 @cache
 def install() -> None:
@@ -106,9 +110,15 @@ def _refuse(what: str) -> None:
     """Raise RefusedInWorkflow if the code of a workflow runs here."""
     loop = asyncio._get_running_loop()
     if isinstance(loop, ReplayedLoop) and not loop.allows_effects and not _is_observed():
-        refusal = RefusedInWorkflow(what=what, advice=ADVICE)
+        refuse(what, ADVICE)
+
+
+def refuse(what: str, advice: str) -> NoReturn:
+    """Raise RefusedInWorkflow. It blocks the run whose code runs here, also if the code catches it."""
+    refusal, loop = RefusedInWorkflow(what=what, advice=advice), asyncio._get_running_loop()
+    if isinstance(loop, ReplayedLoop):
         loop.refused = loop.refused or refusal
-        raise refusal
+    raise refusal
 
 
 def _is_observed() -> bool:

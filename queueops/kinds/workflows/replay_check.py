@@ -11,11 +11,13 @@ from queueops import inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import TaskQuery
 from queueops.inspect.spans import clock, span
+from queueops.kinds.workflows.awaited import as_task
 from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, RunStore, get_run_store
 from queueops.kinds.workflows.step import RunInfo
+from queueops.model.contracts import Push
 from queueops.model.states import TERMINAL
 from queueops.tasks import registry
 
@@ -94,8 +96,10 @@ def _replayed(store: RunStore, pool: str, run: str) -> Replay | None:
     if not isinstance(handler, WorkflowHandler):
         return Replay(pool, run, name, len(history), "no workflow of this code has its name")
     changed = handler.changed_since(history[0]) if history else False
-    arguments = row.fields.get("a", "").encode()
-    reason, notes = _difference(store, handler, _info(pool, run, row, len(history)), arguments, history)
+    arguments, meta = row.fields.get("a", "").encode(), row.fields.get("me", "").encode()
+    root = row.fields.get("ro", "")
+    with as_task(Push(id=run, name=name, pool=pool, root=root, meta=meta), handler, 1):  # the code may read them
+        reason, notes = _difference(store, handler, _info(pool, run, row, len(history)), arguments, history)
     return Replay(pool, run, name, len(history), reason, changed, notes)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
+from queueops.errors.workflows import RunsNotStored
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ports import has_calls
 from queueops.model.records import Record
@@ -211,10 +212,10 @@ class RunStore(Protocol):
 
 
 def get_run_store() -> RunStore:
-    """The broker of this process. Raises LookupError if it stores no runs, as that of `queueops.testing.eager`."""
+    """The broker of this process. Raises RunsNotStored if it stores no runs, as that of `queueops.testing.eager`."""
     broker = brokers.get_broker()
     if not _is_store(broker):
-        raise LookupError("this broker stores no runs of workflows; a test without a store uses WorkflowEnvironment")
+        raise RunsNotStored()
     return broker
 
 

@@ -65,7 +65,7 @@ class Step:
     """The result of one decision step, for the store.
 
     ``pushes`` are the calls of activities and children, by the number of their command. ``over``: the code has ended,
-    with ``state``, and a ``result`` or an ``error``; or it continues as new with ``again``.
+    with ``state``, and a ``result``, an ``error`` or the ``reason`` of a cancel; or it continues as new with ``again``.
     """
 
     at: int
@@ -77,6 +77,7 @@ class Step:
     notes: list[str] = field(default_factory=list)
     over: bool = False
     state: str = ""
+    reason: str = ""
     result: bytes = b""
     error: BaseException | None = None
     again: bytes | None = None

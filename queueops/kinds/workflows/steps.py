@@ -34,6 +34,7 @@ from queueops.worker.execution import failure
 
 logger = logging.getLogger("queueops.worker")
 KEPT_RUNS = DEFAULTS.kept_runs
+CANCELLED = "its code ended by a cancel"
 AT_ONCE = 250
 """Calls that begin with their step. The store begins the others in slices."""
 
@@ -279,7 +280,7 @@ def _end(step: Step) -> Value:
         carry = [_kept(entry, f"c:{number}", keeps) for number, entry in enumerate(step.unread)]
         again = {"id": step.next_id, "a": step.again.decode(), "carry": carry, "keeps": keeps}
         return {"over": "continued", "again": again}
-    return {"over": step.state, "result": step.result.decode()}
+    return {"over": step.state, "result": step.result.decode(), "reason": step.reason or CANCELLED}
 
 
 def _kept(entry: Entry, field: str, keeps: dict[str, str]) -> str:

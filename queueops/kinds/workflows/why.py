@@ -10,7 +10,7 @@ from queueops.inspect.why.findings import Finding, bad, good
 from queueops.kinds.workflows.run_calls import places_of_calls
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
-from queueops.model.states import State
+from queueops.model.states import TIMED, State
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import Detail, maybe_whole
 
@@ -95,15 +95,17 @@ def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
         elsewhere = pool if pool != detail.pool else ""
         record = store.record(pool, id)
         lost = f"on its way to the pool {elsewhere}" if elsewhere else "which is gone: run `manage.py queue fsck`"
-        told = f"{record.name}, which is {record.state}" if record else lost
-        hint = f" {_obstacle(pool, id)}" if record and record.state == State.PENDING else ""
+        state = "to be retried" if record and record.state == State.RESTART else record.state if record else ""
+        told = f"{record.name}, which is {state}" if record else lost
+        waits = record is not None and (record.state == State.PENDING or record.state in TIMED)
+        hint = f" {_obstacle(pool, id)}" if waits else ""
         yield bad(f"The run waits for the {kind} {told}.{hint}".rstrip(), value=id, target=id)
     if (more := len(ids) - MOST_NAMED) > 0:
         yield bad(f"The run waits for {more:,} more of the kind {kind}.", target=detail.id)
 
 
 def _obstacle(pool: str, id: str) -> str:
-    """What keeps a ready activity or child from its start, such as that no worker takes its kind."""
+    """What keeps an activity or a child from its start, such as that no worker takes its kind, or its next attempt."""
     return state_and_reason(pool, id)[1]
 
 

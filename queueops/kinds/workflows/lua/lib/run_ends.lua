@@ -67,7 +67,7 @@ function lib.end_run(id, record, step)
   if step.over == 'succeeded' then
     lib.finish(id, record, 'succeeded', 're', step.result)
   elseif step.over == 'cancelled' then
-    lib.finish(id, record, 'cancelled', 'y', 'its code ended by a cancel')
+    lib.finish(id, record, 'cancelled', 'y', step.reason)
   elseif step.over == 'continued' then
     lib.begin_next_run(id, record, step.again)
     record.vx, record.fu = step.again.id, nil
