@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from queueops import conf, control, wf, workflow
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TaskFailed
@@ -77,6 +78,25 @@ async def foreign(how: str) -> None:
             await asyncio.gather(asyncio.sleep(0), future)
         case _:
             await Foreign()
+
+
+@workflow(name="bad.nests")
+async def nests(how: str) -> None:
+    """Runs an event loop within its own one."""
+    await wf.call(add, 1, 1)
+    other = asyncio.new_event_loop()
+    unused = asyncio.sleep(0)
+    try:
+        match how:
+            case "run":
+                asyncio.run(unused)
+            case "asgiref":
+                async_to_sync(asyncio.sleep)(0)
+            case _:
+                other.run_until_complete(unused)
+    finally:
+        unused.close()
+        other.close()
 
 
 @workflow(name="bad.waits")
@@ -264,6 +284,15 @@ def test_code_that_awaits_something_foreign_is_blocked_with_a_clear_message(how:
     run_worker()
     assert "What another event loop or another library waits for cannot be used" in reason_of(run)
     assert "Await what wf.* and asyncio's functions give." in reason_of(run)
+    assert [entry.kind for entry in run.history()] == ["step", "call"]
+
+
+@pytest.mark.parametrize("how", ["run", "asgiref", "other loop"])
+def test_code_that_runs_another_event_loop_is_blocked_with_a_clear_message(how: str) -> None:
+    run = nests.start(how)
+    run_worker()
+    assert reason_of(run).startswith("Another event loop cannot be used in the code of a workflow")
+    assert reason_of(run).endswith("Await the coroutine itself.")
     assert [entry.kind for entry in run.history()] == ["step", "call"]
 
 

@@ -107,7 +107,7 @@ async def loops() -> str:
     [
         (opens_a_thread, "A thread or an executor cannot be used"),
         (forgets, "waits for something that nothing will end"),
-        (loops, "use the database in an activity"),
+        (loops, "Django's ORM cannot be used"),
     ],
 )
 def test_code_that_cannot_be_replayed_blocks_with_advice(code: Callable[[], Any], reason: str) -> None:

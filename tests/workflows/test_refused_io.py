@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import connection
 
 from queueops import task, wf, workflow
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -151,6 +153,37 @@ def test_a_refusal_that_the_code_catches_blocks_the_run_too(how: str) -> None:
     run = caught.start(how)
     run_worker()
     assert run.state == State.POSTPONED
+
+
+@pytest.mark.parametrize("is_allowed", ["", "1"], ids=["refused by Django", "allowed by Django"])
+@pytest.mark.parametrize("code", [direct, caught], ids=["raised", "caught"])
+def test_the_orm_blocks_the_run(code: Any, is_allowed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", is_allowed)
+    monkeypatch.setitem(EFFECTS, "orm", (lambda: connection.cursor().close(), "Django's ORM"))
+    run = code.start("orm")
+    run_worker()
+    assert run.state == State.POSTPONED
+    assert reason_of(run).startswith("Django's ORM cannot be used in the code of a workflow")
+
+
+@pytest.mark.django_db
+def test_the_orm_of_an_observer_and_of_activities_is_none_of_the_code() -> None:
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            try:
+                connection.cursor().close()
+            except SynchronousOnlyOperation:
+                _note()
+
+    logger, handler = logging.getLogger("effects"), Handler()
+    logger.addHandler(handler)
+    try:
+        run = logged.start()
+        run_worker()
+    finally:
+        logger.removeHandler(handler)
+    assert run.result(timeout=0) == "logged"
+    assert _done == ["done"]
 
 
 def test_an_executor_with_an_idle_thread_is_refused_too() -> None:

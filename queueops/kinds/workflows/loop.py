@@ -45,6 +45,8 @@ _REFUSED: dict[str, tuple[str, str]] = {
 
 _FOREIGN = re.compile(r"attached to a different loop|^The future belongs to a different loop|^Task got bad yield")
 """What asyncio says of them."""
+_NESTED = re.compile(r"from a running event loop|^You cannot use AsyncToSync|while another loop is running")
+"""What asyncio and asgiref say of a loop within a loop."""
 
 
 class Timers(Protocol):
@@ -214,6 +216,8 @@ class WorkflowLoop(ReplayedLoop):
             self.interrupt = interrupt
             raise
         except (RuntimeError, ValueError) as error:
+            if _NESTED.search(str(error)):
+                raise RefusedInWorkflow(what="Another event loop", advice="Await the coroutine itself.") from error
             if not _FOREIGN.search(str(error)):
                 raise
             what = "What another event loop or another library waits for"

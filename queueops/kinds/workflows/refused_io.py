@@ -1,7 +1,7 @@
-"""Refusal of sockets, subprocesses, threads and calls of the store in the code of a workflow, also without asyncio.
+"""Refusal of sockets, subprocesses, threads, the ORM and calls of the store in the code of a workflow.
 
-Python tells an audit hook of each of them, before it happens. The hook stays for the life of the process. It does
-nothing unless the code of a workflow runs in the thread.
+Python tells an audit hook of each of them, before it happens. Django refuses its ORM itself, as in each event loop. The
+hook stays for the life of the process. It does nothing unless the code of a workflow runs in the thread.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, wraps
 from types import FrameType
 from typing import Any, NoReturn
 
+from django.utils import asyncio as django_asyncio
+
 from queueops.errors.workflows import RefusedInWorkflow
 
 ADVICE = "Do it in an activity, and await wf.call(...)."
 SOCKET, PROCESS, THREAD = "A socket or a pipe", "A subprocess", "A thread or an executor"
+ORM = "Django's ORM"
 REFUSED = {
     **dict.fromkeys(
         (
@@ -87,6 +90,21 @@ def install() -> None:
         _guard(executor, "submit")
     if sys.version_info < (3, 12):  # it has no event for a new thread
         _guard(threading.Thread, "start")
+    _hear_of_the_orm()
+
+
+def _hear_of_the_orm() -> None:
+    """Note each use of the ORM. Django asks for the running loop, and raises an error, which the code may catch."""
+    ask: Callable[[], asyncio.AbstractEventLoop] = vars(django_asyncio)["get_running_loop"]
+
+    @wraps(ask)
+    def get_running_loop() -> asyncio.AbstractEventLoop:
+        loop = ask()
+        if isinstance(loop, ReplayedLoop) and not loop.allows_effects and not _is_observed():
+            loop.refused = loop.refused or RefusedInWorkflow(what=ORM, advice=ADVICE)
+        return loop
+
+    vars(django_asyncio)["get_running_loop"] = get_running_loop
 
 
 def _guard(owner: type, name: str) -> None:
