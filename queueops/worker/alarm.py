@@ -39,7 +39,7 @@ class Alarm:
         return self._descriptor
 
     def set(self, moment: float) -> None:
-        """Replace the moment."""
+        """Replace the moment. Raises OSError if the descriptor is none any more."""
         self._moment = moment
         if self.works:
             self._set(moment)
@@ -72,14 +72,21 @@ def _timer() -> tuple[int, Callable[[float], object]]:
     if sys.version_info >= (3, 13) and hasattr(os, "timerfd_create"):
         made = os.timerfd_create(time.CLOCK_MONOTONIC, flags=os.TFD_NONBLOCK | os.TFD_CLOEXEC)
         return made, lambda moment: os.timerfd_settime(made, flags=_ABSOLUTE, initial=moment)
-    library = ctypes.PyDLL(None)  # it keeps the interpreter lock: the calls do not block
+    library = ctypes.PyDLL(None, use_errno=True)  # it keeps the interpreter lock: the calls do not block
     if not (hasattr(library, "timerfd_create") and hasattr(time, "CLOCK_MONOTONIC")):
         return -1, lambda moment: None
-    descriptor = library.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = _checked(library.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC))
 
     def set_moment(moment: float) -> None:
         seconds = int(moment)
         at = _Moment(0, 0, seconds, int((moment - seconds) * 1e9))
-        library.timerfd_settime(descriptor, _ABSOLUTE, ctypes.byref(at), None)
+        _checked(library.timerfd_settime(descriptor, _ABSOLUTE, ctypes.byref(at), None))
 
     return descriptor, set_moment
+
+
+def _checked(answer: int) -> int:
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return answer

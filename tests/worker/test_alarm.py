@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import time
 from collections.abc import Iterator
@@ -77,3 +78,10 @@ def test_it_can_be_closed_twice(alarm: Alarm) -> None:
     alarm.close()
     alarm.close()
     assert alarm.fileno() == -1
+
+
+def test_a_descriptor_that_a_task_has_closed_is_an_error(alarm: Alarm) -> None:
+    os.close(alarm.fileno())
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        alarm.set(time.monotonic() + 60)
+    alarm._descriptor = -1

@@ -12,6 +12,7 @@ import pytest
 
 from queueops import task
 from queueops.redis.broker import get_broker
+from queueops.redis.wakeup import RedisWaker
 from queueops.tasks.context import current
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_queue import ThreadQueue
@@ -120,6 +121,44 @@ def test_the_lease_of_what_it_runs_is_renewed_meanwhile(watched, monkeypatch):
     handle.cancel()
     assert handle.result(60) == "it was told"
     assert get_broker().client.hget(record, "f") == fence  # it began once
+
+
+def test_a_token_is_read_once_though_a_thread_takes_over_the_line_that_woke_the_loop(watched, monkeypatch):
+    loop, readers = watched.loop, []
+    read, select, is_calm = RedisWaker.read, loop._selector.select, loop._dispatcher.is_calm
+
+    def noted(waker):
+        readers.append(threading.get_ident())
+        return read(waker)
+
+    def late(timeout):
+        sleeps.append(timeout)
+        events = select(timeout)
+        if not is_busy and loop._lines[0][0]._descriptor in [key.fd for key, _ in events]:
+            is_busy.append(1)
+            monkeypatch.setattr(loop._dispatcher, "is_calm", is_calm)
+            with loop._executor.awake:
+                loop._idle_listener.man(line for line, _ in loop._lines)
+                loop._executor.post(loop._idle_listener)
+            wait_until(lambda: watched.heard)
+            turns[:] = ["late"]
+        return events
+
+    is_busy, turns, sleeps = [1], [], []
+    watched.turn_in(lambda: turns.append(threading.get_ident()))
+    monkeypatch.setattr(loop._dispatcher, "is_calm", lambda: False)  # the loop watches the lines itself
+    who.push().result(60)
+    watched.self_pipe.ring()
+    wait_until(lambda: not loop._idle_listener._lines)
+    loop._selector.select = late
+    monkeypatch.setattr(RedisWaker, "read", noted)
+    watched.self_pipe.ring()
+    wait_until(lambda: sleeps)
+    is_busy.clear()
+    watched.heard.clear()
+    assert who.push().result(60) == watched.heard[0]
+    wait_until(lambda: turns[:1] == ["late"] and watched.thread.ident in turns)
+    assert set(readers) == {watched.heard[0]}
 
 
 def test_it_is_called_back_for_what_the_loop_itself_brings(watched):

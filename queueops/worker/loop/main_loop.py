@@ -217,7 +217,8 @@ class Loop:
         if (broken := self._broken or executor.broken) is not None:
             raise broken
         for key, _ in events:
-            key.data()
+            if key.fd in self._selector.get_map():  # else a thread took it over meanwhile, and hears of it
+                key.data()
 
     def _next_moment(self, now: float) -> float:
         executor = self._executor
