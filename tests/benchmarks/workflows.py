@@ -125,6 +125,7 @@ def _alone() -> dict[str, Callable[[], float]]:
         "10 activities in sequence, ms": of(lambda: measured.in_sequence.start(10)),
         "1,000 activities at once, ms": of(lambda: measured.at_once.start(1_000), rounds=5),
         "signal to code, p50 ms": _signals,
+        "a timer is late by, p50 ms": _lateness,
         "a loop in Python, after 10 ms, ms": lambda: _after_a_pause(_count, 0.01, 100),
         "the same after 200 ms, ms": lambda: _after_a_pause(_count),
     }
@@ -162,6 +163,21 @@ def _signals() -> float:
             time.sleep(0.001)
         spent.append((status[1] - began) / 1e6)
     return median(spent)
+
+
+def _lateness() -> float:
+    """From the moment of a timer until the step that it begins."""
+    from tests.soak import measured
+
+    run = measured.naps.start(ROUNDS * 2)
+    run.result(timeout=60)
+    late, due = [], 0
+    for entry in run.history():
+        if entry.kind == "timer":
+            due = entry.at_ms
+        elif entry.kind == "step" and due:
+            late.append(float(entry.at_ms - due))
+    return median(late)
 
 
 def _sleeping(count: int, worker: Any) -> Figures:

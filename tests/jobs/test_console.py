@@ -18,7 +18,7 @@ from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import LocalServer
 from tests.jobs.test_callbacks import callback_of, target  # noqa: F401  a fixture
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("namespace")]
 
 
 def submitted(target: LocalServer, path: str = "/gone", **given: Any) -> Any:  # noqa: F811

@@ -40,6 +40,14 @@ async def sleeps() -> None:
     await wf.sleep(864_000)
 
 
+@workflow(name="measured.naps")
+async def naps(count: int) -> int:
+    """Sleeps for a fifth of a second, a number of times."""
+    for _ in range(count):
+        await wf.sleep(0.2)
+    return count
+
+
 @workflow(name="measured.echo")
 async def echo(count: int) -> None:
     """Tells by its status when the code got each signal, in nanoseconds of the clock of the machine."""

@@ -118,7 +118,10 @@ def test_a_command_that_could_not_be_brought_is_brought_later_without_a_worker_o
     monkeypatch.setattr(broker, "post", post)
     monkeypatch.setattr(heartbeat, "EVERY", 0.2)
     first, second = (wait_for_the_loop.using(pool=pool).si() for pool in ("north", "south"))
-    assert chain(first, second).using(pool="unserved").push().result(60) is None
+    for _ in range(20):  # on a busy machine the caller that pushes brings the command itself
+        assert chain(first, second).using(pool="unserved").push().result(60) is None
+        if refused:
+            break
     assert [command.to for command in refused] == ["south"]
 
 
