@@ -28,9 +28,9 @@ RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
 OUTAGE_PAUSE = 0.25
 NEW_S = 0.005
-"""Seconds for which a pushed task has surely not ended: its wait subscribes without a read before that."""
+"""A task that was pushed less than this many seconds ago has rarely ended: its wait subscribes before it reads."""
 SUBSCRIBED_WITHIN = 0.05
-"""Seconds that such a wait has for it. It then reads the state, as every other wait does first."""
+"""Seconds that such a wait gives its subscription. Without it, it reads the state, as every other wait does first."""
 SUPERSEDED = "superseded"
 """The store's reply in place of a state if another generation has the id."""
 
