@@ -1,7 +1,8 @@
 -- Preview of a bulk action: what it would meet, by a look at the first tasks of its walk. It changes nothing.
 --@needs operation_walk operator_action store_helpers
 
-local LOOK_S = 0.003 -- it looks at no further task after so much time
+local LEAST = 200 -- tasks that it looks at in any case
+local LOOK_S = 0.003 -- after so much time of the processor it looks at no further task
 
 local function add(counts, name, number) counts[name] = (counts[name] or 0) + number end
 
@@ -33,7 +34,7 @@ function lib.look_on(walk, action)
     local rank = lib.walks.begin_of(walk, key, index)
     local rows = call('ZREVRANGE', key, rank, rank + walk.part - looked, 'WITHSCORES')
     for i = 1, #rows, 2 do
-      if looked >= walk.part or os.clock() > finish then
+      if looked >= walk.part or looked >= LEAST and os.clock() > finish then
         is_whole = false
         break
       end
