@@ -40,6 +40,7 @@ def paused() -> set[str]:
 
 
 def test_it_shows_figures_lanes_by_trouble_workers_and_its_past(desk: Desk, viewer: Client) -> None:
+    desk.await_early_minute()
     beat(desk, slots=4, busy=1, rss=50_000_000, pools="default")
     slot = MINUTE.slot(desk.now()) - 1
     rows = {"p": Row(came=120, ended=60), "l|mails": Row(ended=30), "w|w1": Row(ended=9)}

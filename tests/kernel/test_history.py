@@ -222,6 +222,7 @@ def test_many_names_are_stored_in_parts_and_the_rest_in_one_row(desk: Desk) -> N
 
 
 def test_a_minute_has_counters_of_so_many_lanes_and_one_of_the_others(desk: Desk) -> None:
+    desk.await_early_minute()
     key = desk.keys.metrics(MINUTE.slot(desk.now()))
     desk.client.hset(key, mapping={f"@ok|l{number}": 1 for number in range(3000)})
     desk.push("a", lane="late")
