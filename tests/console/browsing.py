@@ -86,7 +86,7 @@ def browsing(url: str) -> Iterator[Open]:
             return page
 
         yield open_page
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 def log_in() -> str:

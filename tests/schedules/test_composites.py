@@ -132,15 +132,15 @@ def test_a_tick_is_skipped_until_the_last_part_of_the_one_before_has_ended(clock
         clock.came()
         assert clock.fire() == {"skipped": 1}
         run_one(clock)
-    clock.came(ago_ms=2000)  # its run has an id of its own
+    clock.came(ago_ms=20_000)  # its run has an id of its own
     assert clock.fire() == {"fired": 1}
 
 
 def test_a_run_that_was_put_off_begins_when_the_whole_has_ended(clock: Clock) -> None:
     schedules.create(Nightly, Schedule(FAR, args=[1], overlap="queue", catch_up="all"), id="s")
-    clock.came(ago_ms=4000)
+    clock.came(ago_ms=40_000)
     clock.fire()
-    clock.came(ago_ms=2000)
+    clock.came(ago_ms=20_000)
     clock.fire()
     assert len(clock.runs()) == 1
     assert len(clock.drain_really()) == 3
@@ -152,10 +152,10 @@ def test_a_run_that_was_put_off_begins_when_the_whole_has_ended(clock: Clock) ->
 def test_while_a_run_is_put_off_the_watchdog_looks_ten_times_a_second(clock: Clock) -> None:
     schedules.create(add, Schedule(FAR, args=[1], overlap="queue"), id="s")
     keeper = clock.watchdog()
-    clock.came(ago_ms=4000)
+    clock.came(ago_ms=40_000)
     keeper.act("default")
     assert keeper.ahead_s() > 1
-    clock.came(ago_ms=2000)
+    clock.came(ago_ms=20_000)
     keeper.act("default")
     assert keeper.ahead_s() <= 0.1
     schedules.pause("s")
