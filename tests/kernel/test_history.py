@@ -17,6 +17,12 @@ from tests.support.chunkwork import ChunkWork
 HOUR_MS = HOUR.step_ms
 
 
+@pytest.fixture(autouse=True)
+def early(desk: Desk) -> None:
+    """Each test begins and ends in the same minute."""
+    desk.await_early_minute()
+
+
 def plant(desk: Desk, ms: int, name: str = "a", count: int = 1) -> None:
     """Count pushes in the minute of this time."""
     desk.client.hincrby(desk.keys.metrics(MINUTE.slot(ms)), f"in|{name}", count)
@@ -222,7 +228,6 @@ def test_many_names_are_stored_in_parts_and_the_rest_in_one_row(desk: Desk) -> N
 
 
 def test_a_minute_has_counters_of_so_many_lanes_and_one_of_the_others(desk: Desk) -> None:
-    desk.await_early_minute()
     key = desk.keys.metrics(MINUTE.slot(desk.now()))
     desk.client.hset(key, mapping={f"@ok|l{number}": 1 for number in range(3000)})
     desk.push("a", lane="late")

@@ -14,6 +14,12 @@ from tests.kernel.desk import POOL, Desk
 MINUTE_MS = MINUTE.step_ms
 
 
+@pytest.fixture(autouse=True)
+def early(desk: Desk) -> None:
+    """Each test begins and ends in the same minute."""
+    desk.await_early_minute()
+
+
 def look(desk: Desk, ago_ms: int = MINUTE_MS) -> dict[str, str]:
     """The watchdog's first look of a minute, `ago_ms` after its last; what it adds to the minute before."""
     key = desk.keys.metrics(MINUTE.slot(desk.now()))
