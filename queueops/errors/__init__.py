@@ -298,12 +298,6 @@ class FilterError(QueueOpsError, ValueError):
     reason: str
 
 
-class NeedsStore(QueueOpsError, LookupError):
-    """{what} needs a store, and eager() has none. Use namespace() and run_worker(), or the fixture queueops_worker."""
-
-    what: str
-
-
 class OutsideTask(QueueOpsError, RuntimeError):
     """{what} works only inside a running task."""
 

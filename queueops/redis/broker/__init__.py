@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Self, TypeVar, cast
 
 from queueops import conf
-from queueops.errors import NeedsStore
-from queueops.errors.kinds import BadKind
+from queueops.errors.kinds import BadKind, NeedsStore
 from queueops.model import kinds
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
