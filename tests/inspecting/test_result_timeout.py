@@ -59,9 +59,7 @@ def test_it_says_what_else_holds_a_task_up(desk: Desk) -> None:
     assert told(handle).endswith("it is pending. Its lane bulk is paused.")
     assert "it is postponed. The task is postponed: due in " in told(tasks.add.postpone(3600, 1))
     beat(desk, names="other")
-    assert told(tasks.add.push(1)).endswith(
-        f"it is pending. No live worker knows the task {NAME}. Deploy its code, and import it in a tasks.py."
-    )
+    assert f"it is pending. No live worker knows the task {NAME}. Deploy its code" in told(tasks.add.push(1))
 
 
 def test_it_says_that_a_task_runs_or_backs_off(desk: Desk) -> None:

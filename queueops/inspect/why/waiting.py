@@ -200,8 +200,11 @@ def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
     if knowing:
         yield good(f"Workers know the task {name}.", value=f"{knowing} of {len(told)}")
     else:
+        is_plain = (text(detail.record.get(b"k")) or "task") == "task"
+        renamed = f' A renamed function keeps its name by @task(name="{name}").' if is_plain else ""
         yield bad(
-            f"No live worker knows the task {name}. Deploy its code, and import it in a tasks.py.",
+            f"No live worker knows the task {name}. Deploy its code, and import it in a tasks.py.{renamed}"
+            " Another project on this store needs a NAMESPACE of its own.",
             value=f"0 of {len(told)}",
             place="workers",
         )
