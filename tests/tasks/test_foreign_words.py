@@ -235,3 +235,11 @@ def test_one_argument_is_singular():
 def test_a_text_as_a_delay_is_answered_with_all_that_a_delay_may_be():
     with pytest.raises(BadOption, match=re.escape("it must be seconds (a number), a timedelta or an aware datetime.")):
         add.postpone("60", 1)
+
+
+@pytest.mark.parametrize("decorate", [lambda task: task(word_length), lambda task: task(retries=3)])
+def test_the_decorator_of_a_wrong_path_is_answered_with_the_right_one(decorate):
+    from queueops.tasks import task as module
+
+    with pytest.raises(BadTask, match=r"and not the decorator\. Write: from queueops import task"):
+        decorate(module)
