@@ -14,8 +14,8 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "Write --pool NAME, once for each pool.": ("-Q", "--queues", "-q", "--queue", "--pools"),
     "Tasks are found in tasks.py of each installed app.": ("-A", "--app"),
     "Set the level in LOGGING; the format is --log-format.": ("-l", "--loglevel", "--logging_level"),
-    "Run `manage.py watchdog` beside the worker: it fires schedules.": ("-B", "--beat", "--with-scheduler"),
-    "Write --max-tasks N.": ("--max-tasks-per-child", "--max-jobs"),
+    "Run `manage.py watchdog` beside the worker: it runs what has a cron=.": ("-B", "--beat", "--with-scheduler"),
+    "Write --max-tasks N.": ("--max-tasks-per-child",),
     "Write --max-memory MB.": ("--max-memory-per-child",),
 }  # fmt: skip
 _ADVICE = {name: instead for instead, names in _INSTEAD.items() for name in names}

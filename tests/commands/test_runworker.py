@@ -57,7 +57,7 @@ def test_who_chooses_pools_knows_what_is_left_out(caplog: pytest.LogCaptureFixtu
         (["--concurrency=8"], "--concurrency=8. Write --processes N"),
         (["-Q", "mail"], "-Q mail. Write --pool NAME, once for each pool."),
         (["mail", "default"], "mail default. Write --pool mail"),
-        (["-B"], "-B. Run `manage.py watchdog` beside the worker: it fires schedules."),
+        (["-B"], "-B. Run `manage.py watchdog` beside the worker: it runs what has a cron=."),
         (["--max-tasks-per-child", "9"], "--max-tasks-per-child 9. Write --max-tasks N."),
         (["--nothing"], "--nothing"),
     ],

@@ -108,7 +108,6 @@ FOREIGN_OPTIONS = [
     ("concurrency", "Write lane=, and give the lane a limit in QUEUEOPS['POOLS']."),
     ("crontab", 'Write @task(cron="0 3 * * *").'),
     ("every", 'Write @task(cron="@every 1h").'),
-    ("timezone", 'Write @task(cron=Schedule("0 3 * * *", zone='),
     ("singleton", 'Write @task(unique="mail:{user_id}").'),
 ]
 
