@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+if not apps.is_installed("console"):  # before Django says that a model has no app_label
+    raise ImproperlyConfigured("The URLs of the console need 'queueops' and 'console' in INSTALLED_APPS.")
 
 
 class Access(models.Model):

@@ -5,6 +5,7 @@ With `--deploy` they also ask the store whether its configuration can lose tasks
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator
 from inspect import signature
 from pathlib import Path
@@ -20,6 +21,9 @@ from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, U
 from queueops.model import kinds
 from queueops.model.kind import Role
 from queueops.tasks import registry
+
+NEAR = 0.88
+"""How like QUEUEOPS a name must be: QUEUOPS and QUEUE_OPS are, QUEUES is not."""
 
 
 def check_settings(**_: Any) -> list[CheckMessage]:
@@ -123,12 +127,21 @@ def check_store(**_: Any) -> list[CheckMessage]:
 def _setting_error(error: QueueOpsError) -> Error:
     known = ", ".join([*conf.READERS, *kinds.settings_readers()])
     top = isinstance(error, UnknownSetting) and error.place.count("[") == 1
-    hint = f"The settings are {known}." if top else None
+    hint = f"The settings are {known}." if top and "known are" not in str(error) else None
     return Error(str(error), hint=hint, id="queueops.E001")
 
 
 def _strays() -> Iterator[CheckMessage]:
-    """Settings that QueueOps does not read: an environment variable, or a key of QUEUEOPS, as a setting of its own."""
+    """Settings that QueueOps does not read: an environment variable, or a key of QUEUEOPS, as a setting of its own.
+
+    Without QUEUEOPS, a dict whose name is nearly the same is one, too: the defaults would be used in silence.
+    """
+    if not hasattr(django_settings, "QUEUEOPS"):
+        for name in sorted(filter(str.isupper, dir(django_settings))):
+            is_near = difflib.SequenceMatcher(None, name.replace("_", ""), "QUEUEOPS").ratio() >= NEAR
+            if is_near and isinstance(getattr(django_settings, name), dict):
+                text = f"QueueOps does not read the setting {name}, so it uses its defaults."
+                yield Warning(text, hint="Write QUEUEOPS = {...}", id="queueops.W003")
     for name in sorted(name for name in dir(django_settings) if name.startswith("QUEUEOPS_")):
         text = f"QueueOps does not read the setting {name}."
         hint = f"Write QUEUEOPS = {{{name.removeprefix('QUEUEOPS_')!r}: ...}}"

@@ -11,15 +11,19 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
-from queueops.errors import BadOption
+from queueops.errors import BadOption, advice
+from queueops.kinds.jobs.download_options import DOWNLOAD
 from queueops.kinds.jobs.handlers import Job, JobHandler, job_handler
-from queueops.kinds.jobs.store import JobCalls, NewJob
-from queueops.kinds.jobs.submission import JobOptions, new_job
-from queueops.redis.broker import get_role
+from queueops.kinds.jobs.job_store import get_job_store
+from queueops.kinds.jobs.store import NewJob
+from queueops.kinds.jobs.submission import JOB, JobOptions, new_job
+from queueops.model import warn_once
 from queueops.results.handle import TaskHandle
-from queueops.tasks import transactions
+from queueops.tasks import registry, transactions
 
 __all__ = ["Job", "JobHandler", "JobOptions", "job_handler", "submit", "submit_many"]
+
+_UNKNOWN_HANDLER = "No @job_handler of this process has the name %r, whose jobs wait until a worker has it%s"
 
 
 def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any]:
@@ -62,9 +66,18 @@ def _made(number: int, given: Any) -> NewJob:
 
 
 def _send(jobs: list[NewJob]) -> list[TaskHandle[Any]]:
-    broker, handles = get_role(JobCalls), {}
+    store, handles = get_job_store(), {}
     for pool in dict.fromkeys(job.push.pool for job in jobs):
         of_pool = [job for job in jobs if job.push.pool == pool]
-        for answer in broker.submit_jobs(pool, of_pool):
+        for answer in store.submit_jobs(pool, of_pool):
             handles[pool, answer.id] = TaskHandle[Any](answer.id, pool, answer.word, answer.uid)
+    for name in dict.fromkeys(job.push.name for job in jobs):
+        _warn_about(name)
     return [handles[job.push.pool, job.push.id] for job in jobs]
+
+
+def _warn_about(name: str) -> None:
+    """Warn of a handler that this process does not know, though it knows others. Once for each name."""
+    known = {each for kind, each in registry.handlers() if kind == JOB}
+    if known and name not in known | {DOWNLOAD}:
+        warn_once.warn(("handler", name), _UNKNOWN_HANDLER, name, advice(name, {*known, DOWNLOAD}))

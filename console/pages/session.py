@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth import logout as end_session
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
+from django.db import OperationalError, ProgrammingError, connections, router
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from console.access import login_url
 from console.access.login_throttle import Attempt
+from console.models import LoginThrottle
 from console.ui.render import Frame, page
 
 
@@ -40,7 +42,14 @@ class Login(LoginView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Count the attempt; refuse it before the password is checked if the budget is used up."""
-        self._attempt = Attempt(request)
+        try:
+            self._attempt = Attempt(request)
+        except (OperationalError, ProgrammingError):
+            if not _lacks_tables():
+                raise
+            title = _("The tables of the console are missing")
+            text = _("No migration has made them in the database. Run `manage.py migrate`, then try again.")
+            return page(request, "failure/page.html", {"title": title, "text": text, "status": 503}, status=503)
         if seconds := self._attempt.wait_seconds:
             text = _("Wait %(seconds)d seconds, then try again.") % {"seconds": seconds}
             context = {"title": _("Too many failed logins"), "text": text, "status": 429}
@@ -54,6 +63,12 @@ class Login(LoginView):
         response = super().form_valid(form)
         self._attempt.succeeded(self.request, response)
         return response
+
+
+def _lacks_tables() -> bool:
+    """Whether the table of attempts is missing. Within a transaction, this cannot be asked after an error."""
+    connection = connections[router.db_for_write(LoginThrottle)]
+    return not connection.in_atomic_block and LoginThrottle._meta.db_table not in connection.introspection.table_names()
 
 
 login = Login.as_view()

@@ -24,6 +24,13 @@ from queueops.model import kinds
 from queueops.model.redact import DEFAULT, PATTERNS, Redactor
 
 DAY = 86400.0
+FOREIGN = {
+    **dict.fromkeys(("BROKER", "BROKER_URL", "RESULT_BACKEND", "REDIS_URL", "CONNECTION"), "URL"),
+    **dict.fromkeys(("QUEUES", "TASK_QUEUES"), "POOLS"),
+    **dict.fromkeys(("RESULT_EXPIRES", "RESULT_TTL"), "RETENTION"),
+    "PREFIX": "NAMESPACE",
+}
+"""Settings of other queues: what to write in their place."""
 URL_VARIABLE = "QUEUEOPS_URL"
 """The environment variable that overrides the setting ``URL``."""
 MOST_RATE = 100_000.0
@@ -248,9 +255,9 @@ def _values(chosen: Mapping[Any, Any], errors: list[QueueOpsError]) -> Iterator[
     yield "url", _absolute(Settings().url)
     for key, value in chosen.items():
         if key not in READERS:
-            errors.append(
-                UnknownSetting(place=_place(key), advice=advice(str(key), [*READERS, *kinds.settings_readers()]))
-            )
+            known = [*READERS, *kinds.settings_readers()]
+            instead = f"; write {FOREIGN[key]!r}" if key in FOREIGN else advice(str(key), known)
+            errors.append(UnknownSetting(place=_place(key), advice=instead))
             continue
         try:
             found = READERS[key](value)

@@ -336,7 +336,7 @@ class ResultTimeout(QueueOpsError, TimeoutError):
 
 
 class TaskGone(QueueOpsError, LookupError):
-    """The pool {pool} has no task {id}: it was never pushed there, was deleted, or its retention has ended."""
+    """The pool {pool} has no task {id}: it was never pushed there, waits for a commit, was deleted, or expired."""
 
     id: str
     pool: str

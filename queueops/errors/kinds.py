@@ -10,3 +10,9 @@ class BadKind(QueueOpsError, LookupError):
 
     name: str
     reason: str
+
+
+class NeedsStore(QueueOpsError, LookupError):
+    """{what} needs a store, and eager() has none. Use namespace() and run_worker(), or the fixture queueops_worker."""
+
+    what: str

@@ -41,8 +41,9 @@ class EmbeddedNotTrusted(EmbeddedFailed):
     reason: str
 
 
+WRONG_PASSWORD = "The user or the password is wrong"  # noqa: S105
 ADVICE = (
-    (("WRONGPASS", "invalid username-password", "invalid password"), "The user or the password is wrong"),
+    (("WRONGPASS", "invalid username-password", "invalid password"), WRONG_PASSWORD),
     (("NOAUTH", "Authentication required"), "Name a user and a password in the URL, or in QUEUEOPS['CONNECT']"),
     (
         ("NOPERM", "has no permissions", "No permissions to", "ACL failure in script", "The user executing the script"),
@@ -54,6 +55,12 @@ ADVICE = (
 """Marks in the text of a refusal, and the advice for it."""
 
 
-def advice_about(text: str) -> str:
-    """The advice for an answer of Redis; empty if it is not a refusal."""
-    return next((advice for marks, advice in ADVICE if any(mark in text for mark in marks)), "")
+def advice_about(text: str, url: str = "") -> str:
+    """The advice for an answer of Redis to a client of this URL; empty if it is not a refusal."""
+    found = next((advice for marks, advice in ADVICE if any(mark in text for mark in marks)), "")
+    user, at, _ = url.partition("://")[2].rpartition("@")
+    if found == WRONG_PASSWORD and at and ":" not in user:
+        return (
+            f"{found}: the URL has a user alone. A password alone has a colon before it, as in redis://:PASSWORD@host"
+        )
+    return found

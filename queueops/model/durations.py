@@ -49,6 +49,8 @@ def when(name: str, value: Delay) -> When:
 
     In a project without USE_TZ, where `timezone.now()` is naive, a naive datetime is in the project's time zone.
     """
+    if not isinstance(value, (int, float, timedelta, datetime)):
+        raise BadOption(name=name, value=value, expected="seconds (a number), a timedelta or an aware datetime")
     if not isinstance(value, datetime):
         return When(delay_ms=to_ms(name, value))
     if timezone.is_naive(value) and not settings.USE_TZ:

@@ -98,6 +98,7 @@ KINDS = (
         console="console.kinds.jobs.registration:PAGES",
         settings="queueops.kinds.jobs.settings:read_settings",
         checks="queueops.kinds.jobs.checks:check_jobs",
+        eager="queueops.kinds.jobs.eager:EagerJobs",
         start="queueops.kinds.jobs.start:prepare",
         facts="queueops.kinds.jobs.worker_facts:facts",
         closed="queueops.kinds.jobs.disk_guard:closed_lanes",

@@ -107,11 +107,12 @@ def _urls(text: str) -> Iterator[str]:
             last_at = text.rfind("@", begin, run_end)
         scheme = _SCHEME.search(text, max(done, mark - 31), mark)
         name = scheme[0].lower() if scheme else ""
-        end = _credentials_end(text, begin, run_end, last_at, is_store=name.split("+")[0] in _STORES)
+        is_store = name.split("+")[0] in _STORES
+        end = _credentials_end(text, begin, run_end, last_at, is_store=is_store)
         yield text[done:begin]
         done = begin
         if scheme and end > begin:
-            yield _masked_user(text[begin:end], is_web=name in ("http", "https"))
+            yield _masked_user(text[begin:end], is_web=name in ("http", "https"), is_store=is_store)
             done = end
     yield text[done:]
 
@@ -133,10 +134,13 @@ def _credentials_end(text: str, begin: int, run_end: int, last_at: int, *, is_st
     return run_end if is_store else end
 
 
-def _masked_user(user: str, *, is_web: bool) -> str:
-    """The user is kept, except in a web server's URL, where it may be a token."""
+def _masked_user(user: str, *, is_web: bool, is_store: bool) -> str:
+    """The user is kept, except where it may be a secret.
+
+    It may be a token in a web server's URL, and a password without its colon in a store's URL.
+    """
     name, colon, _ = user.partition(":")
-    if is_web:
+    if is_web or (is_store and not colon):
         return IN_URL
     return f"{name}:{IN_URL}" if colon else user
 

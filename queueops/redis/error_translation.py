@@ -81,7 +81,7 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
     """The error for a store that did not answer, or that refuses this user."""
     reason = f"{type(error).__name__}: {_reason(error)}".rstrip(". \n")
-    if advice := advice_about(str(error)):
+    if advice := advice_about(str(error), url):
         return StoreRefuses(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
     return BrokerUnavailable(url=redactor().text(url), attempts=attempts, reason=reason)
 

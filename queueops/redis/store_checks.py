@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from queueops.conf import redactor
+from queueops.conf import redactor, url_source
 from queueops.errors import QueueOpsError
 from queueops.redis.client_factory import connect
 from queueops.redis.embedded.server import CONFIG
@@ -44,7 +44,7 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
             return [*_of_channels(client, channel), *_of_functions(client), *_of_info(client), *_of_memory(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
         text = f"Redis at {redactor().text(url)} cannot be asked: {redactor().text(str(error))}"
-        return [Fault(number=102, text=text, hint="Start it, or correct QUEUEOPS_URL.")]
+        return [Fault(number=102, text=text, hint=f"Start it, or correct {url_source()}.")]
 
 
 def _of_channels(client: redis.Redis, channel: str) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NoReturn, Unpack, cast
 
-from queueops.errors.tasks import CodeElsewhere
+from queueops.errors.tasks import BadTask, CodeElsewhere
 from queueops.model import kinds
 from queueops.model.ids import check_id
 from queueops.model.states import CONTAINERS
@@ -37,10 +37,19 @@ def task_named(name: str, /, **options: Unpack[PushOptions]) -> Task[..., Any, A
     """The task of this name, with these options of `using`.
 
     It is a task or a class that this process knows, otherwise a plain task whose code only workers have. Raises BadId,
-    UnknownOption and BadOption.
+    BadTask, UnknownOption and BadOption.
     """
+    if callable(name):
+        raise BadTask(reason=f"queueops.push and task_named take the name of a task, not {name!r}. {_instead_of(name)}")
     found = _known(check_id(name, "name of a task")) or RemoteTask(name)
     return found.using(**options) if options else found
+
+
+def _instead_of(given: Any) -> str:
+    """What to write if a task, a class or a function is given in the place of a name."""
+    name = getattr(given, "__name__", "f")
+    is_task = isinstance(given, Task) or hasattr(given, "push")
+    return f"Write {name}.push(...)." if is_task else f"Put @task above {name}, and write {name}.push(...)."
 
 
 def all_tasks() -> Iterator[Task[Any, Any, Any]]:

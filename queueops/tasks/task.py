@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, transaction
 
 from queueops import conf
 from queueops.errors import BadArguments, BadOption, IdInUse
+from queueops.errors.tasks import BadTask
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
 from queueops.model.durations import Delay
@@ -269,3 +272,14 @@ class Task(Generic[Params, Returned, Result]):
             record = brokers.get_broker().record(push.pool, push.id)
             raise IdInUse(id=push.id, state=record.state if record else "gone")
         return TaskHandle(push.id, push.pool, pushed.word, pushed.uid)
+
+
+class _Module(ModuleType):
+    """Type of the module. `from queueops.tasks import task` gives the module, and not the decorator."""
+
+    def __call__(self, *args: Any, **options: Any) -> NoReturn:
+        """Refuse the use as a decorator. Raises BadTask."""
+        raise BadTask(reason="queueops.tasks.task is a module, and not the decorator. Write: from queueops import task")
+
+
+sys.modules[__name__].__class__ = _Module

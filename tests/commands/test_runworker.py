@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from unittest import mock
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from queueops import MapReduce, task
 from queueops.management.commands import runworker
@@ -47,3 +47,22 @@ def test_pools_that_the_settings_name_are_served(caplog: pytest.LogCaptureFixtur
 def test_who_chooses_pools_knows_what_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     (message,) = warnings(caplog, "--pool", "mail")
     assert message.startswith("QUEUEOPS['POOLS'] does not have the pool 'mail'")
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        (["-c", "8"], "-c 8. Write --processes N --threads 1 for tasks that compute, or --threads N for"),
+        (["-c8"], "-c8. Write --processes N"),
+        (["--concurrency=8"], "--concurrency=8. Write --processes N"),
+        (["-Q", "mail"], "-Q mail. Write --pool NAME, once for each pool."),
+        (["mail", "default"], "mail default. Write --pool mail"),
+        (["-B"], "-B. Run `manage.py watchdog` beside the worker: it runs what has a cron=."),
+        (["--max-tasks-per-child", "9"], "--max-tasks-per-child 9. Write --max-tasks N."),
+        (["--nothing"], "--nothing"),
+    ],
+)
+def test_an_argument_of_another_worker_is_answered_with_what_to_write(words: list[str], instead: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        call_command("runworker", *words)
+    assert str(caught.value).startswith(f"Error: unrecognized arguments: {instead}")

@@ -44,6 +44,29 @@ def test_a_setting_beside_queueops_is_no_setting_of_it(settings: Any) -> None:
     assert message.hint == "Write QUEUEOPS = {'URL': ...}"
 
 
+@pytest.mark.parametrize("name", ["QUEUOPS", "QUEUE_OPS", "QUEUEOP"])
+def test_a_misspelt_queueops_is_told(settings: Any, name: str) -> None:
+    """The embedded server would be used in the place of the store that it names."""
+    del settings.QUEUEOPS
+    settings.QUEUES, settings.RQ_QUEUES, settings.QUEUEOP_NAME = {"a": 1}, {"a": 1}, "a"
+    assert check_settings() == []
+    setattr(settings, name, {"URL": "redis://localhost"})
+    (message,) = check_settings()
+    told = f"QueueOps does not read the setting {name}, so it uses its defaults."
+    assert (message.id, message.msg, message.hint) == ("queueops.W003", told, "Write QUEUEOPS = {...}")
+
+
+def test_a_setting_of_celery_is_told_once_with_all_settings(settings: Any) -> None:
+    settings.QUEUEOPS = {"BROKER_URL": "redis://localhost"}
+    (message,) = check_settings()
+    assert message.msg == "There is no setting QUEUEOPS['BROKER_URL']; write 'URL'"
+    assert message.hint.startswith("The settings are URL, ")
+    settings.QUEUEOPS = {"CONCURRENCY": 3}
+    (message,) = check_settings()
+    assert "; known are: CONNECT, " in message.msg
+    assert message.hint is None
+
+
 def test_the_hint_lists_the_settings_for_a_wrong_setting_only(settings: Any) -> None:
     settings.QUEUEOPS = {"RETRY": {"attemps": 1}}
     (message,) = check_settings()
@@ -268,3 +291,18 @@ def test_development_makes_a_secret_key_once_and_for_its_owner_only(tmp_path: Pa
     assert kept.read_text() == first
     assert len(first) > 60
     assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_urls_without_the_console_say_which_app_is_missing() -> None:
+    apps = ["queueops", "django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"]
+    code = f"""
+import django
+from django.conf import settings
+settings.configure(SECRET_KEY="only for tests", INSTALLED_APPS={apps})
+django.setup()
+import console.urls
+"""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=root)
+    told = "The URLs of the console need 'queueops' and 'console' in INSTALLED_APPS."
+    assert done.stderr.splitlines()[-1] == f"django.core.exceptions.ImproperlyConfigured: {told}"

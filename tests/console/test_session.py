@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 
@@ -170,3 +173,30 @@ def test_one_choice_leaves_the_others(operator: Client, world: World) -> None:
     assert answer.headers["Location"] == "/ops/tasks/?state=failed"
     assert "Asia/Tokyo" in operator.get("/ops/settings/").content.decode()
     assert answer.cookies["queueops_zone"].value == "Asia/Tokyo"
+
+
+@contextmanager
+def changed(change: str, back: str) -> Iterator[None]:
+    """Change the table of login attempts in this block."""
+    for_table = f"ALTER TABLE {LoginThrottle._meta.db_table}"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{for_table} {change}")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(back.format(for_table))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_login_without_migrations_says_what_to_run(client: Client) -> None:
+    with changed("RENAME TO elsewhere", f"ALTER TABLE elsewhere RENAME TO {LoginThrottle._meta.db_table}"):
+        answer = log_in(client)
+    assert answer.status_code == 503
+    assert "Run `manage.py migrate`, then try again." in answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_error_of_the_database_stays_one(client: Client) -> None:
+    with changed("RENAME COLUMN used TO other", "{} RENAME COLUMN other TO used"), pytest.raises(OperationalError):
+        log_in(client)

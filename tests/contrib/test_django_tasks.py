@@ -118,7 +118,7 @@ def test_options_apply_to_all_tasks_of_the_backend(tasks, settings):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"retrys": 3}, UnknownOption, "has no option 'retrys'; did you mean"),
+        ({"retrys": 3}, UnknownOption, "has no option 'retrys'. Write retries=3."),
         ({"id": "always-the-same"}, UnknownOption, "The backend 'default' of TASKS has no option 'id'"),
         ({"pool": "mail"}, UnknownOption, "'pool'"),
         ({"retries": "3"}, BadOption, "a whole number"),

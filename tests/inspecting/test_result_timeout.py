@@ -59,9 +59,7 @@ def test_it_says_what_else_holds_a_task_up(desk: Desk) -> None:
     assert told(handle).endswith("it is pending. Its lane bulk is paused.")
     assert "it is postponed. The task is postponed: due in " in told(tasks.add.postpone(3600, 1))
     beat(desk, names="other")
-    assert told(tasks.add.push(1)).endswith(
-        f"it is pending. No live worker knows the task {NAME}. Deploy its code, and import it in a tasks.py."
-    )
+    assert f"it is pending. No live worker knows the task {NAME}. Deploy its code" in told(tasks.add.push(1))
 
 
 def test_it_says_that_a_task_runs_or_backs_off(desk: Desk) -> None:
@@ -70,10 +68,9 @@ def test_it_says_that_a_task_runs_or_backs_off(desk: Desk) -> None:
     lease = desk.lease()
     assert "; it is locked. The task has run for " in told(handle)
     desk.settle(lease, Outcome.ERROR, delay_ms=60_000, **stored(message="boom"))
-    assert (
-        "; it is restart. The task waits for its next attempt: attempt 1 of 3 failed; the next one starts in "
-        in told(handle)
-    )
+    message = told(handle)
+    assert "; it is restart. The task waits for its next attempt: attempt 1 of 3 failed; the next one starts" in message
+    assert message.endswith(" s. ValueError: boom"), "the error of the attempt"
 
 
 def test_it_says_the_state_of_the_same_moment(desk: Desk, monkeypatch) -> None:

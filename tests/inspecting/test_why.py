@@ -87,9 +87,12 @@ def test_nobody_serves_the_pool(desk: Desk) -> None:
 def test_nobody_knows_the_name(desk: Desk) -> None:
     desk.push("t", name="new_task")
     beat(desk)
-    assert (
-        first_bad("t").text == "No live worker knows the task new_task. Deploy its code, and import it in a tasks.py."
-    )
+    advice = "No live worker knows the task new_task. Deploy its code, and import it in a tasks.py."
+    project = " Another project on this store needs a NAMESPACE of its own."
+    renamed = ' A renamed function keeps its name by @task(name="new_task").'
+    assert first_bad("t").text == f"{advice}{renamed}{project}"
+    desk.push("u", name="new_task", kind="job")
+    assert first_bad("u").text == f"{advice}{project}"
     beat(desk, names=",".join(f"n{number}" for number in range(200)))  # it may know more than it tells
     assert not any("knows the task" in finding.text for finding in inspect.why("t"))
 

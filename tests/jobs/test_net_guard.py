@@ -162,4 +162,7 @@ def test_headers_are_shown_without_their_secrets() -> None:
 def test_the_message_of_a_refusal_has_no_credentials() -> None:
     with pytest.raises(AddressRefused) as refused:
         check_url("http://ada:secret@10.0.0.1/?token=abc", "proxy", DEFAULT)
-    assert str(refused.value) == "The proxy http://***@10.0.0.1/?token=*** is refused: 10.0.0.1 is private."
+    assert str(refused.value) == (
+        "The proxy http://***@10.0.0.1/?token=*** is refused: 10.0.0.1 is private, and not in a network of"
+        " QUEUEOPS['JOBS']['PRIVATE_NETWORKS']."
+    )

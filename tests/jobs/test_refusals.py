@@ -67,7 +67,10 @@ def told(job: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("route", "reason"),
     [
-        (redirect("http://127.0.0.2/"), "(refused). The url http://127.0.0.2/ is refused: 127.0.0.2 is loopback."),
+        (
+            redirect("http://127.0.0.2/"),
+            "(refused). The url http://127.0.0.2/ is refused: 127.0.0.2 is loopback, and not",
+        ),
         (redirect("http://169.254.169.254/x"), "(refused). The url http://169.254.169.254/x is refused: 169.254"),
         (redirect("http://2130706434/"), "a number that may stand for another address"),
         (redirect("http://[::ffff:127.0.0.2]/"), "is loopback"),

@@ -60,6 +60,7 @@ def test_files_in_the_working_directory_are_an_error(media: Path, settings: Any)
     assert found.id == "queueops.E008"
     assert "working directory" in found.msg
     assert "MEDIA_ROOT" in (found.hint or "")
+    assert "If no job is a download, put 'queueops.E008' into SILENCED_SYSTEM_CHECKS." in (found.hint or "")
 
 
 @pytest.mark.parametrize(("media_url", "wrong"), [("", True), ("media/", True), ("https://files.example/", False)])

@@ -10,6 +10,7 @@ from queueops import Permanent, Retry, RetryLater, TaskFailed, control, inspect,
 from queueops.errors import BadId, BadOption, IdInUse, UnknownOption
 from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.jobs import Job, JobOptions
+from queueops.model import warn_once
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.jobs.conftest import Register
@@ -19,6 +20,11 @@ from tests.kernel.desk import Desk
 @pytest.fixture
 def desk(namespace: str) -> Desk:
     return Desk(get_broker())
+
+
+@pytest.fixture
+def fresh_warnings() -> None:
+    warn_once.forget()
 
 
 def conf_of(desk: Desk, lane: str) -> dict[bytes, bytes]:
@@ -233,3 +239,20 @@ def test_a_fingerprint_tells_two_jobs_of_one_id_apart(namespace: str) -> None:
     for wrong in ({"fingerprint": "x"}, {"id": "a", "fingerprint": "x" * 65}, {"id": "a", "fingerprint": 7}):
         with pytest.raises(BadOption, match="fingerprint"):
             jobs.submit(aggregation="a", handler="work", **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("fresh_warnings")
+def test_a_handler_that_the_process_does_not_know_is_warned_about_once(
+    handler: Register, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        jobs.submit(aggregation="shop", handler="wrok")
+    assert not caplog.records, "a process without handlers may hand in jobs for others"
+    handler(lambda job: None)
+    for _ in range(2):
+        jobs.submit(aggregation="shop", handler="wrok")
+    jobs.submit(aggregation="shop", handler="work")
+    assert [record.getMessage() for record in caplog.records] == [
+        "No @job_handler of this process has the name 'wrok', whose jobs wait until a worker has it;"
+        " did you mean 'work'?"
+    ]

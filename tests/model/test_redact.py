@@ -17,6 +17,7 @@ KEPT = "kept"
 
 TEXTS = {
     "a store's URL": f"redis://{KEPT}:{SECRET}@h:6379/0",
+    "a password of a store without its colon": f"cannot reach redis://{SECRET}@{KEPT}:6379/0",
     "a password with signs of a URL": f"valkeys+cluster://{KEPT}:a/{SECRET}?b#c@d@h1,h2",
     "a URL that is cut before its host": f"cannot reach postgres://{KEPT}:{SECRET}",
     "a store's URL without a host": f"bad {KEPT} redis://u:{SECRET}/0, more",

@@ -144,6 +144,19 @@ def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFi
     task_failed.disconnect(names["tell"])
 
 
+@pytest.mark.usefixtures("store", "own_tasks", "queueops")
+def test_the_view_for_prometheus_gives_the_figures_of_the_overview():
+    names = executed("production.md")
+    task_failed.disconnect(names["tell"])
+    task(name="docs.waits")(lambda: None).push()
+    answer = names["metrics"](None)
+    lines = answer.content.decode().splitlines()
+    sample = re.compile(r'queueops_[a-z0-9_]+\{[a-z]+="[^"]+"(,[a-z]+="[^"]+")?\} \d+(\.\d+)?(e-\d+)?')
+    assert [line for line in lines if not sample.fullmatch(line)] == []
+    assert {'queueops_tasks{pool="default",state="pending"} 1', 'queueops_workers{pool="default"} 0'} <= set(lines)
+    assert 'queueops_alarms{level="danger"} 1' in lines, "no worker serves the pool"
+
+
 @pytest.mark.usefixtures("own_tasks")
 def test_the_example_of_a_map_reduce_runs():
     with eager():

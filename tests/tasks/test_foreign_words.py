@@ -101,6 +101,14 @@ FOREIGN_OPTIONS = [
     ("serializer", "Arguments and results are JSON."),
     ("ignore_result", "Write keep="),
     ("base", "Write a middleware"),
+    ("retrys", "Write retries=3."),
+    ("backoff", "Write retry=Retry(delay=60, backoff=2)."),
+    ("max_delay", "Write retry=Retry(max_delay=3600)."),
+    ("rate", "Write lane=, and give the lane a rate in QUEUEOPS['POOLS']."),
+    ("concurrency", "Write lane=, and give the lane a limit in QUEUEOPS['POOLS']."),
+    ("crontab", 'Write @task(cron="0 3 * * *").'),
+    ("every", 'Write @task(cron="@every 1h").'),
+    ("singleton", 'Write @task(unique="mail:{user_id}").'),
 ]
 
 
@@ -221,3 +229,16 @@ def test_one_argument_is_singular():
         ArgumentSpec(word_length, "x").encode(("a", "b"), {})
     with pytest.raises(BadArguments, match=r"it takes no positional arguments, but 1 was given\."):
         ArgumentSpec(lambda: None, "x").encode(("a",), {})
+
+
+def test_a_text_as_a_delay_is_answered_with_all_that_a_delay_may_be():
+    with pytest.raises(BadOption, match=re.escape("it must be seconds (a number), a timedelta or an aware datetime.")):
+        add.postpone("60", 1)
+
+
+@pytest.mark.parametrize("decorate", [lambda task: task(word_length), lambda task: task(retries=3)])
+def test_the_decorator_of_a_wrong_path_is_answered_with_the_right_one(decorate):
+    from queueops.tasks import task as module
+
+    with pytest.raises(BadTask, match=r"and not the decorator\. Write: from queueops import task"):
+        decorate(module)

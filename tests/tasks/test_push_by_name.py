@@ -10,7 +10,7 @@ import pytest
 import queueops
 from queueops import chain, task, task_named
 from queueops.errors import BadArguments, BadId, BadOption, IdInUse, NotEncodable, UnknownOption, UnknownTask
-from queueops.errors.tasks import CodeElsewhere
+from queueops.errors.tasks import BadTask, CodeElsewhere
 from queueops.model.retry import Retry
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
@@ -113,6 +113,8 @@ def test_what_is_wrong_is_refused(namespace, redis_client):
     with pytest.raises(BadId, match="is not a valid name of a task"):
         queueops.push("a b")
     with pytest.raises(BadId):
+        queueops.push(None, 1)
+    with pytest.raises(BadTask):
         queueops.push(tasks.add, 1)
     with pytest.raises(NotEncodable, match=r"The arguments of shop\.tasks\.bill .* argument 1 is an object"):
         queueops.push(FAR, object())
@@ -133,3 +135,20 @@ def test_an_eager_push_needs_the_code(code):
     code()
     with eager():
         assert queueops.push(FAR, 7).result() == [7, None]
+
+
+def _plain(number: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("given", "instead"),
+    [
+        (tasks.add, "Write add.push(...)."),
+        (Sum, "Write Sum.push(...)."),
+        (_plain, "Put @task above _plain, and write _plain.push(...)."),
+    ],
+)
+def test_a_task_in_the_place_of_its_name_is_refused_with_what_to_write(given, instead):
+    with pytest.raises(BadTask) as caught:
+        queueops.push(given, 1)
+    assert str(caught.value) == f"queueops.push and task_named take the name of a task, not {given!r}. {instead}"

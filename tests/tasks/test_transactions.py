@@ -14,7 +14,7 @@ from django.test import TestCase
 
 from queueops import chain, current, group, task, task_named
 from queueops.conf import read_settings
-from queueops.errors import BadArguments
+from queueops.errors import BadArguments, TaskGone
 from queueops.model import warn_once
 from queueops.tasks import registry
 from queueops.testing import eager, run_worker
@@ -63,6 +63,8 @@ def test_a_push_waits_for_the_commit(on_commit, way):
         with transaction.atomic():
             inner = WAYS[way]()
         assert (handle.status(), inner.status()) == (None, None)
+        with pytest.raises(TaskGone, match="waits for a commit"):
+            handle.result(timeout=1)
     assert handle.state in ("pending", "postponed", "idle")
     assert inner.state == handle.state
     assert WAYS[way]().state == handle.state

@@ -86,6 +86,7 @@ async def wrong() -> None:
     fetch.push()  # a push
     fetch.using(priority=1).push()  # a push with options
     fetch()  # a call
+    wf.call(fetch)  # a call that is not awaited
     from time import time_ns
 
     time_ns()  # an import in the function

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from queueops import activity, wf, workflow
-from queueops.errors import TaskFailed
+from queueops.errors import ResultTimeout, TaskFailed
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -116,6 +116,9 @@ def test_code_that_cannot_be_replayed_blocks_with_advice(code: Callable[[], Any]
     run_worker()
     assert run.state == State.POSTPONED
     assert reason in fields(run)["y"]
+    with pytest.raises(ResultTimeout) as caught:
+        run.result(timeout=0.01)
+    assert str(caught.value).endswith(f"reset it to an earlier step. {fields(run)['y']}")
 
 
 def test_lost_workers_block_a_run_and_never_fail_it() -> None:

@@ -41,6 +41,7 @@ SAID = {
     "a push": "wf.call(...)",
     "a push with options": "wf.call(...)",
     "a call": "wf.call(...)",
+    "a call that is not awaited": "write await",
     "an import in the function": "wf.now()",
     "the order of a set": "sorted(...)",
     "in a helper": "wf.now()",
@@ -108,7 +109,7 @@ def test_the_command_tells_file_and_line_and_its_status() -> None:
     status, text = answer("checked.wrong", "--source-only")
     assert status == 1
     assert "checked_code.py:" in text.splitlines()[0]
-    assert text.splitlines()[-1] == "19 findings in the source. 0 runs replayed, 0 differ."
+    assert text.splitlines()[-1] == "20 findings in the source. 0 runs replayed, 0 differ."
     assert answer("checked.right", "--source-only")[0] == 0
     with pytest.raises(CommandError, match=r"No workflow is named 'wf\.none'"):
         answer("wf.none")

@@ -25,7 +25,7 @@ def why(id: str, pool: str = "") -> list[Finding]:
 
 
 def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
-    """For a wait that timed out: the task's state, and the first check that failed, both read at one moment.
+    """For a wait that timed out: the task's state, and the first check that failed with its cause, read at one moment.
 
     Of a running task without a failed check its run time. Empty for an ended task, and if all checks passed.
     """
@@ -36,7 +36,7 @@ def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
     first = ""
     for finding in _findings(detail):
         if not finding.ok:
-            return state, finding.text
+            return state, f"{finding.text} {finding.value}" if finding.is_cause else finding.text
         first = first or finding.text
     return state, first if table().classes[state] is StateClass.LEASED else ""
 

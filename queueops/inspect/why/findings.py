@@ -18,6 +18,7 @@ class Finding(Answer, frozen=True, kw_only=True):
     verb: str | None = None
     target: str = ""  # target of the verb: a task id, `pool/lane`, a worker id
     place: str = ""  # page with more about it: `lanes`, `workers`, `name`, or the `parts` of `target`
+    is_cause: bool = False  # the value is the cause, such as an error
 
 
 def good(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:
@@ -28,3 +29,8 @@ def good(text: str, value: str = "", verb: str | None = None, target: str = "") 
 def bad(text: str, value: str = "", verb: str | None = None, target: str = "", place: str = "") -> Finding:
     """A check that found a problem; `verb` on `target` repairs it, and `place` names the page with more."""
     return Finding(ok=False, text=text, value=value, verb=verb, target=target, place=place)
+
+
+def caused(text: str, cause: str, verb: str, target: str) -> Finding:
+    """A check that found a problem whose value is its cause."""
+    return Finding(ok=False, text=text, value=cause, verb=verb, target=target, is_cause=True)

@@ -11,7 +11,7 @@ from queueops.inspect.lane_labels import lane_label, remember
 from queueops.inspect.snapshot import pool_sample
 from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
-from queueops.inspect.why.findings import Finding, bad, good
+from queueops.inspect.why.findings import Finding, bad, caused, good
 from queueops.inspect.workers import names_told, serves, takes_kind
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
@@ -188,7 +188,7 @@ def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Findin
         tries += f", {crashes} starts lost with their worker"
     when = f"the next one starts in {span(left)}" if left > 0 else "the next one is due"
     error = title(read_failure(detail.record.get(b"er", b"")))
-    return bad(f"The task waits for its next attempt: {tries}; {when}.", value=error, verb="run_now", target=detail.id)
+    return caused(f"The task waits for its next attempt: {tries}; {when}.", error, "run_now", detail.id)
 
 
 def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
@@ -200,8 +200,11 @@ def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
     if knowing:
         yield good(f"Workers know the task {name}.", value=f"{knowing} of {len(told)}")
     else:
+        is_plain = (text(detail.record.get(b"k")) or "task") == "task"
+        renamed = f' A renamed function keeps its name by @task(name="{name}").' if is_plain else ""
         yield bad(
-            f"No live worker knows the task {name}. Deploy its code, and import it in a tasks.py.",
+            f"No live worker knows the task {name}. Deploy its code, and import it in a tasks.py.{renamed}"
+            " Another project on this store needs a NAMESPACE of its own.",
             value=f"0 of {len(told)}",
             place="workers",
         )

@@ -50,7 +50,7 @@ def check_storage() -> list[CheckMessage]:
     storage = new_storage()
     if isinstance(storage, FileSystemStorage) and not storage.base_location:
         text = "Downloads would be in the working directory of each worker: the default storage has no directory."
-        hint = "Set MEDIA_ROOT, or a location in STORAGES['default']['OPTIONS']."
+        hint = f"Set MEDIA_ROOT, or a location in STORAGES['default']['OPTIONS'].{_silenced('queueops.E008')}"
         return [Error(text, hint=hint, id="queueops.E008")]
     if of_jobs().download_url:
         return []
@@ -61,8 +61,12 @@ def check_storage() -> list[CheckMessage]:
     if url.startswith(("http://", "https://")):
         return []
     text = f"Callbacks tell where a file is as {url!r}, which is not a URL with a host."
-    hint = 'Set QUEUEOPS["JOBS"]["DOWNLOAD_URL"], or MEDIA_URL with a host.'
+    hint = f'Set QUEUEOPS["JOBS"]["DOWNLOAD_URL"], or MEDIA_URL with a host.{_silenced("queueops.W005")}'
     return [Warning(text, hint=hint, id="queueops.W005")]
+
+
+def _silenced(id: str) -> str:
+    return f" If no job is a download, put {id!r} into SILENCED_SYSTEM_CHECKS."
 
 
 def are_set() -> bool:

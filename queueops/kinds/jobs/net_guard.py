@@ -60,6 +60,8 @@ NOT_PUBLIC: dict[Network, str] = {
 }
 """Special networks of the registries of IANA. Listed here: what `ipaddress` calls global differs between versions."""
 GLOBAL_V6 = IPv6Network("2000::/3")
+NOT_AMONG = ", and not in a network of QUEUEOPS['JOBS']['PRIVATE_NETWORKS']"
+"""What permits an address that is not public."""
 NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 ISATAP = 0x5EFE
 KEPT = "%/:?#[]@!$&'()*+,;=~"
@@ -98,6 +100,7 @@ def public_addresses(host: str, port: int, what: str, settings: JobSettings) -> 
     for each in addresses:
         if reason := fault_of_address(ip_address(each), settings):
             said = f"its host has the address {each}, which is {reason}" if each != host else f"{each} is {reason}"
+            said += NOT_AMONG
             raise AddressRefused(what=what, url=_authority(host, port), reason=said)
     return addresses
 
@@ -206,7 +209,7 @@ def _checked_host(name: str, has_brackets: bool, private: tuple[Network, ...]) -
     """The host in ASCII and small letters. Raises _Fault, also for an address that may not be reached."""
     host = _address_in_brackets(name) if has_brackets else _host(name)
     if reason := _fault_of_literal(host, private):
-        raise _Fault(f"{host} is {reason}")
+        raise _Fault(f"{host} is {reason}{NOT_AMONG}")
     return host
 
 

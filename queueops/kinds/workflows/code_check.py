@@ -39,6 +39,7 @@ PUSHES = frozenset(
 )
 HANDLES = frozenset(("handle", "ahandle"))
 OF_KINDS = ("queueops.kinds.", "queueops.chain", "queueops.group")
+AWAITED = "write await, or give it to a task group"
 _STATE = "a replay sets it again, and other runs share it: use local variables"
 
 
@@ -120,6 +121,13 @@ class _FunctionCheck(ast.NodeVisitor):
         elif inspect.isfunction(target):
             self.called.append(inspect.unwrap(target))
         self._orders.check_call(node, name)
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        """A statement: a call of a coroutine function that nothing awaits, so that nothing runs."""
+        call = node.value
+        if isinstance(call, ast.Call) and inspect.iscoroutinefunction(self._resolved(call.func)[1]):
+            self._note(node, f"{ast.unparse(call.func)}() is not awaited, so it does nothing", AWAITED)
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why import state_and_reason
-from queueops.inspect.why.findings import Finding, bad, good
+from queueops.inspect.why.findings import Finding, bad, caused, good
 from queueops.kinds.workflows.run_calls import places_of_calls
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -50,7 +50,7 @@ def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
             f"The run is blocked {since}: its step cannot be made, and {attempts} failed. Remove the reason, such as by"
             " a deploy of code that fits its history. Then run it now, or reset it to an earlier step."
         )
-        yield bad(text, value=record.get("y", ""), verb="run_now", target=detail.id)
+        yield caused(text, record.get("y", ""), "run_now", detail.id)
 
 
 def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:

@@ -8,13 +8,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from queueops import conf
 from queueops.conf import pool_names
 from queueops.errors import QueueOpsError
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import kind_of_record, lane_pattern, pool_name, positive, seconds
+from queueops.management.foreign_arguments import explain
 from queueops.management.pools import left_out
 from queueops.model import kinds
 from queueops.worker import WorkerOptions, run_worker
@@ -29,6 +30,10 @@ class Command(BaseCommand):
 
     requires_system_checks = ["queueops"]  # other checks would load the project's URLs, which a worker does not need
     help = "Runs tasks. SIGTERM or Ctrl-C lets running tasks end within the grace time; a second one releases them."
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """The parser; its errors know the arguments of other workers."""
+        return explain(super().create_parser(prog_name, subcommand, **kwargs))
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Self, TypeVar, cast
 
 from queueops import conf
-from queueops.errors.kinds import BadKind
+from queueops.errors.kinds import BadKind, NeedsStore
 from queueops.model import kinds
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
@@ -85,8 +85,10 @@ def get_role(role: type[Role]) -> Role:
 
 
 def in_role(broker: RedisBroker, role: type[Role]) -> Role:
-    """A broker in the role that a kind adds to it. Raises LookupError if no kind does."""
+    """A broker in the role that a kind adds to it. Raises LookupError if no kind does, and NeedsStore in eager mode."""
     if not isinstance(broker, role):
+        if getattr(broker, "runs_here", False):
+            raise NeedsStore(what=f"A call of {role.__name__}")
         raise LookupError(f"no registered kind brings {role.__name__} to the broker")
     return broker
 

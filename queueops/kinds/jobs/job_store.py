@@ -1,0 +1,34 @@
+"""Port of the store that takes jobs: the broker, or the eager broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeGuard, runtime_checkable
+
+from queueops.kinds.jobs.store import NewJob
+from queueops.model.contracts import Pushed
+from queueops.model.ports import has_calls
+from queueops.redis import broker as brokers
+
+
+@runtime_checkable
+class JobStore(Protocol):
+    """What `queueops.jobs` calls."""
+
+    def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
+        """Create jobs of one pool; the word of each is OK, REPEAT or EXISTS.
+
+        Raises AggregationDrains, FingerprintDiffers, IdInUse, BrokerUnavailable and StoreFull.
+        """
+
+
+def get_job_store() -> JobStore:
+    """The broker of this process, or the eager broker. Raises LookupError if the kind is not registered."""
+    broker = brokers.get_broker()
+    if not _is_store(broker):
+        raise LookupError("the broker takes no jobs: the kind jobs is not registered")
+    return broker
+
+
+def _is_store(broker: object) -> TypeGuard[JobStore]:
+    return has_calls(type(broker), JobStore)
