@@ -40,6 +40,7 @@ class Action(NamedTuple):
     asks_first: bool = False
     note: str | Promise = ""
     url: str = ""
+    reasoned: bool = False  # the store keeps the reason of this action, whatever the verb does elsewhere
     phrase: str | Promise = ""  # of the button that confirms, with %(what)s; empty: by `sentence`
 
     @property
@@ -285,10 +286,10 @@ def is_ending(verb: str) -> bool:
     return verb in ENDING or (own is not None and own.ends)
 
 
-def is_reasoned(verb: str) -> bool:
-    """Whether the store keeps the reason of a verb too."""
-    own = verb_of_kind(verb)
-    return verb in REASONED or (own is not None and own.reasoned)
+def is_reasoned(action: Action) -> bool:
+    """Whether the store keeps the reason of an action too."""
+    own = verb_of_kind(action.verb)
+    return action.reasoned or action.verb in REASONED or (own is not None and own.reasoned)
 
 
 def afterwards(verb: str) -> str:

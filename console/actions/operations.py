@@ -69,7 +69,7 @@ def start(
     """Begin the operations, one in each pool, and write the audit entry."""
     target = ", ".join(f"{name}={value}" for name, value in query.params().items())
     entry = begin(request, action.verb, target, count=most, filter=query.params(), place=ENGINE)
-    if is_reasoned(action.verb) and entry.reason:
+    if is_reasoned(action) and entry.reason:
         values = values | {"reason": entry.reason}
     who, token = entry.actor_name, entry.token
     how: dict[str, Any] = {"most": most, "asked_ms": asked_ms, "who": who, "token": token}

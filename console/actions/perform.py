@@ -57,7 +57,7 @@ def perform(request: HttpRequest, action: Action, choice: Choice, values: dict[s
 def do(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
     """Perform the action without telling the user."""
     with tolerated(), recorded(request, action.verb, choice.target(), **(choice.facts() | facts)) as entry:
-        if is_reasoned(action.verb) and entry.reason:
+        if is_reasoned(action) and entry.reason:
             values = values | {"reason": entry.reason}
         choice.act(action, entry, values)
     return entry
