@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import TABLE, Verb
 from console.ui import forms
+from console.ui.kind_names import reserve
 from console.ui.kind_pages import actions_of_kind, notes_of_kinds, offered_by_kind, verb_of_kind, verbs_of_kinds
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
@@ -252,6 +253,8 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "stop_operation": _("Stop a bulk action"),
 }
 """Verbs that are not about tasks, or that have a form of their own."""
+
+reserve("verb", (*ACTIONS, *OTHER_LABELS))
 
 BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 """The actions of the bulk bar, in order."""
