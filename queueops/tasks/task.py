@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, transaction
@@ -43,6 +43,9 @@ class Task(Generic[Params, Returned, Result]):
     task may have been pushed, and only the reply was lost. After NotDurable (durable=True), it has been pushed, but the
     store did not confirm that it is on disk.
     """
+
+    is_plain: ClassVar[Literal[True]] = True
+    """That it is a plain task, for type checkers. A subclass whose record is another one says False."""
 
     def __init__(
         self,
