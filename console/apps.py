@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 from django.core import checks
@@ -28,8 +28,24 @@ class ConsoleConfig(AppConfig):
         from queueops.management.subcommands import SUBCOMMANDS, Subcommand
 
         checks.register(check_project)
+        checks.register(check_kinds)
         audit.keep(_keep)
         SUBCOMMANDS["demo"] = Subcommand("console", "demo")
+
+
+def check_kinds(**_: Any) -> list[checks.CheckMessage]:
+    """Kinds whose pages are not shown, because a name or a place does not fit."""
+    from console import urls as urls  # its modules tell the names of the console itself
+    from console.ui.kind_pages import refused_pages
+
+    try:
+        refused = refused_pages()
+    except LookupError:  # E006 says what is wrong with a kind
+        return []
+    return [
+        checks.Error(f"The pages of the kind {name} are not shown: {reason}", id="queueops_console.E004")
+        for name, reason in refused.items()
+    ]
 
 
 def _keep(done: Act) -> AbstractContextManager[None]:

@@ -81,10 +81,15 @@ def check_starts(**_: Any) -> list[CheckMessage]:
 
 
 def _roles() -> list[CheckMessage]:
+    from queueops.management.queue.kind_commands import commands_of_kinds
+    from queueops.management.queue.options import ALL
+
     for role in kinds.UNNAMED:
         kinds.roles(role)
     for role in kinds.NAMED:
         kinds.check_public_names(role)
+    kinds.check_words()
+    commands_of_kinds(ALL)
     return _made("checks")
 
 

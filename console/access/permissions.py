@@ -73,6 +73,8 @@ TABLE: dict[str, Verb | None] = {
     "worker-stacks": Verb.OPERATE,
 }
 
+OWN = frozenset(TABLE)
+"""The URLs of the console itself: `permit` adds those of kinds to the table."""
 
 TAKING_ARGUMENTS = {"task-edit-save"}
 """URLs that need SEE_ARGUMENTS beside their own permission: their forms hold arguments or data."""

@@ -19,12 +19,11 @@ from django.utils.translation import gettext as _
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import ACTIONS, Action
 from console.actions.perform import do
-from console.actions.selection import MOST, Choice
+from console.actions.selection import MOST, Choice, numbered
 from console.audit.log import begin
 from console.models import AuditEntry, Outcome
 from console.ui import filters
-from console.ui.formatting import count as shown
-from console.ui.kind_pages import words_of_record
+from console.ui.kind_pages import RecordWords, words_of_record
 from queueops import control, inspect
 from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
 from queueops.inspect.selection import Extent, gather
@@ -56,14 +55,18 @@ class Matching(Choice, frozen=True, kw_only=True):
 
     def all_of_them(self) -> str:
         """All that match, by the own words of their record; empty if it has none."""
-        if words_of_record(self.query.kind) is None:
+        if self.words is None:
             return ""
         is_all = self.extent.exact and len(self) > 1
         return _("all %(tasks)s") % {"tasks": self._counted()} if is_all else self.number()
 
+    @property
+    def words(self) -> RecordWords | None:
+        """The own words of the record of the filter."""
+        return words_of_record(self.query.kind)
+
     def _counted(self) -> str:
-        words = words_of_record(self.query.kind)
-        return super().number() if words is None else words.number(len(self), shown(len(self)))
+        return numbered(len(self), self.words)
 
     @property
     def fields(self) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import TABLE, Verb
 from console.ui import forms
+from console.ui.kind_names import reserve
 from console.ui.kind_pages import actions_of_kind, notes_of_kinds, offered_by_kind, verb_of_kind, verbs_of_kinds
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
@@ -40,6 +41,7 @@ class Action(NamedTuple):
     asks_first: bool = False
     note: str | Promise = ""
     url: str = ""
+    reasoned: bool = False  # the store keeps the reason of this action, whatever the verb does elsewhere
     phrase: str | Promise = ""  # of the button that confirms, with %(what)s; empty: by `sentence`
 
     @property
@@ -252,6 +254,8 @@ OTHER_LABELS: dict[str, str | Promise] = {
 }
 """Verbs that are not about tasks, or that have a form of their own."""
 
+reserve("verb", (*ACTIONS, *OTHER_LABELS))
+
 BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 """The actions of the bulk bar, in order."""
 
@@ -285,10 +289,10 @@ def is_ending(verb: str) -> bool:
     return verb in ENDING or (own is not None and own.ends)
 
 
-def is_reasoned(verb: str) -> bool:
-    """Whether the store keeps the reason of a verb too."""
-    own = verb_of_kind(verb)
-    return verb in REASONED or (own is not None and own.reasoned)
+def is_reasoned(action: Action) -> bool:
+    """Whether the store keeps the reason of an action too."""
+    own = verb_of_kind(action.verb)
+    return action.reasoned or action.verb in REASONED or (own is not None and own.reasoned)
 
 
 def afterwards(verb: str) -> str:

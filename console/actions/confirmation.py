@@ -78,7 +78,7 @@ def unanswered(
         "form": form,
         "needed": needed(len(choice)),
         "effects": effects,
-        "reasoned": is_reasoned(action.verb) or choice.asks_reason,
+        "reasoned": is_reasoned(action) or choice.asks_reason,
         "next": redirects.address(request, otherwise),
         "wrong": answered_before and not confirmed,
         "reason": sent.get("reason", ""),

@@ -69,7 +69,7 @@ def start(
     """Begin the operations, one in each pool, and write the audit entry."""
     target = ", ".join(f"{name}={value}" for name, value in query.params().items())
     entry = begin(request, action.verb, target, count=most, filter=query.params(), place=ENGINE)
-    if is_reasoned(action.verb) and entry.reason:
+    if is_reasoned(action) and entry.reason:
         values = values | {"reason": entry.reason}
     who, token = entry.actor_name, entry.token
     how: dict[str, Any] = {"most": most, "asked_ms": asked_ms, "who": who, "token": token}
@@ -227,7 +227,7 @@ def _outcome(found: list[Operation | None], facts: dict[str, Any]) -> dict[str, 
         if each.state == State.FAILED:
             return {"outcome": Outcome.FAILED, "detail": kept(each.reason or _("its task failed"), DETAIL_LENGTH)}
     stopped = next((each.reason for each in known if each.state == State.CANCELLED), "")
-    cut = _("more tasks match than the number that was confirmed") if any(each.is_cut for each in known) else ""
+    cut = _("more match than the number that was confirmed") if any(each.is_cut for each in known) else ""
     if not stopped and not cut and facts["seen"] == facts["changed"]:
         return {"outcome": Outcome.DONE}
     told = "; ".join(filter(None, (stopped, cut)))

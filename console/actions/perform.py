@@ -12,14 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.actions import undo
-from console.actions.catalog import STAYING, Action, afterwards, is_reasoned, label
+from console.actions.catalog import ACTIONS, STAYING, Action, afterwards, is_reasoned, label
 from console.actions.confirmation import unanswered
-from console.actions.selection import Choice
+from console.actions.selection import Choice, numbered
 from console.audit.log import recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
-from console.ui.kind_pages import verb_of_kind
+from console.ui.kind_pages import RecordWords, verb_of_kind, words_of_record
 
 MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
@@ -50,14 +50,15 @@ def answer(
 def perform(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
     """Perform the action and tell the user; an engine error is shown too, an outage is raised."""
     entry = do(request, action, choice, values, **facts)
-    tell(request, entry, str(action.label))
+    words = _words(entry) if action.label == getattr(ACTIONS.get(action.verb), "label", None) else None
+    tell(request, entry, str((action if words is None else words.actions.get(action.verb, action)).label))
     return entry
 
 
 def do(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:
     """Perform the action without telling the user."""
     with tolerated(), recorded(request, action.verb, choice.target(), **(choice.facts() | facts)) as entry:
-        if is_reasoned(action.verb) and entry.reason:
+        if is_reasoned(action) and entry.reason:
             values = values | {"reason": entry.reason}
         choice.act(action, entry, values)
     return entry
@@ -83,14 +84,22 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
         if entry.outcome == Outcome.REFUSED:
             return f"{text.removesuffix('.')}: {entry.detail}."
         return _joined(text, afterwards(entry.verb))
-    text = ngettext("%(label)s: %(n)s task.", "%(label)s: %(n)s tasks.", entry.changed)
-    text = text % {"label": name, "n": count(entry.changed)}
+    text = _("%(label)s: %(number)s.") % {"label": name, "number": numbered(entry.changed, _words(entry))}
     if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
         why = ngettext("%(n)s was not changed: %(why)s.", "%(n)s were not changed: %(why)s.", missed)
         text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
     if entry.is_mass or not entry.changed:
         return text
     return _joined(text, _became(entry), afterwards(entry.verb))
+
+
+def _words(entry: AuditEntry) -> RecordWords | None:
+    """The own words of the record of the entry's tasks; None if it has none, or if it is not known."""
+    if record := entry.filter.get("kind", ""):
+        return words_of_record(record)
+    before = (entry.undoes or entry).before
+    records = {before.get(f"{pool} {id}", {}).get("kind", "") for pool, id in entry.ids}
+    return words_of_record(records.pop()) if len(records) == 1 else None
 
 
 def _of_others(entry: AuditEntry, name: str, number: str) -> str:

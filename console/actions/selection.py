@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -19,7 +20,9 @@ from console.actions.catalog import Action
 from console.audit.log import judge
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
+from console.ui.kind_pages import RecordWords, words_of_record
 from queueops import inspect
+from queueops.errors import QueueOpsError
 from queueops.inspect import REACHING, TaskDetail, TaskRow
 from queueops.model.ids import ID, NAME
 
@@ -85,11 +88,25 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
 
     def title(self) -> str:
         """The id of a single task, or the number of tasks."""
-        return self.tasks[0][1] if len(self) == 1 else _("%(count)d tasks") % {"count": len(self)}
+        return self.tasks[0][1] if len(self) == 1 else Choice.number(self)
 
     def number(self) -> str:
         """What the action acts on, with its number: the words of the button that confirms."""
-        return ngettext("%(n)s task", "%(n)s tasks", len(self)) % {"n": count(len(self))}
+        return numbered(len(self), self.words)
+
+    @cached_property
+    def words(self) -> RecordWords | None:
+        """The own words of the record of all these tasks; None if it has none, or if they cannot be read."""
+        if not self.rows and len(self) > MOST_BEFORE:
+            return None
+        first = ""
+        with suppress(QueueOpsError):  # the action itself tells of an outage
+            for task in self.rows or (inspect.task(id, pool) for pool, id in self.tasks):
+                if task is None or words_of_record(task.kind) is None or (first and task.kind != first):
+                    return None
+                first = task.kind
+            return words_of_record(first)
+        return None
 
     def all_of_them(self) -> str:
         """What the title of the question names, if its record has own words; else empty."""
@@ -114,6 +131,7 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
                 "lane": task.lane,
                 "priority": task.priority,
                 **({"parent": task.parent} if task.parent else {}),
+                **({"kind": task.kind} if words_of_record(task.kind) is not None else {}),
             }
             for name, task in self.found.items()
         }
@@ -184,6 +202,14 @@ class Pool(Thing, frozen=True, kw_only=True):
         changed = entry.before["lanes"] = list[str]()
         action.call(self.tasks[0][1], note=changed.append)
         entry.after = self.becomes
+
+
+def numbered(number: int, words: RecordWords | None) -> str:
+    """So many tasks, by the own words of their record if it has some."""
+    shown = count(number)
+    if words is not None:
+        return words.number(number, shown)
+    return ngettext("%(n)s task", "%(n)s tasks", number) % {"n": shown}
 
 
 def _task(value: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,8 +12,11 @@ from django.template import Library
 from django.utils.functional import Promise
 
 from console.access.permissions import Verb
+from console.ui.kind_names import refusals
 from queueops.inspect import PoolView, TaskDetail, TaskFacts
 from queueops.model import kinds
+
+logger = logging.getLogger("console.kinds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,12 +217,27 @@ def kind_pages() -> tuple[KindPages, ...]:
     """The pages of the registered kinds, in the order of their rows; none if the kinds contradict each other.
 
     The URLs are read by `manage.py check`, too: its error E006 says what is wrong. Each call of the store raises it.
+    The pages of a kind with a name or a place that does not fit are left out.
     """
     try:
         kinds.registered()
     except LookupError:
         return ()
-    return kinds.roles("console")
+    return _fitting()
+
+
+@kinds.cached
+def refused_pages() -> dict[str, str]:
+    """The kinds whose pages are not shown, each with the reason and the remedy."""
+    return refusals([(kind.name, pages) for kind, pages in kinds.brought(kinds.registered(), "console")])
+
+
+@kinds.cached
+def _fitting() -> tuple[KindPages, ...]:
+    refused = refused_pages()
+    for name, reason in refused.items():
+        logger.error("The pages of the kind %s are not shown: %s", name, reason)
+    return tuple(pages for kind, pages in kinds.brought(kinds.registered(), "console") if kind.name not in refused)
 
 
 def tabs_of_kind(record: str) -> list[Tab]:

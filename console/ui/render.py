@@ -21,6 +21,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb, granted
+from console.ui.kind_names import reserve
 from console.ui.kind_pages import finders, kind_pages, section_of
 from console.ui.links import full_name_url, with_query
 from console.ui.preferences import THEMES, Preferences
@@ -40,6 +41,7 @@ NAVIGATION = (
     ("audit", "a", "history", _("Audit log")),
     ("settings", "s", "settings", _("Settings")),
 )
+reserve("key of the navigation", (item[1] for item in NAVIGATION))
 
 
 # The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).

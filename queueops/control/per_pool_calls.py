@@ -24,6 +24,7 @@ def act(
     *,
     value: str | int | bytes = "",
     hard: bool = False,
+    reason: str = "",
     who: str = "",
     token: str = "",
 ) -> list[Row]:
@@ -42,7 +43,7 @@ def act(
     answers = {task_id: Row(id=task_id, word=word, state="", detail=detail) for task_id in wanted}
     broker = get_broker()
     for place, there in found.items():
-        rows = broker.control(place, verb, there, value=value, hard=hard, who=who, token=token)
+        rows = broker.control(place, verb, there, value=value, hard=hard, reason=reason, who=who, token=token)
         answers.update((row.id, row) for row in rows)
         registry.tell_cancelled(place, verb, rows)
     return [_told(answers[task_id]) for task_id in wanted]

@@ -113,6 +113,7 @@ class EagerBroker:
         *,
         value: str | int = "",
         hard: bool = False,
+        reason: str = "",
         who: str = "",
         token: str = "",
     ) -> list[Row]:

@@ -53,6 +53,15 @@ class WorkflowStuck(BlockedStep, RuntimeError):
     where: str
 
 
+class EventLoopBlocked(QueueOpsError, RuntimeError):
+    """An activity did not begin within {seconds:g} seconds: the thread of sync_to_async runs another call, which may
+    wait for the event loop of this test. That loop stands still while the environment runs.
+    Use await sync_to_async(env.run)(...), or await the other call before.
+    """
+
+    seconds: float
+
+
 class PayloadLost(BlockedStep, LookupError):
     """The payload {field} of an event is gone from the store. Reset the run to a step before that event."""
 

@@ -134,6 +134,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import workflow_names as workflow_names
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
     from queueops.kinds.workflows.inspect import workflow_runs as workflow_runs
+    from queueops.kinds.workflows.inspect import workflow_tags as workflow_tags
     from queueops.outbox.inspect import CommandPage as CommandPage
     from queueops.outbox.inspect import CommandRow as CommandRow
     from queueops.outbox.inspect import commands as commands
@@ -334,6 +335,7 @@ __all__ = [
     "workflow_names",
     "workflow_run",
     "workflow_runs",
+    "workflow_tags",
 ]
 
 

@@ -178,6 +178,8 @@ def _operator(line: Line, hide: Redactor) -> str:
         value = "" if value == "-" else hide.call(value.encode())
     elif not value.isdigit():
         value = hide.words_of_task(value)
+    if reason := str(line.get("text") or ""):
+        value = ": ".join(filter(None, (value, hide.words_of_task(reason))))
     before = f", it was {line['from']}" if line.get("from") else ""
     return f"{who or 'an operator'}: {verb}{f' ({cut(value, 200)})' if value else ''}{before}"
 

@@ -20,6 +20,9 @@ class KindDetails:
     entered: ClassVar[Mapping[str, str]] = {}
     """The state into which a task came by a line of its log: by the kind of the line, or the verb of an operator."""
 
+    nouns: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """What a task with this record is called in a terminal: the noun of one, and of many, by record."""
+
     def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
         """Values of `TaskDetail` by attribute, which built-in kinds have there.
 

@@ -93,6 +93,7 @@ KINDS = (
         handlers="queueops.kinds.jobs.handlers",
         control="queueops.kinds.jobs.control",
         inspect="queueops.kinds.jobs.inspect",
+        details="queueops.kinds.jobs.details:DETAILS",
         why="queueops.kinds.jobs.why",
         alarms="queueops.kinds.jobs.alarms:alarms",
         console="console.kinds.jobs.registration:PAGES",

@@ -211,6 +211,18 @@ def check_public_names(role: Role) -> None:
                 owners[name] = kind.name
 
 
+def check_words() -> None:
+    """Raise BadKind for a word of the consistency check, or of a log line, that two kinds bring."""
+    owners: dict[tuple[str, str], str] = {}
+    found = [(kind, "examines", word) for kind, words in brought(registered(), "examines") for word in words]
+    found += [(kind, "entered", word) for kind, told in brought(registered(), "details") for word in told.entered]
+    for kind, what, word in found:
+        if (what, word) in owners:
+            reason = f"the kinds {owners[what, word]} and {kind.name} both have {word} among their {what}"
+            raise BadKind(name=kind.name, reason=reason)
+        owners[what, word] = kind.name
+
+
 def forget() -> None:
     """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
     for each in _CACHED:

@@ -232,6 +232,7 @@ class Storage(Protocol):
         *,
         value: str | int = "",
         hard: bool = False,
+        reason: str = "",
         who: str = "",
         token: str = "",
     ) -> list[Row]:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, ParamSpec, TypeVar, Unpack
 
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, transaction
@@ -46,6 +46,9 @@ class Task(Generic[Params, Returned, Result]):
     task may have been pushed, and only the reply was lost. After NotDurable (durable=True), it has been pushed, but the
     store did not confirm that it is on disk.
     """
+
+    is_plain: ClassVar[Literal[True]] = True
+    """That it is a plain task, for type checkers. A subclass whose record is another one says False."""
 
     def __init__(
         self,

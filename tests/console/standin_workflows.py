@@ -88,6 +88,10 @@ class WorkflowWorld:
         self.world._ask()
         return RunPage(rows=(self._facts(),), total=1, next="more")
 
+    def workflow_tags(self, max_age_s: float = 0.0) -> tuple[str, ...]:
+        self.world._ask()
+        return ()
+
     def blocked_run_count(self, pool: str = "") -> int:
         self.world._ask()
         return 1
@@ -109,5 +113,12 @@ class WorkflowWorld:
             monkeypatch.setattr(control, name, partial(self.world.act, name), raising=False)
         for name in ("reset_run", "start_run"):
             monkeypatch.setattr(control, name, getattr(self, name), raising=False)
-        for name in ("workflow_run", "workflow_runs", "blocked_run_count", "runs_of_instance", *OF_RUNS):
+        for name in (
+            "workflow_run",
+            "workflow_runs",
+            "workflow_tags",
+            "blocked_run_count",
+            "runs_of_instance",
+            *OF_RUNS,
+        ):
             monkeypatch.setattr(inspect, name, getattr(self, name), raising=False)

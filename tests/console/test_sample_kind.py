@@ -125,7 +125,7 @@ def test_its_verb_has_its_words_in_the_console_and_in_the_audit_log(sample: None
     assert catalog.label("undo skip_round") == "Undo: Skip a round"
     assert catalog.sentence(action, "2 rounds") == "Go on behind 2 rounds"
     assert action.is_destructive
-    assert catalog.is_reasoned("skip_round")
+    assert catalog.is_reasoned(action)
     assert "skip_round" in catalog.verbs()
     assert denials._verb_of("round-skip") == "skip_round"
     before = {"pool": "default", "calls": 7, "rounds_left": 2}

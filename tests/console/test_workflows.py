@@ -341,20 +341,6 @@ def test_a_run_is_terminated_after_a_question(run: Handle, operator: Client) -> 
     assert (entry.outcome, entry.reason) == ("done", "wrong order")
 
 
-def test_the_failed_step_is_retried_after_a_question(namespace: str, operator: Client) -> None:
-    failed = raises.start()
-    run_worker()
-    assert f"/ops/workflows/{failed.id}/_retry" in page(operator, failed)
-    asked = operator.post(f"/ops/workflows/{failed.id}/_retry", {"pool": "default"})
-    assert "Makes the last step again." in asked.content.decode()
-    assert failed.state == State.FAILED
-    assert act(operator, failed, "retry", confirmed="1") == 302
-    assert failed.state == State.PENDING
-    assert AuditEntry.objects.get(verb="retry").outcome == "done"
-    run_worker()
-    assert failed.state == State.FAILED
-
-
 def test_why_names_the_reason_of_a_blocked_run_and_its_remedy(run: Handle, operator: Client) -> None:
     run.signal("approve", 1)
     (lease,) = get_broker().exchange("default", "w1", RoundTrip(want=1)).leases

@@ -107,6 +107,17 @@ def test_a_worker_with_nothing_of_its_kinds_looks_again_soon_and_is_given_no_wak
     assert desk.broker.client.zscore(desk.broker.keys("default").idle, "w1") is None
 
 
+@pytest.mark.parametrize("served", [{"kinds": ("mapreduce",)}, {"lanes": ("mine",)}], ids=["kinds", "lanes"])
+def test_a_worker_that_passes_ready_lanes_is_known_to_be_alive(desk: Desk, served: dict[str, tuple[str, ...]]) -> None:
+    desk.broker.beat("default", "w1", {"host": "h"})
+    workers = desk.broker.keys("default").workers
+    desk.broker.client.zadd(workers, {"w1": 1})
+    before = desk.now()
+    trip = RoundTrip(want=1, idle=True, **served)  # type: ignore[arg-type]
+    assert desk.broker.exchange("default", "w1", trip).leases == []
+    assert desk.broker.client.zscore(workers, "w1") >= before
+
+
 def test_why_says_that_no_worker_takes_the_kind(desk: Desk) -> None:
     desk.broker.beat("default", "w1", {"slots": 4, "state": "live", "kinds": "django_task"})
     desk.broker.beat("default", "w2", {"slots": 4, "state": "live", "kinds": "!task"})

@@ -37,4 +37,6 @@ async def wrong_flow() -> None:
     """Its calls have wrong arguments."""
     await wf.call(charge, "7")  # mistake
     await wf.child(order_flow, 7)  # mistake
+    await wf.call(order_flow, "7")  # mistake
+    await wf.call(order_flow.using(id="7"), "7")  # mistake
     (await wf.call(charge, "7", 1)).append(1)  # mistake

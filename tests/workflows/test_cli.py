@@ -108,6 +108,9 @@ def test_the_log_of_a_run_and_the_audit_log_keep_the_reason() -> None:
     task = inspect.task(run.id)
     assert task is not None
     assert ["the price is wrong" in task.log[-2].text, "the price is right" in task.log[-1].text] == [True, True]
+    again = inspect.task(failed.id)
+    assert again is not None
+    assert "retry (the shop is open), it was failed" in again.log[-1].text
     reasons = ["the price is wrong", "the price is right", "the shop is open"]
     assert list(AuditEntry.objects.order_by("pk").values_list("reason", flat=True)) == reasons
 

@@ -107,6 +107,17 @@ def test_a_run_is_blocked_without_such_a_worker(deploy: Deploy, others: dict[str
     assert "Done now: call number 1 wf.other" in fields(run)["y"]
 
 
+@pytest.mark.parametrize(("silent_ms", "blocked"), [(12_000, False), (30_000, True)])
+def test_a_worker_that_was_not_heard_of_for_20_s_is_not_alive(deploy: Deploy, silent_ms: int, blocked: bool) -> None:
+    run = begun(deploy)
+    beat(EARLIER)
+    broker = get_broker()
+    heard = inspect.now_ms() - silent_ms
+    broker.ask("default", lambda client: client.zadd(broker.keys("default").workers, {"other-worker": heard}))
+    run_worker()
+    assert ("vb" in fields(run)) is blocked
+
+
 @pytest.mark.parametrize("kinds", ["workflow", "task,workflow", "!activity"])
 def test_a_worker_of_chosen_kinds_may_have_the_code(deploy: Deploy, kinds: str) -> None:
     run = begun(deploy)

@@ -79,6 +79,7 @@ ACTIONS: dict[str, Action] = {
             " begins again."
         ),
         url="task-retry-step",
+        reasoned=True,
     ),
     "suspend": Action(
         "suspend_runs",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from queueops.errors import Interrupt, SoftTimeout
+from queueops.errors.workflows import EventLoopBlocked
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.awaited import as_task, value_of
 from queueops.kinds.workflows.events import Entry
@@ -39,7 +40,7 @@ def attempted(
 ) -> Entry | NextAttempt:
     """Make an attempt of the activity of a command. ``mock`` runs in its place, and takes so many milliseconds.
 
-    Raises Shutdown and KeyboardInterrupt: these end no attempt.
+    Raises Shutdown, KeyboardInterrupt and EventLoopBlocked: these end no attempt.
     """
     handler: Any = registry.get(TASK, push.name)
     with as_task(push, handler, attempt):
@@ -50,6 +51,8 @@ def attempted(
             value = value_of(partial(_called, context, mock))
             has_returned = True
             end = settlements.returned(context, value)
+        except EventLoopBlocked:
+            raise
         except (Exception, Interrupt, Decision, SystemExit) as error:  # the code of an activity runs here
             return _judged(number, context, error, has_returned=has_returned)
     return Entry("done", command=number, payload=events.raw(end.value))

@@ -10,15 +10,19 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from threading import Event
 from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
 
 from queueops.eager.execution import SilentChannel
+from queueops.errors.workflows import EventLoopBlocked
 from queueops.model.contracts import Lease, Push
 from queueops.model.ports import Handler
 from queueops.tasks import context
 
+BEGINS_WITHIN_S = 30.0
+"""So long an async test waits for another call in the thread of `sync_to_async`, with its event loop blocked."""
 _Outcome = tuple[bool, Any]
 """Whether a call has raised; then the error, else the value."""
 
@@ -39,7 +43,7 @@ def as_task(push: Push, handler: Handler, attempt: int) -> Iterator[None]:
 
 
 def value_of(call: Callable[[], Any]) -> Any:
-    """The value of a call. Raises what the call raises.
+    """The value of a call. Raises what the call raises, and EventLoopBlocked.
 
     Synchronous code runs in this thread. If this thread runs an event loop, as in an async test, Django's ORM is
     refused here. The code runs then in the thread in which `sync_to_async` would run it, while this thread waits.
@@ -71,10 +75,17 @@ async def _awaited(value: Coroutine[Any, Any, Any]) -> _Outcome:
 
 
 def _beside_loop(call: Callable[[], Any]) -> _Outcome:
-    """The outcome of a call, while the loop of this thread is blocked. Code that needs a loop gets another one."""
+    """The outcome of a call, while the loop of this thread is blocked. Code that needs a loop gets another one.
+
+    Raises EventLoopBlocked if another call keeps the thread: that may wait for the loop, and would never end.
+    """
     found: Future[_Outcome] = Future()
+    has_begun = Event()
 
     def run() -> None:
+        if not found.set_running_or_notify_cancel():
+            return  # its caller has given up
+        has_begun.set()
         try:
             found.set_result(async_to_sync(_called, force_new_loop=True)(call))
         except BaseException as error:  # whatever asgiref raises: this thread waits for an outcome
@@ -83,6 +94,8 @@ def _beside_loop(call: Callable[[], Any]) -> _Outcome:
     begun = sync_to_async(run)()
     begun.send(None)  # asgiref has chosen the thread, and given it the call; the loop could not tell its end
     try:
+        if not has_begun.wait(BEGINS_WITHIN_S) and found.cancel():
+            raise EventLoopBlocked(seconds=BEGINS_WITHIN_S)
         return found.result()
     finally:
         begun.close()

@@ -102,7 +102,7 @@ def _acted(verb: str, run: str, pool: str, given: dict[str, Any], how: dict[str,
         case "reset":
             return [control.reset_run(run, given["entry"], given["reason"], pool, **how)]
         case "retry-step":
-            return control.retry_runs([run], pool, **how)
+            return control.retry_runs([run], pool, reason=given["reason"], **how)
         case "suspend":
             return control.suspend_runs([run], pool, reason=given["reason"], **how)
         case _:
@@ -241,11 +241,7 @@ def _act_options(parser: ArgumentParser) -> None:
     parser.add_argument("--signal", default="", metavar="NAME", help="signal: its name")
     parser.add_argument("--value", type=any_json, default=None, metavar="JSON", help="signal: its value (null)")
     parser.add_argument("--entry", type=positive, metavar="NUMBER", help="reset: an entry of the step to make again")
-    parser.add_argument(
-        "--reason",
-        default="",
-        help="why; the log of the run and the audit log keep it (of retry-step, the audit log alone)",
-    )
+    parser.add_argument("--reason", default="", help="why; the log of the run and the audit log keep it")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 

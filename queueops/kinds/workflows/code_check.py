@@ -1,7 +1,8 @@
 """Static check: finds clocks, randomness, input and output, threads and pushes in the code of workflows.
 
 It reads the source of a workflow and of the functions of the same package that it calls. What is found by name at the
-place of the call is found; a method of an object is not. A line with ``# checkworkflows: ignore`` is left out.
+place of the call is found, and so are methods of known objects: of the module, or made in the function. A method of an
+attribute of an object is not. A line with ``# checkworkflows: ignore`` is left out.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from queueops.kinds.workflows.forbidden_calls import (
     advice_for,
     name_of_object,
 )
+from queueops.kinds.workflows.forbidden_objects import OwnObjects, advice_for_object
 from queueops.kinds.workflows.set_orders import SetOrders
 from queueops.tasks.task import Task
 
@@ -86,7 +88,10 @@ class _FunctionCheck(ast.NodeVisitor):
         self._names: dict[str, str] = {}
         """Names that an import in the function binds, with their full names."""
         self._orders = SetOrders(lambda node: self._resolved(node)[0], self._note)
+        self._objects = OwnObjects(self._resolved)
         self._own: set[str] = set()
+        self._told: set[ast.expr] = set()
+        """Uses of the environment that a finding about more of the expression tells."""
 
     def findings(self) -> Iterator[Finding]:
         """The findings in this function alone; none without a source."""
@@ -109,6 +114,7 @@ class _FunctionCheck(ast.NodeVisitor):
         if name.endswith("kinds.workflows.wf.side_effect"):
             return  # what it calls runs once
         if advice := advice_for(name):
+            self._tells(node.func)
             self._note(node, f"{ast.unparse(node.func)}()", advice)
         elif isinstance(target, Task):
             self._note(node, f"{ast.unparse(node.func)}() runs the task in the workflow", CALL)
@@ -118,6 +124,8 @@ class _FunctionCheck(ast.NodeVisitor):
             self._note(node, f"{ast.unparse(node.func)}() reads the store", HANDLE)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in OF_FILES and self._is_path(node.func.value):
             self._note(node, f"{ast.unparse(node.func)}()", ACTIVITY)
+        elif isinstance(node.func, ast.Attribute) and (advice := self._advice_for_object(node.func.value)):
+            self._note(node, f"{ast.unparse(node.func)}()", advice)
         elif inspect.isfunction(target):
             self.called.append(inspect.unwrap(target))
         self._orders.check_call(node, name)
@@ -131,16 +139,22 @@ class _FunctionCheck(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """An attribute: the manager of a model."""
+        """An attribute: the manager of a model, or the environment."""
+        self._check_environment(node)
         _, target = self._resolved(node)
         if isinstance(target, Manager):
             self._note(node, f"{ast.unparse(node)} uses the database", ACTIVITY)
         self.generic_visit(node)
 
+    def visit_Name(self, node: ast.Name) -> None:
+        """A name: of the environment."""
+        self._check_environment(node)
+
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """A subscript: of the environment, of the connections or the caches."""
         name = self._resolved(node.value)[0]
         if name == "os.environ" or (name and name_of_object(self._resolved(node.value)[1]) and advice_for(name)):
+            self._tells(node)
             self._note(node, ast.unparse(node), ACTIVITY)
         self.generic_visit(node)
 
@@ -170,6 +184,22 @@ class _FunctionCheck(ast.NodeVisitor):
 
     def _note(self, node: ast.expr | ast.stmt, what: str, advice: str) -> None:
         self._found.append((node.lineno, what, advice))
+
+    def _tells(self, node: ast.expr) -> None:
+        self._told.update(each for each in ast.walk(node) if isinstance(each, ast.expr))
+
+    def _check_environment(self, node: ast.expr) -> None:
+        """The environment as a whole: a loop over it, a copy, a question whether a name is in it."""
+        if node not in self._told and self._resolved(node)[0] == "os.environ":
+            self._tells(node)
+            self._note(node, ast.unparse(node), ACTIVITY)
+
+    def _advice_for_object(self, node: ast.expr) -> str:
+        """What to use in the place of a method of what an expression names; empty if it is not known or allowed."""
+        if self._objects.has(node):
+            return ACTIVITY
+        value = self._resolved(node)[1]
+        return "" if value is None else advice_for_object(value)
 
     def _is_path(self, node: ast.expr) -> bool:
         """Whether this is a path of pathlib: a name of the module, or made here, and what is derived from one."""
@@ -241,6 +271,8 @@ class _FunctionCheck(ast.NodeVisitor):
                 self._own.add(node.id)
             elif isinstance(node, ast.arg):
                 self._own.add(node.arg)
+        for node in ast.walk(tree):
+            self._objects.note_name(node)
 
 
 def _body(tree: ast.Module) -> Iterator[ast.stmt]:

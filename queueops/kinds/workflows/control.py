@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.control.per_pool_calls import GONE, checked, places
-from queueops.control.tasks import retry
+from queueops.control.per_pool_calls import GONE, act, checked, places
 from queueops.errors import BadOption, advice
 from queueops.errors.workflows import InstanceGone, RunEnded
 from queueops.kinds.workflows import events
@@ -52,8 +51,11 @@ def resume_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: st
     return _told(ids, pool, "resume", b"", who, token, kept(reason))
 
 
-def retry_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
-    """Make the failed step of runs again. A run that has not failed is refused: use `control.retry`."""
+def retry_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: str = "", token: str = "") -> list[Row]:
+    """Make the failed step of runs again. Their logs have the reason.
+
+    A run that has not failed is refused: use `control.retry`.
+    """
     wanted, store = checked(ids), get_role(WorkflowCalls)
     answers = {run: Row(run, "GONE", "", GONE) for run in wanted}
     for place, there in places(wanted, pool).items():
@@ -68,7 +70,7 @@ def retry_runs(ids: Sequence[str], pool: str = "", *, who: str = "", token: str 
             else:
                 answers[run] = Row(run, "GONE", "", "it is not a run of a workflow")
         if failed:
-            answers |= {row.id: row for row in retry(failed, place, who=who, token=token)}
+            answers |= {row.id: row for row in act("retry", failed, place, reason=kept(reason), who=who, token=token)}
     return [answers[run] for run in wanted]
 
 

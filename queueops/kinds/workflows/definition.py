@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -121,6 +121,9 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     `push`, `s` and a cron begin runs, too: a workflow can be part of a chain or a group.
     """
+
+    is_plain: ClassVar[Literal[False]] = False  # type: ignore[assignment]  # `wf.call` refuses it
+    """`wf.child` takes it."""
 
     def __repr__(self) -> str:
         return f"<Workflow {self.name}>"

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from queueops.errors import BadOption, QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
-from queueops.errors.workflows import InstanceInUse, WorkflowStuck
+from queueops.errors.workflows import EventLoopBlocked, InstanceInUse, WorkflowStuck
 from queueops.kinds.workflows import attempts, events
 from queueops.kinds.workflows.attempts import TASK
 from queueops.kinds.workflows.awaited import as_task, value_of
@@ -275,6 +275,8 @@ class WorkflowEnvironment(RunsAgain):
         args, kwargs = _handler(push.name).plan.decode(push.args)
         try:
             data = encode_result(push.name, value_of(partial(known.function, *args, **kwargs)))
+        except EventLoopBlocked:
+            raise
         except Exception as error:  # the code of a test runs here
             self._finish(begun, failed(begun.number, error))
             return

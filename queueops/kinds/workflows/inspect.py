@@ -23,6 +23,7 @@ from queueops.kinds.workflows.run_list import (
     runs_of_instance,
     stacks_of,
     workflow_runs,
+    workflow_tags,
 )
 from queueops.kinds.workflows.run_spans import RunLine, RunSpan, spans_of
 from queueops.kinds.workflows.run_store import task_of
@@ -47,6 +48,7 @@ __all__ = [
     "workflow_names",
     "workflow_run",
     "workflow_runs",
+    "workflow_tags",
 ]
 
 PAGE = 200

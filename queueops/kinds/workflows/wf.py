@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NoReturn, ParamSpec, Protocol, TypeVar
 from uuid import UUID
 
 from queueops.errors import BadOption
@@ -24,6 +24,7 @@ from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.model.ids import check_id, check_lane
+from queueops.results.handle import TaskHandle
 from queueops.tasks.task import Task
 
 __all__ = [
@@ -49,6 +50,15 @@ R = TypeVar("R", covariant=True)
 V = TypeVar("V")
 
 
+class Activity(Protocol[P, R]):
+    """A task, as `call` needs it. A workflow is none: type checkers refuse it there."""
+
+    is_plain: ClassVar[Literal[True]]
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    def push(self, /, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]: ...
+
+
 class Child(Protocol[P, R]):
     """A workflow, as `child` needs it."""
 
@@ -57,7 +67,7 @@ class Child(Protocol[P, R]):
     def decode(self, data: bytes) -> R: ...
 
 
-async def call(activity: Task[P, Any, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
+async def call(activity: Activity[P, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
     """Run an activity, which is any task, in a worker, and return its result.
 
     Its options are those of the task; others are given by `activity.using(...)`. Attempts, back-off and time limits

@@ -15,6 +15,7 @@ from queueops.control.per_pool_calls import located
 from queueops.management.queue import audit, by_workers
 from queueops.management.queue.by_workers import Planned
 from queueops.management.queue.formatting import printable
+from queueops.management.queue.numbers import numbered
 from queueops.management.queue.queries import query_of
 from queueops.management.queue.report import report, streamed, summed
 from queueops.management.queue.selection import Found, matching
@@ -56,16 +57,16 @@ def act(**given: Any) -> Iterator[str]:
         return _by_workers(verb, planned, given)
     if verb == "cancel" and given["hard"]:
         verb = "interrupt"
-    found = _chosen(given)
+    query, found = query_of(given), _chosen(given)
     if not given["yes"]:
         told = _effects(verb, found)
         if found.count > 1 or (found.count and verb in IRREVERSIBLE) or told:
-            tasks = f"{'' if found.exact else 'at most '}{found.count:,} {'tasks' if found.count > 1 else 'task'}"
+            tasks = f"{'' if found.exact else 'at most '}{numbered(found.count, query.kind)}"
             confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
-    facts = {"verb": verb, "filter": query_of(given).params(), "reason": given.get("reason", "")}
+    facts = {"verb": verb, "filter": query.params(), "reason": given.get("reason", "")}
     answers = _done(call, found, facts)
     if found.rest is None:
-        return report([row for rows in answers for row in rows], as_json=given["as_json"])
+        return report([row for rows in answers for row in rows], as_json=given["as_json"], record=query.kind)
     return streamed(answers) if given["as_json"] else summed(answers)
 
 
@@ -84,7 +85,7 @@ def _by_workers(verb: str, planned: Planned, given: Given) -> Iterator[str]:
     """Ask as for any number, with how workers would begin; then they perform it."""
     if not given["yes"]:
         rule = inspect.REACHING.get("interrupt" if given.get("hard") else verb)
-        number = f"{'' if planned.exact else 'at most '}{planned.count:,} tasks"
+        number = f"{'' if planned.exact else 'at most '}{numbered(planned.count, planned.query.kind)}"
         name = "interrupt" if given.get("hard") else verb.replace("_", " ")
         question = f"{name.capitalize()} {number}, by workers?"
         confirm("\n".join(filter(None, (rule, question))))

@@ -120,7 +120,7 @@ def _report(ended: Sequence[Operation]) -> Iterator[str]:
         if each.left:
             yield f"Pool {each.pool}: {each.left:,} left as they are; the first: {printable(each.why)}"
         if each.is_cut:
-            yield f"Pool {each.pool}: more tasks match than the number that was confirmed."
+            yield f"Pool {each.pool}: more match than the number that was confirmed."
         if each.state != "succeeded":
             yield f"Pool {each.pool}: the operation {each.id} is {each.state}: {printable(each.reason)}"
     yield f"{sum(each.changed for each in ended):,} of {sum(each.seen for each in ended):,} done"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from queueops.errors.kinds import BadKind
 from queueops.management.arguments import positive
+from queueops.model import kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,20 @@ class KindCommand:
 
 
 KindCommands = tuple[KindCommand, ...]
+
+
+def commands_of_kinds(own: Iterable[str]) -> list[KindCommand]:
+    """The subcommands of all kinds. Raises BadKind for one that another kind has, or that is among ``own``."""
+    owners, found = dict.fromkeys(own, "manage.py queue"), list[KindCommand]()
+    for kind, commands in kinds.brought(kinds.registered(), "cli"):
+        for each in commands:
+            if each.name in owners:
+                advice = "Rename it in one of them, or remove one of the packages."
+                reason = f"{owners[each.name]} has the subcommand {each.name!r} already. {advice}"
+                raise BadKind(name=kind.name, reason=reason)
+            owners[each.name] = f"the kind {kind.name}"
+            found.append(each)
+    return found
 
 
 def page_options(parser: ArgumentParser) -> None:

@@ -32,8 +32,7 @@ from queueops.management.queue import (
     trees,
     workers,
 )
-from queueops.management.queue.kind_commands import page_options
-from queueops.model import kinds
+from queueops.management.queue.kind_commands import commands_of_kinds, page_options
 from queueops.model.states import table
 
 QUESTIONS = {
@@ -95,7 +94,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
-    for command in (each for of_kind in kinds.roles("cli") for each in of_kind):
+    for command in commands_of_kinds(ALL):
         command.add_options(_add(subcommands, command.name, command.run, command.text))
     for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from queueops.management.queue.formatting import table, to_json
+from queueops.management.queue.numbers import nouns
 from queueops.model.contracts import Row
 
 SHOWN = 1000
@@ -13,15 +14,15 @@ LONGEST_REASON = 400
 """A reason names other tasks and the remedy, so it is not cut before this length."""
 
 
-def report(rows: Sequence[Row], *, as_json: bool) -> Iterator[str]:
-    """The answer for each task. Fails at its end if any was refused."""
+def report(rows: Sequence[Row], *, as_json: bool, record: str = "") -> Iterator[str]:
+    """The answer for each task, which has this record. Fails at its end if any was refused."""
     if as_json:
         yield to_json(rows)
     elif rows:
         yield _table(rows)
         yield f"{sum(map(_is_done, rows)):,} of {len(rows):,} done"
     else:
-        yield "No task matches."
+        yield f"No {nouns(record)[0]} matches."
     if not all(map(_is_done, rows)):
         raise SystemExit(1)
 

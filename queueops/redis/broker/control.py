@@ -32,6 +32,7 @@ class ControlCalls(StoreClient):
         *,
         value: str | int | bytes = "",
         hard: bool = False,
+        reason: str = "",
         who: str = "",
         token: str = "",
     ) -> list[Row]:
@@ -39,11 +40,12 @@ class ControlCalls(StoreClient):
 
         Postpone: due in epoch ms, or "+ms" from now. Cancel: the reason (``hard``: a running task is interrupted).
         Retry and edit: new arguments as JSON ('-' = none). Priority: the number. Move: the lane. Keep: ms.
+        ``reason``: of a retry, for its log.
         """
         if verb == "move":
             self.lane_patterns.prepare(pool, [str(value)])
         allowed = ",".join(states.states_allowing(verb))
-        second = "hard" if hard else TRASH_MS
+        second = "hard" if hard else reason if verb == "retry" else TRASH_MS
         alone, *reply, ended = self._call(
             "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, *ids
         )

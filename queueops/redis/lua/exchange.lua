@@ -89,7 +89,7 @@ local sleep = nothing and min(rest, longest) or lib.until_due(longest)
 if idle and #leases == 0 and not more then
   if ctx.passed > 0 then lib.wake_workers(ctx.brought) end -- others may claim what this one may not
   if not has_patterns then lib.try('ZADD', P .. ':idle', now + sleep, worker) end
-  if still then lib.try('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
+  if looks then lib.try('ZADD', P .. ':workers', 'XX', NOW, worker) end -- its heartbeat, as long as it has nothing else to say
 else
   lib.try('ZREM', P .. ':idle', worker)
   lib.wake(more and max(ctx.brought, 1) or has_patterns and ctx.brought or 0)

@@ -41,9 +41,9 @@ function lib.refusal_of(record, action)
   return reason_against(record, action) or nil
 end
 
--- `action` has verb, token, value, second, who, and the states that allow the verb. A caller that has read the record
--- gives it. Returns a word (OK REPEAT REFUSED GONE), the state now, and a detail. A REPEAT without a detail was done by an
--- action of the same token.
+-- `action` has verb, token, value, second, who, and the states that allow the verb. `reason` is for the log, if there is one. A
+-- caller that has read the record gives it. Returns a word (OK REPEAT REFUSED GONE), the state now, and a detail. A REPEAT
+-- without a detail was done by an action of the same token.
 function lib.act_on(id, action, given)
   local record, verb = given or lib.read_record(id), action.verb
   if verb == 'restore' then return lib.restore(id, record, action.token) end
@@ -55,8 +55,9 @@ function lib.act_on(id, action, given)
   if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', action.token) end
   if state ~= '' then
     call('HSET', lib.task_key(id), 'ot', action.token)
+    local reason = action.reason ~= '' and action.reason or nil
     lib.log_line(id, { k = 'operator', verb = verb, who = action.who, from = record.s, to = state,
-      value = string.sub(action.value, 1, 2000) })
+      value = string.sub(action.value, 1, 2000), text = reason })
   end
   return 'OK', state, detail
 end

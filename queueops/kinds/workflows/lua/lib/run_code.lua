@@ -4,7 +4,7 @@
 
 lib.run_code = {}
 
-local ALIVE_MS, AGAIN_MS, MOST = 65000, 500, 100
+local ALIVE_MS, AGAIN_MS, MOST = 20000, 500, 100 -- a worker that lives is heard of every ten seconds, or more often
 local LEFT = 'its last step was made by other code, and a worker with that code is alive'
 
 local function makes_steps(kinds)
