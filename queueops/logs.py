@@ -53,6 +53,7 @@ OURS = (
     "queueops.watchdog",
     "queueops.worker",
     "console.audit",
+    "console.kinds",
     *kinds.LOGGERS,
 )
 MASKED = "queueops_masked"

@@ -18,7 +18,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.client_factory import connect
 from queueops.tasks import discovery, registry
-from tests.support import leaks, topology
+from tests.support import fork_server, leaks, topology
 from tests.support.chromium import find_chromium, find_nginx
 from tests.support.functions import WITHOUT
 from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
@@ -66,6 +66,7 @@ def store() -> Iterator[embedded.Server]:
     """The embedded server of this run."""
     server = embedded.start(django_settings.STORE, options={"appendfsync": "no"} | WITHOUT)
     yield server
+    fork_server.shared.end()
     embedded.stop(django_settings.STORE)
     strays = leaks.strays(os.environ["QUEUEOPS_TESTS_DATA"])
     for process in strays:

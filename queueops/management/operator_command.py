@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import Error as DatabaseError
 
 from queueops import conf
 from queueops.errors import BadId, BadOption, FilterError, QueueOpsError
+from queueops.management.process_command import ProcessCommand
 
 USAGE = (BadId, BadOption, FilterError)
 """Errors in the arguments: exit status 2. Every other failure is 1."""
@@ -19,8 +20,10 @@ CTRL_C = 130
 """The exit status by which a shell recognises a command that Ctrl-C ended."""
 
 
-class OperatorCommand(BaseCommand):
+class OperatorCommand(ProcessCommand):
     """A command whose subcommands are functions: each yields its output, as the option `run` of its parser."""
+
+    requires_system_checks = ["queueops"]  # other checks load the URLs and templates; an operator needs neither
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the subcommand's output. Exit status 1 when an action was refused or failed, 2 for wrong arguments,

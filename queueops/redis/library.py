@@ -36,6 +36,8 @@ PREFIX = "queueops_"
 """How the name of each version's library begins."""
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
+_HOOK = "hooks"
+"""Occurs in every file that fills or calls a hook: the other files need no search."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
 _HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
 _FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
@@ -49,7 +51,9 @@ _FILLS_HIDDEN = re.compile(
     rf"|\blib\.hooks{_PART}+\s*(?:,\s*\w+{_PART}*\s*)*=(?!=)"
 )
 """Where a file may fill a hook in another form than the known one, which is taken out before."""
-_CALLS = re.compile(r"(?<!function )\blib\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
+_HIDDEN_BEGINS = re.compile(r"function|lib")
+"""What each of these forms begins with: the search for a literal word is fast."""
+_CALLS = re.compile(r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 _REGISTER = """\
 local function register(name, flags)
@@ -86,7 +90,7 @@ def _needs(text: str) -> tuple[str, ...]:
 
 
 def _calls(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_CALLS.findall(text)))
+    return tuple(dict.fromkeys(_CALLS.findall(text))) if _HOOK in text else ()
 
 
 def _folder(kind: Kind, path: str) -> Traversable:
@@ -152,12 +156,10 @@ def in_order(
 
     Raises LookupError for a module that is missing, and for modules that need each other in a circle.
     """
-    order: list[str] = []
+    order: dict[str, None] = {}
     open_: list[str] = []
 
     def add(name: str, by: str) -> None:
-        if name in order:
-            return
         if name in open_:
             circle = " -> ".join([*open_[open_.index(name) :], name])
             raise LookupError(f"modules of the Lua library need each other in a circle: {circle}")
@@ -165,19 +167,25 @@ def in_order(
             raise LookupError(f"{by} needs the module {name}, which is missing from this installation of queueops")
         open_.append(name)
         for needed in known[name].needs:
-            add(needed, f"the module {name}")
+            if needed not in order:
+                add(needed, f"the module {name}")
         open_.pop()
-        order.append(name)
+        order[name] = None
 
     for name in wanted:
-        add(name, by)
-    return order
+        if name not in order:
+            add(name, by)
+    return list(order)
 
 
 def _refuse_hidden(file: str, text: str) -> None:
     """Raise LookupError for a line that may fill a hook unseen: `hooks` would not know it."""
+    if _HOOK not in text:
+        return
     code = re.sub(r"--.*", "", text)
-    if hidden := _FILLS_HIDDEN.search(_KNOWN_FILL.sub("", code)):
+    rest = _KNOWN_FILL.sub("", code)
+    found = (_FILLS_HIDDEN.match(rest, begin.start()) for begin in _HIDDEN_BEGINS.finditer(rest))
+    if hidden := next(filter(None, found), None):
         number = hidden.string.count("\n", 0, hidden.start())
         raise LookupError(
             f"{file}, line {number + 1}, may fill a hook: {code.splitlines()[number].strip()!r}."
@@ -196,11 +204,11 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
     keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
     found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
     known = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
-    for path in ("lua", "lua/lib"):
-        for name, text in _files(path).items():
-            if name != BASE:
-                _refuse_hidden(f"{path}/{name}.lua".removeprefix("lua/"), text)
+    for name, function in functions().items():
+        _refuse_hidden(f"{name}.lua", f"\n{function.text}")  # its first line has the flags
     for name, module in modules().items():
+        if name != BASE:
+            _refuse_hidden(f"lib/{name}.lua", module.text)
         for hook, key in module.fills:
             shown = f"{hook}.{key}" if key else hook
             if hook not in keyed:

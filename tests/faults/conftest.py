@@ -17,7 +17,8 @@ from queueops.results.handle import TaskHandle
 from tests.faults.layout import GIVES_UP_S, Layout
 from tests.faults.processes import Ledger, Line, Worker
 from tests.mapreduce import invariants
-from tests.support import topology
+from tests.support import fork_server, topology
+from tests.support.fork_server import ForkServer
 from tests.support.waiting import wait_until
 
 LEASE, GRACE = 1.5, 3.0
@@ -34,6 +35,7 @@ class Bench:
         self.ledger = Ledger(directory / "ledger")
         self.workers: list[Worker] = []
         self.finished = False
+        self.server: ForkServer | None = fork_server.shared
 
     @property
     def broker(self) -> RedisBroker:
@@ -43,15 +45,14 @@ class Bench:
         """Start a worker of one process and four threads, unless the arguments say otherwise."""
         log = self.directory / f"worker{len(self.workers)}.log"
         given = ("--threads", "4", *arguments) if "--threads" not in arguments else arguments
-        worker = Worker(log, self.settings | settings, self.ledger, *given, hang_up=hang_up)
+        worker = Worker(log, self.settings | settings, self.ledger, *given, hang_up=hang_up, server=self.server)
         self.workers.append(worker)
         return worker
 
     def watchdog(self) -> Worker:
         """Start a watchdog of its own."""
-        watchdog = Worker(
-            self.directory / f"watchdog{len(self.workers)}.log", self.settings, self.ledger, command="watchdog"
-        )
+        log = self.directory / f"watchdog{len(self.workers)}.log"
+        watchdog = Worker(log, self.settings, self.ledger, command="watchdog", server=self.server)
         self.workers.append(watchdog)
         return watchdog
 
@@ -104,6 +105,12 @@ def bench(namespace: str, tmp_path: Path, settings: Any) -> Iterator[Bench]:
     bench = Bench(tmp_path, own)
     yield bench
     bench.finish()
+
+
+@pytest.fixture
+def real_starts(bench: Bench) -> None:
+    """Workers start as a user starts them: for tests of memory, signals, packages and the start itself."""
+    bench.server = None
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import psutil
 
 from tests.faults.ledger import gate
+from tests.support.fork_server import Forked, ForkServer
 from tests.support.leaks import runs
 from tests.support.waiting import stands_still, wait_until
 
@@ -70,8 +71,12 @@ class Worker:
         *arguments: str,
         command: str = "runworker",
         hang_up: signal.Handlers = signal.SIG_DFL,
+        server: ForkServer | None = None,
     ) -> None:
-        """``hang_up`` is what SIGHUP does to the process at its start: the tests may run under ``nohup``."""
+        """Start it: with a fork server by a fork, else as a user does.
+
+        ``hang_up`` is what SIGHUP does to the process at its start: the tests may run under ``nohup``.
+        """
         before = partial(signal.signal, signal.SIGHUP, hang_up)
         environment = os.environ | {
             "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
@@ -79,7 +84,11 @@ class Worker:
             "QUEUEOPS_TESTS_LEDGER": str(ledger.path),
         }
         self.log = log
+        self.popen: subprocess.Popen[bytes] | Forked
         with log.open("ab") as output:
+            if server is not None:
+                self.popen = server.start([command, *arguments], environment, output.fileno(), hang_up)
+                return
             self.popen = subprocess.Popen(
                 [sys.executable, "manage.py", command, *arguments],
                 cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True, preexec_fn=before,

@@ -10,7 +10,7 @@ from tests.faults import tasks
 from tests.faults.conftest import UNHURRIED, Bench
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("real_starts")]
 
 
 @pytest.mark.parametrize("name", ["slow_loop", "slow_loop_later"])

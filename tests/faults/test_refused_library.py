@@ -19,7 +19,7 @@ FILES = {
 
 
 @pytest.fixture
-def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def refused(tmp_path: Path, real_starts: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The processes of the test have a kind with a mistake in its Lua."""
     for name, text in FILES.items():
         path = tmp_path / "packages" / name

@@ -12,7 +12,7 @@ from tests.faults import tasks
 from tests.faults.conftest import GRACE, UNHURRIED, Bench
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("real_starts")]
 
 
 @pytest.mark.parametrize("name", ["work", "work_later"])

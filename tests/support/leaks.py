@@ -18,6 +18,9 @@ KEPT = ("queueops-waiting", "queueops-events", "asyncio_", "ThreadPoolExecutor",
 kept: set[int] = set()
 """Ids of child processes that the tests share: these may start and end processes of their own at any time."""
 
+servers: set[int] = set()
+"""Ids of child processes that the tests share, and that start processes for single tests."""
+
 
 def running() -> tuple[set[int], set[threading.Thread]]:
     """The child processes and the threads of this process that run now."""
@@ -33,7 +36,8 @@ def _below(pid: int) -> Iterator[int]:
         with suppress(OSError):  # the thread has ended
             for child in map(int, lists.read_text().split()):
                 if child not in kept:
-                    yield child
+                    if child not in servers:
+                        yield child
                     yield from _below(child)
 
 

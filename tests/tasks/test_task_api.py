@@ -233,7 +233,7 @@ def test_an_unknown_option_is_told_with_the_nearest():
         tasks.add.using(piority=1)
     with pytest.raises(UnknownOption, match="did you mean 'retry'"):
 
-        @task(retrys=1)
+        @task(retrry=1)
         def local(): ...
 
 

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from queueops import conf
 from queueops.conf import pool_names
@@ -17,6 +17,7 @@ from queueops.logs import FORMATS, configure
 from queueops.management.arguments import kind_of_record, lane_pattern, pool_name, positive, seconds
 from queueops.management.foreign_arguments import explain
 from queueops.management.pools import left_out
+from queueops.management.process_command import ProcessCommand
 from queueops.model import kinds
 from queueops.worker import WorkerOptions, run_worker
 from queueops.worker.options import BATCH_ALONE, BATCH_AMONG_OTHERS, DEFAULT_THREADS
@@ -25,7 +26,7 @@ LEFT_OUT = "The pool %s, that of %s, is not served by this worker: name it in QU
 logger = logging.getLogger("queueops.worker")
 
 
-class Command(BaseCommand):
+class Command(ProcessCommand):
     """Parse, start the worker, and end with its status."""
 
     requires_system_checks = ["queueops"]  # other checks would load the project's URLs, which a worker does not need

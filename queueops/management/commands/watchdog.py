@@ -6,19 +6,20 @@ import logging
 import signal
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from queueops.errors import QueueOpsError
 from queueops.errors.refusals import LibraryRefused
 from queueops.inspect.marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
+from queueops.management.process_command import ProcessCommand
 from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
 from queueops.watchdog import Watchdog
 
 
-class Command(BaseCommand):
+class Command(ProcessCommand):
     """Run the watchdog until SIGTERM or SIGINT. Run one or more."""
 
     requires_system_checks = ["queueops"]  # other checks would load the project's URLs, which a watchdog does not need
