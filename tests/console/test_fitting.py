@@ -55,6 +55,12 @@ def test_tables_of_workers_and_lanes_fit_into_a_screen(
     workers = inspect.Listing([replace(worker, id="vm:21039:1:f811ba", facts=facts, **known)])
     monkeypatch.setattr(inspect, "workers", lambda: workers)
     page = open_page("", viewport=SCREEN)
+    assert page.locator("#lanes-scroll tbody .under").count() == 0  # a single pool goes without saying
+    pools = (*snapshot.pools, replace(snapshot.pools[0], name="gpu"))
+    monkeypatch.setattr(inspect, "snapshot", lambda: replace(snapshot, pools=pools))
+    page.goto("/ops/")
+    assert (page.evaluate(WIDER), page.evaluate(BROKEN)) == ([], [])
+    assert page.locator("#lanes-scroll tbody .under").all_inner_texts() == ["default"] * 4
     for path in ("", "lanes/", "workers/"):
         page.goto(f"/ops/{path}")
         assert (path, page.evaluate(WIDER), page.evaluate(BROKEN)) == (path, [], [])
