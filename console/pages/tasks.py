@@ -75,7 +75,7 @@ def search(request: HttpRequest) -> HttpResponse:
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
     shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
-    chosen = {key: shown[key] for key in filters.LABELS if key in shown}
+    chosen = {key: shown[key] for key in filters.LABELS if key in shown and key != "contains"}
     return answer(request, ACTIONS[verb], Choice.parse(request.POST.getlist("task")), filter=chosen)
 
 
@@ -133,6 +133,6 @@ def _searched(request: HttpRequest, query: TaskQuery, found: TaskList) -> dict[s
 def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
     """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
     state = query.state or (State.FAILED if query.error else "")
-    if not state or query.id:
+    if not state or query.id or query.contains:
         return []
     return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]

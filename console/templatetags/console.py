@@ -56,6 +56,7 @@ from queueops.inspect import (
     bound_of,
     lane_label,
 )
+from queueops.inspect.redaction import conceals
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -250,8 +251,8 @@ def as_query(params: dict[str, str]) -> str:
 
 @register.filter
 def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
-    """Name, label, value and suggestions of each filter field."""
-    names = ("name", "pool", "lane", "kind", "tag", "id")
+    """Name, label, value and suggestions of each filter field; a text is searched by those who may see arguments."""
+    names = ("name", "pool", "lane", "kind", "tag", "id", *(() if conceals() else ("contains",)))
     return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
 
 

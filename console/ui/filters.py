@@ -20,6 +20,7 @@ LABELS: dict[str, str | Promise] = {
     "tag": _("Tag"),
     "error": _("Error"),
     "id": _("Id"),
+    "contains": _("Text"),
 }
 
 

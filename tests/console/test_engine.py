@@ -312,3 +312,20 @@ def test_what_was_to_wait_and_was_cancelled_by_mistake_waits_until_the_time_that
     assert [state(id) for id in ids] == ["postponed", "postponed", "postponed", "pending"]
     assert {id: due_ms(id) for id in due} == due
     desk.check()
+
+
+def test_a_task_is_found_by_a_text_in_its_arguments_and_acted_on_without_its_text_in_the_audit_log(
+    desk: Desk, operator: Client, viewer: Client
+) -> None:
+    desk.push("a", args=b'[["ORD-42"],{}]')
+    desk.push("b", args=b'[["ORD-43"],{}]')
+    here = "/ops/tasks/?contains=ORD-42&state=pending"
+    page = operator.get(here).content.decode()
+    assert re.findall(r'value="(default [^"]+)"', page) == ["default a"]
+    assert "/ops/tasks/_all_" not in page
+    assert viewer.get(here).status_code == 400
+    operator.post("/ops/tasks/_cancel", {"task": ["default a"], "next": here})
+    assert state("a") == "cancelled"
+    assert "ORD-42" not in repr(AuditEntry.objects.get().filter)
+    assert operator.post("/ops/tasks/_all_cancel?contains=ORD-43&state=pending").status_code == 400
+    assert state("b") == "pending"
