@@ -79,6 +79,14 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     return answer(request, ACTIONS[verb], Choice.parse(request.POST.getlist("task")), filter=chosen)
 
 
+def whole_actions(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
+    """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
+    state = query.state or (State.FAILED if query.error else "")
+    if not state or query.id or query.contains:
+        return []
+    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]
+
+
 def _context(
     request: HttpRequest, query: TaskQuery, found: TaskList, lines: living.Living, since: int
 ) -> dict[str, Any]:
@@ -96,7 +104,7 @@ def _context(
         "matching": matching,
         "lines": lines,
         "actions": offered(query.state, Frame(request).may, query.kind),
-        "whole": _whole(query, Frame(request).may),
+        "whole": whole_actions(query, Frame(request).may),
         "here": url("tasks", place),
         "search": _searched(request, query, found) if found.page.partial or request.GET.get("seen") else None,
         "full": lines.new >= LIMIT,
@@ -128,11 +136,3 @@ def _searched(request: HttpRequest, query: TaskQuery, found: TaskList) -> dict[s
     seen = number_of(request, "seen") + found.page.seen
     count = number_of(request, "found") + len(found.page.rows)
     return search_progress(SEARCH, query.params(), count, seen, found.page.total, found.page.next)
-
-
-def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
-    """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
-    state = query.state or (State.FAILED if query.error else "")
-    if not state or query.id or query.contains:
-        return []
-    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]

@@ -26,6 +26,7 @@ from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
 from console.ui import (
     break_points,
+    error_names,
     filters,
     formatting,
     json_text,
@@ -254,6 +255,12 @@ def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[
     """Name, label, value and suggestions of each filter field; a text is searched by those who may see arguments."""
     names = ("name", "pool", "lane", "kind", "tag", "id", *(() if conceals() else ("contains",)))
     return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
+
+
+@register.filter
+def error_name(fingerprint: str) -> str:
+    """The type of an error, with its fingerprint."""
+    return error_names.error_name(fingerprint)
 
 
 @register.filter

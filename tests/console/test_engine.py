@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from console.actions.bulk import titled
 from console.models import AuditEntry
 from queueops import RetryLater, control, inspect, task
 from queueops.inspect import TaskQuery
@@ -329,3 +330,20 @@ def test_a_task_is_found_by_a_text_in_its_arguments_and_acted_on_without_its_tex
     assert "ORD-42" not in repr(AuditEntry.objects.get().filter)
     assert operator.post("/ops/tasks/_all_cancel?contains=ORD-43&state=pending").status_code == 400
     assert state("b") == "pending"
+
+
+def test_all_tasks_of_an_error_are_retried_from_its_page_under_the_name_of_its_type(
+    desk: Desk, operator: Client, viewer: Client
+) -> None:
+    failed(desk, *(f"t{number}" for number in range(3)))
+    address = "/ops/tasks/_all_retry?error=f1"
+    page = operator.get("/ops/errors/f1/").content.decode()
+    assert f'formaction="{address}"' in page
+    assert "Retry all…" in page
+    assert "_all_" not in viewer.get("/ops/errors/f1/").content.decode()
+    assert "ValueError (f1)" in operator.post(address, {"next": "/ops/errors/f1/"}).content.decode()
+    assert "Error: ValueError (f1)" in viewer.get("/ops/tasks/?error=f1").content.decode()
+    assert titled(TaskQuery(error="f1", state="failed")) == "state=failed, error=ValueError (f1)"
+    assert titled(TaskQuery(error="gone")) == "error=gone"
+    control.retry(["t0", "t1", "t2"])
+    assert "_all_" not in operator.get("/ops/errors/f1/").content.decode()
