@@ -100,3 +100,12 @@ def test_the_settings_of_a_row_begin_at_the_same_height(open_page: Open) -> None
     assert len(tops) == 5
     assert max(tops[:3]) - min(tops[:3]) <= 2
     assert max(tops[3:]) - min(tops[3:]) <= 2
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+def test_a_traceback_wraps_and_is_not_cut_off_on_a_phone(open_page: Open, world: World) -> None:
+    world.text = "the_file_of_a_name_that_is_longer_than_a_phone_is_wide_" * 2
+    page = open_page("tasks/task-1/", viewport={"width": 360, "height": 740})
+    parts = page.locator(".traceback").first
+    assert parts.evaluate("part => [part.scrollWidth > part.clientWidth, part.innerText.length > 100]") == [False, True]
