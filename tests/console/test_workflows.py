@@ -362,6 +362,7 @@ def test_why_names_the_reason_of_a_blocked_run_and_its_remedy(run: Handle, opera
     get_broker().exchange("default", "w1", RoundTrip(settle=[blocked]))
     why = html.unescape(operator.get(f"/ops/tasks/{run.id}/why/").content.decode())
     assert "The run is blocked since" in why
+    assert '<span class="q-tag bad">blocked</span>' in why.split("<h1>")[0]
     assert "the code has changed" in why
     assert "reset it to an earlier step" in why
     act(operator, run, "suspend")
