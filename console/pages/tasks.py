@@ -19,6 +19,7 @@ from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
+from queueops.inspect.query import LONGEST
 from queueops.inspect.selection import Extent, extent_of
 from queueops.model.states import State
 
@@ -36,7 +37,8 @@ def index(request: HttpRequest) -> HttpResponse:
             return redirect(filters.address(query))  # a form sends its empty fields too
         found = inspect.browse(query, request.GET.get("after", ""), LIMIT)
     except FilterError as error:
-        return page(request, "tasks/page.html", {"error": str(error), "query": TaskQuery(), "facets": {}}, status=400)
+        context = {"error": str(error), "query": _typed(request), "facets": {}}
+        return page(request, "tasks/page.html", context, status=400)
     lines = living.first(found.page.rows)
     return page(request, "tasks/page.html", _context(request, query, found, lines, lines.newest_ms))
 
@@ -112,6 +114,11 @@ def _context(
         "next_url": filters.address(query, after=found.page.next) if found.page.next else "",
         **live_update(reverse("console:tasks-rows"), *data, **live),
     }
+
+
+def _typed(request: HttpRequest) -> TaskQuery:
+    """What was typed into the fields of a wrong filter, to be corrected there."""
+    return TaskQuery(**{facet: request.GET.get(facet, "")[:LONGEST] for facet in filters.TYPED})
 
 
 def _know_lanes(found: TaskList, facets: dict[str, filters.Facet]) -> None:

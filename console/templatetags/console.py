@@ -253,7 +253,7 @@ def as_query(params: dict[str, str]) -> str:
 @register.filter
 def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
     """Name, label, value and suggestions of each filter field; a text is searched by those who may see arguments."""
-    names = ("name", "pool", "lane", "kind", "tag", "id", *(() if conceals() else ("contains",)))
+    names = [name for name in filters.TYPED if name != "contains" or not conceals()]
     return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
 
 

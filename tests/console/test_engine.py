@@ -347,3 +347,19 @@ def test_all_tasks_of_an_error_are_retried_from_its_page_under_the_name_of_its_t
     assert titled(TaskQuery(error="gone")) == "error=gone"
     control.retry(["t0", "t1", "t2"])
     assert "_all_" not in operator.get("/ops/errors/f1/").content.decode()
+
+
+def test_a_wrong_filter_keeps_what_was_typed(desk: Desk, operator: Client) -> None:
+    answer = operator.get("/ops/tasks/?name=shop.mail&lane=a%23b&contains=ORD-42&state=nowhere")
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    values = dict(re.findall(r'id="filter-(\w+)" name="\w+" value="([^"]*)"', page))
+    assert values == {
+        "name": "shop.mail",
+        "pool": "",
+        "lane": "a#b",
+        "kind": "",
+        "tag": "",
+        "id": "",
+        "contains": "ORD-42",
+    }
