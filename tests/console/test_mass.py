@@ -128,6 +128,16 @@ def test_over_a_thousand_want_the_count_typed(desk: Desk, operator: Client, monk
 
 
 @pytest.mark.usefixtures("small_steps")
+def test_the_entry_of_a_retry_leads_to_its_tasks_in_any_state(desk: Desk, operator: Client) -> None:
+    fail(desk, *(f"t{number}" for number in range(5)))
+    page = operator.post("/ops/tasks/_all_retry?error=f1", {"confirmed": "5"}, follow=True).content.decode()
+    assert 'href="/ops/tasks/?name=tests.noop"' in page
+    fail(desk, *(f"u{number}" for number in range(5)))
+    page = operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "5"}, follow=True).content.decode()
+    assert "In any state" not in page  # it would be the list of all tasks
+
+
+@pytest.mark.usefixtures("small_steps")
 def test_many_are_done_in_steps_that_leave_alone_what_came_in_later(desk: Desk, operator: Client) -> None:
     ids = [f"t{number}" for number in range(5)]
     fail(desk, *ids)
