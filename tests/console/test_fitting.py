@@ -109,3 +109,17 @@ def test_a_traceback_wraps_and_is_not_cut_off_on_a_phone(open_page: Open, world:
     page = open_page("tasks/task-1/", viewport={"width": 360, "height": 740})
     parts = page.locator(".traceback").first
     assert parts.evaluate("part => [part.scrollWidth > part.clientWidth, part.innerText.length > 100]") == [False, True]
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+def test_a_message_of_a_live_list_stands_apart_from_what_follows(open_page: Open) -> None:
+    page = open_page("callbacks/", viewport=SCREEN)
+    page.evaluate(
+        """document.querySelector("#callbacks").insertAdjacentHTML("afterbegin", '<p class="flash" id="new">m</p>')"""
+    )
+    bottom, top = (
+        page.locator(part).evaluate(f"part => part.getBoundingClientRect().{side}")
+        for part, side in (("#callbacks > #new", "bottom"), ("#callbacks > .chips", "top"))
+    )
+    assert top - bottom >= 10

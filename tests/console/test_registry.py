@@ -51,7 +51,7 @@ def test_the_list_leads_to_each_task(desk: Desk, viewer: Client) -> None:
     assert 'href="/ops/registry/shop.bill/"' in page
     assert 'href="/ops/schedules/shop.bill/"' in page
     assert 'href="/ops/registry/far~away/"' in page
-    assert "elsewhere" in page
+    assert "only in workers" in page
     assert 'href="/ops/registry/" ' in viewer.get("/ops/").content.decode()
 
 
