@@ -175,6 +175,7 @@ def test_the_lanes_of_the_overview_name_their_pools_if_there_are_several(desk: D
         return text[text.index('id="lanes-title"') : text.index("</table>", text.index('id="lanes-title"'))]
 
     desk.push("a", lane="mail")
-    assert ">Pool<" not in lanes()
+    assert '<span class="under">' not in lanes()
     Desk(desk.broker, "far").push("b")
-    assert ">Pool<" in lanes()
+    assert '<span class="under">far</span>' in lanes()
+    assert '<span class="under">default</span>' in lanes()
