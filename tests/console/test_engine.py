@@ -363,3 +363,10 @@ def test_a_wrong_filter_keeps_what_was_typed(desk: Desk, operator: Client) -> No
         "id": "",
         "contains": "ORD-42",
     }
+
+
+def test_a_wrong_limit_is_named_with_what_was_typed(desk: Desk, administrator: Client) -> None:
+    desk.push("a", lane="slow")
+    answer = administrator.post("/ops/lanes/default/slow/_set", {"limit": "-5", "rate": "", "weight": "1"})
+    assert answer.status_code == 422
+    assert "default/slow: Limit -5: Ensure this value" in answer.content.decode()

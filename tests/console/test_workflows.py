@@ -75,6 +75,8 @@ def test_a_signal_without_a_name_or_with_a_broken_value_is_asked_for_again(
     asked = html.unescape(reply.content.decode())
     assert [text in asked for text in (said, fields["value"])] == [True, True]
     assert (run.state, AuditEntry.objects.exists()) == (State.IDLE, False)
+    assert "Send the signal to 1 task" in asked
+    assert asked.count('class="form-control"') == 3  # the find box, and both fields
     (number,) = re.findall(r'name="confirmed" value="([^"]+)"', asked)
     assert act(operator, run, "signal", confirmed=number, name="approve", value='"Ada"') == 302
     run_worker()
