@@ -17,7 +17,6 @@ from console.pages.task import find
 from console.ui.forms import ActionForm
 from queueops import control
 
-
 WIDE = "form-control"
 """The style of a field in the question of an action."""
 
