@@ -75,8 +75,6 @@ def test_a_signal_without_a_name_or_with_a_broken_value_is_asked_for_again(
     asked = html.unescape(reply.content.decode())
     assert [text in asked for text in (said, fields["value"])] == [True, True]
     assert (run.state, AuditEntry.objects.exists()) == (State.IDLE, False)
-    assert "Send the signal to 1 task" in asked
-    assert asked.count('class="form-control"') == 3  # the find box, and both fields
     (number,) = re.findall(r'name="confirmed" value="([^"]+)"', asked)
     assert act(operator, run, "signal", confirmed=number, name="approve", value='"Ada"') == 302
     run_worker()
@@ -364,7 +362,6 @@ def test_why_names_the_reason_of_a_blocked_run_and_its_remedy(run: Handle, opera
     get_broker().exchange("default", "w1", RoundTrip(settle=[blocked]))
     why = html.unescape(operator.get(f"/ops/tasks/{run.id}/why/").content.decode())
     assert "The run is blocked since" in why
-    assert '<span class="q-tag bad">blocked</span>' in why.split("<h1>")[0]
     assert "the code has changed" in why
     assert "reset it to an earlier step" in why
     act(operator, run, "suspend")

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import threading
 import time
 from io import StringIO
@@ -393,11 +392,3 @@ def test_the_screen_is_never_obeyed_by_what_is_on_it() -> None:
 def test_a_time_tells_its_offset(settings: Any) -> None:
     settings.TIME_ZONE = "Asia/Kolkata"
     assert moment(1_700_000_000_123) == "2023-11-15 03:43:20.123+05:30"
-
-
-def test_a_search_in_arguments_goes_on_until_it_has_found_a_task(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["queueops.inspect.tasks"], "BUDGET", 2)
-    desk.push("first", args=b'[["ORD-42"],{}]')
-    desk.push(*(f"t{number}" for number in range(9)))
-    assert "\nfirst " in queue("list", "--contains", "ORD-42")
-    assert queue("list", "--contains", "ORD-43").splitlines()[-1] == "0 of at most 10"
