@@ -100,8 +100,8 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
 
 
 def blocked(task: TaskDetail) -> Piece | None:
-    """The word beside the state of a run whose step cannot be made: it is postponed until the next try."""
-    if task.kind not in PAGES.records or task.state != State.POSTPONED:
+    """The word beside the state of a run whose step cannot be made: it is postponed, or due for the next try."""
+    if task.kind not in PAGES.records or task.state in TERMINAL:
         return None
     run = inspect.run_facts(task.id, task.pool)
     is_blocked = run is not None and run.blocked_ms is not None
