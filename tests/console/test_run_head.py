@@ -7,6 +7,7 @@ import html
 import pytest
 from django.test import Client
 
+from queueops import control
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from tests.console.test_workflows import Handle, run  # noqa: F401  a fixture
@@ -22,6 +23,8 @@ def test_the_head_says_that_a_run_is_blocked(run: Handle, operator: Client) -> N
     blocked = Settlement(lease.id, lease.fence, Outcome.SUCCESS, b'{"blocked": "the code has changed"}')
     get_broker().exchange("default", "w1", RoundTrip(settle=[blocked]))
     assert word in operator.get(address).content.decode().split("<h1>")[0]
+    control.run_now([run.id])
+    assert (run.state, word in operator.get(address).content.decode()) == ("pending", True)
 
 
 def test_the_question_of_a_signal_has_fields_of_the_console(run: Handle, operator: Client) -> None:  # noqa: F811
