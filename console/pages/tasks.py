@@ -19,7 +19,6 @@ from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
-from queueops.inspect.query import LONGEST
 from queueops.inspect.selection import Extent, extent_of
 from queueops.model.states import State
 
@@ -118,7 +117,7 @@ def _context(
 
 def _typed(request: HttpRequest) -> TaskQuery:
     """What was typed into the fields of a wrong filter, to be corrected there."""
-    return TaskQuery(**{facet: request.GET.get(facet, "")[:LONGEST] for facet in filters.TYPED})
+    return TaskQuery(**{facet: request.GET.get(facet, "")[: filters.LONGEST] for facet in filters.TYPED})
 
 
 def _know_lanes(found: TaskList, facets: dict[str, filters.Facet]) -> None:
