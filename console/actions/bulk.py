@@ -23,6 +23,7 @@ from console.actions.selection import MOST, Choice, numbered
 from console.audit.log import begin
 from console.models import AuditEntry, Outcome
 from console.ui import filters
+from console.ui.error_names import error_name
 from console.ui.kind_pages import RecordWords, words_of_record
 from queueops import control, inspect
 from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
@@ -76,7 +77,7 @@ class Matching(Choice, frozen=True, kw_only=True):
     @property
     def facets(self) -> list[tuple[Any, str]]:
         """The labels and values of the filter."""
-        return [(filters.LABELS[name], value) for name, value in self.query.params().items()]
+        return [(filters.LABELS[name], value) for name, value in named(self.query)]
 
     @cached_property
     def names(self) -> list[tuple[str, int]]:
@@ -128,7 +129,13 @@ def start(
 
 def titled(query: TaskQuery) -> str:
     """The filter as one line of text."""
-    return ", ".join(f"{name}={value}" for name, value in query.params().items())
+    return ", ".join(f"{name}={value}" for name, value in named(query))
+
+
+def named(query: TaskQuery) -> list[tuple[str, str]]:
+    """The facets of the filter with their values; an error has its type beside its fingerprint."""
+    params = query.params().items()
+    return [(name, error_name(value) if name == "error" else value) for name, value in params]
 
 
 def go_on(request: HttpRequest, entry: AuditEntry) -> bool:

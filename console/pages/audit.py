@@ -16,7 +16,9 @@ from console.actions.undo import permission
 from console.audit import diff
 from console.models import AuditEntry, Outcome
 from console.pages.undo import goes_by_itself, undoable
+from console.ui.error_names import task_of
 from console.ui.kind_pages import fact_labels
+from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops.errors import QueueOpsError
 
@@ -68,6 +70,7 @@ def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
         "parts": parts,
         "more": more,
         "operations": known,
+        "any_state_url": _any_state(entry) if entry.is_mass and not entry.undoes else "",
         "is_live": entry.place == operations.ENGINE,
         "going": goes_by_itself(request, entry),
         "tasks": diff.of_tasks(entry),
@@ -76,6 +79,15 @@ def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
         "back": reverse("console:audit-entry", kwargs={"pk": pk}),
         **live_update(reverse("console:audit-live", kwargs={"pk": pk}), *data),
     }
+
+
+def _any_state(entry: AuditEntry) -> str:
+    """The list where the changed tasks are now: a retried task has no error any more, a cancelled one another state."""
+    left = {name: value for name, value in entry.filter.items() if name not in ("state", "error")}
+    if (error := entry.filter.get("error", "")) and "name" not in left:
+        with suppress(QueueOpsError):
+            left |= {"name": name} if (name := task_of(error)) else {}
+    return url("tasks", left) if left and left != entry.filter else ""
 
 
 def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:

@@ -32,7 +32,7 @@ from queueops.inspect.selection import extent, gather
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Ask, with the count of tasks; once confirmed, act on at most that number, at once or in steps."""
     try:
-        query = TaskQuery.from_params(request.GET)
+        query = TaskQuery.from_params(request.GET).whole()
     except FilterError as error:
         return error_pages.bad_request(request, str(error))
     asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone

@@ -9,9 +9,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.pages import history
+from console.pages.tasks import whole_actions
 from console.ui import live_list as living
 from console.ui.kind_pages import parts_of
-from console.ui.render import fragment, live_update, page
+from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import ErrorRow, TaskList, TaskQuery
 
@@ -42,7 +43,7 @@ def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
     if group is None and not found.page.rows:
         raise Http404
     lines = living.first(found.page.rows)
-    context = _figures(fingerprint, group, found, lines, lines.newest_ms)
+    context = _figures(request, fingerprint, group, found, lines, lines.newest_ms)
     return page(request, "errors/one.html", context | {"sample": _sample(group) if group else None})
 
 
@@ -54,7 +55,7 @@ def live(request: HttpRequest, fingerprint: str) -> HttpResponse:
     found = inspect.browse(query, "", SAMPLES, shown, READING_AGE_S)
     since = int(given) if (given := request.GET.get("since", "")).isdecimal() and len(given) < 16 else 0
     lines = living.again(found.page.rows, places, found.shown, query, since)
-    context = _figures(fingerprint, _group(fingerprint), found, lines, since or lines.newest_ms)
+    context = _figures(request, fingerprint, _group(fingerprint), found, lines, since or lines.newest_ms)
     return fragment(request, "errors/live.html", context)
 
 
@@ -63,7 +64,7 @@ def _group(fingerprint: str) -> ErrorRow | None:
 
 
 def _figures(
-    fingerprint: str, group: ErrorRow | None, found: TaskList, lines: living.Living, since: int
+    request: HttpRequest, fingerprint: str, group: ErrorRow | None, found: TaskList, lines: living.Living, since: int
 ) -> dict[str, Any]:
     """The figures and the rows; the number of failed tasks is of the reading that has the rows."""
     address = reverse("console:error-live", kwargs={"fingerprint": fingerprint})
@@ -73,6 +74,7 @@ def _figures(
         "fingerprint": fingerprint,
         "failed": found.page.total,
         "lines": lines,
+        "whole": whole_actions(TaskQuery(error=fingerprint), Frame(request).may),
         "full": lines.new >= SAMPLES,
         **live_update(address, *data, shown=lines.places, since=str(since)),
     }

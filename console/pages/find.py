@@ -15,11 +15,12 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from console.ui import filters
 from console.ui.kind_pages import Hit, finders, parts_of
 from console.ui.links import task_url, url
-from console.ui.render import one_of, page
+from console.ui.render import Frame, one_of, page
 from queueops import inspect
-from queueops.inspect import LookUp, NamedHit, TaskRow
+from queueops.inspect import LookUp, NamedHit, TaskQuery, TaskRow
 
 MOST = 20
 """The most hits of one kind."""
@@ -54,6 +55,7 @@ def find(request: HttpRequest) -> HttpResponse:
         "groups": groups,
         "partial": found.partial and not found.tasks,
         "broken": found.broken,
+        "search_url": filters.address(TaskQuery(contains=text)) if Frame(request).sees_arguments else "",
         "ids": one_of([*(each.id for each in finders()), _("the number of a process")]),
         "things": one_of(
             [_("name"), _("pool"), _("lane"), _("worker"), _("error type"), *(each.thing for each in finders())]

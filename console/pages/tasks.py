@@ -36,7 +36,8 @@ def index(request: HttpRequest) -> HttpResponse:
             return redirect(filters.address(query))  # a form sends its empty fields too
         found = inspect.browse(query, request.GET.get("after", ""), LIMIT)
     except FilterError as error:
-        return page(request, "tasks/page.html", {"error": str(error), "query": TaskQuery(), "facets": {}}, status=400)
+        context = {"error": str(error), "query": _typed(request), "facets": {}}
+        return page(request, "tasks/page.html", context, status=400)
     lines = living.first(found.page.rows)
     return page(request, "tasks/page.html", _context(request, query, found, lines, lines.newest_ms))
 
@@ -75,8 +76,16 @@ def search(request: HttpRequest) -> HttpResponse:
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
     shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
-    chosen = {key: shown[key] for key in filters.LABELS if key in shown}
+    chosen = {key: shown[key] for key in filters.LABELS if key in shown and key != "contains"}
     return answer(request, ACTIONS[verb], Choice.parse(request.POST.getlist("task")), filter=chosen)
+
+
+def whole_actions(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
+    """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
+    state = query.state or (State.FAILED if query.error else "")
+    if not state or query.id or query.contains:
+        return []
+    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]
 
 
 def _context(
@@ -96,7 +105,7 @@ def _context(
         "matching": matching,
         "lines": lines,
         "actions": offered(query.state, Frame(request).may, query.kind),
-        "whole": _whole(query, Frame(request).may),
+        "whole": whole_actions(query, Frame(request).may),
         "here": url("tasks", place),
         "search": _searched(request, query, found) if found.page.partial or request.GET.get("seen") else None,
         "full": lines.new >= LIMIT,
@@ -104,6 +113,11 @@ def _context(
         "next_url": filters.address(query, after=found.page.next) if found.page.next else "",
         **live_update(reverse("console:tasks-rows"), *data, **live),
     }
+
+
+def _typed(request: HttpRequest) -> TaskQuery:
+    """What was typed into the fields of a wrong filter, to be corrected there."""
+    return TaskQuery(**{facet: request.GET.get(facet, "")[: filters.LONGEST] for facet in filters.TYPED})
 
 
 def _know_lanes(found: TaskList, facets: dict[str, filters.Facet]) -> None:
@@ -128,11 +142,3 @@ def _searched(request: HttpRequest, query: TaskQuery, found: TaskList) -> dict[s
     seen = number_of(request, "seen") + found.page.seen
     count = number_of(request, "found") + len(found.page.rows)
     return search_progress(SEARCH, query.params(), count, seen, found.page.total, found.page.next)
-
-
-def _whole(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
-    """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
-    state = query.state or (State.FAILED if query.error else "")
-    if not state or query.id:
-        return []
-    return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]

@@ -26,6 +26,7 @@ from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
 from console.ui import (
     break_points,
+    error_names,
     filters,
     formatting,
     json_text,
@@ -56,6 +57,7 @@ from queueops.inspect import (
     bound_of,
     lane_label,
 )
+from queueops.inspect.redaction import conceals
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -250,9 +252,15 @@ def as_query(params: dict[str, str]) -> str:
 
 @register.filter
 def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
-    """Name, label, value and suggestions of each filter field."""
-    names = ("name", "pool", "lane", "kind", "tag", "id")
+    """Name, label, value and suggestions of each filter field; a text is searched by those who may see arguments."""
+    names = [name for name in filters.TYPED if name != "contains" or not conceals()]
     return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
+
+
+@register.filter
+def error_name(fingerprint: str) -> str:
+    """The type of an error, with its fingerprint."""
+    return error_names.error_name(fingerprint)
 
 
 @register.filter

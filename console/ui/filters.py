@@ -20,9 +20,14 @@ LABELS: dict[str, str | Promise] = {
     "tag": _("Tag"),
     "error": _("Error"),
     "id": _("Id"),
+    "contains": _("Text"),
 }
 
 
+TYPED = ("name", "pool", "lane", "kind", "tag", "id", "contains")
+"""The facets with a field."""
+LONGEST = 200
+"""The most characters of a field."""
 USUAL = ("pending", "locked", "postponed", "restart", "succeeded", "failed", "cancelled")
 """States that are offered also while no task is in them."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PLACES = (
     *("overview", "overview.out", "overview.waiting", "overview.lanes", "lanes"),
+    "task.state",
     *("task.facts", "task.facts.parent", "task.facts.start", "task.facts.ran", "task.facts.generation"),
     *("task.reason", "task.why", "errors", "errors.failed"),
     *("name", "name.options", "registry.head", "registry.row", "commands.dead"),

@@ -46,6 +46,7 @@ class Alarm(Answer, frozen=True, kw_only=True):
     verb: str = ""  # resume_lane, pause_name, resume_name, or one of a kind's alarms
     target: str = ""  # of the verb: `pool/name`
     about: str = ""  # which condition, of what: the same as long as it lasts
+    failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
 
     @property
     def subject(self) -> str:
@@ -256,21 +257,26 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if bad >= LEAST_FAILED and bad >= FAILING * whole_pool:
         name, most = failed.most_common(1)[0]
         text = f"Pool {view.name}: {bad:,} of {whole_pool:,} attempts of the last two minutes failed"
-        yield warning(f"{text}, {most:,} of them of {name[:100]}.", "errors", manage("queue", "errors"))
+        text = f"{text}, {most:,} of them of {name[:100]}."
+        of_all = warning(text, "errors?sort=failed", manage("queue", "errors"))
+        found = _stopping(text, name, view.name, sampled) if 2 * most > bad else of_all
+        yield structs.replace(found, failed=bad)
         return
     many = [each for each in failed.most_common(MOST_NAMES) if each[1] >= LEAST_FAILED]
     for name, count in many:
         if count >= FAILING * ended[name]:
             text = f"Task {name[:100]}: {count:,} of {ended[name]:,} attempts of the last two minutes failed."
-            yield structs.replace(_stopping(text, name, view.name, sampled), about=f"failing {name[:100]}")
+            found = _stopping(text, name, view.name, sampled)
+            yield structs.replace(found, about=f"failing {name[:100]}", failed=count)
 
 
 def _stopping(text: str, name: str, pool: str, sampled: Mapping[str, Any]) -> Alarm:
-    """An alarm of a failing name, with its pause as the remedy; of a paused one with its errors."""
+    """An alarm that leads to a failing name, with its pause as the remedy; of a paused one with its errors."""
+    page = f"name?id={quote(name)}"
     if any(str(row["name"]) == name for row in sampled.get("paused_names") or ()):
-        return warning(text, "errors", manage("queue", "errors"))
+        return warning(text, page, manage("queue", "errors"))
     command = manage("queue", "pause", "--name", name, "--pool", pool)
-    return warning(text, "errors", command, "pause_name", f"{pool}/{name}")
+    return warning(text, page, command, "pause_name", f"{pool}/{name}")
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
+from msgspec import structs
+
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure, title
 from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
-from queueops.model.states import CONTAINERS, State, table
+from queueops.model.states import CONTAINERS, TERMINAL, State, table
 from queueops.redis.query_replies import maybe_whole, read_object, whole
 
 Line = Mapping[str, Any]
@@ -91,6 +93,7 @@ def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, enter
     moments = [Moment(t=created, state="", text="pushed")] if created else []
     kind = record.get("k", "task")
     for line in lines:
+        _correct(moments, line)
         moments += _moments(line, _leased(kind, str(line.get("phase") or "")))
     begun = maybe_whole(record.get("b"))
     if begun is not None and kind in CONTAINERS:
@@ -216,6 +219,13 @@ def _moments(line: Line, leased: State) -> list[Moment]:
     elif told:
         found.append(Moment(t=t, state=told, text=str(line.get("text") or "")))
     return found
+
+
+def _correct(moments: list[Moment], line: Line) -> None:
+    """An attempt's line does not say whether it was the last. An operator's line has the state that the task was in."""
+    before = str(line.get("from") or "")
+    if moments and moments[-1].state == State.RESTART and before in TERMINAL:
+        moments[-1] = structs.replace(moments[-1], state=before)
 
 
 def _operated(line: Line, t: int) -> Moment:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from queueops.inspect import pagination
 from queueops.inspect.redaction import redactor
-from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of, shows
 from queueops.redis.query_replies import text, whole
 
 
@@ -26,16 +26,17 @@ def merged_rows(
     replies: Mapping[str, Sequence[Any]],
     limit: int,
     timed: Sequence[str] = (),
+    contains: str = "",
 ) -> MergedRows:
     """The first rows of all pools. ``begun``: the places from which the pools were asked.
 
-    ``timed``: indexes of a kind whose scores are times.
+    ``timed``: indexes of a kind whose scores are times. ``contains``: the text that a row has to show.
     """
     walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
     taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row, timed))
     hide = redactor()
     return MergedRows(
-        rows=tuple(row_of(pool, row, hide) for pool, row in taken),
+        rows=tuple(row_of(pool, row, hide) for pool, row in taken if shows(row, contains, hide)),
         next=pagination.write(places),
         indexes=tuple(walk.start[0] for walk in walks.values()),
         size=sum(walk.size for walk in walks.values()),

@@ -161,7 +161,7 @@ def _alarms(
         found += library_alarms(view.name, samples[view.name], beats.get(view.name, ()))
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))
-    return tuple(sorted(found, key=lambda alarm: alarm.level != "danger"))
+    return tuple(sorted(found, key=lambda alarm: (alarm.level != "danger", -alarm.failed)))
 
 
 def _sum(rows: Any) -> dict[str, Any]:

@@ -116,6 +116,16 @@ def facts_of(fields: Mapping[str, str], state: str) -> dict[str, Any]:
     }
 
 
+def shows(row: StoredRow, wanted: str, hide: Redactor) -> bool:
+    """Whether the id, or what a user may see of the arguments, contains a text. A search must not tell a secret."""
+    if not wanted or wanted in row.id:
+        return True
+    names = parameters(row.fields.get("k", "task"), row.fields.get("n", ""))
+    if row.args_size <= len(row.args):
+        return wanted in hide.compact(row.args, names)
+    return not any(hide.hides(name) for name in names) and wanted in hide.text(text(row.args))
+
+
 def _preview(row: StoredRow, names: tuple[str, ...], hide: Redactor) -> str:
     """Arguments as a short call. Cut arguments are masked as text, because incomplete data cannot be decoded."""
     if row.args_size <= len(row.args):

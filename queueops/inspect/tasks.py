@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from queueops.errors import FilterError
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.facets import Facets, facet_arguments, read_facets
 from queueops.inspect.merged_rows import merged_rows
 from queueops.inspect.query import TaskQuery
-from queueops.inspect.redaction import redactor
+from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
-from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of, shows
 from queueops.model import subkeys
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
@@ -57,7 +58,7 @@ class TaskList(Answer, frozen=True, kw_only=True):
 
 def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
     """The matching tasks, newest first; `after` is the `next` of the previous page. Raises FilterError."""
-    query = query.checked()
+    query = _permitted(query)
     limit = max(1, min(limit, MOST))
     reader = open_reader()
     pools = pools_of(reader, query.pool)
@@ -69,7 +70,7 @@ def tasks(query: TaskQuery, after: str = "", limit: int = 50) -> TaskPage:
 
 def search(query: TaskQuery, after: str, most: int = STEPS) -> SearchStep:
     """Search on behind `after`, past tasks that do not match, in a few round trips. Raises FilterError."""
-    query = query.checked()
+    query = _permitted(query)
     reader = open_reader()
     pools = pools_of(reader, query.pool)
     seen = 0
@@ -96,8 +97,8 @@ class Walked(NamedTuple):
 
 
 def walks(query: TaskQuery) -> dict[str, Walked]:
-    """The smallest index of each pool that has all matching tasks. Raises FilterError."""
-    query = query.checked()
+    """The smallest index of each pool that has all matching tasks. Raises FilterError, also for a searched text."""
+    query = query.whole()
     reader = open_reader()
     pools = pools_of(reader, query.pool)
     asked = _arguments(query, dict.fromkeys(pools, ("", "", "")), 0)
@@ -139,7 +140,7 @@ def browse(
     `shown` has the pool and the id of each row; pools that do not exist are left out. With `max_age_s` the reading may
     be shared with other pages of the same list; then a shown row that it does not have is read beside it.
     """
-    query = query.checked()
+    query = _permitted(query)
     limit = max(1, min(limit, MOST))
     wanted = tuple(shown[:MOST])
     reading = _READINGS.read((query, after, limit), max_age_s, lambda: _browse(query, after, limit, wanted))
@@ -188,10 +189,20 @@ def _rows_now(places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], TaskRo
 
 
 def matches(row: TaskRow, query: TaskQuery) -> bool:
-    """Whether a row would be in the list of this filter; an error's fingerprint counts for failed tasks alone."""
+    """Whether a row would be in the list of this filter. An error's fingerprint counts for failed tasks alone.
+
+    A searched text is left out: the arguments of a shown row stay as they were found.
+    """
     exact = all(not getattr(query, facet) or getattr(row, facet) == getattr(query, facet) for facet in _EXACT)
     failed = not query.error or row.state == State.FAILED
     return exact and failed and (not query.tag or query.tag in row.tags) and query.id in ("", row.id)
+
+
+def _permitted(query: TaskQuery) -> TaskQuery:
+    """The valid filter. Who may not see arguments may not find out by a search what they are."""
+    if query.contains and conceals():
+        raise FilterError(reason="arguments cannot be searched without the permission to see them.")
+    return query.checked()
 
 
 def _browsing(page: Sequence[Argument], counting: Sequence[Argument], ids: Sequence[str]) -> list[Argument]:
@@ -209,7 +220,7 @@ def _page(
     replies: Mapping[str, Sequence[Any]],
     reader: Reader,
 ) -> TaskPage:
-    found = merged_rows(begun, replies, limit)
+    found = merged_rows(begun, replies, limit, contains=query.contains)
     return TaskPage(
         rows=found.rows,
         next=found.next,
@@ -236,6 +247,7 @@ def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
             ("l", query.lane, f"lane:{query.lane}" if pending else ""),
             ("k", query.kind, "" if query.kind == "task" else f"kind:{query.kind}"),
             ("tg", query.tag, f"tag:{query.tag}"),
+            ("a", query.contains, ""),
             ("ef", query.error, f"error:{query.error}{subkeys.TASKS.name}" if failed else ""),
         )
         if value
@@ -263,7 +275,8 @@ def _arguments(query: TaskQuery, places: Mapping[str, pagination.Place], limit: 
 
 def _one(reader: Reader, pools: Sequence[str], query: TaskQuery) -> TaskPage:
     hide = redactor()
-    found = [row_of(detail.pool, _as_row(detail), hide) for detail in _known(reader, pools, query.id)]
+    stored = [(detail.pool, _as_row(detail)) for detail in _known(reader, pools, query.id)]
+    found = [row_of(pool, row, hide) for pool, row in stored if shows(row, query.contains, hide)]
     rows = tuple(row for row in found if matches(row, query))
     return TaskPage(rows=rows, total=len(rows), broken=broken_pools(reader.broken, reader.silent))
 

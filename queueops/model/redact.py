@@ -78,6 +78,14 @@ class Redactor:
         """A traceback."""
         return self.text(text)
 
+    def compact(self, data: bytes, parameters: Sequence[str] = ()) -> str:
+        """Encoded arguments as compact, masked JSON; as masked text if they are undecodable."""
+        try:
+            masked = self.arguments(json.loads(data), parameters)
+        except (ValueError, RecursionError):
+            return self.text(readable(data))
+        return json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+
     def document(self, data: bytes, parameters: Sequence[str] | None = None) -> str:
         """JSON bytes as readable, masked text; arguments if `parameters` is given.
 
@@ -136,6 +144,10 @@ class Concealer(Redactor):
         return "\n".join(line for line in text.splitlines() if _FRAME.fullmatch(line) or line in _BETWEEN)
 
     def document(self, data: bytes, parameters: Sequence[str] | None = None) -> str:
+        """Hidden."""
+        return ""
+
+    def compact(self, data: bytes, parameters: Sequence[str] = ()) -> str:
         """Hidden."""
         return ""
 

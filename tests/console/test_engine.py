@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from console.actions.bulk import titled
 from console.models import AuditEntry
 from queueops import RetryLater, control, inspect, task
 from queueops.inspect import TaskQuery
@@ -312,3 +313,60 @@ def test_what_was_to_wait_and_was_cancelled_by_mistake_waits_until_the_time_that
     assert [state(id) for id in ids] == ["postponed", "postponed", "postponed", "pending"]
     assert {id: due_ms(id) for id in due} == due
     desk.check()
+
+
+def test_a_task_is_found_by_a_text_in_its_arguments_and_acted_on_without_its_text_in_the_audit_log(
+    desk: Desk, operator: Client, viewer: Client
+) -> None:
+    desk.push("a", args=b'[["ORD-42"],{}]')
+    desk.push("b", args=b'[["ORD-43"],{}]')
+    here = "/ops/tasks/?contains=ORD-42&state=pending"
+    page = operator.get(here).content.decode()
+    assert re.findall(r'value="(default [^"]+)"', page) == ["default a"]
+    assert "/ops/tasks/_all_" not in page
+    assert viewer.get(here).status_code == 400
+    operator.post("/ops/tasks/_cancel", {"task": ["default a"], "next": here})
+    assert state("a") == "cancelled"
+    assert "ORD-42" not in repr(AuditEntry.objects.get().filter)
+    assert operator.post("/ops/tasks/_all_cancel?contains=ORD-43&state=pending").status_code == 400
+    assert state("b") == "pending"
+
+
+def test_all_tasks_of_an_error_are_retried_from_its_page_under_the_name_of_its_type(
+    desk: Desk, operator: Client, viewer: Client
+) -> None:
+    failed(desk, *(f"t{number}" for number in range(3)))
+    address = "/ops/tasks/_all_retry?error=f1"
+    page = operator.get("/ops/errors/f1/").content.decode()
+    assert f'formaction="{address}"' in page
+    assert "Retry all…" in page
+    assert "_all_" not in viewer.get("/ops/errors/f1/").content.decode()
+    assert "ValueError (f1)" in operator.post(address, {"next": "/ops/errors/f1/"}).content.decode()
+    assert "Error: ValueError (f1)" in viewer.get("/ops/tasks/?error=f1").content.decode()
+    assert titled(TaskQuery(error="f1", state="failed")) == "state=failed, error=ValueError (f1)"
+    assert titled(TaskQuery(error="gone")) == "error=gone"
+    control.retry(["t0", "t1", "t2"])
+    assert "_all_" not in operator.get("/ops/errors/f1/").content.decode()
+
+
+def test_a_wrong_filter_keeps_what_was_typed(desk: Desk, operator: Client) -> None:
+    answer = operator.get("/ops/tasks/?name=shop.mail&lane=a%23b&contains=ORD-42&state=nowhere")
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    values = dict(re.findall(r'id="filter-(\w+)" name="\w+" value="([^"]*)"', page))
+    assert values == {
+        "name": "shop.mail",
+        "pool": "",
+        "lane": "a#b",
+        "kind": "",
+        "tag": "",
+        "id": "",
+        "contains": "ORD-42",
+    }
+
+
+def test_a_wrong_limit_is_named_with_what_was_typed(desk: Desk, administrator: Client) -> None:
+    desk.push("a", lane="slow")
+    answer = administrator.post("/ops/lanes/default/slow/_set", {"limit": "-5", "rate": "", "weight": "1"})
+    assert answer.status_code == 422
+    assert "default/slow: Limit -5: Ensure this value" in answer.content.decode()

@@ -79,4 +79,5 @@ def test_the_number_of_failed_tasks_is_of_the_reading_of_the_list(
 def test_the_traceback_of_an_error_stands_above_its_many_tasks(desk: Desk, viewer: Client) -> None:
     fail(desk, "a", "b")
     page = viewer.get(PAGE).content.decode()
+    assert "All tasks with this error" not in page  # it would lead to this page
     assert page.index("card-bad") < page.index('id="history"') < page.index('id="error-live"')

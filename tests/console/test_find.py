@@ -103,3 +103,14 @@ def test_the_box_leads_to_a_task_without_a_list_between(open_page: Open, world: 
     page.wait_for_url("**/ops/find/?q=demo")
     expect(page.locator("#find")).to_have_value("demo")
     page.keyboard.press("j")
+
+
+def test_what_is_in_no_name_is_one_click_from_the_search_in_arguments(
+    world: World, operator: Client, viewer: Client
+) -> None:
+    address = "/ops/tasks/?contains=ORD-42"
+    assert f'href="{address}"' in operator.get("/ops/find/", {"q": "ORD-42"}).content.decode()
+    assert "contains=" not in viewer.get("/ops/find/", {"q": "ORD-42"}).content.decode()
+    page = operator.get("/ops/tasks/").content.decode()
+    assert 'name="contains"' in page
+    assert 'name="contains"' not in viewer.get("/ops/tasks/").content.decode()

@@ -55,6 +55,12 @@ def test_tables_of_workers_and_lanes_fit_into_a_screen(
     workers = inspect.Listing([replace(worker, id="vm:21039:1:f811ba", facts=facts, **known)])
     monkeypatch.setattr(inspect, "workers", lambda: workers)
     page = open_page("", viewport=SCREEN)
+    assert page.locator("#lanes-scroll tbody .under").count() == 0  # a single pool goes without saying
+    pools = (*snapshot.pools, replace(snapshot.pools[0], name="gpu"))
+    monkeypatch.setattr(inspect, "snapshot", lambda: replace(snapshot, pools=pools))
+    page.goto("/ops/")
+    assert (page.evaluate(WIDER), page.evaluate(BROKEN)) == ([], [])
+    assert page.locator("#lanes-scroll tbody .under").all_inner_texts() == ["default"] * 4
     for path in ("", "lanes/", "workers/"):
         page.goto(f"/ops/{path}")
         assert (path, page.evaluate(WIDER), page.evaluate(BROKEN)) == (path, [], [])
@@ -94,3 +100,26 @@ def test_the_settings_of_a_row_begin_at_the_same_height(open_page: Open) -> None
     assert len(tops) == 5
     assert max(tops[:3]) - min(tops[:3]) <= 2
     assert max(tops[3:]) - min(tops[3:]) <= 2
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+def test_a_traceback_wraps_and_is_not_cut_off_on_a_phone(open_page: Open, world: World) -> None:
+    world.text = "the_file_of_a_name_that_is_longer_than_a_phone_is_wide_" * 2
+    page = open_page("tasks/task-1/", viewport={"width": 360, "height": 740})
+    parts = page.locator(".traceback").first
+    assert parts.evaluate("part => [part.scrollWidth > part.clientWidth, part.innerText.length > 100]") == [False, True]
+
+
+@pytest.mark.browser
+@pytest.mark.django_db
+def test_a_message_of_a_live_list_stands_apart_from_what_follows(open_page: Open) -> None:
+    page = open_page("callbacks/", viewport=SCREEN)
+    page.evaluate(
+        """document.querySelector("#callbacks").insertAdjacentHTML("afterbegin", '<p class="flash" id="new">m</p>')"""
+    )
+    bottom, top = (
+        page.locator(part).evaluate(f"part => part.getBoundingClientRect().{side}")
+        for part, side in (("#callbacks > #new", "bottom"), ("#callbacks > .chips", "top"))
+    )
+    assert top - bottom >= 10

@@ -97,7 +97,7 @@ def test_of_what_has_succeeded_alone_it_is_said_that_it_is_done_once_more(
 def test_what_a_list_is_filtered_by_stands_above_it(desk: Desk, operator: Client) -> None:
     fail(desk, "a")
     head = told(operator.get("/ops/tasks/?error=f1")).partition("all")[0]
-    assert "Error: f1" in head
+    assert "Error: ValueError (f1)" in head
 
 
 def test_the_question_names_those_that_match_and_no_others(desk: Desk, operator: Client) -> None:
@@ -125,6 +125,16 @@ def test_over_a_thousand_want_the_count_typed(desk: Desk, operator: Client, monk
     assert states("a") == ["failed"]
     operator.post(url, {"confirmed": "30000", "typed": "30000", "reason": "x"})
     assert states("a") == ["pending"]
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_the_entry_of_a_retry_leads_to_its_tasks_in_any_state(desk: Desk, operator: Client) -> None:
+    fail(desk, *(f"t{number}" for number in range(5)))
+    page = operator.post("/ops/tasks/_all_retry?error=f1", {"confirmed": "5"}, follow=True).content.decode()
+    assert 'href="/ops/tasks/?name=tests.noop"' in page
+    fail(desk, *(f"u{number}" for number in range(5)))
+    page = operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "5"}, follow=True).content.decode()
+    assert "In any state" not in page  # it would be the list of all tasks
 
 
 @pytest.mark.usefixtures("small_steps")

@@ -370,7 +370,7 @@ def test_why_a_task_does_not_reduce_yet(work: ChunkWork) -> None:
     assert texts[1:3] == ["2 chunks failed.", "1 chunks wait for their next attempt: the first one starts in 60 min."]
     assert texts[3] == "2 chunks are running."
     assert texts[5] == "5 chunks wait for a worker, in turn with the other lanes of the pool."
-    assert texts[6] == "No live worker serves the pool default; start `manage.py runworker`."
+    assert texts[6] == "No live worker serves the pool default; start `manage.py runworker --pool default`."
     assert [finding.verb for finding in findings[1:3]] == ["retry_chunks", "retry_chunks"]
 
 

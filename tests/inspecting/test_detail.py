@@ -48,6 +48,17 @@ def test_each_attempt_keeps_its_error(desk: Desk) -> None:
     assert task.timeline[-1].text == "ValueError: second"
 
 
+def test_a_task_that_was_retried_after_its_end_is_told_to_have_failed(desk: Desk) -> None:
+    desk.push("t", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=0, **stored("f1", "first"))
+    desk.make_due("t")
+    desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored("f1", "second"))
+    desk.control("retry", "t", who="ann")
+    desk.settle(desk.lease())
+    states = [moment.state for moment in found("t").timeline]
+    assert states == ["", "locked", "restart", "locked", "failed", "pending", "locked", "succeeded"]
+
+
 def test_attempts_that_ended_in_one_millisecond_are_all_told() -> None:
     lines = [{"k": "error", "t": 5, "attempt": number, "begun": 5, "error": "{}"} for number in (1, 2)]
     moments = history.timeline(lines, {"c": "4", "s": "failed"}, "failed", 5)

@@ -5,7 +5,7 @@ from threading import Event, Thread
 
 import pytest
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.errors import BrokerUnavailable, FilterError
 from queueops.inspect import TaskList, TaskQuery, TaskRow
 from queueops.inspect.redaction import concealing
@@ -315,3 +315,39 @@ def test_asking_never_makes_a_pool_known(desk: Desk) -> None:
     inspect.task("x", "typo")
     inspect.facets(TaskQuery(pool="typo"))
     assert "typo" not in desk.broker.pools()
+
+
+def test_a_text_is_searched_in_arguments_and_ids(desk: Desk) -> None:
+    desk.push("t1", args='[["ORD-42 größe"],{}]'.encode())
+    desk.push("t2", args=b'[[],{"order":"ORD-43"}]')
+    desk.push("mail-ORD-42")
+    assert set(ids(TaskQuery(contains="ORD-42"))) == {"t1", "mail-ORD-42"}
+    assert ids(TaskQuery(contains="ord-42")) == []
+    assert ids(TaskQuery(contains='"order":"ORD')) == ["t2"]
+    assert ids(TaskQuery(contains="größe", state="pending", name="tests.noop")) == ["t1"]
+    assert ids(TaskQuery(contains="größe", state="failed")) == []
+    assert ids(TaskQuery(contains="ORD-43", id="t1")) == []
+    assert [row.id for row in inspect.browse(TaskQuery(contains="ORD-43")).page.rows] == ["t2"]
+
+
+def test_a_search_does_not_tell_a_secret(desk: Desk) -> None:
+    desk.push("t", args=b'[[],{"password":"hunter2","user":"ann"}]')
+    desk.push("long", args=b'[["' + b"x" * 5000 + b'"],{"user":"ann"}]')
+    assert set(ids(TaskQuery(contains='"user":"ann"'))) == {"t"}
+    assert ids(TaskQuery(contains="hunter2")) == []
+    with concealing(), pytest.raises(FilterError, match="permission"):
+        inspect.browse(TaskQuery(contains="ann"))
+
+
+def test_long_arguments_are_searched_in_more_calls(desk: Desk) -> None:
+    desk.push(*(f"t{number}" for number in range(30)), args=b'[["' + b"x" * 200_000 + b'"],{}]')
+    page = inspect.tasks(TaskQuery(contains="needle"))
+    assert page.partial
+    assert 0 < page.seen < 30
+    assert ids(TaskQuery(contains="needle")) == []
+
+
+def test_no_action_of_workers_takes_a_searched_text(desk: Desk) -> None:
+    desk.push("t", args=b'[["ORD-42"],{}]')
+    with pytest.raises(FilterError, match="select tasks"):
+        control.begin_operation("cancel", TaskQuery(contains="ORD-42"))

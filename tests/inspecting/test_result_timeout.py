@@ -41,7 +41,7 @@ def test_it_says_that_no_worker_serves_the_pool(desk: Desk) -> None:
     handle = tasks.add.push(1)
     assert told(handle) == (
         f"The task {handle.id} did not end within 0.01 s; it is pending."
-        " No live worker serves the pool default; start `manage.py runworker`."
+        " No live worker serves the pool default; start `manage.py runworker --pool default`."
     )
 
 

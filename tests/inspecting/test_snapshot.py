@@ -181,6 +181,27 @@ def test_a_name_that_fails_is_an_alarm_though_the_pool_is_well(desk: Desk) -> No
     assert alarms() == ""
 
 
+def test_of_failing_names_the_worst_is_told_first_and_the_alarm_leads_to_its_name(desk: Desk) -> None:
+    mail = Desk(desk.broker, pool="mail")
+    for each in (desk, mail):
+        each.push("t", delay_ms=60_000)
+        each.tick()
+    desk.exchange(metrics={"ok|add": 500, "err|shop.charge": 12})
+    mail.exchange(metrics={"err|mail.send": 5000, "err|mail.read": 40})
+    found = inspect.snapshot().alarms
+    assert [(alarm.url_hint, alarm.verb, alarm.target, alarm.failed) for alarm in found] == [
+        ("name?id=mail.send", "pause_name", "mail/mail.send", 5040),
+        ("name?id=shop.charge", "pause_name", "default/shop.charge", 12),
+    ]
+
+
+def test_a_pool_in_which_many_names_fail_leads_to_its_errors(desk: Desk) -> None:
+    desk.tick()
+    desk.exchange(metrics={"err|a": 8, "err|b": 7, "err|c": 6})
+    (alarm,) = inspect.snapshot().alarms
+    assert (alarm.url_hint, alarm.verb) == ("errors?sort=failed", "")
+
+
 def test_workers_that_are_all_busy_and_end_nothing_are_an_alarm(desk: Desk) -> None:
     desk.tick()
     desk.push("a", "b", "c")

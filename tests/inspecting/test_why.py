@@ -79,7 +79,7 @@ def test_a_rate_that_is_used_up_says_when_it_is_free_again(desk: Desk) -> None:
 
 def test_nobody_serves_the_pool(desk: Desk) -> None:
     desk.push("t", name="add")
-    assert first_bad("t").text == "No live worker serves the pool default; start `manage.py runworker`."
+    assert first_bad("t").text == "No live worker serves the pool default; start `manage.py runworker --pool default`."
     beat(desk, state="quiet")
     assert first_bad("t").text == "All live workers of its pool are quiet or ending, and claim no tasks."
 

@@ -54,7 +54,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     fault, counts, destination = "", {}, None
     try:
         found = inspect.callbacks(show, to, after=after)
-        counts = _counts()
+        counts = _counts(to)
         destination = inspect.destination(to) if to else None
     except FilterError as error:
         found, fault = CallbackPage(rows=()), str(error)
@@ -94,9 +94,10 @@ def _address(show: str, to: str, after: str = "") -> str:
     return url("callbacks", {"show": show, "to": to, "after": after})
 
 
-def _counts() -> dict[str, int | None]:
-    """The callbacks in each state, of all destinations."""
-    return dict(inspect.facets(TaskQuery(kind="callback")).get("state", ()))
+def _counts(to: str) -> dict[str, int | None]:
+    """The callbacks in each state, to one host or to all. The lane of a host has no other tasks than its callbacks."""
+    query = TaskQuery(lane=inspect.callback_query(destination=to).lane) if to else TaskQuery(kind="callback")
+    return dict(inspect.facets(query).get("state", ()))
 
 
 def _offered(request: HttpRequest, show: str) -> list[Action]:

@@ -17,12 +17,17 @@ from console.pages.task import find
 from console.ui.forms import ActionForm
 from queueops import control
 
+WIDE = "form-control"
+"""The style of a field in the question of an action."""
+
 
 class SignalForm(ActionForm):
     """The name of a signal, and its value as JSON."""
 
-    name = forms.CharField(label=gettext_lazy("Signal"), max_length=100)
-    value = forms.CharField(label=gettext_lazy("Value (JSON)"), max_length=20_000, required=False)
+    name = forms.CharField(label=gettext_lazy("Signal"), max_length=100, widget=forms.TextInput({"class": WIDE}))
+    value = forms.CharField(
+        label=gettext_lazy("Value (JSON)"), max_length=20_000, required=False, widget=forms.TextInput({"class": WIDE})
+    )
 
     def clean_value(self) -> Any:
         """The value. Empty text means null."""

@@ -18,7 +18,7 @@ from console.kinds.workflows.story import story, tell
 from console.kinds.workflows.timeline import timeline
 from console.kinds.workflows.verbs import VERBS
 from console.ui import json_text
-from console.ui.kind_pages import Finder, KindPages, Route, Tab, TabContent
+from console.ui.kind_pages import Finder, KindPages, Piece, Route, Tab, TabContent
 from console.ui.links import task_url, url
 from queueops import inspect
 from queueops.inspect import FilterError, RunChildren, RunFacts, RunView, TaskDetail
@@ -99,8 +99,18 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
     return inspect.runs_of_instance(run.instance, task.pool)
 
 
+def blocked(task: TaskDetail) -> Piece | None:
+    """The word beside the state of a run whose step cannot be made: it is postponed, or due for the next try."""
+    if task.kind not in PAGES.records or task.state in TERMINAL:
+        return None
+    run = inspect.run_facts(task.id, task.pool)
+    is_blocked = run is not None and run.blocked_ms is not None
+    return Piece(template="console/workflows/blocked.html", context={}) if is_blocked else None
+
+
 PAGES = KindPages(
     records=("workflow",),
+    pieces={"task.state": blocked},
     actions={standard: ACTIONS[verb] for verb, standard in IN_HEAD.items()},
     tabs=(Tab(name=RUN, label=_("Run"), template="console/workflows/run.html", read=read),),
     routes=(

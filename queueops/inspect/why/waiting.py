@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
+from queueops.inspect.alarms import manage
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.estimates import UNKNOWN, Estimate, Model
 from queueops.inspect.lane_labels import lane_label, remember
@@ -62,7 +63,7 @@ def servers(detail: Detail) -> Iterator[Finding]:
     """The workers that can take it: live, of the pool, not quiet, and with its name."""
     if not detail.workers:
         yield bad(
-            f"No live worker serves the pool {detail.pool}; start `manage.py runworker`.",
+            f"No live worker serves the pool {detail.pool}; start `{manage('runworker', '--pool', detail.pool)}`.",
             value="0 live",
             target=detail.pool,
             place="workers",

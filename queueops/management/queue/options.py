@@ -159,7 +159,7 @@ def _shared() -> ArgumentParser:
 
 def _filters(parser: ArgumentParser) -> None:
     for facet in FACETS:
-        if facet != "id":
+        if facet not in ("id", "contains"):
             parser.add_argument(f"--{facet}", default="", help=f"only tasks of this {_FACET.get(facet, facet)}")
 
 
@@ -169,6 +169,7 @@ _FACET = {"error": "error's fingerprint"}
 def _list_options(parser: ArgumentParser) -> None:
     _filters(parser)
     parser.add_argument("--id", default="", help="only the task of this id")
+    parser.add_argument("--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id")
     page_options(parser)
 
 

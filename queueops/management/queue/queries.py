@@ -31,9 +31,11 @@ def status(*, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
-    """A page of tasks."""
+    """A page of tasks. A search for a text goes on until it has found one, or has read all tasks."""
     query = query_of(given)
     page = inspect.tasks(query, after=after, limit=limit)
+    while query.contains and page.partial and not page.rows and not page.broken:
+        page = inspect.tasks(query, after=page.next, limit=limit)
     if not page.rows:
         check_pool(given["pool"])
     if as_json:

@@ -84,12 +84,14 @@ function lib.list_page(args)
     local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = 1 }
     if fill(source) then sources[#sources + 1] = source end
   end
-  local ended = false
-  while #rows < wanted and seen < budget do
+  local ended, cost = false, 0
+  while #rows < wanted and cost < budget do
     local id, score = next_of(sources)
     if not id then ended = true; break end
     seen, cursor_id, cursor_score = seen + 1, id, score
-    if lib.matches(id, fields, values) then rows[#rows + 1], shown[id] = lib.row_of(id, score), true end
+    local found, bytes = lib.matches(id, fields, values)
+    cost = cost + 1 + floor(bytes / 1024) -- long arguments are searched in more calls, so that none blocks the store
+    if found then rows[#rows + 1], shown[id] = lib.row_of(id, score), true end
   end
   return { index, size, ended and '1' or '', seen, cursor_score, cursor_id, rows }, shown
 end

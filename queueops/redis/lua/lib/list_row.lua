@@ -9,19 +9,23 @@ local LONGEST = 4096
 -- Whether the value of a record's field is the one that a filter wants.
 function lib.fits(field, value, wanted)
   value = value or DEFAULTS[field] or ''
+  if field == 'a' then return string.find(value, wanted, 1, true) ~= nil end
   if field ~= 'tg' then return value == wanted end
   return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil
 end
 
--- `fields` and `wanted` are lists of the same length.
+-- `fields` and `wanted` are lists of the same length. A text that is searched in arguments may be in the id as well. Also
+-- returns the bytes of arguments that were read.
 function lib.matches(id, fields, wanted)
-  if #fields == 0 then return true end
-  local row = lib.fields_of(lib.task_key(id), unpack(fields))
-  if not row then return false end
+  if #fields == 0 then return true, 0 end
+  local row, bytes = lib.fields_of(lib.task_key(id), unpack(fields)), 0
+  if not row then return false, 0 end
+  for i = 1, #fields do if fields[i] == 'a' then bytes = #(row[i] or '') end end
   for i = 1, #fields do
-    if not lib.fits(fields[i], row[i], wanted[i]) then return false end
+    local in_id = fields[i] == 'a' and string.find(id, wanted[i], 1, true)
+    if not in_id and not lib.fits(fields[i], row[i], wanted[i]) then return false, bytes end
   end
-  return true
+  return true, bytes
 end
 
 local function start_of(id, field)

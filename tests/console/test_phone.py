@@ -1,0 +1,37 @@
+"""Pages on a phone of 360 px: none scrolls sideways, whatever stands on it."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from queueops import inspect
+from queueops.inspect import LookUp
+from tests.console.browsing import Open
+from tests.console.standin import World
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+PHONE = {"width": 360, "height": 740}
+WIDTH = "document.documentElement.scrollWidth"
+
+
+def test_chips_without_counts_do_not_make_the_page_wider(
+    open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = ("waiting", "postponed", "pending", "locked", "restart", "idle", "succeeded", "failed", "cancelled")
+    read = inspect.browse
+    uncounted = {"state": [(state, None) for state in states]}
+    monkeypatch.setattr(inspect, "browse", lambda *given, **more: replace(read(*given, **more), facets=uncounted))
+    page = open_page("tasks/?tag=shop", viewport=PHONE)
+    assert page.locator("#states .visually-hidden").count() == len(states)
+    assert page.evaluate(WIDTH) == 360
+
+
+def test_the_way_from_the_find_box_to_the_search_fits(
+    open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspect, "look_up", lambda *given, **more: LookUp())
+    monkeypatch.setattr(inspect, "facets", lambda query: {})
+    page = open_page("find/?q=ORD-42", viewport=PHONE)
+    assert page.get_by_role("link", name="Search in arguments and ids").is_visible()
+    assert page.evaluate(WIDTH) == 360
