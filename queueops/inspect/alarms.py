@@ -287,24 +287,25 @@ def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
     """Recently pushed task names that no live worker reported; no alarm if a worker's report may be cut."""
-    told = names_told(live)
-    if not told:
+    if not (told := names_told(live)):
         return
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
         text = f"No worker of the pool {view.name} knows the task {name[:100]}."
         yield danger(text, f"tasks?name={quote(name)}&pool={quote(view.name)}", manage("queue", "tasks"))
 
 
-def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+def no_watchdog(pool: str, sampled: Mapping[str, Any]) -> str:
+    """A sentence if no watchdog serves the pool."""
     tick = (sampled.get("clock") or {}).get("tick")
-    if not sum(view.states.values()):
-        return
     if tick is None:
-        text = f"No watchdog has served the pool {view.name} yet. Run `manage.py watchdog`."
-        yield warning(text, "health", manage("watchdog"))
-    elif (age := sampled["taken"] - tick) > NO_WATCHDOG_MS:
-        text = f"No watchdog serves the pool {view.name}: the last one ran {span(age)} ago."
-        yield warning(text, "health", manage("watchdog"))
+        return f"No watchdog has served the pool {pool} yet"
+    age = sampled["taken"] - tick
+    return f"No watchdog serves the pool {pool}: the last one ran {span(age)} ago" if age > NO_WATCHDOG_MS else ""
+
+
+def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    if sum(view.states.values()) and (told := no_watchdog(view.name, sampled)):
+        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"))
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:

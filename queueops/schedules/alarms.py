@@ -1,16 +1,19 @@
-"""Alarms of schedules: paused ones whose next run was due since."""
+"""Alarms of schedules: those that no watchdog fires, and paused ones whose next run was due since."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from queueops.inspect.alarms import Alarm, manage, warning
+from queueops.inspect.alarms import Alarm, manage, no_watchdog, warning
 from queueops.inspect.spans import span
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """One alarm for each paused schedule of a pool that has missed runs."""
+    """One alarm if no watchdog fires the schedules of a pool, and one for each paused schedule that has missed runs."""
+    if (count := sampled.get("schedules") or 0) and (told := no_watchdog(pool, sampled)):
+        effect = "1 schedule does not fire" if count == 1 else f"{count:,} schedules do not fire"
+        yield warning(f"{told}, so {effect}.", "schedules", manage("watchdog"))
     for row in sampled.get("paused_schedules") or ():
         id, age = str(row["id"]), sampled["taken"] - int(row["due"])
         if age > 0:

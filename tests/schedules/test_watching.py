@@ -114,3 +114,13 @@ def test_workers_leave_schedules_alone(clock: Clock) -> None:
     assert answer.leases == []
     assert answer.sleep_ms > 0
     assert clock.fire() == {"fired": 1}
+
+
+def test_schedules_without_a_watchdog_are_an_alarm_though_no_task_exists(clock: Clock) -> None:
+    assert inspect.status().alarms == ()
+    clock.define("a")
+    clock.define("b")
+    (alarm,) = inspect.status().alarms
+    assert alarm.text == "No watchdog has served the pool default yet, so 2 schedules do not fire."
+    clock.tick()
+    assert inspect.status().alarms == ()
