@@ -99,7 +99,7 @@ class ForkServer:
         leaks.servers.add(self.process.pid)
 
     def end(self) -> None:
-        """End the server, if it runs: it ends when nobody can ask it any more."""
+        """End the server, if it runs: it ends when its line is closed."""
         if self.process is not None:
             self._line.close()
             assert self.process.wait(60) == 0
