@@ -16,6 +16,7 @@ from django.core.checks import run_checks
 from queueops.checks import check_environment, check_settings, check_store
 from queueops.redis import store_checks
 from queueops.redis.embedded import program
+from tests.support.waiting import wait_until
 
 SOUND = {"redis_version": "7.4.0", "maxmemory_policy": "noeviction", "aof_enabled": 1, "maxmemory": 1}
 
@@ -47,6 +48,7 @@ def test_a_setting_beside_queueops_is_no_setting_of_it(settings: Any) -> None:
 @pytest.mark.parametrize("name", ["QUEUOPS", "QUEUE_OPS", "QUEUEOP"])
 def test_a_misspelt_queueops_is_told(settings: Any, name: str) -> None:
     """The embedded server would be used in the place of the store that it names."""
+    settings.QUEUEOPS = {}  # its end tells QueueOps to read the settings again; the end of a deletion does not
     del settings.QUEUEOPS
     settings.QUEUES, settings.RQ_QUEUES, settings.QUEUEOP_NAME = {"a": 1}, {"a": 1}, "a"
     assert check_settings() == []
@@ -194,6 +196,8 @@ def configure(redis_client: redis.Redis) -> Iterator[Callable[[str, str], None]]
     yield change
     for name, value in before.items():
         redis_client.config_set(name, value)
+    # A server that still writes its first append-only file refuses to end.
+    wait_until(lambda: not redis_client.info("persistence")["aof_rewrite_in_progress"])
 
 
 def test_a_store_that_may_lose_tasks_is_an_error(configure: Callable[[str, str], None]) -> None:
