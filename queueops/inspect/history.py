@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -17,6 +17,8 @@ from queueops.redis.query_replies import maybe_whole, read_object, whole
 Line = Mapping[str, Any]
 
 LONGEST_LINE = 4000
+FAILURES = ("error", "crash")
+"""Log lines of attempts that failed."""
 BY_ENGINE = ("crash", "restart", "mapped", "gathered", "second run")
 """Log lines of the engine: they quote no value of a task."""
 
@@ -61,7 +63,7 @@ def attempts(lines: Iterable[Line], record: Mapping[str, str]) -> tuple[Attempt,
     """Each run that failed, and the last run, oldest first."""
     found = [attempt for line in lines if (attempt := _attempt(line)) is not None]
     last = _last_attempt(record)
-    if last is not None and all(attempt.begun_ms != last.begun_ms for attempt in found):
+    if last is not None and not (record.get("s") == State.CANCELLED and last.begun_ms in (a.begun_ms for a in found)):
         found.append(last)
     return tuple(found)
 
@@ -87,20 +89,35 @@ def log(lines: Iterable[Line], hide: Redactor) -> tuple[LogLine, ...]:
     )
 
 
-def timeline(lines: Iterable[Line], record: Mapping[str, str], state: str, entered_ms: int) -> tuple[Moment, ...]:
-    """The known changes of state, oldest first; the last is the present state."""
+def timeline(
+    lines: Sequence[Line], record: Mapping[str, str], state: str, entered_ms: int, others: Iterable[Moment] = ()
+) -> tuple[Moment, ...]:
+    """The known changes of state, oldest first; the last is the present state. ``others``: those that a kind tells."""
     created = whole(record.get("c")) or (entered_ms if record else 0)
     moments = [Moment(t=created, state="", text="pushed")] if created else []
     kind = record.get("k", "task")
     for line in lines:
         _correct(moments, line)
         moments += _moments(line, _leased(kind, str(line.get("phase") or "")))
+    moments += others
     begun = maybe_whole(record.get("b"))
     if begun is not None and kind in CONTAINERS:
         moments.append(Moment(t=begun, state=State.IDLE, text="its parts begin"))
-    elif begun is not None and not any(moment.t == begun and _is_leased(moment.state) for moment in moments):
+    elif begun is not None and not any(_tells_of_start(line, begun, state) for line in lines):
         moments.append(Moment(t=begun, state=_leased(kind, record.get("ph", "")), text=_claimed(record.get("w"))))
     return tuple(_ending(sorted(moments, key=_time), state, entered_ms, record.get("y", "")))
+
+
+def _tells_of_start(line: Line, begun: int, state: str) -> bool:
+    """Whether a line of the log tells of the last start."""
+    kind = _kind(line)
+    of_failure = kind in FAILURES and not _is_behind_failures(state)
+    return maybe_whole(line.get("begun")) == begun and (of_failure or kind in _entered())
+
+
+def _is_behind_failures(state: str) -> bool:
+    """Whether a task in this state started after its last failure, which can be in the same millisecond."""
+    return _is_leased(state) or state == State.SUCCEEDED
 
 
 def _ending(moments: list[Moment], state: str, entered_ms: int, reason: str) -> list[Moment]:
@@ -113,7 +130,8 @@ def _ending(moments: list[Moment], state: str, entered_ms: int, reason: str) -> 
 
 
 def _is_entry(moment: Moment, state: str, entered_ms: int) -> bool:
-    return moment.t == entered_ms and moment.state in (state, State.RESTART)
+    of_failure = moment.state == State.RESTART and not _is_behind_failures(state)
+    return moment.t == entered_ms and (moment.state == state or of_failure)
 
 
 def _time(moment: Moment) -> int:
@@ -206,7 +224,7 @@ def _moments(line: Line, leased: State) -> list[Moment]:
     t, kind, begun = whole(line.get("t")), _kind(line), maybe_whole(line.get("begun"))
     found = []
     told = _entered().get(kind)
-    if begun is not None and (told or kind in ("error", "crash")):
+    if begun is not None and (told or kind in FAILURES):
         found.append(Moment(t=begun, state=leased, text=_claimed(line.get("worker"))))
     if kind == "error":
         found.append(Moment(t=t, state=State.RESTART, text=title(_failure(line))))

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from queueops import control, inspect
 from queueops.inspect import history
 from queueops.model.contracts import Conflict, Outcome, Push
@@ -63,6 +65,22 @@ def test_attempts_that_ended_in_one_millisecond_are_all_told() -> None:
     lines = [{"k": "error", "t": 5, "attempt": number, "begun": 5, "error": "{}"} for number in (1, 2)]
     moments = history.timeline(lines, {"c": "4", "s": "failed"}, "failed", 5)
     assert [moment.state for moment in moments] == ["", "locked", "restart", "locked", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("state", "states"),
+    [
+        ("locked", ["restart", "locked"]),
+        ("succeeded", ["restart", "locked", "succeeded"]),
+        ("cancelled", ["cancelled"]),  # its failure ended it
+    ],
+)
+def test_a_start_in_the_millisecond_of_a_failure_is_told(state: str, states: list[str]) -> None:
+    lines = [{"k": "error", "t": 5, "attempt": 1, "begun": 5, "error": "{}"}]
+    record = {"c": "4", "s": state, "b": "5", "e": "5", "w": "w1"}
+    moments = history.timeline(lines, record, state, 5)
+    assert [moment.state for moment in moments] == ["", "locked", *states]
+    assert len(history.attempts(lines, record)) == states.count("locked") + 1
 
 
 def test_what_an_operator_did_is_in_the_log_without_secrets(desk: Desk) -> None:
