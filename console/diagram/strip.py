@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import msgspec
 
@@ -11,6 +11,7 @@ from queueops.model.states import TERMINAL, State
 
 WIDTH = 1000.0
 LEAST = 6.0  # so that a millisecond is visible beside a day
+END = 60.0  # of a state that does not end
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -23,22 +24,21 @@ class Part(msgspec.Struct, frozen=True):
     text: str
 
 
-def strip(task: TaskDetail) -> tuple[Part, ...]:
-    """The parts of the strip; the last is the present state, with a fixed width."""
+def strip(task: TaskDetail, now_ms: int) -> tuple[Part, ...]:
+    """The parts of the strip, in proportion to time; the last is the present state. An end has a fixed width."""
     moments = _stays(task.timeline)
     if not moments:
         return ()
-    stays = [
-        (moment.state or State.PENDING, max(0, then.t - moment.t), moment.text) for moment, then in pairwise(moments)
-    ]
-    last = WIDTH * (0.06 if _is_over(moments[-1].state) else 0.2) if stays else WIDTH
-    widths = _widths([ms for _, ms, _ in stays], WIDTH - last)
-    lefts = [sum(widths[:index]) for index in range(len(widths) + 1)]
-    parts = [
-        Part(state, round(left, 1), round(width, 1), ms, text)
-        for (state, ms, text), left, width in zip(stays, lefts, widths, strict=False)
-    ]
-    return (*parts, Part(moments[-1].state, round(lefts[-1], 1), round(WIDTH - lefts[-1], 1), None, moments[-1].text))
+    last = moments[-1]
+    over = last.state in TERMINAL
+    times = [moment.t for moment in moments] + [last.t if over else max(last.t, now_ms)]
+    stays = [max(0, then - t) for t, then in pairwise(times)]
+    widths = [*_widths(stays[:-1], WIDTH - END), END] if over and len(moments) > 1 else _widths(stays, WIDTH)
+    lefts = accumulate(widths, initial=0.0)
+    return tuple(
+        Part(moment.state or State.PENDING, round(left, 1), round(width, 1), ms, moment.text)
+        for moment, left, width, ms in zip(moments, lefts, widths, [*stays[:-1], None], strict=False)
+    )
 
 
 def _stays(timeline: tuple[Moment, ...]) -> list[Moment]:
@@ -56,7 +56,3 @@ def _widths(stays: list[int], space: float) -> list[float]:
     wanted = [max(LEAST, space * ms / total) for ms in stays]
     scale = space / sum(wanted) if wanted else 1
     return [width * scale for width in wanted]
-
-
-def _is_over(state: str) -> bool:
-    return state in TERMINAL

@@ -305,7 +305,7 @@ def _told(tasks: int, others: list[tuple[PartPages, int]]) -> str:
 
 @register.filter
 def ran_ms(run: Attempt | TaskDetail | Part) -> int:
-    """The duration of a run, as far as it is known; from the first start of a task on that starts twice."""
+    """The duration of a run, as far as it is known; from the first start of a task that starts several times."""
     begun = getattr(run, "first_begun_ms", None) or run.begun_ms
     return max(0, (run.ended_ms or 0) - (begun or 0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from queueops.inspect import history
@@ -41,7 +41,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     result_json: str
     error: Failure | None = None
     begun_ms: int | None = None
-    first_begun_ms: int | None = None  # of a map-reduce task: time of its first map
+    first_begun_ms: int | None = None  # of a task that starts several times
     ended_ms: int | None = None
     deadline_ms: int | None = None  # end of the lease, or of the retention
     fence: int = 0
@@ -179,7 +179,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         next_generation=field("nx") == "1",
         attempts=history.attempts(lines, record),
         log=history.log(lines, hide),
-        timeline=history.timeline(lines, record, state, entered),
+        timeline=history.timeline(lines, record, state, entered, _moments_of_kinds(detail, record)),
         allowed=_allowed(detail, state),
         retried_by=retried_by(detail, state),
         phase=field("ph", ""),
@@ -190,6 +190,10 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
             for name, value in told.of_task(detail, record, state).items()
         },
     )
+
+
+def _moments_of_kinds(detail: Detail, record: Mapping[str, str]) -> Iterator[history.Moment]:
+    return (moment for told in kinds.roles("details") for moment in told.moments(detail, record))
 
 
 def _beside(found: tuple[str, str, str] | None) -> Beside | None:

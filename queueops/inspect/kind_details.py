@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from queueops.inspect.detail import TaskDetail
+    from queueops.inspect.history import Moment
     from queueops.model.redact import Redactor
     from queueops.redis.query_replies import Detail
 
@@ -29,6 +30,10 @@ class KindDetails:
         ``record`` has the record's fields as text, without payloads.
         """
         return {}
+
+    def moments(self, detail: Detail, record: Mapping[str, str]) -> Iterable[Moment]:
+        """Changes of state that neither the record nor the log of the task has, for its timeline."""
+        return ()
 
     def retried_by(self, detail: Detail, state: str) -> str:
         """The task that runs this ended part of it again; empty for what is no part of this kind."""

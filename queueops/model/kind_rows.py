@@ -123,6 +123,7 @@ KINDS = (
         results="queueops.kinds.workflows.results:value_of",
         control="queueops.kinds.workflows.control",
         inspect="queueops.kinds.workflows.inspect",
+        details="queueops.kinds.workflows.details:DETAILS",
         why="queueops.kinds.workflows.why",
         cli="queueops.kinds.workflows.cli:COMMANDS",
         alarms="queueops.kinds.workflows.alarms:alarms",

@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 from django.contrib.staticfiles.finders import get_finder
 from django.test import Client
+from msgspec import structs
 
 from console.access.converters import NameConverter
 from console.access.permissions import TABLE
 from console.checks import check_project
 from console.diagram.layout import LAYOUTS, SPINE, WIDE, always
 from console.diagram.machine import draw, draw_task
-from console.diagram.strip import WIDTH, strip
+from console.diagram.strip import END, WIDTH, strip
 from console.pages.overview.stats import figures
 from console.ui import formatting, json_text, state_badges, traceback
 from console.ui.json_text import shown, split
 from console.ui.links import alarm_url
 from queueops.inspect import Alarm
+from queueops.inspect.history import Moment
 from queueops.model.retry import Retry
 from queueops.model.states import table
 from tests.console.standin import World
@@ -158,10 +160,22 @@ def test_a_tasks_own_picture_shows_where_it_was_and_is() -> None:
 def test_a_strip_is_full_and_none_of_its_parts_vanishes() -> None:
     task = World().task("task-1")
     assert task is not None
-    parts = strip(task)
+    parts = strip(task, task.entered_ms)
     assert [part.state for part in parts] == ["pending", "locked", "failed"]
     assert sum(part.width for part in parts) == pytest.approx(WIDTH, abs=1)
     assert all(part.width >= 5 for part in parts)
+    assert parts[-1].width == END
+
+
+def test_the_present_state_of_a_strip_has_the_width_of_its_time() -> None:
+    moments = (Moment(t=1000, state="", text="pushed"), Moment(t=2000, state="locked", text=""))
+    task = structs.replace(World().task("task-1"), timeline=moments)
+    assert [(part.state, part.width, part.ms) for part in strip(task, 5000)] == [
+        ("pending", WIDTH / 4, 1000),
+        ("locked", WIDTH * 3 / 4, None),
+    ]
+    before = strip(task, 0)  # the clock of this host is late
+    assert before[-1].width < before[0].width
 
 
 def test_a_traceback_folds_the_frames_of_libraries_and_loses_nothing() -> None:

@@ -97,6 +97,30 @@ def view(run: Any, **page: Any) -> RunView:
     return found
 
 
+def test_the_timeline_of_a_run_tells_of_its_first_step_and_its_wait() -> None:
+    run = parent.start(1)
+    run_worker()
+    task = inspect.task(run.id)
+    assert task is not None
+    assert [moment.state for moment in task.timeline] == ["", "locked", "idle"]
+    assert task.first_begun_ms is None
+    first = task.begun_ms
+    run.signal("begin")
+    run_worker()
+    task = inspect.task(run.id)
+    assert task is not None
+    assert [moment.state for moment in task.timeline] == [
+        "",
+        "locked",
+        "idle",
+        "",
+        "locked",
+        "succeeded",
+    ]  # a signal: ""
+    assert [moment.t for moment in task.timeline[1:3]] == [first, first]
+    assert task.first_begun_ms == first
+
+
 def test_each_frame_of_each_waiting_coroutine_is_told() -> None:
     run = two_places.start()
     run_worker()

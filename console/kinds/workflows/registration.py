@@ -108,9 +108,14 @@ def blocked(task: TaskDetail) -> Piece | None:
     return Piece(template="console/workflows/blocked.html", context={}) if is_blocked else None
 
 
+def fact_ran(task: TaskDetail) -> Piece | None:
+    """From when to when a run ran: each step is a start."""
+    return Piece(template="console/workflows/fact_ran.html", context={}) if task.kind in PAGES.records else None
+
+
 PAGES = KindPages(
     records=("workflow",),
-    pieces={"task.state": blocked},
+    pieces={"task.state": blocked, "task.facts.ran": fact_ran},
     actions={standard: ACTIONS[verb] for verb, standard in IN_HEAD.items()},
     tabs=(Tab(name=RUN, label=_("Run"), template="console/workflows/run.html", read=read),),
     routes=(

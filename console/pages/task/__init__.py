@@ -96,7 +96,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "told": actions,
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
         "machine": draw_task(task),
-        "strip": strip(task),
+        "strip": strip(task, inspect.now_ms()),
         "tabs": tabs_of(task, frame),
     }
 
