@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
 
 from console.actions import operations
 from console.actions.catalog import label, verbs
@@ -31,17 +36,27 @@ def index(request: HttpRequest) -> HttpResponse:
     entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
-    found, more = _older(request, entries, LIMIT)
+    written, fault = request.GET.get("until", "").strip()[:40], ""
+    if written:
+        try:
+            entries = entries.filter(at__lt=_end_of_minute(written))
+        except (ValueError, OverflowError):
+            fault = _("%(text)s is no time. Write it as 2026-01-31T18:30.") % {"text": written}
+    asked["until"] = written
+    found, more = ([], None) if fault else _older(request, entries, LIMIT)
     with suppress(QueueOpsError):  # the counts of running actions are then those of the database
         operations.refresh_all(found, operations.READING_AGE_S)
     context = {
         "entries": found,
         "more": more,
         "asked": asked,
+        "fault": fault,
+        "newest_url": url("audit", asked) if request.GET.get("before") else "",
+        "older_url": url("audit", asked | {"before": more}) if more else "",
         "verbs": sorted({asked["verb"], *verbs()} - {""}, key=label),
         "outcomes": Outcome.choices,
     }
-    return page(request, "audit/page.html", context)
+    return page(request, "audit/page.html", context, status=400 if fault else 200)
 
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:
@@ -88,6 +103,19 @@ def _any_state(entry: AuditEntry) -> str:
         with suppress(QueueOpsError):
             left |= {"name": name} if (name := task_of(error)) else {}
     return url("tasks", left) if left and left != entry.filter else ""
+
+
+def _end_of_minute(written: str) -> datetime:
+    """The end of the minute that a text names, as the database has times. A time without a zone is in the user's.
+
+    Raises ValueError or OverflowError for a text that is no time.
+    """
+    found = parse_datetime(written)
+    if found is None:
+        raise ValueError(written)
+    zoned = found if timezone.is_aware(found) else timezone.make_aware(found)
+    ended = zoned.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    return ended.astimezone(UTC) if settings.USE_TZ else timezone.make_naive(ended, timezone.get_default_timezone())
 
 
 def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:

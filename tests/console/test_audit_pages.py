@@ -128,6 +128,9 @@ def test_times_are_those_of_the_user_s_zone_also_without_use_tz(
     AuditEntry.objects.filter(pk=entry.pk).update(at=local)
     assert "2026-01-31 21:00:00 JST" in administrator.get(f"/ops/audit/{entry.pk}/").content.decode()
     assert "2026-01-31 21:00:00" in administrator.get("/ops/audit/").content.decode()
+    for until, is_found in (("21:00", True), ("20:59", False)):
+        page = administrator.get("/ops/audit/", {"until": f"2026-01-31T{until}"}).content.decode()
+        assert ("2026-01-31 21:00:00" in page) == is_found
 
 
 def test_all_parts_of_an_action_are_found_from_it(administrator: Client, world: World) -> None:
@@ -141,3 +144,31 @@ def test_all_parts_of_an_action_are_found_from_it(administrator: Client, world: 
         older = re.search(r'rel="next" href="(\?before=\d+)"', page)
         link = f"/ops/audit/{whole.pk}/{older[1]}" if older else ""
     assert found == [str(part.pk) for part in reversed(parts)]
+
+
+def test_entries_up_to_a_minute_are_found_page_by_page(administrator: Client, settings: Any) -> None:
+    for minute in range(60):
+        entry = AuditEntry.objects.create(actor_name="ada", verb="retry", target="x")
+        AuditEntry.objects.filter(pk=entry.pk).update(at=datetime(2026, 1, 31, 18, minute, 59, tzinfo=UTC))
+    until = {"until": "2026-01-31T18:57", "actor_name": "ada"}
+    page = administrator.get("/ops/audit/", until).content.decode()
+    shown = re.findall(r'id="a-(\d+)"', page)
+    assert len(shown) == 50
+    assert AuditEntry.objects.get(pk=shown[0]).at.minute == 57  # the minute itself is among them
+    (older,) = map(html.unescape, re.findall(r'rel="next" href="([^"]+)"', page))
+    page = administrator.get(older).content.decode()
+    assert len(re.findall(r'id="a-(\d+)"', page)) == 8
+    assert 'value="2026-01-31T18:57"' in page
+    assert "until=2026-01-31T18%3A57" in html.unescape(page)  # "Newest" keeps the filter
+    elsewhere = administrator.get("/ops/audit/", {"until": "2026-01-31T18:57+09:00"}).content.decode()
+    assert 'id="a-' not in elsewhere
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-02-31T10:00", "0001-01-01T00:00+23:59", "9999-12-31T23:59", "<b>"])
+def test_what_is_no_time_is_told(administrator: Client, text: str) -> None:
+    AuditEntry.objects.create(actor_name="ada", verb="retry", target="x")
+    answer = administrator.get("/ops/audit/", {"until": text})
+    assert answer.status_code == 400
+    page = html.unescape(answer.content.decode())
+    assert f"{text} is no time. Write it as 2026-01-31T18:30." in page
+    assert 'id="a-' not in page

@@ -264,10 +264,8 @@ def test_the_audit_log_pages_and_filters(world: World, operator: Client) -> None
     assert '<option value="pause" selected>Pause</option>' in nobody
     assert len(re.findall(r'<tr id="a-', page)) == 50
     (further,) = re.findall(r'rel="next" href="([^"]+)"', page)
-    assert (
-        len(re.findall(r'<tr id="a-', operator.get("/ops/audit/" + further.replace("&amp;", "&")).content.decode()))
-        == 10
-    )
+    older = operator.get(further.replace("&amp;", "&")).content.decode()
+    assert len(re.findall(r'<tr id="a-', older)) == 10
 
 
 def test_what_the_buttons_do_can_be_read_without_a_mouse(world: World, operator: Client) -> None:
