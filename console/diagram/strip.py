@@ -31,7 +31,7 @@ def strip(task: TaskDetail, now_ms: int) -> tuple[Part, ...]:
         return ()
     last = moments[-1]
     over = last.state in TERMINAL
-    times = [moment.t for moment in moments] + [last.t if over else max(last.t, now_ms)]
+    times = [moment.t for moment in moments] + [last.t if over else now_ms]
     stays = [max(0, then - t) for t, then in pairwise(times)]
     widths = [*_widths(stays[:-1], WIDTH - END), END] if over and len(moments) > 1 else _widths(stays, WIDTH)
     lefts = accumulate(widths, initial=0.0)
