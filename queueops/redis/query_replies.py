@@ -95,10 +95,10 @@ def whole(value: bytes | str | int | None, default: int = 0) -> int:
 
 
 def maybe_whole(value: bytes | str | int | None) -> int | None:
-    """Parse an integer; None if there is none."""
+    """Parse an integer; None if there is none, as in JSON that a foreign program has written."""
     try:
         found = None if value is None else int(float(value)) if not isinstance(value, int) else value
-    except (ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if found is not None and abs(found) < _MOST else None
 

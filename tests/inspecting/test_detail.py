@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,17 @@ def test_a_start_in_the_millisecond_of_a_failure_is_told(state: str, states: lis
     moments = history.timeline(lines, record, state, 5)
     assert [moment.state for moment in moments] == ["", "locked", *states]
     assert len(history.attempts(lines, record)) == states.count("locked") + 1
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, "x", True, None, 10**400])
+def test_a_line_with_values_of_another_type_is_shown(desk: Desk, value: Any) -> None:
+    desk.push("t")
+    line = {"k": "error", "t": value, "begun": value, "attempt": value, "error": value, "worker": value}
+    desk.client.rpush(desk.keys.task("t") + "#log", json.dumps(line))
+    task = found("t")
+    assert [entry.kind for entry in task.log] == ["error"]
+    assert task.timeline[-1].state == "pending"
+    assert len(task.attempts) == 1
 
 
 def test_what_an_operator_did_is_in_the_log_without_secrets(desk: Desk) -> None:
