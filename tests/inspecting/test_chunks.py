@@ -55,6 +55,15 @@ def test_chunks_are_counted_by_state(work: ChunkWork) -> None:
     assert (view.total, view.open, view.state, view.name) == (20, 8, "aggregating", "tests.count")
 
 
+def test_what_is_no_number_in_a_set_of_chunks_is_left_out(work: ChunkWork) -> None:
+    some_of_each(work, 1200)  # so many that a column has several
+    before = seen().strip
+    assert before.width > 1
+    for state in ("active", "errored", "failed"):
+        work.broker.client.zadd(chunk_set(work.broker.keys(work.pool), work.id, state), {"x": 0, "[[": 1})
+    assert sum(column["failed"] for column in columns(seen())) == 2
+
+
 def test_before_the_map_there_are_no_chunks(work: ChunkWork) -> None:
     view = seen()
     assert (view.total, view.strip.columns, view.left_s, view.skew) == (0, (), 0.0, None)

@@ -55,7 +55,7 @@ def _wide(first: int, end: int, width: int, found: Sequence[Any]) -> tuple[Colum
     """Columns of `width` chunks. Chunks in none of the sets that were read count by a sample, or as done."""
     pending, *sets, samples = found
     counted = {
-        state: Counter((number - first) // width for number in map(int, numbers) if number >= first)
+        state: Counter((at - first) // width for number in numbers if (at := whole(number, -1)) >= first)
         for state, (size, numbers) in zip(("active", "errored", "failed"), sets, strict=True)
         if size == len(numbers)
     }
