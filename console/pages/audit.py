@@ -29,6 +29,7 @@ from queueops.errors import QueueOpsError
 
 LIMIT = 50
 MOST_PARTS = 10
+MINUTE = "%Y-%m-%dT%H:%M"
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -36,13 +37,14 @@ def index(request: HttpRequest) -> HttpResponse:
     entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
     asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
     entries = entries.filter(**{name: value for name, value in asked.items() if value})
-    written, fault = request.GET.get("until", "").strip()[:40], ""
-    if written:
+    asked["until"], fault = request.GET.get("until", "").strip()[:40], ""
+    if asked["until"]:
         try:
-            entries = entries.filter(at__lt=_end_of_minute(written))
-        except (ValueError, OverflowError):
-            fault = _("%(text)s is no time. Write it as 2026-01-31T18:30.") % {"text": written}
-    asked["until"] = written
+            minute = _minute(asked["until"])
+        except ValueError:
+            fault = _("%(text)s is no time. Write it as 2026-01-31T18:30.") % {"text": asked["until"]}
+        else:
+            entries = entries.filter(at__lt=_end(minute))
     found, more = ([], None) if fault else _older(request, entries, LIMIT)
     with suppress(QueueOpsError):  # the counts of running actions are then those of the database
         operations.refresh_all(found, operations.READING_AGE_S)
@@ -105,17 +107,21 @@ def _any_state(entry: AuditEntry) -> str:
     return url("tasks", left) if left and left != entry.filter else ""
 
 
-def _end_of_minute(written: str) -> datetime:
-    """The end of the minute that a text names, as the database has times. A time without a zone is in the user's.
+def _minute(text: str) -> datetime:
+    """The minute of a text, as a field for date and time sends it. Raises ValueError for any other text."""
+    found = parse_datetime(text)
+    if found is None or found.strftime(MINUTE) != text:
+        raise ValueError(text)
+    if not 1970 <= found.year < 9999:  # at the ends of the calendar another zone has no such time
+        raise ValueError(text)
+    return found
 
-    Raises ValueError or OverflowError for a text that is no time.
-    """
-    found = parse_datetime(written)
-    if found is None:
-        raise ValueError(written)
-    zoned = found if timezone.is_aware(found) else timezone.make_aware(found)
-    ended = zoned.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    return ended.astimezone(UTC) if settings.USE_TZ else timezone.make_naive(ended, timezone.get_default_timezone())
+
+def _end(minute: datetime) -> datetime:
+    """The end of a minute of the user's zone, as the database has times; the later one if clocks show it twice."""
+    starts = (timezone.make_aware(minute.replace(fold=fold)).astimezone(UTC) for fold in (0, 1))
+    end = max(starts) + timedelta(minutes=1)
+    return end if settings.USE_TZ else timezone.make_naive(end, timezone.get_default_timezone())
 
 
 def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:
