@@ -25,13 +25,16 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def strip(task: TaskDetail, now_ms: int) -> tuple[Part, ...]:
-    """The parts of the strip, in proportion to time; the last is the present state. An end has a fixed width."""
+    """The parts of the strip, in proportion to time; the last is the present state. An end has a fixed width.
+
+    A state whose time no index has takes no time.
+    """
     moments = _stays(task.timeline)
     if not moments:
         return ()
     last = moments[-1]
     over = last.state in TERMINAL
-    times = [moment.t for moment in moments] + [last.t if over else now_ms]
+    times = [moment.t for moment in moments] + [now_ms if last.t and not over else last.t]
     stays = [max(0, then - t) for t, then in pairwise(times)]
     widths = [*_widths(stays[:-1], WIDTH - END), END] if over and len(moments) > 1 else _widths(stays, WIDTH)
     lefts = accumulate(widths, initial=0.0)

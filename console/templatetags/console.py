@@ -318,9 +318,9 @@ def goes_on(row: TaskRow) -> bool:
 
 @register.filter
 def with_durations(moments: tuple[Moment, ...]) -> list[tuple[Moment, int | None]]:
-    """Each moment with the time until the next one; None for the last."""
+    """Each moment with the time until the next one; None for the last, and before one whose time is not known."""
     return [
-        *((moment, then.t - moment.t) for moment, then in pairwise(moments)),
+        *((moment, then.t - moment.t if then.t else None) for moment, then in pairwise(moments)),
         *((last, None) for last in moments[-1:]),
     ]
 

@@ -116,7 +116,10 @@ def _tells_of_start(line: Line, begun: int, state: str) -> bool:
 
 
 def _is_behind_failures(state: str) -> bool:
-    """Whether a task in this state started after its last failure, which can be in the same millisecond."""
+    """Whether a task in this state started after its last failure, which can be in the same millisecond.
+
+    In other states it cannot be told: the failure stands for the start of that millisecond.
+    """
     return _is_leased(state) or state == State.SUCCEEDED
 
 

@@ -18,6 +18,7 @@ from console.diagram.layout import LAYOUTS, SPINE, WIDE, always
 from console.diagram.machine import draw, draw_task
 from console.diagram.strip import END, WIDTH, strip
 from console.pages.overview.stats import figures
+from console.templatetags.console import with_durations
 from console.ui import formatting, json_text, state_badges, traceback
 from console.ui.json_text import shown, split
 from console.ui.links import alarm_url
@@ -174,6 +175,9 @@ def test_the_present_state_of_a_strip_has_the_width_of_its_time() -> None:
         ("pending", WIDTH / 4, 1000),
         ("locked", WIDTH * 3 / 4, None),
     ]
+    lost = structs.replace(task, timeline=(*moments[:1], Moment(t=0, state="locked", text="")))  # no index has it
+    assert strip(lost, 5000)[-1].width <= WIDTH / 2
+    assert [ms for _moment, ms in with_durations(lost.timeline)] == [None, None]
     before = strip(task, 0)  # the clock of this host is late
     assert before[-1].width < before[0].width
 

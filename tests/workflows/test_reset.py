@@ -136,6 +136,26 @@ def test_a_failed_run_goes_on_from_a_chosen_step_and_repeats_no_effect() -> None
     assert order.handle("order/7").id == again.id
 
 
+def test_the_timeline_of_a_run_from_a_reset_begins_with_its_own_push() -> None:
+    behaviour["send"] = ValueError("no stock")
+    run = order.start("7")
+    run_worker()
+    run.signal("approve", "Ada")
+    run_worker()
+    behaviour.clear()
+    again = run.reset(position(run, "signal"), "the stock is back")
+    run_worker()
+    task = inspect.task(again.id)
+    assert task is not None
+    assert [moment.state for moment in task.timeline] == ["", "pending", "locked", "succeeded"]
+    assert task.timeline[0].text == "pushed"
+    assert task.first_begun_ms is None
+    earlier = inspect.task(run.id)
+    assert earlier is not None
+    assert earlier.timeline[-1].state == "failed"
+    assert [line.text for line in earlier.log if line.kind == "operator"][-1].endswith(", it was failed")
+
+
 def test_a_waiting_run_is_cancelled_with_the_reason_and_the_new_one_waits_in_its_place() -> None:
     run = order.using(id="one").start("7")
     run_worker()

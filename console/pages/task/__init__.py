@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -96,7 +97,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "told": actions,
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
         "machine": draw_task(task),
-        "strip": strip(task, inspect.now_ms()),
+        "strip": strip(task, int(time() * 1000)),
         "tabs": tabs_of(task, frame),
     }
 

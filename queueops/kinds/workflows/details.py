@@ -24,7 +24,7 @@ class RunDetails(KindDetails):
         first = _first_step(detail, record)
         if not first:
             return ()
-        waits = "waits; steps between the first and the last one are not listed here"
+        waits = "waits; any steps between the first and the last one are not listed here"
         return (
             Moment(t=first, state=State.LOCKED, text="claimed for its first decision step"),
             Moment(t=first, state=State.IDLE, text=waits),
@@ -32,10 +32,13 @@ class RunDetails(KindDetails):
 
 
 def _first_step(detail: Detail, record: Mapping[str, str]) -> int:
-    """When the first step began, in epoch milliseconds; 0 if it is the last one, or is not known."""
+    """When the first step began, in epoch milliseconds; 0 if it is the last one, or is not known.
+
+    The history of a run that came from a reset begins with the steps of an earlier run: the first one is not known.
+    """
     mark = read_object(detail.own.get("first_mark", b"")) or {}
     first = whole(mark.get("at"))
-    return first if first < whole(record.get("b")) else 0
+    return first if whole(record.get("c")) <= first < whole(record.get("b")) else 0
 
 
 DETAILS = RunDetails()

@@ -18,9 +18,9 @@ lib.need_lane(record.l or 'default')
 local word, why = lib.reset_run(id, record, entry, ARGV[3], ARGV[7])
 if word == 'OK' then
   call('HSET', lib.task_key(id), 'ot', token)
-  for _, each in ipairs({ id, ARGV[3] }) do
-    lib.log_line(each, { k = 'operator', verb = 'reset', who = ARGV[6], from = record.s, value = 'entry ' .. ARGV[2] })
-  end
+  local line = { k = 'operator', verb = 'reset', who = ARGV[6], value = 'entry ' .. ARGV[2] }
+  line.to = 'pending'; lib.log_line(ARGV[3], line)
+  line.to, line.from = nil, record.s; lib.log_line(id, line)
 end
 lib.settle_up()
 lib.wake(ctx.brought)
