@@ -171,6 +171,9 @@ def test_writes_that_a_failover_lost_are_told(bench: Bench, pair: tuple[topology
         assert primary.client.execute_command("CLIENT", "KILL", "TYPE", "replica") == 1
         tasks.work.push_many([()] * 30)  # acknowledged, and no other server has them
         wait_until(lambda: watched() == 50, 60, bench.say)
+        seen = inspect.snapshot().taken_ms
+        # A round looks at the servers first, and then at the tasks: the next one has seen the servers with all 50.
+        wait_until(lambda: inspect.snapshot().taken_ms > seen, 60, bench.say)
         primary.kill()
     (text,) = wait_until(losses, 120, bench.say)
     assert "Pool default lost data that the store had acknowledged" in text
