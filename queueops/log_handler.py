@@ -16,6 +16,9 @@ from weakref import WeakSet
 MOST_WAITING = 1000
 """Lines that may wait for a slow stream. A thread with another one waits until some are written."""
 
+LONGEST_HOLD_S = 1.0
+"""Seconds for which a fork waits for the thread that writes."""
+
 
 class LineHandler(logging.StreamHandler[TextIO]):
     """Writes lines to stderr, or to another stream. The order of the lines of a thread stays.
@@ -39,15 +42,18 @@ class LineHandler(logging.StreamHandler[TextIO]):
         """Write the line of an event, or let the thread write it that writes now."""
         try:
             self._lines.append(self.format(record) + self.terminator)
-            while self._lines and self._writing.acquire(blocking=len(self._lines) > MOST_WAITING):
-                try:
-                    self._write()
-                finally:
-                    self._writing.release()
+            self._write_waiting()
         except RecursionError:
             raise
         except Exception:
             self.handleError(record)
+
+    def _write_waiting(self) -> None:
+        while self._lines and self._writing.acquire(blocking=len(self._lines) > MOST_WAITING):
+            try:
+                self._write()
+            finally:
+                self._writing.release()
 
     def _write(self) -> None:
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
@@ -60,10 +66,36 @@ class LineHandler(logging.StreamHandler[TextIO]):
         self._writing = threading.Lock()
 
 
+def _hold_all() -> None:
+    """Before a fork: let no thread write. The child would have the lock of the stream, and no thread to release it.
+
+    A thread that writes for long does not hold the fork back: its stream may never take the text.
+    """
+    _forking.acquire()
+    _held.extend(handler for handler in tuple(_handlers) if handler._writing.acquire(timeout=LONGEST_HOLD_S))
+
+
+def _release_all() -> None:
+    """After a fork, in the parent: write the lines that came meanwhile."""
+    held = _held.copy()
+    _held.clear()
+    for handler in held:
+        handler._writing.release()
+    _forking.release()
+    for handler in held:
+        handler._write_waiting()
+
+
 def _renew_all() -> None:
+    """After a fork, in the child."""
+    global _forking
+    _forking = threading.Lock()
+    _held.clear()
     for handler in tuple(_handlers):
         handler._renew()
 
 
 _handlers: WeakSet[LineHandler] = WeakSet()
-os.register_at_fork(after_in_child=_renew_all)
+_forking = threading.Lock()
+_held: list[LineHandler] = []
+os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_renew_all)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -31,6 +32,8 @@ from queueops.tasks.context import Context, enter, leave
 from queueops.tasks.encoding import with_article
 
 GetResult = Callable[[Context], Any]
+LAST_WORDS_S = 5.0
+"""Seconds for the last output of a process that a task has forked."""
 _forks = 0
 """How many forks separate this process from its first parent. Cheaper than reading the process id around each task."""
 
@@ -71,14 +74,27 @@ def _end_fork() -> None:
     """End a process that the task has forked, at the end of the task's code, as a program would end.
 
     The code around the task belongs to the parent. The fork would run the parent's tasks, on the parent's connections.
+    A thread of the parent may have held the lock of a stream at the fork, and nothing releases it here. So the output
+    is written in a thread that may hang.
     """
     error = sys.exception()
     status = error.code if isinstance(error, SystemExit) else int(error is not None)
-    if error is not None and not isinstance(error, SystemExit):
-        traceback.print_exception(error)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    told = None if isinstance(error, SystemExit) else error
+    is_written = threading.Event()
+    writing = threading.Thread(target=_write_out, args=(told, is_written), daemon=True)
+    writing.start()
+    writing.join(LAST_WORDS_S)
+    if told is not None and not is_written.is_set():
+        os.write(2, "".join(traceback.format_exception(told)).encode("utf-8", "backslashreplace"))
     os._exit(status if isinstance(status, int) else int(status is not None))
+
+
+def _write_out(error: BaseException | None, is_written: threading.Event) -> None:
+    if error is not None:
+        traceback.print_exception(error)
+    sys.stderr.flush()
+    is_written.set()
+    sys.stdout.flush()
 
 
 def _handle(context: Context) -> Any:

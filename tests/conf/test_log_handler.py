@@ -7,10 +7,13 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from typing import TextIO
 
 import pytest
 
+from queueops import log_handler
 from queueops.log_handler import MOST_WAITING, LineHandler
+from tests.support.forked import status_of
 from tests.support.waiting import wait_until
 
 
@@ -35,7 +38,7 @@ def stream() -> Iterator[SlowStream]:
     made.opened.set()
 
 
-def logger_to(stream: io.StringIO) -> logging.Logger:
+def logger_to(stream: TextIO) -> logging.Logger:
     logger = logging.Logger("queueops.sample")
     logger.addHandler(LineHandler(stream))
     return logger
@@ -118,3 +121,41 @@ def test_a_line_that_cannot_be_written_raises_nothing(capsys: pytest.CaptureFixt
     stream.close()
     logger_to(stream).info("lost")
     assert "Logging error" in capsys.readouterr().err
+
+
+def test_a_process_that_is_forked_while_a_thread_writes_can_write() -> None:
+    reading, writing = os.pipe()
+    ended = threading.Event()
+
+    def read_slowly() -> None:
+        while os.read(reading, 1 << 16):
+            ended.wait(0.02)
+
+    def log() -> None:
+        while not ended.wait(0.005):
+            logger.info("x" * 60_000)  # nearly all that a pipe holds: most of the time it is being written
+
+    with open(writing, "w") as stream:  # noqa: PTH123
+        logger = logger_to(stream)
+        reader, writer = threading.Thread(target=read_slowly), threading.Thread(target=log)
+        reader.start()
+        writer.start()
+        try:
+            assert [status_of(stream.flush) for _ in range(20)] == [0] * 20
+            assert writer.is_alive()
+        finally:
+            ended.set()
+            writer.join(60)
+    reader.join(60)
+    os.close(reading)
+
+
+def test_the_lines_that_come_during_a_fork_are_written_behind_it() -> None:
+    stream = io.StringIO()
+    logger = logger_to(stream)
+    log_handler._hold_all()
+    (writing,) = in_threads(1, logger, 3)
+    writing.join(60)
+    assert stream.getvalue() == ""
+    log_handler._release_all()
+    assert stream.getvalue().splitlines() == ["0 0", "0 1", "0 2"]

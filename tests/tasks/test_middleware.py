@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 
 import pytest
@@ -13,6 +14,7 @@ from queueops.model.contracts import Lease
 from queueops.tasks import middleware
 from queueops.tasks.context import Context
 from queueops.tasks.handlers import handler_for
+from tests.support.forked import status_of
 from tests.support.middlewares_for_tests import seen
 
 PLACE = "tests.support.middlewares_for_tests"
@@ -97,3 +99,30 @@ def test_outside_of_a_task_there_is_no_context():
     run(plain)
     with pytest.raises(OutsideTask, match=r"current\(\) works only inside a running task"):
         current()
+
+
+class LockedStream:
+    """A stream whose lock is never released."""
+
+    def write(self, text):
+        threading.Event().wait()
+
+    def flush(self):
+        threading.Event().wait()
+
+
+@pytest.mark.parametrize(("error", "status"), [(None, 0), (ValueError("no number"), 1), (SystemExit(3), 3)])
+def test_a_forked_process_ends_though_a_stream_is_locked_for_ever(monkeypatch, capfd, error, status):
+    monkeypatch.setattr(middleware, "LAST_WORDS_S", 0.2)
+    monkeypatch.setattr(sys, "stderr", LockedStream())
+    assert status_of(lambda: ends(error)) == status
+    told = capfd.readouterr().err
+    assert ("ValueError: no number" in told) == (status == 1)
+
+
+def ends(error):
+    try:
+        if error is not None:
+            raise error
+    finally:
+        middleware._end_fork()
