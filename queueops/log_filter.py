@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from queueops.logs import OF_TASK
 from queueops.tasks.context import running
 
 
@@ -17,8 +16,7 @@ class TaskFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let every record pass."""
-        context = running()
-        for name, value in zip(OF_TASK, (context.id, context.root) if context else ("", ""), strict=True):
-            if not hasattr(record, name):
-                setattr(record, name, value)
+        context, fields = running(), vars(record)
+        fields.setdefault("task", context.id if context else "")
+        fields.setdefault("root", context.root if context else "")
         return True

@@ -2,6 +2,9 @@
 
 `logging.StreamHandler` holds a lock while it formats and writes a line. The threads of a busy worker then wait for this
 lock most of their time. Here a thread never waits for another one, unless the stream is far behind.
+
+In a worker process, a thread of its own writes the lines in batches (`write_in_batches`): a write of each line would
+cost a task a system call, and the interpreter to another thread. Other processes write each line at once.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import deque
 from typing import Any, TextIO
 from weakref import WeakSet
@@ -18,6 +22,9 @@ MOST_WAITING = 1000
 
 LONGEST_HOLD_S = 1.0
 """Seconds for which a fork waits for the thread that writes."""
+
+BATCH_S = 0.05
+"""Seconds between two batches: so many seconds of lines are lost if the process is killed by SIGKILL."""
 
 
 class LineHandler(logging.StreamHandler[TextIO]):
@@ -42,11 +49,18 @@ class LineHandler(logging.StreamHandler[TextIO]):
         """Write the line of an event, or let the thread write it that writes now."""
         try:
             self._lines.append(self.format(record) + self.terminator)
-            self._write_waiting()
+            if _batches is None or len(self._lines) > MOST_WAITING:
+                self._write_waiting()
+            elif not _batches.is_set():
+                _batches.set()
         except RecursionError:
             raise
         except Exception:
             self.handleError(record)
+
+    def flush(self) -> None:
+        """Write the lines that wait; `logging` calls it at the end of the process."""
+        self._write_waiting()
 
     def _write_waiting(self) -> None:
         while self._lines and self._writing.acquire(blocking=len(self._lines) > MOST_WAITING):
@@ -64,6 +78,25 @@ class LineHandler(logging.StreamHandler[TextIO]):
         """Forget the lines and the lock of the parent process, whose threads are not here."""
         self._lines: deque[str] = deque()
         self._writing = threading.Lock()
+
+
+def write_in_batches() -> None:
+    """Let a thread of this process write the lines, each at most BATCH_S after its event."""
+    global _batches
+    _batches = threading.Event()
+    threading.Thread(target=_write_batches, args=(_batches,), name="queueops-log", daemon=True).start()
+
+
+def _write_batches(wanted: threading.Event) -> None:
+    while True:
+        wanted.wait()
+        time.sleep(BATCH_S)
+        wanted.clear()
+        for handler in tuple(_handlers):
+            try:
+                handler.flush()
+            except Exception as error:  # a closed stream, or a full disk: later lines may be written again
+                handler.handleError(logging.makeLogRecord({"msg": "lines lost: %s", "args": (error,)}))
 
 
 def _hold_all() -> None:
@@ -87,8 +120,9 @@ def _release_all() -> None:
 
 
 def _renew_all() -> None:
-    """After a fork, in the child."""
-    global _forking
+    """After a fork, in the child: it has no thread that writes batches."""
+    global _forking, _batches
+    _batches = None
     _forking = threading.Lock()
     _held.clear()
     for handler in tuple(_handlers):
@@ -97,5 +131,6 @@ def _renew_all() -> None:
 
 _handlers: WeakSet[LineHandler] = WeakSet()
 _forking = threading.Lock()
+_batches: threading.Event | None = None
 _held: list[LineHandler] = []
 os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_renew_all)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import logging.config
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -118,11 +118,11 @@ class MaskingFilter(logging.Filter):
         """Mask the arguments of the message (its text stays, by which error trackers group), and the traceback."""
         if not hasattr(record, MASKED):
             if isinstance(record.args, Mapping):
-                record.args = {name: _masked(value) for name, value in record.args.items()}
+                record.args = {name: masked(value) for name, value in record.args.items()}
             elif record.args:
-                record.args = tuple(map(_masked, record.args))
+                record.args = tuple(map(masked, record.args))
             else:
-                record.msg = _masked(record.msg)
+                record.msg = masked(record.msg)
             if record.exc_info:
                 record.exc_text = "".join(_traceback(logging.Formatter(), record)) or record.exc_text
             setattr(record, MASKED, True)
@@ -137,6 +137,17 @@ def protect() -> None:
             logger.addFilter(MaskingFilter())
 
 
+def masked(value: Any) -> Any:
+    """An argument of a line without secrets and control characters. Numbers stay what they are, for %d.
+
+    Letters and digits alone, such as those of a ULID, hold no secret that a text can show.
+    """
+    if isinstance(value, int | float):
+        return value
+    text = str(value)
+    return text if text.isascii() and text.isalnum() else _escaped(redactor().text(text))
+
+
 def _time(record: logging.LogRecord) -> str:
     second, micros = divmod(round(record.created * 1_000_000), 1_000_000)
     return f"{_second(second)}.{micros // 1000:03d}Z"
@@ -147,9 +158,12 @@ def _second(moment: int) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat().removesuffix("+00:00")
 
 
-def _extra(record: logging.LogRecord) -> Iterator[tuple[str, Any]]:
-    extra = [(key, value) for key, value in vars(record).items() if key not in _STANDARD]
-    return ((key, value) for key, value in extra if value != "" or key not in OF_TASK)
+def _extra(record: logging.LogRecord) -> list[tuple[str, Any]]:
+    return [
+        (key, value)
+        for key, value in vars(record).items()
+        if key not in _STANDARD and (value != "" or key not in OF_TASK)
+    ]
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -162,11 +176,6 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> list[
     if record.exc_info and record.exc_info[0] is not None:
         return [redactor().text(formatter.formatException(record.exc_info))]
     return []
-
-
-def _masked(value: Any) -> Any:
-    """Numbers stay what they are, for %d."""
-    return value if isinstance(value, int | float) else _escaped(redactor().text(str(value)))
 
 
 def _escaped(text: str) -> str:

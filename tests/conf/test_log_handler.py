@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import TextIO
@@ -159,3 +161,80 @@ def test_the_lines_that_come_during_a_fork_are_written_behind_it() -> None:
     assert stream.getvalue() == ""
     log_handler._release_all()
     assert stream.getvalue().splitlines() == ["0 0", "0 1", "0 2"]
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Batches whose thread is not there: what a thread leaves for it."""
+    wanted = threading.Event()
+    monkeypatch.setattr(log_handler, "_batches", wanted)
+    return wanted
+
+
+def test_a_batch_waits_for_its_thread_and_is_one_write(batches: threading.Event) -> None:
+    stream = SlowStream()
+    stream.opened.set()
+    logger = logger_to(stream)
+    for number in range(5):
+        logger.info("left %d", number)
+    assert batches.is_set()
+    assert stream.getvalue() == ""
+    logger.handlers[0].flush()
+    assert stream.getvalue().splitlines() == [f"left {number}" for number in range(5)]
+    assert stream.writes == 1
+
+
+def test_more_lines_than_may_wait_are_written_without_the_thread(batches: threading.Event) -> None:
+    stream = io.StringIO()
+    logger = logger_to(stream)
+    for number in range(MOST_WAITING + 1):
+        logger.info("%d", number)
+    assert len(stream.getvalue().splitlines()) == MOST_WAITING + 1
+
+
+def test_a_forked_process_has_no_thread_for_batches_and_writes_at_once(batches: threading.Event) -> None:
+    def log_and_look() -> None:
+        stream = io.StringIO()
+        logger_to(stream).info("here")
+        os._exit(0 if stream.getvalue() == "here\n" else 1)
+
+    assert status_of(log_and_look) == 0
+
+
+def test_the_thread_writes_the_lines_also_after_a_stream_failed() -> None:
+    code = """
+import io, logging, sys, time
+from queueops import log_handler
+from queueops.log_handler import LineHandler
+logging.raiseExceptions = False
+broken = io.StringIO()
+broken.close()
+loggers = []
+for stream in (broken, sys.stdout):
+    loggers.append(logging.Logger("x"))
+    loggers[-1].addHandler(LineHandler(stream))
+log_handler.write_in_batches()
+for line in ("first", "second"):
+    for logger in loggers:
+        logger.warning(line)
+    while log_handler._batches.is_set() or any(logger.handlers[0]._lines for logger in loggers):
+        time.sleep(0.01)
+import os
+os._exit(0)  # no handler is flushed
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "first\nsecond\n"
+
+
+def test_the_end_of_a_process_writes_the_lines_that_wait() -> None:
+    code = """
+import logging, sys
+from queueops import log_handler
+from queueops.log_handler import LineHandler
+log_handler.BATCH_S = 3600.0
+logging.getLogger().addHandler(LineHandler(sys.stdout))
+log_handler.write_in_batches()
+logging.warning("last words")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "last words\n"

@@ -29,6 +29,7 @@ def test_a_task_whose_process_is_killed_runs_again_and_that_is_a_crash_not_an_at
     assert (record.crashes, record.attempt) == (1, 0)
     assert bench.ledger.starts()[handle.id] == 2
     assert "SIGKILL" in worker.text()
+    assert f"ended while it ran {handle.id}" in worker.text()
     assert worker.stop() == 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from queueops.errors import Cancelled, Restart
-from queueops.model.contracts import Outcome
+from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks.context import Context
 from queueops.worker.execution import report
 from tests.support.rig import Rig, answer
@@ -35,12 +35,19 @@ def heard(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("function", [lambda context: 42, answer])
-def test_a_task_that_succeeds_leaves_one_line_at_its_start_and_one_at_its_end(
+def test_a_task_that_succeeds_leaves_one_line_at_its_end(
     rig: Rig, caplog: pytest.LogCaptureFixture, function: Any
 ) -> None:
+    rig.run(function)
+    assert lines(caplog) == ["INFO task0 t1 succeeded after N ms (attempt 1 of 1)"]
+
+
+@pytest.mark.parametrize("function", [lambda context: 42, answer])
+def test_the_level_debug_has_a_line_at_the_start_too(rig: Rig, caplog: pytest.LogCaptureFixture, function: Any) -> None:
+    caplog.set_level(logging.DEBUG, "queueops.tasks")
     rig.run(function, attempt=2, retries=3, root="r1", pool="mail")
     assert lines(caplog) == [
-        "INFO task0 t1 started (attempt 2 of 4)",
+        "DEBUG task0 t1 started (attempt 2 of 4)",
         "INFO task0 t1 succeeded after N ms (attempt 2 of 4)",
     ]
     fields = {"task": "t1", "root": "r1", "name": "task0", "pool": "mail", "attempt": 2, "attempts": 4}
@@ -71,7 +78,7 @@ def test_each_other_end_is_one_line_too(
     rig: Rig, caplog: pytest.LogCaptureFixture, error: BaseException, retries: int, end: str
 ) -> None:
     rig.run(end_with(error), retries=retries)
-    assert lines(caplog) == [f"INFO task0 t1 started (attempt 1 of {retries + 1})", end]
+    assert lines(caplog) == [end]
 
 
 def test_a_project_may_turn_the_lines_off_and_keep_those_of_failures(
@@ -80,6 +87,17 @@ def test_a_project_may_turn_the_lines_off_and_keep_those_of_failures(
     caplog.set_level(logging.WARNING, "queueops.tasks")
     rig.run(end_with(ValueError("no")))
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_what_a_task_chooses_is_masked_in_its_line(caplog: pytest.LogCaptureFixture) -> None:
+    lease = Lease(id="user:password=hunter2", fence=1, name="send")
+    report.ended(lease, Settlement(lease.id, 1, Outcome.ERROR, title="ValueError: \x1btoken=hunter2"), 0.002)
+    report.ended(lease, Settlement(lease.id, 1, Outcome.SUCCESS), 0.002, "told password=hunter2")
+    assert lines(caplog) == [
+        "WARNING send user:password=[redacted] failed: ValueError: \\x1btoken=[redacted] (after N ms, attempt 1 of 1)",
+        "INFO send user:password=[redacted] told password=[redacted] after N ms (attempt 1 of 1)",
+    ]
+    assert caplog.records[1].msg == "%s %s %s after %d ms (attempt %d of %d)"  # error trackers group by it
 
 
 class Broken(logging.Filter):

@@ -24,8 +24,6 @@ from queueops.worker.execution.slot import AsyncSlot, Slot
 
 _NOTHING = object()
 _monotonic = time.monotonic
-_SUCCESS = Outcome.SUCCESS
-_INFO = logging.INFO
 
 logger = logging.getLogger("queueops.worker")
 
@@ -34,8 +32,7 @@ def execute(slot: Slot, context: Context) -> Settlement:
     """Run a task in this thread. Never raises, except what ``slot`` lets pass."""
     lease = context.lease
     value: Any = _NOTHING
-    if tells := report.logger.isEnabledFor(_INFO):
-        report.started(lease)  # before an interrupt can come, which would leave the locks of logging locked
+    report.started(lease)  # before an interrupt can come, which would leave the locks of logging locked
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
@@ -56,8 +53,7 @@ def execute(slot: Slot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
-    if tells or settlement.outcome is not _SUCCESS:
-        report.ended(lease, settlement, slot.seconds(), _said(context, value))
+    report.ended(lease, settlement, slot.seconds(), _said(context, value))
     db_connections.clean()
     slot.clear()
     return settlement
@@ -67,8 +63,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     """The same on the event loop."""
     lease = context.lease
     value: Any = _NOTHING
-    if tells := report.logger.isEnabledFor(_INFO):
-        report.started(lease)  # before an interrupt can come, which would leave the locks of logging locked
+    report.started(lease)  # before an interrupt can come, which would leave the locks of logging locked
     try:
         try:
             if not slot.open(lease, context, _monotonic()):
@@ -92,8 +87,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             await _atell(slot, context, settlement, value, None)
-    if tells or settlement.outcome is not _SUCCESS:
-        report.ended(lease, settlement, slot.seconds(), _said(context, value))
+    report.ended(lease, settlement, slot.seconds(), _said(context, value))
     slot.clear()
     return settlement
 

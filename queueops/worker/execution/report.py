@@ -1,7 +1,9 @@
-"""Task log lines of a worker: one line at the start of each task, and one at its end.
+"""Task log lines of a worker: one line at the end of each task, and one at its start for the level DEBUG.
 
-Their level is INFO, that of failures is WARNING. The two levels have separate loggers. A project with very many small
-tasks can turn off the INFO lines. It keeps the lines about failures and about the worker itself.
+The level of the end is INFO, that of a failure is WARNING. The two levels have separate loggers. A project with very
+many small tasks can turn off the INFO lines. It keeps the lines about failures and about the worker itself.
+
+Each task pays for its line: only what a task chooses is masked, and no stack is searched for the caller.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import sys
 import traceback
 from typing import Any
 
+from queueops.logs import MASKED, TOLD, masked
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.worker.execution import settlements
 
@@ -29,11 +32,10 @@ _has_failed = False
 
 
 def started(lease: Lease) -> None:
-    """Log that the task starts."""
-    if logger.isEnabledFor(logging.INFO):
-        attempts = lease.retries + 1
-        _log(logger, logging.INFO, "%s %s started (attempt %d of %d)",
-             lease.name, lease.id, lease.attempt, attempts, told=_told(lease))  # fmt: skip
+    """Log that the task starts, for the level DEBUG."""
+    if logger.isEnabledFor(logging.DEBUG):
+        _log(logger, logging.DEBUG, "%s %s started (attempt %d of %d)",
+             lease.name, masked(lease.id), lease.attempt, lease.retries + 1, told=_told(lease))  # fmt: skip
 
 
 def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") -> None:
@@ -41,13 +43,13 @@ def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") 
     if settlement.outcome in _FAILED:
         _failed(lease, settlement, round(seconds * 1000))
     elif logger.isEnabledFor(logging.INFO):
-        ms, attempts = round(seconds * 1000), lease.retries + 1
+        ms = round(seconds * 1000)
         how = _ENDS.get(settlement.outcome, settlement.outcome)
         if said and settlement.outcome is Outcome.SUCCESS:
-            how = said
+            how = masked(said)
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
-             lease.name, lease.id, how, ms, lease.attempt, attempts,
-             told=_told(lease) | {"ms": ms, "outcome": str(settlement.outcome)})  # fmt: skip
+             lease.name, masked(lease.id), how, ms, lease.attempt, lease.retries + 1,
+             told=_told(lease) | {"ms": ms, "outcome": settlement.outcome.value})  # fmt: skip
 
 
 def refused(lease: Lease) -> Settlement:
@@ -59,16 +61,17 @@ def refused(lease: Lease) -> Settlement:
 
 def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
-    told = _told(lease) | {"ms": ms, "outcome": str(settlement.outcome), "error": settlement.title}
+    told = _told(lease) | {"ms": ms, "outcome": settlement.outcome.value, "error": settlement.title}
     _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",
-         lease.name, lease.id, how, settlement.title, ms, lease.attempt, lease.retries + 1, told=told)  # fmt: skip
+         lease.name, masked(lease.id), how, masked(settlement.title), ms, lease.attempt, lease.retries + 1,
+         told=told)  # fmt: skip
 
 
 def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict[str, Any]) -> None:
-    """Log a line. The project's code may fail in it, such as a filter: the task continues."""
+    """Log a line with masked arguments. The project's code may fail in it, such as a filter: the task continues."""
     global _has_failed
     try:
-        to.log(level, message, *args, extra={"told": told})
+        to.handle(to.makeRecord(to.name, level, __file__, 0, message, args, None, "_log", {TOLD: told, MASKED: True}))
     except Exception:
         if not _has_failed:
             _has_failed = True

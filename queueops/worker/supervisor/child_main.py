@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 
+from queueops import log_handler
 from queueops.errors.refusals import LibraryRefused
 from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
@@ -45,6 +46,7 @@ def main(options: WorkerOptions, worker: str, table: SlotTable, stacks: StackFil
     signal.signal(PING, lambda number, frame: table.answer(time.monotonic()))
     stacks.serve()
     release_signals()
+    log_handler.write_in_batches()
     loop = Loop(options, worker, get_broker(), table, self_pipe)
 
     def orphaned() -> None:

@@ -156,6 +156,8 @@ class Supervisor:
 
     def _give_back(self, process: ChildProcess, status: int) -> None:
         running, crashed = process.table.running(), not process.killed or process.hung_for > 0
+        if running:  # its own log has no line about their start, and may lack the lines of its last moment
+            logger.error("Process %d ended while it ran %s", process.pid, ", ".join(task.id for task in running))
         reason = "it ran past a hard limit" if process.killed_for else describe_end(status)
         if process.hung_for:
             reason = f"it gave no sign of life for {process.hung_for:.0f} s and was killed"
