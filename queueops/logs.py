@@ -58,7 +58,7 @@ OURS = (
 )
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", MASKED}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", MASKED, TOLD}
 
 
 def configure(log_format: str = "text", level: str = "INFO") -> None:
@@ -83,11 +83,12 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The event as one line."""
-        parts = [_time(record), record.levelname, record.name, _message(record)]
-        extra = " ".join(f"{key}={_plain(value)}" for key, value in _extra(record) if key != TOLD)
-        parts += [redactor().text(extra)] if extra else []
-        parts += _traceback(self, record)
-        return _escaped(" ".join(parts))[:LONGEST]
+        text = f"{_time(record)} {record.levelname} {record.name} {_message(record)}"
+        if extra := _extra(record):
+            text += " " + redactor().text(" ".join(f"{key}={_plain(value)}" for key, value in extra.items()))
+        if record.exc_info or record.exc_text:
+            text = " ".join((text, *_traceback(self, record)))
+        return _escaped(text)[:LONGEST]
 
 
 class JsonFormatter(logging.Formatter):
@@ -102,9 +103,8 @@ class JsonFormatter(logging.Formatter):
             "message": _message(record)[:LONGEST],
             "pid": record.process,
         }
-        extra = dict(_extra(record))
-        told = extra.pop(TOLD, None)
-        given = (told if isinstance(told, dict) else {}) | extra
+        told = getattr(record, TOLD, None)
+        given = (told if isinstance(told, dict) else {}) | _extra(record)
         event |= {str(key): _jsonable(key, value) for key, value in given.items() if key not in event}
         for text in _traceback(self, record):
             event["exception"] = text[-LONGEST:]
@@ -158,12 +158,9 @@ def _second(moment: int) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat().removesuffix("+00:00")
 
 
-def _extra(record: logging.LogRecord) -> list[tuple[str, Any]]:
-    return [
-        (key, value)
-        for key, value in vars(record).items()
-        if key not in _STANDARD and (value != "" or key not in OF_TASK)
-    ]
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    fields = vars(record)
+    return {key: fields[key] for key in fields if key not in _STANDARD and (key not in OF_TASK or fields[key] != "")}
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -49,7 +49,7 @@ def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") 
             how = masked(said)
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
              lease.name, masked(lease.id), how, ms, lease.attempt, lease.retries + 1,
-             told=_told(lease) | {"ms": ms, "outcome": settlement.outcome.value})  # fmt: skip
+             told=_told(lease, ms=ms, outcome=settlement.outcome.value))  # fmt: skip
 
 
 def refused(lease: Lease) -> Settlement:
@@ -61,7 +61,7 @@ def refused(lease: Lease) -> Settlement:
 
 def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
-    told = _told(lease) | {"ms": ms, "outcome": settlement.outcome.value, "error": settlement.title}
+    told = _told(lease, ms=ms, outcome=settlement.outcome.value, error=settlement.title)
     _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",
          lease.name, masked(lease.id), how, masked(settlement.title), ms, lease.attempt, lease.retries + 1,
          told=told)  # fmt: skip
@@ -79,7 +79,7 @@ def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict
             traceback.print_exc()
 
 
-def _told(lease: Lease) -> dict[str, Any]:
+def _told(lease: Lease, **end: object) -> dict[str, Any]:
     return {
         "task": lease.id,
         "root": lease.root or lease.id,
@@ -87,4 +87,5 @@ def _told(lease: Lease) -> dict[str, Any]:
         "pool": lease.pool,
         "attempt": lease.attempt,
         "attempts": lease.retries + 1,
+        **end,
     }
