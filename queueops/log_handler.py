@@ -88,15 +88,24 @@ def write_in_batches() -> None:
 
 
 def _write_batches(wanted: threading.Event) -> None:
+    """Write all BATCH_S as long as lines come. Only the first line after a pause has to wake this thread."""
     while True:
         wanted.wait()
         time.sleep(BATCH_S)
-        wanted.clear()
-        for handler in tuple(_handlers):
-            try:
-                handler.flush()
-            except Exception as error:  # a closed stream, or a full disk: later lines may be written again
-                handler.handleError(logging.makeLogRecord({"msg": "lines lost: %s", "args": (error,)}))
+        if not _write_all():
+            wanted.clear()
+            _write_all()  # what came before the event was cleared
+
+
+def _write_all() -> bool:
+    """Write the lines that wait; whether there were any."""
+    behind = [handler for handler in tuple(_handlers) if handler._lines]
+    for handler in behind:
+        try:
+            handler.flush()
+        except Exception as error:  # a closed stream, or a full disk: later lines may be written again
+            handler.handleError(logging.makeLogRecord({"msg": "lines lost: %s", "args": (error,)}))
+    return bool(behind)
 
 
 def _hold_all() -> None:

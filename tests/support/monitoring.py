@@ -5,23 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from redis.connection import AbstractConnection
+
+from tests.kernel.desk import Desk
 
 WHOLE = ("SCAN", "KEYS", "SMEMBERS", "HSCAN", "SSCAN", "ZSCAN")
 """Commands that read a whole key, or all keys."""
 RANGES = ("ZRANGE", "ZREVRANGE", "LRANGE")
 """Commands that do so from 0 to -1."""
 NOT_COUNTED = ("MONITOR", "ECHO", "CLIENT", "$4\\r\\nTIME")
-
-
-class Store(Protocol):
-    """What has a connection to a server: a desk, or a broker."""
-
-    @property
-    def client(self) -> Any:
-        """The connection."""
 
 
 class Asked(NamedTuple):
@@ -70,12 +64,12 @@ def counted_trips() -> Iterator[Trips]:
         AbstractConnection.send_packed_command = send  # type: ignore[method-assign]
 
 
-def round_trips(store: Store, call: Callable[[], object]) -> Asked:
+def round_trips(desk: Desk, call: Callable[[], object]) -> Asked:
     """What the call asks, without what a new connection says of itself."""
     found = Asked([], [])
-    with store.client.monitor() as monitor:
+    with desk.client.monitor() as monitor:
         call()
-        store.client.echo("end")
+        desk.client.echo("end")
         for heard in monitor.listen():
             command = heard["command"]
             if command.upper().startswith("ECHO"):

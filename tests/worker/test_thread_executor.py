@@ -342,31 +342,6 @@ def test_of_what_such_a_turn_brings_other_threads_run_all_but_the_first(rig: Rig
     assert [end.value for end in rig.ends(3)] == [b"true"] * 3
 
 
-def test_a_thread_that_rests_makes_the_turn_for_an_async_task(rig: Rig) -> None:
-    rested = int(rig.run(lambda context: threading.get_ident()).value)
-    wait_until(lambda: rig.executor._resting() == 1)
-    turns: list[int] = []
-    rig.turn = lambda: turns.append(threading.get_ident())
-    for count in range(1, 4):
-        rig.executor.waiting = True
-        assert rig.run(answer).value == b"42"
-        wait_until(lambda count=count: len(turns) == count and rig.executor._resting() == 1)
-    assert set(turns) == {rested}
-    assert not rig.rings
-
-
-def test_the_loop_is_rung_for_an_async_task_while_no_thread_rests(make_rig: Callable[[int], Rig]) -> None:
-    rig = make_rig(1)
-    end = threading.Event()
-    rig.submit(rig.task(lambda context: end.wait(60)))
-    wait_until(lambda: len(list(rig.executor.running())) == 1)
-    rig.executor.waiting = True
-    rig.run(answer)
-    wait_until(lambda: rig.rings)
-    end.set()
-    rig.ends(2)
-
-
 def test_a_loop_that_is_awake_is_rung_for(rig: Rig) -> None:
     rig.turn = lambda: pytest.fail("two made a turn at the same time")
     rig.executor.waiting = True

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from queueops.worker.execution.thread_queue import LOOK, ThreadQueue
+from queueops.worker.execution.thread_queue import ThreadQueue
 from tests.support.waiting import wait_until
 
 
@@ -122,46 +122,3 @@ def test_many_items_wake_the_threads_one_after_the_other() -> None:
     resting(queue, 4)
     assert [len(thread.taken) for thread in threads] == [1, 1, 1, 1]
     end(queue, *threads)
-
-
-def test_a_look_wakes_the_thread_that_rested_last_and_no_other() -> None:
-    queue: ThreadQueue[Any] = ThreadQueue()
-    first = Taker(queue)
-    resting(queue, 1)
-    last = Taker(queue)
-    resting(queue, 2)
-    assert queue.look()
-    wait_until(lambda: last.taken == [LOOK])
-    resting(queue, 2)
-    assert first.taken == []
-    end(queue, first, last)
-
-
-def test_a_look_that_no_thread_rests_for_is_refused_and_forgotten() -> None:
-    queue: ThreadQueue[Any] = ThreadQueue()
-    assert not queue.look()
-    gate = threading.Event()
-    taker = Taker(queue, lambda item: gate.wait(60))
-    queue.put(1)
-    wait_until(lambda: taker.taken == [1])
-    assert not queue.look()
-    gate.set()
-    resting(queue, 1)
-    assert taker.taken == [1]
-    end(queue, taker)
-
-
-def test_each_accepted_look_is_given_once_beside_many_items() -> None:
-    queue: ThreadQueue[Any] = ThreadQueue()
-    takers = [Taker(queue) for _ in range(3)]
-    given = 0
-    for number in range(3000):
-        given += queue.look()
-        queue.put(number)
-        if number % 7 == 0:
-            given += queue.look()
-    wait_until(lambda: sum(len(taker.taken) for taker in takers) == 3000 + given)
-    end(queue, *takers)
-    taken = Counter(item for taker in takers for item in taker.taken)
-    assert given > 0
-    assert taken == Counter(range(3000)) + Counter({LOOK: given})

@@ -23,7 +23,7 @@ from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.slot import Slot, ThreadSlot
-from queueops.worker.execution.thread_queue import Look, ThreadQueue
+from queueops.worker.execution.thread_queue import ThreadQueue
 from queueops.worker.shared_slot_table import SlotTable
 
 Done = tuple[Lease, Settlement, float]
@@ -41,8 +41,7 @@ class ThreadExecutor:
     """
 
     def __init__(
-        self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None],
-        stand_in: Callable[[], IdleListener | None],
+        self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None], stand_in: Callable[[], None],
     ) -> None:  # fmt: skip
         self.done: deque[Done] = deque()
         self.waiting = False
@@ -96,11 +95,6 @@ class ThreadExecutor:
     def keeps_one(self) -> bool:
         """Whether the thread that makes this turn has kept a task, which it starts after the turn."""
         return self._kept is not None
-
-    @property
-    def may_watch(self) -> bool:
-        """Whether the thread that makes this turn has nothing to run, and no other one watches the idle listener."""
-        return self._keeps and self._idle_listener is None and not self.queued()
 
     def has_rest(self) -> bool:
         """Whether no task waits for a slot, a thread is idle, and no thread watches the idle listener."""
@@ -202,27 +196,23 @@ class ThreadExecutor:
     def _work(self, slot: ThreadSlot) -> None:
         slot.thread_id = threading.get_ident()
         take, queued, done = self._queue.taker(), self.queued, self.done.append
-        kept: Context | IdleListener | None = None
+        kept: Context | None = None
         while True:
             try:
-                item: Context | IdleListener | Look | None
-                item, kept = kept, None
-                if item is None:
+                context, kept = kept, None
+                if context is None:
                     slot.asked += 1
                     item = take()
+                    if isinstance(item, IdleListener):
+                        kept = self._watch(item)
+                        continue
                     if item is None:
                         db_connections.close_all()
                         return
-                if isinstance(item, IdleListener):
-                    kept = self._watch(item)
-                    continue
-                if isinstance(item, Look):
-                    slot.asked -= 1  # it was given nothing
-                    kept = self._tell()
-                    continue
+                    context = item
                 started = _monotonic()
-                settlement = (self._unwanted and self._refused(item)) or execute(slot, item)
-                done((item.lease, settlement, (_monotonic() - started) * 1000))
+                settlement = (self._unwanted and self._refused(context)) or execute(slot, context)
+                done((context.lease, settlement, (_monotonic() - started) * 1000))
                 if self.waiting and queued() <= self.low:
                     kept = self._tell()
             except Interrupt:
@@ -232,11 +222,10 @@ class ThreadExecutor:
                 self._broke(error)
                 return
 
-    def _tell(self) -> Context | IdleListener | None:
+    def _tell(self) -> Context | None:
         """Wake the sleeping loop because a task ended, or make its turn here if this thread is otherwise idle.
 
-        The steps of a chain then follow each other in one thread, without a wake-up. Returns what to run next, or what
-        to watch.
+        The steps of a chain then follow each other in one thread, without a wake-up. Returns what to run next.
         """
         self.waiting = False
         if self._queue or not self.awake.acquire(blocking=False):
@@ -247,10 +236,10 @@ class ThreadExecutor:
         finally:
             self.awake.release()
 
-    def _watch(self, listener: IdleListener) -> Context | IdleListener | None:
+    def _watch(self, listener: IdleListener) -> Context | None:
         """Watch the wake-up listeners until there is a task to run, or this thread is needed elsewhere.
 
-        The loop is woken in the second case. In the first one it wakes by itself if the task is not a short one.
+        The loop is woken in both cases.
         """
         self._posted = False
         while True:
@@ -260,20 +249,17 @@ class ThreadExecutor:
                 if not listener.manned:
                     self._idle_listener = None
                     break
-        if kept is None:
-            self._ring()
+        self._ring()
         return kept
 
-    def _first_of(self, turn: Callable[[], IdleListener | None]) -> Context | IdleListener | None:
-        """Make a turn in this thread; return the first task of its reply, or the listener to watch."""
-        self._keeps, listener = True, None
+    def _first_of(self, turn: Callable[[], None]) -> Context | None:
+        """Make a turn in this thread; return the first task of its reply, which this thread runs."""
+        self._keeps = True
         try:
-            listener = turn()
+            turn()
         finally:
             kept, self._kept, self._keeps = self._kept, None, False
-        if listener is not None:
-            self._idle_listener = listener
-        return kept or listener
+        return kept
 
     def _give(self, item: Context | IdleListener) -> None:
         self._given += 1
@@ -297,9 +283,7 @@ class ThreadExecutor:
         self._ring()
 
     def _ended(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
-        """Note the end of a task without a thread of its own: a resting thread makes the turn of a loop that sleeps."""
         self.done.append((lease, settlement, run_ms))
         if self.waiting and self.queued() <= self.low:
             self.waiting = False
-            if not self._queue.look():
-                self._ring()
+            self._ring()

@@ -16,13 +16,6 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
-
-
-class Look:
-    """What `look` gives to one thread, before the next item."""
-
-
-LOOK = Look()
 Bell = queue.SimpleQueue[None]
 """What a thread sleeps at. A ring that is late makes it look once more, and nothing else."""
 
@@ -32,7 +25,6 @@ class ThreadQueue(Generic[Item]):
 
     def __init__(self) -> None:
         self._items: deque[Item] = deque()
-        self._looks: list[Look] = []
         self._resting: list[Bell] = []  # the last one rings first
         self._is_one_waking = False  # it looks for more items when it has taken one
 
@@ -45,35 +37,16 @@ class ThreadQueue(Generic[Item]):
         self._items.append(item)
         self._wake()
 
-    def look(self) -> bool:
-        """Give `LOOK` to the thread that rested last; False if no thread rests."""
-        self._looks.append(LOOK)  # first: a thread that is about to rest sees it
-        try:
-            bell = self._resting.pop()
-        except IndexError:
-            with contextlib.suppress(IndexError):
-                self._looks.pop()
-                return False
-        else:
-            bell.put(None)
-        return True
-
     def take_now(self) -> Item:
         """Remove the first item. Raises IndexError if there is none."""
         return self._items.popleft()
 
-    def taker(self) -> Callable[[], Item | Look]:
-        """A function for one thread alone: it removes the first item, and sleeps as long as there is none.
-
-        It returns `LOOK` first, if `look` gave one.
-        """
+    def taker(self) -> Callable[[], Item]:
+        """A function for one thread alone: it removes the first item, and sleeps as long as there is none."""
         bell: Bell = queue.SimpleQueue()
 
-        def take() -> Item | Look:
+        def take() -> Item:
             while True:
-                if self._looks:
-                    with contextlib.suppress(IndexError):  # another thread has taken it
-                        return self._looks.pop()
                 try:
                     item = self._items.popleft()
                 except IndexError:
@@ -96,7 +69,7 @@ class ThreadQueue(Generic[Item]):
         """Sleep until an item comes, or until an error is raised in this thread from outside."""
         self._resting.append(bell)
         try:
-            if not (self._items or self._looks):  # else one came before this thread was seen to rest
+            if not self._items:  # else one came before this thread was seen to rest
                 bell.get()
         finally:
             self._is_one_waking = False  # an item that comes from now on wakes another thread

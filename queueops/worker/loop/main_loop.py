@@ -20,7 +20,6 @@ from queueops.model import kinds
 from queueops.model.contracts import Lease
 from queueops.model.ports import Broker, CommandDispatcher
 from queueops.tasks import process_scope
-from queueops.worker.alarm import Alarm
 from queueops.worker.execution.ending_thread import SignalThread
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_executor import ThreadExecutor
@@ -39,8 +38,6 @@ from queueops.worker.shared_slot_table import SlotTable
 from queueops.worker.stack_file import StackFile
 
 LONGEST_PAUSE = 5.0
-HEAD_START = 0.002
-"""Seconds that a handed-over task has before the loop claims more tasks; a short task ends without the loop."""
 CLOSE_WITHIN = 0.5
 """Seconds for idle threads to end, so that they close their database connections, and for commands in progress."""
 
@@ -87,11 +84,8 @@ class Loop:
         self._selector = selectors.DefaultSelector()
         self._idle_listener = IdleListener(self._selector, self._heed)
         self._until = 0.0
-        self._alarm = Alarm(self_pipe.ring)
         self._broken: BaseException | None = None
         self.watch_also(self_pipe, self_pipe.answer)
-        if self._alarm.works:
-            self.watch_also(self._alarm, self._alarm.answer)
         self._lines = [self._line(client) for client in self._dispatcher.clients]
 
     def watch_also(self, source: Any, call: Callable[[], object]) -> None:
@@ -202,7 +196,6 @@ class Loop:
         executor.waiting = True
         now = _monotonic()
         self._until = self._next_moment(now)
-        self._alarm.clear()
         self._table.expect(self._until)
         if self._until > now and self._dispatcher.is_calm() and executor.has_rest():
             self._idle_listener.man(line for line, _ in self._lines)
@@ -228,32 +221,23 @@ class Loop:
         moments += [line.retry_at for line, client in self._lines if self._is_reachable(client)]
         return min(moments)
 
-    def _stand_in(self) -> IdleListener | None:
+    def _stand_in(self) -> None:
         """Make one turn in the thread of a task that ended while the loop sleeps.
 
-        The loop sleeps on, and no longer than it may. Returns the idle listener if this thread is to watch it.
+        Wakes the loop if it would oversleep.
         """
         try:
             now = _monotonic()
             self._table.expect(now)
             self._turn(now)
             self._executor.waiting = True
-            self._sleep_on(self._next_moment(now))
-            if self._executor.may_watch and self._dispatcher.is_calm() and not self._is_over():
-                self._idle_listener.man(line for line, _ in self._lines)
-                return self._idle_listener
+            due = self._next_moment(now)
+            self._table.expect(min(due, self._until))
+            if due < self._until:
+                self._self_pipe.ring()
         except Exception as error:  # the loop raises it, and the process ends
             self._broken = error
             self._self_pipe.ring()
-        return None
-
-    def _sleep_on(self, due: float) -> None:
-        """Let the sleeping loop sleep until this moment, if it would oversleep."""
-        self._table.expect(min(due, self._until))
-        if due < self._until:
-            self._alarm.set(due)
-        else:
-            self._alarm.clear()
 
     def _heed(self, news: list[Callable[[], object]]) -> None:
         """Handle what an idle listener's thread received: keep the task that was handed over, or make a turn.
@@ -271,8 +255,6 @@ class Loop:
                 executor.waiting = False
                 self._stand_in()
                 stays = not (executor.keeps_one or self._broken or self._is_over())
-            elif executor.keeps_one:
-                self._sleep_on(_monotonic() + HEAD_START)
         except Exception as error:  # the loop raises it, and the process ends
             self._broken = error
             self._self_pipe.ring()
@@ -333,7 +315,6 @@ class Loop:
         for line, _ in self._lines:
             line.close()
         self._selector.close()
-        self._alarm.close()
         self._commands.close(CLOSE_WITHIN)
         self._signals.close(FLUSH)
         for client in self._dispatcher.clients:
