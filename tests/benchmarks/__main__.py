@@ -26,17 +26,25 @@ def main() -> int:
     if not options.no_install:
         _install()
     chosen = [BENCHMARKS[name] for name in options.names or BENCHMARKS]
+    kinds = ("valkey", "redis") if options.server == "both" else (options.server,)
+    reports = {kind: _on(kind, chosen, options) for kind in kinds}
+    if options.json:
+        Path(options.json).write_text(json.dumps(reports, indent=1))
+    results = [result for report in reports.values() for result in report["benchmarks"].values()]
+    return int(any("queueops" in result["failures"] for result in results))
+
+
+def _on(kind: str, chosen: list[Benchmark], options: argparse.Namespace) -> dict[str, Any]:
+    """All that was asked for, on one kind of server."""
     with (
         tempfile.TemporaryDirectory(prefix="queueops-bench-") as disk,
         tempfile.TemporaryDirectory(prefix="queueops-bench-", dir=_memory_folder()) as memory,
-        server.running(options.server, options.append_only, Path(disk)) as running,
+        server.running(kind, options.append_only, Path(disk)) as running,
     ):
-        about = _about(running, options)
+        about = _about(kind, running, options)
         print(_heading(about), flush=True)
         report = {benchmark.name: run(benchmark, running, Path(memory) / "run", options) for benchmark in chosen}
-    if options.json:
-        Path(options.json).write_text(json.dumps({"about": about, "benchmarks": report}, indent=1))
-    return int(any("queueops" in result["failures"] for result in report.values()))
+    return {"about": about, "benchmarks": report}
 
 
 def run(benchmark: Benchmark, running: server.Server, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
@@ -82,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=3, help="rounds at most (%(default)s)")
     parser.add_argument("--budget", type=float, default=6.0, help="seconds that one timed thing may take (%(default)s)")
     parser.add_argument(
-        "--server", choices=["valkey", "redis"], default="valkey", help="%(default)s is the embedded one's kind"
+        "--server", choices=["valkey", "redis", "both"], default="valkey", help="%(default)s is the embedded one's kind"
     )
     parser.add_argument(
         "--append-only", action="store_true", help="with an append-only file, as the embedded server has"
@@ -111,12 +119,12 @@ def _memory_folder() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
-def _about(running: server.Server, options: argparse.Namespace) -> dict[str, Any]:
+def _about(kind: str, running: server.Server, options: argparse.Namespace) -> dict[str, Any]:
     told = running.info("server")
     wanted = {system.needs for system in (*EVERY, DBOS) if system.needs}
     versions = {name: version for name, version in install.versions().items() if name in wanted}
     return {
-        "server": f"{options.server} {told.get('valkey_version') or told['redis_version']}",
+        "server": f"{kind} {told.get('valkey_version') or told['redis_version']}",
         "append_only": options.append_only,
         "python": platform.python_version(),
         "peers": versions,

@@ -3,7 +3,7 @@
 from statistics import median
 
 from tests.benchmarks.benchmark import Benchmark, Figures
-from tests.benchmarks.systems import EVERY
+from tests.benchmarks.systems import EVERY, OURS
 
 LOSSY = {system.name for system in EVERY if not system.keeps}
 
@@ -21,10 +21,25 @@ def table(benchmark: Benchmark, results: dict[str, list[Figures]], failures: dic
     figures = {name: medians(rounds) for name, rounds in results.items() if rounds}
     rows = _listed(figures) if benchmark.listed else _by_system(figures)
     lines += ["", *_aligned(rows)] if rows else []
+    lines += [] if benchmark.listed else _rounds(results)
     if LOSSY & figures.keys() and not benchmark.listed:
         lines.append("(*) forgets the task that a killed worker was running")
     lines += [f"- {name}: {' '.join(text.split())}" for name, text in failures.items()]
     return "\n".join(lines) + "\n"
+
+
+def _rounds(results: dict[str, list[Figures]]) -> list[str]:
+    """The first column round by round, and how many times the median of each other system ours is."""
+    lines, ours = [], results.get(OURS.name)
+    for name, rounds in results.items():
+        column, each = next(iter(rounds[0])), _first(rounds)
+        ratio = f"; queueops is {median(_first(ours)) / median(each):.2f} of it" if ours and name != OURS.name else ""
+        lines.append(f"- {name}, {column}: {', '.join(map(_number, each))}{ratio}")
+    return lines
+
+
+def _first(rounds: list[Figures]) -> list[float]:
+    return [next(iter(figures.values())) for figures in rounds]
 
 
 def _by_system(figures: dict[str, Figures]) -> list[list[str]]:

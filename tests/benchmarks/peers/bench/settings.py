@@ -1,4 +1,6 @@
-"""The least that a Django project needs; no database, so what is measured is QueueOps and not an ORM."""
+"""The least that a Django project needs; no database, so what is measured is QueueOps and not an ORM.
+
+The log is that of a new project: a line for each task, here into a file."""
 
 import os
 
@@ -8,4 +10,3 @@ USE_TZ = True
 INSTALLED_APPS = ["queueops", "bench"]
 DATABASES: dict[str, dict[str, str]] = {}
 QUEUEOPS = {"URL": os.environ["BENCH_URL"], "GRACE": float(os.environ.get("BENCH_GRACE", "25"))}
-LOGGING = {"version": 1, "loggers": {"queueops.tasks": {"level": "WARNING"}}}  # the peers write no line for a task, too
