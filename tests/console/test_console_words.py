@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from console.actions.catalog import ACTIONS, OTHER_LABELS
 from console.ui.kind_pages import kind_pages, verbs_of_kinds
 from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.kinds import KINDS
 from tests.console.known_words import FOREIGN, KNOWN, PROJECT
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_PARTS = r"chunk|(?<![a-z])children(?![a-z])|map[_-]?reduce|composite|iterator|outbox|callback|aggregations?(?![a-z])"
@@ -69,14 +68,14 @@ def listed(name: str) -> list[str]:
     return sorted(word for table in LISTED for word in table.get(name, "").split())
 
 
-@pytest.mark.parametrize("name", PYTHON)
+@for_each("name", PYTHON)
 def test_a_file_of_the_console_names_no_more_of_kinds_than_is_listed(name: str) -> None:
     assert sorted(words_of_code(PYTHON[name].read_text())) == listed(name), (
         "let the registration of the kind bring it (console/ui/kind_pages.py)"
     )
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
+@for_each("name", TEMPLATES)
 def test_a_template_names_no_more_of_kinds_than_is_listed(name: str) -> None:
     assert sorted(words_of_template(TEMPLATES[name].read_text())) == listed(name), (
         "let the kind bring a part of the page ({% pieces %}), in its own folder of templates"

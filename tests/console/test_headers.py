@@ -14,6 +14,7 @@ from console.access.headers import HEADERS
 from tests.console.standin import World
 from tests.console.test_permissions import entry, named
 from tests.console.walk import ADDRESSES, Address
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -109,7 +110,7 @@ def test_the_page_of_a_broken_server_has_them_and_tells_nothing(
     assert_protected(own)
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
+@for_each("template", TEMPLATES)
 def test_templates_hold_no_code_and_no_style(template: Path) -> None:
     text = template.read_text()
     assert not re.search(r"\|\s*safe\b|\bsafeseq\b|autoescape|mark_safe|<style|javascript:", text)
@@ -119,7 +120,7 @@ def test_templates_hold_no_code_and_no_style(template: Path) -> None:
     assert "https://" not in text
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
+@for_each("path", PYTHON)
 def test_python_marks_nothing_as_safe(path: Path) -> None:
     assert not re.search(r"mark_safe|SafeString\(|escapejs|autoescape", path.read_text())
 

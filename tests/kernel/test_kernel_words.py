@@ -11,6 +11,7 @@ from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.states import State, table
 from tests.kernel.test_library import FILES, MODULE_PATHS, OWNER, needs, used
+from tests.support.for_each import for_each
 
 KERNEL = [path for path in FILES if "queueops/redis/lua" in path.as_posix()]
 OF_PARTS = "chunk|mapreduce|composite|famil|chain|iterator|child|parent|twin|outbox"
@@ -32,7 +33,7 @@ def words_of(path: Path) -> set[str]:
     return {word.strip("'") for word in WORDS.findall(text)} | named
 
 
-@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+@for_each("path", KERNEL)
 def test_a_file_of_the_kernel_names_no_kind(path: Path) -> None:
     assert sorted(words_of(path)) == [], "let the kind fill a hook (lib/base.lua)"
 
@@ -48,7 +49,7 @@ def fields_of(path: Path) -> set[str]:
     return {*re.findall(r"\.([a-z][a-z0-9]*)\b(?!\s*\()", text), *re.findall(r"'([a-z][a-z0-9]*)'", text)}
 
 
-@pytest.mark.parametrize("path", KERNEL, ids=lambda path: path.stem)
+@for_each("path", KERNEL)
 def test_a_file_of_the_kernel_uses_no_field_of_a_kind(path: Path) -> None:
     found = fields_of(path) & FIELDS_OF_KINDS - OF_COMMANDS.get(path.stem, set())
     assert found == set(), "let the kind fill a hook (lib/base.lua), or declare it as `at_success`"

@@ -7,14 +7,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.kinds import KINDS
 from queueops.model.records import Record, decode
 from queueops.model.states import State, table
 from tests.kernel.known_words import FACADES, FOREIGN, IMPORTING, KNOWN, NO_FIELDS, PUBLIC
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "queueops"
@@ -73,7 +72,7 @@ def imports_of(path: Path, *, at_run_time: bool = False) -> Iterator[str]:
             yield from (each.name for each in node.names)
 
 
-@pytest.mark.parametrize("name", KERNEL)
+@for_each("name", KERNEL)
 def test_a_python_file_of_the_kernel_names_no_more_of_kinds_than_is_listed(name: str) -> None:
     found = sorted(words_of(KERNEL[name].read_text()))
     assert found == sorted(word for table in LISTED for word in table.get(name, "").split()), (
@@ -90,7 +89,7 @@ def fields_of(text: str) -> set[str]:
     return {each for each in names if each in FIELDS_OF_KINDS}
 
 
-@pytest.mark.parametrize("name", KERNEL)
+@for_each("name", KERNEL)
 def test_a_python_file_of_the_kernel_uses_no_field_of_a_kind(name: str) -> None:
     found = fields_of(KERNEL[name].read_text()) - set(NO_FIELDS.get(name, "").split())
     assert found == set(), "let the kind bring it by a role, or declare the field as the kernel's"

@@ -17,6 +17,7 @@ from queueops.redis.library import library as current
 from tests.kernel.desk import FOREVER, Desk
 from tests.kernel.library_calls import FILES as FILES
 from tests.kernel.library_calls import commands
+from tests.support.for_each import for_each
 
 PATHS = {path.stem: path for path in FILES if path.parent.name == "lua"}
 MODULE_PATHS = {path.stem: path for path in FILES if path.parent.name == "lib"}
@@ -60,7 +61,7 @@ TABLES = {
 FAMILY = {path.stem for path in MODULE_PATHS.values() if "function lib.family." in path.read_text()}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_a_function_loads_as_a_script_with_and_without_its_first_line(desk: Desk, name: str) -> None:
     for text in (script(name), script(name, shebang=False)):
         assert len(desk.client.script_load(text)) == 40
@@ -78,13 +79,13 @@ def test_the_library_holds_every_function_with_its_flags_under_its_digest(desk: 
     assert found == {current().function(name): set(each.flags) for name, each in library.functions().items()}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each("path", FILES)
 def test_what_is_sent_is_what_stands_in_the_file(path: Path) -> None:
     text = path.read_text()
     assert text.removeprefix(text.partition("\n")[0] + "\n" if text.startswith("#!") else "") in current().text
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_a_function_says_what_it_takes_answers_and_does(name: str) -> None:
     head = PATHS[name].read_text().partition("--@needs")[0]
     assert re.search(rf"^-- {name}: ", head, re.MULTILINE)
@@ -113,7 +114,7 @@ def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
     ], "it changes numbers; they use texts alone of what they read"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each("path", FILES)
 def test_a_file_is_short(path: Path) -> None:
     lines = re.sub(r"^(--@needs .*\n)+\n?", "", path.read_text(), count=1, flags=re.MULTILINE).splitlines()
     assert len(lines) <= 150
@@ -125,7 +126,7 @@ def test_no_two_modules_share_something_of_the_same_name() -> None:
     assert [name for name, times in said.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each("path", FILES)
 def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None:
     assert used(path) - set(OWNER) == set()
     owners = {OWNER[name] for name in used(path)} - {path.stem if path.parent.name == "lib" else ""}
@@ -134,7 +135,7 @@ def test_a_file_names_the_modules_that_it_uses_and_no_others(path: Path) -> None
     assert needs(path) - {"composites"} == owners - {BASE}
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None:
     texts = [code(MODULE_PATHS[module]) for module in library.modules_of(name)] + [code(PATHS[name])]
     for table in TABLES:
@@ -198,7 +199,7 @@ def test_every_module_is_needed_or_fills_a_hook() -> None:
     assert set().union(*map(needs, FILES)) | filling == set(MODULES) - {BASE}
 
 
-@pytest.mark.parametrize("path", MODULE_PATHS.values(), ids=lambda path: path.stem)
+@for_each("path", MODULE_PATHS.values())
 def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> None:
     """What belongs to one call stands in `ctx`, so that nothing is left of a call that failed in the middle.
 
@@ -235,13 +236,13 @@ def read_by_place(text: str) -> set[str]:
     return found | set(re.findall(r"\w+\[[^\[\]]+\]\[\d+\]|\{ *\[\d+\] =", text))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each("path", FILES)
 def test_records_and_lists_are_read_by_name(path: Path) -> None:
     """A number says nothing: `values_of` gives each value its name where it is read, a table has names, or `unpack`."""
     assert read_by_place(code(path)) == set()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each("path", FILES)
 def test_the_library_has_one_name(path: Path) -> None:
     """These tests look for `lib.`: another name of the library, or of what reads records, would hide what is used."""
     text = code(path).replace("local lib = {}", "") if path.stem == BASE else code(path)

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-import pytest
-
 from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
@@ -20,6 +18,7 @@ from queueops.outbox.dispatcher import CommandStore, Outbox
 from queueops.redis.broker import broker_class, get_broker
 from queueops.schedules.firing import ScheduleFiring
 from queueops.schedules.schedule_store import ScheduleStore
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLERS = ("contrib", "kinds", "outbox", "results", "tasks", "watchdog", "worker")
@@ -61,22 +60,22 @@ def test_every_call_of_the_store_is_declared_in_a_port():
     assert len(called) > 40  # else the names of the variables have changed, and nothing is looked at
 
 
-@pytest.mark.parametrize("name", sorted(DECLARED))
+@for_each("name", sorted(DECLARED))
 def test_the_redis_broker_has_each_call_as_it_is_declared(name):
     assert _parameters(getattr(broker_class(), name)) == _parameters(DECLARED[name])
 
 
-@pytest.mark.parametrize("name", sorted(set(DECLARED).intersection(dir(eager_class()))))
+@for_each("name", sorted(set(DECLARED).intersection(dir(eager_class()))))
 def test_the_eager_broker_takes_each_call_as_it_is_declared(name):
     assert _parameters(getattr(eager_class(), name)) == _parameters(DECLARED[name])
 
 
-@pytest.mark.parametrize("name", sorted(calls_of(ports.CommandDispatcher)))
+@for_each("name", sorted(calls_of(ports.CommandDispatcher)))
 def test_the_dispatcher_of_the_outbox_has_each_call_as_it_is_declared(name):
     assert _parameters(getattr(Outbox, name)) == _parameters(calls_of(ports.CommandDispatcher)[name])
 
 
-@pytest.mark.parametrize("name", sorted(calls_of(ports.Duty)))
+@for_each("name", sorted(calls_of(ports.Duty)))
 def test_each_duty_of_the_watchdog_has_each_call_as_it_is_declared(name):
     duties = [make(get_broker(), has_code=False) for make in kinds.roles("duty")]
     assert [type(duty) for duty in duties] == [ScheduleFiring]
