@@ -49,7 +49,7 @@ class JobMix:
     """Hands in one job after the other. Without the packages of jobs, or before the server has started, none."""
 
     def __init__(self) -> None:
-        self._is_possible = find_spec("httpx") is not None
+        self._is_possible = find_spec("puremagic") is not None
         self._data = Path(settings.DATA)
         self._due = 0.0
         self._ends_at = time.monotonic() + ENDS_S

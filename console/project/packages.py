@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 SETTINGS = ("csp", "whitenoise")
 """Packages that `console.project.settings` needs."""
-API = ("httpx", "ninja", "puremagic")
+API = ("idna", "ninja", "puremagic", "urllib3")
 """Packages that the HTTP API of jobs needs: the extra `jobs`."""
 DEMO = (*SETTINGS, "gunicorn")
 """Packages that `manage.py demo` needs."""

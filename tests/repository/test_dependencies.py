@@ -102,7 +102,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Bare:
 
 def test_the_hard_dependencies_are_those_of_the_engine_and_the_console(bare: Bare) -> None:
     assert {"django", "django-htmx", "redis", "msgspec"} <= bare.names
-    assert not {"django-csp", "gunicorn", "whitenoise", "httpx"} & bare.names
+    assert not {"django-csp", "gunicorn", "whitenoise", "urllib3"} & bare.names
 
 
 def test_engine_and_console_work_with_the_hard_dependencies(bare: Bare, redis_url: str, namespace: str) -> None:
@@ -127,7 +127,7 @@ def test_the_demo_names_the_extra_that_it_lacks(bare: Bare) -> None:
 def test_a_project_with_jobs_is_told_of_the_extra_that_it_lacks(bare: Bare) -> None:
     (bare.home / "with_jobs.py").write_text("from settings import *\nQUEUEOPS = {'JOBS': {}}\n")
     said = bare.refused("-m", "django", "check", DJANGO_SETTINGS_MODULE="with_jobs")
-    missing = "httpcore, httptools, httpx, ninja, puremagic"
+    missing = "idna, ninja, puremagic, urllib3"
     assert f"(queueops.E007) Jobs need packages that are not installed: {missing}." in said
     assert "HINT: Write: pip install 'queueops[jobs]'" in said
 

@@ -13,7 +13,7 @@ from queueops.kinds.jobs.file_store import new_storage
 from queueops.kinds.jobs.s3_buckets import missing_packages
 from queueops.kinds.jobs.settings import of_jobs
 
-PACKAGES = ("httpcore", "httptools", "httpx", "ninja", "puremagic")
+PACKAGES = ("idna", "ninja", "puremagic", "urllib3")
 """What the extra installs, by the names that are imported."""
 KAFKA_PACKAGE = "confluent_kafka"
 SAMPLE = "abc/abcd"

@@ -16,7 +16,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
@@ -65,10 +65,12 @@ def check_subpath(subpath: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which answer a partial file is the beginning of: it is continued only from the same one."""
+    """Which representation a partial file is the beginning of: it is continued only from the same one."""
 
     url: str
     validator: str  # a strong ETag, or the time of the last change
+    total: int  # bytes of the whole
+    source: str  # the address that the redirects led to
 
 
 class PartialFile:
@@ -91,7 +93,7 @@ class PartialFile:
         """What its bytes come from; None if they cannot be continued."""
         try:
             found = json.loads(self._note.read_text())
-            return Origin(str(found["url"]), str(found["validator"]))
+            return Origin(str(found["url"]), str(found["validator"]), int(found["total"]), str(found["source"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -101,7 +103,7 @@ class PartialFile:
         self.file.seek(0)
         self.file.truncate()
         if origin:
-            self._note.write_text(json.dumps({"url": origin.url, "validator": origin.validator}))
+            self._note.write_text(json.dumps(asdict(origin)))
 
     def discard(self) -> None:
         """Delete it."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import ssl
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.kinds.jobs.http_client import Answer, OutOfTime, httpx
+
+if TYPE_CHECKING:
+    from queueops.kinds.jobs.http_client import Answer
 
 DAY = 86_400.0
 TOO_MANY, GONE = 429, 410
 RETRIABLE = frozenset({408, 409, 421, 423, 425, TOO_MANY})
 """Statuses from 400 to 499 after which the same request may succeed later. All from 500 may."""
-BROKEN_OFF = (ssl.SSLEOFError, ssl.SSLSyscallError, ssl.SSLZeroReturnError)
-"""Errors of TLS that say no more than that the connection has ended."""
 
 
 class FailureKind(StrEnum):
@@ -50,6 +49,14 @@ class Failure:
     what: str = ""  # that was refused: url, proxy or callback by the network guard, or the topic by Kafka
 
 
+class AttemptFailed(Exception):
+    """An attempt has failed on its way."""
+
+    def __init__(self, kind: FailureKind, reason: str, *, retriable: bool = True) -> None:
+        super().__init__(reason)
+        self.failure = Failure(kind=kind, reason=reason, retriable=retriable)
+
+
 def failure_of_status(response: Answer) -> Failure:
     """The failure of an answer whose status is not a success."""
     status = response.status_code
@@ -62,23 +69,12 @@ def failure_of_status(response: Answer) -> Failure:
     )
 
 
-def failure_of_error(error: Exception) -> Failure:
-    """The failure of a request without an answer."""
-    if isinstance(error, AddressRefused | HeaderRefused):
-        what = error.what if isinstance(error, AddressRefused) else ""
-        return Failure(kind=FailureKind.REFUSED, reason=str(error), retriable=False, what=what)
-    tls = next((each for each in _causes(error) if isinstance(each, ssl.SSLError)), None)
-    if tls is not None and not isinstance(tls, BROKEN_OFF):
-        return Failure(kind=FailureKind.TLS, reason=f"TLS failed: {error}", retriable=False)
-    if isinstance(error, httpx.TooManyRedirects):
-        return Failure(kind=FailureKind.REDIRECTS, reason=str(error), retriable=True)
-    if isinstance(error, httpx.TimeoutException):
-        return Failure(kind=FailureKind.TIMEOUT, reason=_timeout(error), retriable=True)
-    if isinstance(error, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
-        return Failure(kind=FailureKind.PROTOCOL, reason=f"The request cannot be sent: {error}", retriable=False)
-    if isinstance(error, httpx.RemoteProtocolError):
-        return Failure(kind=FailureKind.PROTOCOL, reason=f"The answer cannot be read: {error}", retriable=True)
-    return Failure(kind=FailureKind.CONNECTION, reason=f"The connection failed: {error}", retriable=True)
+def failure_of_error(error: AttemptFailed | AddressRefused | HeaderRefused) -> Failure:
+    """The failure of an attempt without a whole answer."""
+    if isinstance(error, AttemptFailed):
+        return error.failure
+    what = error.what if isinstance(error, AddressRefused) else ""
+    return Failure(kind=FailureKind.REFUSED, reason=str(error), retriable=False, what=what)
 
 
 def retry_after(value: str) -> float | None:
@@ -90,18 +86,3 @@ def retry_after(value: str) -> float | None:
         return min(max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0), DAY)
     except (ValueError, TypeError, OverflowError):
         return None
-
-
-def _timeout(error: httpx.TimeoutException) -> str:
-    if isinstance(error, OutOfTime):
-        return str(error)
-    if isinstance(error, httpx.ConnectTimeout):
-        return "No connection was made in time."
-    return "The other side was silent for too long."
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__

@@ -66,8 +66,9 @@ NAT64, COMPATIBLE = IPv6Network("64:ff9b::/96"), IPv6Network("::/96")
 ISATAP = 0x5EFE
 KEPT = "%/:?#[]@!$&'()*+,;=~"
 """Characters of URLs that are not quoted, beside letters and digits."""
-NEVER_IN_URLS = re.compile(r"[\x00-\x20\\\x7f]")
-"""Spaces, control characters and backslashes."""
+NEVER_IN_URLS = re.compile(r"[\x00-\x20\\\x7f\ud800-\udfff]")
+"""Spaces, control characters, backslashes and halves of characters."""
+JOINERS = re.compile("[\u200c\u200d]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,7 @@ def _target(url: object, ports: tuple[int, ...] | None, private: tuple[Network, 
     if not 0 < len(url) <= LONGEST_URL:
         raise _Fault(f"it has {len(url):,} characters, and must have 1 to {LONGEST_URL:,}")
     if NEVER_IN_URLS.search(url):
-        raise _Fault("it has a space, a backslash or a control character")
+        raise _Fault("it has a space, a backslash, a control character or half of a character")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -214,15 +215,34 @@ def _checked_host(name: str, has_brackets: bool, private: tuple[Network, ...]) -
 
 
 def _host(name: str) -> str:
-    try:
-        name = name.encode("idna").decode("ascii").lower().removesuffix(".")
-    except UnicodeError:
-        raise _Fault("its host is not a name") from None
+    name = (name if name.isascii() else _in_ascii(name)).lower().removesuffix(".")
     if not LABELS.fullmatch(name):
         raise _Fault("it has no host" if not name else "its host is not a name")
     if NUMBER.fullmatch(name) and not _is_plain_address(name):
         raise _Fault(f"its host {name} is a number that may stand for another address")
     return name
+
+
+def _in_ascii(name: str) -> str:
+    """A name in another script as browsers ask for it: UTS 46 without transition, any character that it allows."""
+    import idna  # a package of the extra: pages without it show URLs
+
+    try:
+        labels = idna.uts46_remap(name, std3_rules=False).split(".")
+        return ".".join(label if label.isascii() else _label_in_ascii(label) for label in labels)
+    except UnicodeError:
+        raise _Fault("its host is not a name") from None
+
+
+def _label_in_ascii(label: str) -> str:
+    import idna
+
+    try:
+        return idna.alabel(label).decode()
+    except idna.InvalidCodepoint:  # such as an emoji, which IDNA 2008 leaves out
+        if JOINERS.search(label):
+            raise
+        return "xn--" + label.encode("punycode").decode()
 
 
 def _address_in_brackets(name: str) -> str:

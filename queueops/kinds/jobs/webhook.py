@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from queueops import conf
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.kinds.jobs.http_client import KEEPING, Answer, Deadline, answer_to, httpx
-from queueops.kinds.jobs.http_failures import GONE, Failure, failure_of_error, failure_of_status
+from queueops.kinds.jobs.http_client import KEEPING, Answer, Deadline, answer_to
+from queueops.kinds.jobs.http_failures import GONE, AttemptFailed, Failure, failure_of_error, failure_of_status
 from queueops.kinds.jobs.net_guard import check_headers, check_url
 from queueops.kinds.jobs.settings import JobSettings, of_jobs
 from queueops.model.redact import readable
@@ -74,7 +74,7 @@ def send(delivery: Delivery, *, settings: JobSettings | None = None) -> Delivere
             status = response.status_code
             failure = None if response.is_success else failure_of_status(response)
             answer = _beginning(response, settings.callback_answer)
-    except (AddressRefused, HeaderRefused, httpx.HTTPError, httpx.InvalidURL) as error:
+    except (AddressRefused, HeaderRefused, AttemptFailed) as error:
         failure = failure_of_error(error)
     shown = conf.redactor().text(readable(answer))
     return Delivered(status=status, failure=failure, answer=shown, seconds=time.monotonic() - begin)
@@ -110,6 +110,6 @@ def _beginning(response: Answer, limit: int) -> bytes:
             read += part
             if len(read) >= limit:
                 break
-    except httpx.HTTPError:
+    except AttemptFailed:
         pass
     return read[:limit]
