@@ -30,6 +30,11 @@ def length_of(answer: Answer) -> int | None:
     return int(answer.headers["content-length"].partition(",")[0])
 
 
+def has_range(answer: Answer) -> bool:
+    """Whether an answer says that it has a range of bytes. Some servers say so with another status than 206."""
+    return RANGE.fullmatch(answer.headers.get("content-range", "")) is not None
+
+
 def end_of_part(answer: Answer, offset: int, origin: Origin | None) -> tuple[int, int]:
     """Where a part ends that must begin at `offset`, and the size of the whole file. Raises OtherPart."""
     found = RANGE.fullmatch(answer.headers.get("content-range", ""))

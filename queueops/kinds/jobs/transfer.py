@@ -14,7 +14,7 @@ from queueops.kinds.jobs.file_store import Origin, PartialFile
 from queueops.kinds.jobs.http_client import REDIRECTS, Answer, Deadline, answer_to
 from queueops.kinds.jobs.http_failures import AttemptFailed, FailureKind, failure_of_status
 from queueops.kinds.jobs.net_guard import check_headers, check_url
-from queueops.kinds.jobs.partial_content import OtherPart, end_of_part, length_of, origin_of
+from queueops.kinds.jobs.partial_content import OtherPart, end_of_part, has_range, length_of, origin_of
 from queueops.kinds.jobs.settings import JobSettings
 
 PARTIAL, NOT_SATISFIABLE = 206, 416
@@ -72,7 +72,7 @@ class Transfer:
             if offset and self.status == NOT_SATISFIABLE:
                 raise OtherPart("has no such part of the file")
             _check_status(answer)
-            if self.status != PARTIAL:
+            if self.status != PARTIAL and not has_range(answer):
                 self._begin(part, origin_of(answer, self._wanted.url, length_of(answer)))
                 self._read(answer, part, 0, None)
                 return True
