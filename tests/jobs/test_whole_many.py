@@ -1,0 +1,193 @@
+"""A file that is told as stored is one representation that the server has sent in full, whatever the server says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from django.core.files.storage import InMemoryStorage
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from queueops.kinds.jobs.download import Downloaded, download
+from queueops.kinds.jobs.download_options import Download
+from queueops.kinds.jobs.settings import JobSettings
+from tests.jobs.lying_server import Lie, LyingServer, Validator
+from tests.jobs.servers import LocalServer, serving
+
+SIZES = [10, 3_000, 70_000, 200_000]
+numbers = count(1)
+
+
+class Place:
+    """Downloads from a lying server."""
+
+    def __init__(self, local: LocalServer, settings: JobSettings) -> None:
+        self.local, self.settings = local, settings
+        self.storage = InMemoryStorage()
+
+    def serve(self, validator: Validator, size: int, *lies: Lie) -> tuple[LyingServer, Download]:
+        """Serve a file, and give the download of it."""
+        path = f"/{next(numbers)}"
+        server = LyingServer(validator, size, list(lies))
+        self.local.routes[path] = server
+        return server, Download(id=f"job{path.replace('/', '-')}", url=self.local.url(path))
+
+    def get(self, wanted: Download) -> Downloaded:
+        return download(wanted, settings=self.settings, storage=self.storage)
+
+    def stored(self, outcome: Downloaded) -> bytes:
+        with self.storage.open(outcome.path) as file:
+            content: bytes = file.read()
+        return content
+
+    def after(self, size: int, *lies: Lie, validator: Validator = "strong") -> tuple[LyingServer, Downloaded]:
+        """The outcome of an attempt that continues one that was cut off after half of the file."""
+        server, wanted = self.serve(validator, size, Lie(sent=0.5), *lies)
+        assert self.get(wanted).failure is not None
+        outcome = self.get(wanted)
+        if outcome.failure is None:
+            assert self.stored(outcome) == server.whole(server.version)
+        return server, outcome
+
+
+@pytest.fixture
+def place(local: JobSettings, tmp_path: Path) -> Iterator[Place]:
+    with serving({}) as server:
+        yield Place(server, replace(local, partial_directory=str(tmp_path / "partial")))
+
+
+def test_a_part_that_is_shorter_than_asked_is_continued_in_the_same_attempt(place: Place) -> None:
+    server, outcome = place.after(200_000, Lie(most=30_000), Lie(most=30_000))
+    assert (outcome.failure, outcome.size, len(server.ranges)) == (None, 200_000, 4)
+    assert 0 < outcome.resumed_at < 100_000
+    assert [each is None for each in server.ranges] == [True, False, False, False]
+
+
+def test_parts_are_continued_also_when_the_whole_was_asked_for(place: Place) -> None:
+    server, wanted = place.serve("strong", 10_000, Lie(is_part=True, most=3_000), Lie(most=3_000))
+    outcome = place.get(wanted)
+    assert (outcome.failure, outcome.resumed_at, place.stored(outcome)) == (None, 0, server.whole(0))
+    assert server.ranges == [None, "bytes=3000-", "bytes=6000-"]
+
+
+LIES: dict[str, Any] = {
+    "another version, and no heed of If-Range": Lie(version=1, heeds_if_range=False),
+    "no validator": Lie(has_validator=False),
+    "a larger file": Lie(total=100_000),
+    "a smaller file": Lie(total=-1),
+    "an earlier begin": Lie(shift=-1),
+    "a later begin": Lie(shift=1),
+    "no range": Lie(has_content_range=False),
+    "several ranges": Lie(is_multipart=True),
+    "a packed part": Lie(packed_part=True),
+    "less than its range": Lie(excess=-1, frame="chunks"),
+    "more than its range": Lie(excess=1, frame="chunks"),
+    "another length than its range": Lie(excess=-1),
+    "no such range": Lie(status=416),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_part_that_does_not_belong_to_the_beginning_lets_the_attempt_begin_anew(place: Place, lie: Lie) -> None:
+    server, outcome = place.after(10_000, lie)
+    assert (outcome.failure, outcome.resumed_at) == (None, 0)
+    assert [each is None for each in server.ranges] == [True, False, True]
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_an_attempt_begins_anew_once(place: Place, lie: Lie) -> None:
+    half = Lie(is_part=True, most=5_000, version=lie.version)
+    again = lie if lie.heeds_if_range else replace(lie, version=1 - lie.version)
+    server, outcome = place.after(10_000, lie, half, again)
+    assert outcome.failure is not None
+    assert (outcome.failure.kind, outcome.failure.retriable) == ("protocol", True)
+    assert outcome.failure.reason.startswith("The answer ")
+    assert len(server.ranges) == 4
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [Lie(), Lie(any_total=True), Lie(frame="chunks"), Lie(frame="end"), Lie(as_whole=True)],
+    ids=["length", "any total", "chunks", "end", "told as the whole"],
+)
+def test_a_part_that_belongs_to_the_beginning_continues_it(place: Place, lie: Lie) -> None:
+    server, outcome = place.after(10_000, lie)
+    assert outcome.failure is None
+    assert outcome.resumed_at > 0
+    assert len(server.ranges) == 2
+
+
+@pytest.mark.parametrize(("validator", "continues"), [("changed", True), ("changed now", False), ("weak", False)])
+def test_a_time_continues_a_file_only_if_no_other_version_can_have_it(
+    place: Place, validator: Validator, continues: bool
+) -> None:
+    server, outcome = place.after(10_000, validator=validator)
+    assert (outcome.failure, server.ranges[1] is not None) == (None, continues)
+
+
+def test_a_redirect_to_another_file_is_not_continued(place: Place) -> None:
+    first, _ = place.serve("strong", 10_000, Lie(sent=0.5))
+    second, _ = place.serve("strong", 10_000, Lie(version=1))
+    one, two = list(place.local.routes)[-2:]
+    ways = iter([f"{one}?sign=1", f"{two}?sign=2", f"{two}?sign=3"])
+    place.local.routes["/way"] = lambda exchange: exchange.answer(302, Location=next(ways))
+    second.validator = first.validator = "strong"
+    second.whole = lambda number: first.whole(1)  # type: ignore[method-assign]
+    second._validators = lambda number: first._validators(0)  # type: ignore[method-assign]
+    wanted = Download(id="job-way", url=place.local.url("/way"))
+    assert place.get(wanted).failure is not None
+    outcome = place.get(wanted)
+    assert (outcome.failure, outcome.resumed_at, place.stored(outcome)) == (None, 0, first.whole(1))
+
+
+lies = st.builds(
+    Lie,
+    version=st.sampled_from([0, 0, 0, 1]),
+    status=st.sampled_from([0] * 20 + [416, 503]),
+    heeds_range=st.sampled_from([True] * 5 + [False]),
+    heeds_if_range=st.booleans(),
+    has_validator=st.sampled_from([True] * 9 + [False]),
+    has_content_range=st.sampled_from([True] * 9 + [False]),
+    is_multipart=st.sampled_from([False] * 9 + [True]),
+    is_part=st.booleans(),
+    as_whole=st.sampled_from([False] * 5 + [True]),
+    most=st.sampled_from([1, 7, 1_000, 65_536, 1_000_000]),
+    shift=st.sampled_from([0] * 9 + [-1, 1, 500]),
+    total=st.sampled_from([0] * 9 + [-1, 1, 500]),
+    any_total=st.sampled_from([False] * 9 + [True]),
+    excess=st.sampled_from([0] * 9 + [-1, 1, 50]),
+    frame=st.sampled_from(["length", "chunks", "padded chunks"]),
+    length=st.sampled_from([0] * 9 + [1, 10_000]),
+    packed=st.sampled_from([0, 0, 1, 2, 5]),
+    packed_twice=st.sampled_from([False] * 19 + [True]),
+    packed_part=st.sampled_from([False] * 9 + [True]),
+    informs=st.sampled_from([False] * 5 + [True]),
+    sent=st.one_of(st.just(1.0), st.floats(0, 1)),
+).filter(lambda lie: not lie.as_whole or lie.has_content_range)
+
+
+@given(
+    validator=st.sampled_from(get_args(Validator)),
+    size=st.sampled_from(SIZES),
+    lies=st.lists(lies, min_size=1, max_size=6),
+)
+@settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_a_server_answers_a_stored_file_is_one_of_its_versions_in_full(
+    place: Place, validator: Validator, size: int, lies: list[Lie]
+) -> None:
+    server, wanted = place.serve(validator, size, *lies)
+    for _ in range(len(lies) + 2):
+        outcome = place.get(wanted)
+        if outcome.failure is None:
+            assert place.stored(outcome) in (server.whole(0), server.whole(1))
+            return
+        assert outcome.path == ""
+        if not outcome.failure.retriable:
+            assert outcome.failure.kind in ("encoding", "status")
+            return
+    raise AssertionError("An honest server was not believed.")
