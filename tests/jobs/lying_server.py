@@ -56,6 +56,7 @@ class LyingServer:
     lies: list[Lie]
     ranges: list[str | None] = field(default_factory=list)
     version: int = 0
+    more: dict[str, str] = field(default_factory=dict)  # headers of every answer with a file
 
     def whole(self, number: int) -> bytes:
         """A version of the file; each has the same size."""
@@ -74,7 +75,7 @@ class LyingServer:
     def _answer(self, lie: Lie, asked: str | None, if_range: str) -> bytes:
         if lie.status:
             return f"HTTP/1.1 {lie.status} No\r\nContent-Length: 0\r\n\r\n".encode()
-        known = self._validators(lie.version)
+        known = self._validators(lie.version) | self.more
         is_asked = asked and lie.heeds_range and (not lie.heeds_if_range or if_range in known.values())
         first = int(asked[6:-1]) if asked and is_asked else 0
         if first >= self.size:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from queueops.kinds.jobs.download import Downloaded, download
 from queueops.kinds.jobs.download_options import Download
 from queueops.kinds.jobs.settings import JobSettings
-from tests.jobs.lying_server import Lie, LyingServer, Validator
+from tests.jobs.lying_server import Lie, LyingServer, Validator, version
 from tests.jobs.servers import LocalServer, serving
 
 SIZES = [10, 3_000, 70_000, 200_000]
@@ -56,22 +58,22 @@ class Place:
 
 
 @pytest.fixture
-def place(local: JobSettings, tmp_path: Path) -> Iterator[Place]:
+def desk(local: JobSettings, tmp_path: Path) -> Iterator[Place]:
     with serving({}) as server:
         yield Place(server, replace(local, partial_directory=str(tmp_path / "partial")))
 
 
-def test_a_part_that_is_shorter_than_asked_is_continued_in_the_same_attempt(place: Place) -> None:
-    server, outcome = place.after(200_000, Lie(most=30_000), Lie(most=30_000))
+def test_a_part_that_is_shorter_than_asked_is_continued_in_the_same_attempt(desk: Place) -> None:
+    server, outcome = desk.after(200_000, Lie(most=30_000), Lie(most=30_000))
     assert (outcome.failure, outcome.size, len(server.ranges)) == (None, 200_000, 4)
     assert 0 < outcome.resumed_at < 100_000
     assert [each is None for each in server.ranges] == [True, False, False, False]
 
 
-def test_parts_are_continued_also_when_the_whole_was_asked_for(place: Place) -> None:
-    server, wanted = place.serve("strong", 10_000, Lie(is_part=True, most=3_000), Lie(most=3_000))
-    outcome = place.get(wanted)
-    assert (outcome.failure, outcome.resumed_at, place.stored(outcome)) == (None, 0, server.whole(0))
+def test_parts_are_continued_also_when_the_whole_was_asked_for(desk: Place) -> None:
+    server, wanted = desk.serve("strong", 10_000, Lie(is_part=True, most=3_000), Lie(most=3_000))
+    outcome = desk.get(wanted)
+    assert (outcome.failure, outcome.resumed_at, desk.stored(outcome)) == (None, 0, server.whole(0))
     assert server.ranges == [None, "bytes=3000-", "bytes=6000-"]
 
 
@@ -93,17 +95,17 @@ LIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_a_part_that_does_not_belong_to_the_beginning_lets_the_attempt_begin_anew(place: Place, lie: Lie) -> None:
-    server, outcome = place.after(10_000, lie)
+def test_a_part_that_does_not_belong_to_the_beginning_lets_the_attempt_begin_anew(desk: Place, lie: Lie) -> None:
+    server, outcome = desk.after(10_000, lie)
     assert (outcome.failure, outcome.resumed_at) == (None, 0)
     assert [each is None for each in server.ranges] == [True, False, True]
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_an_attempt_begins_anew_once(place: Place, lie: Lie) -> None:
+def test_an_attempt_begins_anew_once(desk: Place, lie: Lie) -> None:
     half = Lie(is_part=True, most=5_000, version=lie.version)
     again = lie if lie.heeds_if_range else replace(lie, version=1 - lie.version)
-    server, outcome = place.after(10_000, lie, half, again)
+    server, outcome = desk.after(10_000, lie, half, again)
     assert outcome.failure is not None
     assert (outcome.failure.kind, outcome.failure.retriable) == ("protocol", True)
     assert outcome.failure.reason.startswith("The answer ")
@@ -115,8 +117,8 @@ def test_an_attempt_begins_anew_once(place: Place, lie: Lie) -> None:
     [Lie(), Lie(any_total=True), Lie(frame="chunks"), Lie(frame="end"), Lie(as_whole=True)],
     ids=["length", "any total", "chunks", "end", "told as the whole"],
 )
-def test_a_part_that_belongs_to_the_beginning_continues_it(place: Place, lie: Lie) -> None:
-    server, outcome = place.after(10_000, lie)
+def test_a_part_that_belongs_to_the_beginning_continues_it(desk: Place, lie: Lie) -> None:
+    server, outcome = desk.after(10_000, lie)
     assert outcome.failure is None
     assert outcome.resumed_at > 0
     assert len(server.ranges) == 2
@@ -124,25 +126,66 @@ def test_a_part_that_belongs_to_the_beginning_continues_it(place: Place, lie: Li
 
 @pytest.mark.parametrize(("validator", "continues"), [("changed", True), ("changed now", False), ("weak", False)])
 def test_a_time_continues_a_file_only_if_no_other_version_can_have_it(
-    place: Place, validator: Validator, continues: bool
+    desk: Place, validator: Validator, continues: bool
 ) -> None:
-    server, outcome = place.after(10_000, validator=validator)
+    server, outcome = desk.after(10_000, validator=validator)
     assert (outcome.failure, server.ranges[1] is not None) == (None, continues)
 
 
-def test_a_redirect_to_another_file_is_not_continued(place: Place) -> None:
-    first, _ = place.serve("strong", 10_000, Lie(sent=0.5))
-    second, _ = place.serve("strong", 10_000, Lie(version=1))
-    one, two = list(place.local.routes)[-2:]
+def test_a_redirect_to_another_file_is_not_continued(desk: Place) -> None:
+    first, _ = desk.serve("strong", 10_000, Lie(sent=0.5))
+    second, _ = desk.serve("strong", 10_000, Lie(version=1))
+    one, two = list(desk.local.routes)[-2:]
     ways = iter([f"{one}?sign=1", f"{two}?sign=2", f"{two}?sign=3"])
-    place.local.routes["/way"] = lambda exchange: exchange.answer(302, Location=next(ways))
+    desk.local.routes["/way"] = lambda exchange: exchange.answer(302, Location=next(ways))
     second.validator = first.validator = "strong"
     second.whole = lambda number: first.whole(1)  # type: ignore[method-assign]
     second._validators = lambda number: first._validators(0)  # type: ignore[method-assign]
-    wanted = Download(id="job-way", url=place.local.url("/way"))
-    assert place.get(wanted).failure is not None
-    outcome = place.get(wanted)
-    assert (outcome.failure, outcome.resumed_at, place.stored(outcome)) == (None, 0, first.whole(1))
+    wanted = Download(id="job-way", url=desk.local.url("/way"))
+    assert desk.get(wanted).failure is not None
+    outcome = desk.get(wanted)
+    assert (outcome.failure, outcome.resumed_at, desk.stored(outcome)) == (None, 0, first.whole(1))
+
+
+def digest(name: str, content: bytes) -> str:
+    return base64.b64encode(hashlib.new(name, content).digest()).decode()
+
+
+TOLD = {
+    "Content-MD5": "{md5}",
+    "Digest": "sha-256={sha256},unixsum=7",
+    "Repr-Digest": "sha-512=:{sha512}:",
+    "Content-Digest": "sha-256=:{sha256}:",
+}
+
+
+@pytest.mark.parametrize("header", TOLD)
+def test_a_file_with_another_checksum_than_its_server_says_is_not_stored(desk: Place, header: str) -> None:
+    for content, kind in ((version(0, 9), None), (version(1, 9), "body")):
+        told = TOLD[header].format(**{name: digest(name, version(0, 9)) for name in ("md5", "sha256", "sha512")})
+        headers = {header.replace("-", "_"): told}
+        desk.local.routes["/told"] = lambda exchange, body=content, more=headers: exchange.answer(200, body, **more)
+        outcome = desk.get(Download(id=f"told-{kind}", url=desk.local.url("/told")))
+        assert (outcome.failure and outcome.failure.kind) == kind
+        assert outcome.failure is None or outcome.failure.retriable
+
+
+def test_a_checksum_of_the_whole_holds_for_a_file_that_is_continued(desk: Place) -> None:
+    for number, kind in ((0, None), (1, "body")):
+        server, wanted = desk.serve("strong", 10_000, Lie(sent=0.5))
+        told = f"sha-256=:{digest('sha256', version(number, 10_000))}:"
+        server.more = {"Repr-Digest": told, "Content-Digest": told}  # the latter one is of the part, and not looked at
+        assert desk.get(wanted).failure is not None
+        outcome = desk.get(wanted)
+        assert ((outcome.failure and outcome.failure.kind), len(server.ranges)) == (kind, 2)
+        server.more = {}
+        assert (desk.get(wanted).failure, server.ranges[2]) == (None, None)
+
+
+@pytest.mark.parametrize("told", ["sha-256=no base64", "sha-256=" + "ab" * 32, "crc32c=AAAAAA==", "sha-256=!"])
+def test_a_checksum_that_cannot_be_read_is_not_looked_at(desk: Place, told: str) -> None:
+    desk.local.routes["/told"] = lambda exchange: exchange.answer(200, b"here", Digest=told, Content_MD5="ab" * 16)
+    assert desk.get(Download(id="told", url=desk.local.url("/told"))).failure is None
 
 
 lies = st.builds(
@@ -178,13 +221,13 @@ lies = st.builds(
 )
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_server_answers_a_stored_file_is_one_of_its_versions_in_full(
-    place: Place, validator: Validator, size: int, lies: list[Lie]
+    desk: Place, validator: Validator, size: int, lies: list[Lie]
 ) -> None:
-    server, wanted = place.serve(validator, size, *lies)
+    server, wanted = desk.serve(validator, size, *lies)
     for _ in range(len(lies) + 2):
-        outcome = place.get(wanted)
+        outcome = desk.get(wanted)
         if outcome.failure is None:
-            assert place.stored(outcome) in (server.whole(0), server.whole(1))
+            assert desk.stored(outcome) in (server.whole(0), server.whole(1))
             return
         assert outcome.path == ""
         if not outcome.failure.retriable:

@@ -18,7 +18,7 @@ class OtherPart(Exception):
 def origin_of(answer: Answer, url: str, total: int | None) -> Origin | None:
     """What the bytes of an answer come from; None if another answer cannot continue it."""
     validator = _validator(answer)
-    if not validator or total is None or _is_packed(answer):
+    if not validator or total is None or is_packed(answer):
         return None
     return Origin(url, validator, total, _source(answer))
 
@@ -40,7 +40,7 @@ def end_of_part(answer: Answer, offset: int, origin: Origin | None) -> tuple[int
     found = RANGE.fullmatch(answer.headers.get("content-range", ""))
     if not found or answer.headers.get("content-type", "").lower().startswith("multipart/byteranges"):
         raise OtherPart("does not say which part of the file it has")
-    if _is_packed(answer):
+    if is_packed(answer):
         raise OtherPart("has a part of a packed file")
     first, end = int(found[1]), int(found[2]) + 1
     total = int(found[3]) if found[3] != "*" else origin.total if origin else -1
@@ -75,5 +75,6 @@ def _source(answer: Answer) -> str:
     return f"{target.scheme}://{target.authority}{target.path.partition('?')[0]}"
 
 
-def _is_packed(answer: Answer) -> bool:
+def is_packed(answer: Answer) -> bool:
+    """Whether a body is told to be packed."""
     return answer.headers.get("content-encoding", "").strip().lower() not in ("", "identity")

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from queueops.kinds.jobs.body_decoding import decoded
+from queueops.kinds.jobs.body_digest import fault_of_digest
 from queueops.kinds.jobs.download_options import Download
 from queueops.kinds.jobs.file_store import Origin, PartialFile
 from queueops.kinds.jobs.http_client import REDIRECTS, Answer, Deadline, answer_to
 from queueops.kinds.jobs.http_failures import AttemptFailed, FailureKind, failure_of_status
 from queueops.kinds.jobs.net_guard import check_headers, check_url
-from queueops.kinds.jobs.partial_content import OtherPart, end_of_part, has_range, length_of, origin_of
+from queueops.kinds.jobs.partial_content import OtherPart, end_of_part, has_range, is_packed, length_of, origin_of
 from queueops.kinds.jobs.settings import JobSettings
 
 PARTIAL, NOT_SATISFIABLE = 206, 416
@@ -75,6 +76,7 @@ class Transfer:
             if self.status != PARTIAL and not has_range(answer):
                 self._begin(part, origin_of(answer, self._wanted.url, length_of(answer)))
                 self._read(answer, part, 0, None)
+                self._check_digest(answer, part, is_part=False)
                 return True
             end, total = end_of_part(answer, offset, origin)
             if not offset:
@@ -82,6 +84,8 @@ class Transfer:
             if end < total and part.origin() is None:
                 raise OtherPart("has a part of the file that cannot be continued")
             self._read(answer, part, offset, end)
+            if end == total:
+                self._check_digest(answer, part, is_part=True)
             return end == total
 
     def _begin(self, part: PartialFile, origin: Origin | None) -> None:
@@ -104,6 +108,14 @@ class Transfer:
             self._look(part, size)
         if end is not None and size != end:
             raise OtherPart("has another part of the file than it says")
+
+    def _check_digest(self, answer: Answer, part: PartialFile, *, is_part: bool) -> None:
+        """Compare what is stored with the digests that the server has told. Members of gzip have their own."""
+        if is_packed(answer) and not self._keeps_packed:
+            return
+        if name := fault_of_digest(part.file, answer.headers, is_part=is_part):
+            self._begin(part, None)
+            raise AttemptFailed(FailureKind.BODY, f"The file has another checksum ({name}) than the answer says.")
 
     def _pieces(self, answer: Answer) -> Iterator[bytes]:
         """The body, unpacked unless the job itself has asked for an encoding."""
