@@ -148,10 +148,10 @@ class _Response(http.client.HTTPResponse):
         self._socket = sock
         self.fp = _Reader(self.fp.detach())
 
-    def begin(self) -> None:
+    def begin(self, *args: Any, **named: Any) -> None:
         """Read the head."""
         self.fp.is_head = True
-        super().begin()
+        super().begin(*args, **named)
         self.fp.is_head = False
         self._check_rest()
         self._check_frame()
