@@ -147,6 +147,10 @@ def test_the_last_chunk_ends_a_body_even_if_the_server_hangs_up_after_it(local: 
         (b"HTTP/1.1 200 OK\r\nA B: c\r\nContent-Length: 4\r\n\r\nhere", "is no header"),
         (b"HTTP/1.1 200 OK\r\nA B: c\r\nTransfer-Encoding: chunked\r\n\r\nhere", "is no header"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n4\r\nhere\r\n0\r\n\r\n", "chunked, gzip"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n4\r\nhere\r\n0\r\n\r\n",
+            "transfer-encoding chunked, gzip",
+        ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4, 5\r\n\r\nhere", "Content-Length 4, 5 is not valid"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4_0\r\n\r\nhere", "Content-Length 4_0 is not valid"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\nhere", "is not valid"),
