@@ -152,6 +152,8 @@ def test_the_last_chunk_ends_a_body_even_if_the_server_hangs_up_after_it(local: 
             "transfer-encoding chunked, gzip",
         ),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4, 5\r\n\r\nhere", "Content-Length 4, 5 is not valid"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhere", "Content-Length  is not valid"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: , 9\r\n\r\nhere", "Content-Length , 9 is not valid"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4_0\r\n\r\nhere", "Content-Length 4_0 is not valid"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\nhere", "is not valid"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhere", "Content-Length"),

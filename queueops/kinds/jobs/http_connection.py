@@ -180,14 +180,14 @@ class _Response(http.client.HTTPResponse):
 
     def _check_frame(self) -> None:
         """Refuse a length or a coding that cannot be understood: nothing would say whether the body is whole."""
-        codings, lengths = self._values("transfer-encoding") - {"identity"}, self._values("content-length")
+        codings, lengths = self._values("transfer-encoding") - {"identity", ""}, self._values("content-length")
         if codings and not (self.chunked and codings == {"chunked"}):
             raise http.client.HTTPException(f"The transfer-encoding {', '.join(sorted(codings))} is not supported.")
         if not self.chunked and not all(len(lengths) == 1 and re.fullmatch("[0-9]{1,18}", each) for each in lengths):
             raise http.client.HTTPException(f"The Content-Length {', '.join(sorted(lengths))} is not valid.")
 
     def _values(self, name: str) -> set[str]:
-        return {each.strip().lower() for each in ",".join(self.msg.get_all(name, [])).split(",")} - {""}
+        return {each.strip().lower() for value in self.msg.get_all(name, []) for each in value.split(",")}
 
     def _close_conn(self) -> None:
         """The answer has ended."""

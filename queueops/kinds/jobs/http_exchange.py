@@ -112,12 +112,12 @@ def send_direct(settings: JobSettings, request: Request) -> Answer:
         sock: Any = connection.sock
         sock.has_answered = False
         try:
-            return _exchange(connection, request, request.path, is_kept=True)
+            return _exchange(connection, request, request.path, keeps=True)
         except AttemptFailed as failed:
             if sock.has_answered or failed.failure.kind is FailureKind.TIMEOUT:
                 raise  # the server has the request: it is not sent twice
     target = request.target
-    return _exchange(_made(target.scheme == "https", target), request, request.path, is_kept=True)
+    return _exchange(_made(target.scheme == "https", target), request, request.path, keeps=True)
 
 
 def send_by_proxy(proxy: Target, authorization: str, request: Request) -> Answer:
@@ -147,13 +147,13 @@ def _exchange(
     path: str,
     more: Mapping[str, str] = {},
     *,
-    is_kept: bool = False,
+    keeps: bool = False,
 ) -> Answer:
     """Send a request, and read the head of its answer. Raises AttemptFailed; the connection is closed then."""
 
     def close(is_whole: bool) -> None:
         sock: Any = connection.sock  # None if the server ends it
-        if is_kept and is_whole and sock is not None and not sock.has_more:
+        if keeps and is_whole and sock is not None and not sock.has_more:
             _keep(request.origin, connection)
         else:
             connection.close()
