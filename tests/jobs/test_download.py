@@ -191,33 +191,6 @@ def test_a_packed_body_is_unpacked_unless_the_job_asks_for_it(depot: Place, enco
     assert depot.files() == {"job/job-1": packed}
 
 
-MEMBER = gzip.compress(TEXT, mtime=0)
-WRONG = MEMBER[:-8] + bytes(4) + MEMBER[-4:]
-
-
-@pytest.mark.parametrize("body", [b"no gzip", WRONG, MEMBER + b"more", MEMBER + WRONG])
-def test_a_body_that_is_not_what_its_encoding_says_is_refused(depot: Place, body: bytes) -> None:
-    depot.server.routes["/file"] = says(body, Content_Encoding="gzip")
-    assert why(depot.get()) == ("encoding", False)
-
-
-@pytest.mark.parametrize("body", [MEMBER[:-10], MEMBER[:-1], MEMBER + MEMBER[:7], MEMBER + MEMBER[:1], b""])
-def test_a_body_that_ends_within_its_packed_data_ended_too_early(depot: Place, body: bytes) -> None:
-    depot.server.routes["/file"] = says(body, Content_Encoding="gzip")
-    assert why(depot.get()) == ("body", True)
-    assert (depot.files(), depot.partial()) == ({}, [])
-
-
-@pytest.mark.parametrize("end", [b"", bytes(700)], ids=["members", "members and zeros"])
-def test_all_members_of_a_packed_body_are_unpacked(depot: Place, end: bytes) -> None:
-    large = os.urandom(700_000)
-    depot.server.routes["/file"] = says(
-        MEMBER + gzip.compress(b"") + gzip.compress(large) + MEMBER + end, Content_Encoding="gzip"
-    )
-    assert depot.get().failure is None
-    assert depot.files() == {"job/job-1": TEXT + large + TEXT}
-
-
 def dripping(exchange: Exchange) -> None:
     exchange.send_response(200)
     exchange.send_header("Content-Length", "1000000")

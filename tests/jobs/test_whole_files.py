@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -25,7 +27,7 @@ SIZES = [10, 3_000, 70_000, 200_000]
 numbers = count(1)
 
 
-class Place:
+class Desk:
     """Downloads from a lying server."""
 
     def __init__(self, local: LocalServer, settings: JobSettings) -> None:
@@ -58,19 +60,19 @@ class Place:
 
 
 @pytest.fixture
-def desk(local: JobSettings, tmp_path: Path) -> Iterator[Place]:
+def desk(local: JobSettings, tmp_path: Path) -> Iterator[Desk]:
     with serving({}) as server:
-        yield Place(server, replace(local, partial_directory=str(tmp_path / "partial")))
+        yield Desk(server, replace(local, partial_directory=str(tmp_path / "partial")))
 
 
-def test_a_part_that_is_shorter_than_asked_is_continued_in_the_same_attempt(desk: Place) -> None:
+def test_a_part_that_is_shorter_than_asked_is_continued_in_the_same_attempt(desk: Desk) -> None:
     server, outcome = desk.after(200_000, Lie(most=30_000), Lie(most=30_000))
     assert (outcome.failure, outcome.size, len(server.ranges)) == (None, 200_000, 4)
     assert 0 < outcome.resumed_at < 100_000
     assert [each is None for each in server.ranges] == [True, False, False, False]
 
 
-def test_parts_are_continued_also_when_the_whole_was_asked_for(desk: Place) -> None:
+def test_parts_are_continued_also_when_the_whole_was_asked_for(desk: Desk) -> None:
     server, wanted = desk.serve("strong", 10_000, Lie(is_part=True, most=3_000), Lie(most=3_000))
     outcome = desk.get(wanted)
     assert (outcome.failure, outcome.resumed_at, desk.stored(outcome)) == (None, 0, server.whole(0))
@@ -95,14 +97,14 @@ LIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_a_part_that_does_not_belong_to_the_beginning_lets_the_attempt_begin_anew(desk: Place, lie: Lie) -> None:
+def test_a_part_that_does_not_belong_to_the_beginning_lets_the_attempt_begin_anew(desk: Desk, lie: Lie) -> None:
     server, outcome = desk.after(10_000, lie)
     assert (outcome.failure, outcome.resumed_at) == (None, 0)
     assert [each is None for each in server.ranges] == [True, False, True]
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_an_attempt_begins_anew_once(desk: Place, lie: Lie) -> None:
+def test_an_attempt_begins_anew_once(desk: Desk, lie: Lie) -> None:
     half = Lie(is_part=True, most=5_000, version=lie.version)
     again = lie if lie.heeds_if_range else replace(lie, version=1 - lie.version)
     server, outcome = desk.after(10_000, lie, half, again)
@@ -117,7 +119,7 @@ def test_an_attempt_begins_anew_once(desk: Place, lie: Lie) -> None:
     [Lie(), Lie(any_total=True), Lie(frame="chunks"), Lie(frame="end"), Lie(as_whole=True)],
     ids=["length", "any total", "chunks", "end", "told as the whole"],
 )
-def test_a_part_that_belongs_to_the_beginning_continues_it(desk: Place, lie: Lie) -> None:
+def test_a_part_that_belongs_to_the_beginning_continues_it(desk: Desk, lie: Lie) -> None:
     server, outcome = desk.after(10_000, lie)
     assert outcome.failure is None
     assert outcome.resumed_at > 0
@@ -126,13 +128,13 @@ def test_a_part_that_belongs_to_the_beginning_continues_it(desk: Place, lie: Lie
 
 @pytest.mark.parametrize(("validator", "continues"), [("changed", True), ("changed now", False), ("weak", False)])
 def test_a_time_continues_a_file_only_if_no_other_version_can_have_it(
-    desk: Place, validator: Validator, continues: bool
+    desk: Desk, validator: Validator, continues: bool
 ) -> None:
     server, outcome = desk.after(10_000, validator=validator)
     assert (outcome.failure, server.ranges[1] is not None) == (None, continues)
 
 
-def test_a_redirect_to_another_file_is_not_continued(desk: Place) -> None:
+def test_a_redirect_to_another_file_is_not_continued(desk: Desk) -> None:
     first, _ = desk.serve("strong", 10_000, Lie(sent=0.5))
     second, _ = desk.serve("strong", 10_000, Lie(version=1))
     one, two = list(desk.local.routes)[-2:]
@@ -145,6 +147,39 @@ def test_a_redirect_to_another_file_is_not_continued(desk: Place) -> None:
     assert desk.get(wanted).failure is not None
     outcome = desk.get(wanted)
     assert (outcome.failure, outcome.resumed_at, desk.stored(outcome)) == (None, 0, first.whole(1))
+
+
+TEXT = b"0123456789" * 1000
+MEMBER = gzip.compress(TEXT, mtime=0)
+WRONG = MEMBER[:-8] + bytes(4) + MEMBER[-4:]
+
+
+def packed(desk: Desk, body: bytes) -> Downloaded:
+    """The outcome of a download whose body is told to be gzip."""
+    desk.local.routes["/packed"] = lambda exchange: exchange.answer(200, body, Content_Encoding="gzip")
+    return desk.get(Download(id="packed", url=desk.local.url("/packed")))
+
+
+@pytest.mark.parametrize("body", [b"no gzip", WRONG, MEMBER + b"more", MEMBER + WRONG])
+def test_a_body_that_is_not_what_its_encoding_says_is_refused(desk: Desk, body: bytes) -> None:
+    failure = packed(desk, body).failure
+    assert failure is not None
+    assert (failure.kind, failure.retriable) == ("encoding", False)
+
+
+@pytest.mark.parametrize("body", [MEMBER[:-10], MEMBER[:-1], MEMBER + MEMBER[:7], MEMBER + MEMBER[:1], b""])
+def test_a_body_that_ends_within_its_packed_data_ended_too_early(desk: Desk, body: bytes) -> None:
+    failure = packed(desk, body).failure
+    assert failure is not None
+    assert (failure.kind, failure.retriable) == ("body", True)
+
+
+@pytest.mark.parametrize("end", [b"", bytes(700)], ids=["members", "members and zeros"])
+def test_all_members_of_a_packed_body_are_unpacked(desk: Desk, end: bytes) -> None:
+    large = os.urandom(700_000)
+    outcome = packed(desk, MEMBER + gzip.compress(b"") + gzip.compress(large) + MEMBER + end)
+    assert outcome.failure is None
+    assert desk.stored(outcome) == TEXT + large + TEXT
 
 
 def digest(name: str, content: bytes) -> str:
@@ -160,7 +195,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("header", TOLD)
-def test_a_file_with_another_checksum_than_its_server_says_is_not_stored(desk: Place, header: str) -> None:
+def test_a_file_with_another_checksum_than_its_server_says_is_not_stored(desk: Desk, header: str) -> None:
     for content, kind in ((version(0, 9), None), (version(1, 9), "body")):
         told = TOLD[header].format(**{name: digest(name, version(0, 9)) for name in ("md5", "sha256", "sha512")})
         headers = {header.replace("-", "_"): told}
@@ -170,7 +205,7 @@ def test_a_file_with_another_checksum_than_its_server_says_is_not_stored(desk: P
         assert outcome.failure is None or outcome.failure.retriable
 
 
-def test_a_checksum_of_the_whole_holds_for_a_file_that_is_continued(desk: Place) -> None:
+def test_a_checksum_of_the_whole_holds_for_a_file_that_is_continued(desk: Desk) -> None:
     for number, kind in ((0, None), (1, "body")):
         server, wanted = desk.serve("strong", 10_000, Lie(sent=0.5))
         told = f"sha-256=:{digest('sha256', version(number, 10_000))}:"
@@ -183,7 +218,7 @@ def test_a_checksum_of_the_whole_holds_for_a_file_that_is_continued(desk: Place)
 
 
 @pytest.mark.parametrize("told", ["sha-256=no base64", "sha-256=" + "ab" * 32, "crc32c=AAAAAA==", "sha-256=!"])
-def test_a_checksum_that_cannot_be_read_is_not_looked_at(desk: Place, told: str) -> None:
+def test_a_checksum_that_cannot_be_read_is_not_looked_at(desk: Desk, told: str) -> None:
     desk.local.routes["/told"] = lambda exchange: exchange.answer(200, b"here", Digest=told, Content_MD5="ab" * 16)
     assert desk.get(Download(id="told", url=desk.local.url("/told"))).failure is None
 
@@ -221,7 +256,7 @@ lies = st.builds(
 )
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_a_server_answers_a_stored_file_is_one_of_its_versions_in_full(
-    desk: Place, validator: Validator, size: int, lies: list[Lie]
+    desk: Desk, validator: Validator, size: int, lies: list[Lie]
 ) -> None:
     server, wanted = desk.serve(validator, size, *lies)
     for _ in range(len(lies) + 2):
