@@ -108,6 +108,11 @@ def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> Unk
     return UnknownOption(what=what, name=name, advice=advice(name, names))
 
 
+def is_foreign(name: str) -> bool:
+    """Whether another queue has an option of this name."""
+    return name in _OPTIONS or name in _OPTIONS_OF_A_PUSH
+
+
 def missing_attribute(thing: object, name: str, it: str, methods: Mapping[str, str]) -> AttributeError:
     """The error for a missing attribute of `thing`, with the replacement if another queue has this attribute."""
     instead = f". Write {methods[name].format(it=it)}" if name in methods else ""
