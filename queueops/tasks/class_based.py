@@ -38,7 +38,7 @@ _NEAR = 0.78
 
 def _refuse_misspelt(cls: type[TaskClass]) -> None:
     """Refuse an attribute that is meant as an option. Methods, private names and other attributes are the project's."""
-    known = {*cls._options, *cls._options_of_kind, *kinds.option_names()}
+    known = {*cls._options_of_all, *cls._options_of_kind, *kinds.option_names()}
     inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
     for name, value in vars(cls).items():
         if name.startswith("_") or name in known | inherited or hasattr(value, "__get__"):
@@ -73,7 +73,7 @@ class TaskClass:
     cron: ClassVar[str | Schedule | None] = None
 
     task: ClassVar[Task[Any, Any, Any]]
-    _options: ClassVar[tuple[str, ...]] = _OF_A_CLASS
+    _options_of_all: ClassVar[tuple[str, ...]] = _OF_A_CLASS
     """The attributes that are options of all classes of this sort."""
     _options_of_kind: ClassVar[tuple[str, ...]] = ()
     """The attributes that are options of this kind of class."""
@@ -171,7 +171,7 @@ class ClassTask(Task[Any, Any, Any]):
 class RunClass(TaskClass, abstract=True):
     """A class whose methods workers run: each of its calls is one task, with a task's options."""
 
-    _options = _OF_A_RUN
+    _options_of_all = _OF_A_RUN
     pool: ClassVar[str] = "default"
     lane: ClassVar[str | None] = None
     priority: ClassVar[int] = 0

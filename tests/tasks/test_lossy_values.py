@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 import msgspec
 import pytest
 from django.utils.functional import lazystr
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -143,7 +143,7 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(max_size=3), PLAIN, max_size=3))
 def test_plain_json_is_never_refused(value: dict[str, Any]) -> None:
     plan = spec(dict)
@@ -158,7 +158,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ANYTHING)
 def test_what_is_not_refused_comes_back_equal(value: Any) -> None:
     plan = spec(dict[str, Any] if isinstance(value, dict) else list)

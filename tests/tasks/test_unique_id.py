@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from queueops import MapReduce, task
@@ -15,10 +15,12 @@ from queueops.tasks import registry
 from queueops.tasks.unique_id import fit
 from queueops.testing import run_worker
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VALID = st.from_regex(r"[A-Za-z0-9._:@/=+\-]{1,200}", fullmatch=True)
 TEXTS = st.text() | st.text(alphabet="aä =-", max_size=4) | st.text(alphabet="a ", min_size=199, max_size=250)
 
 
+@UNHURRIED
 @given(VALID)
 @example("u:None")
 @example("a" * 200)
@@ -27,6 +29,7 @@ def test_a_text_that_is_an_id_stays_as_it_is(text: str) -> None:
     assert fit(text) == text
 
 
+@UNHURRIED
 @given(TEXTS, TEXTS)
 @example("New York", "New-York")
 @example("a" * 250, "a" * 251)
@@ -38,6 +41,7 @@ def test_two_texts_never_give_one_id_and_each_is_valid(one: str, other: str) -> 
     assert (fit(one) == fit(other)) is (one == other)
 
 
+@UNHURRIED
 @given(TEXTS)
 def test_an_id_that_was_made_is_not_the_id_of_its_own_text(text: str) -> None:
     made = fit(text)
