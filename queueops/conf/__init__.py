@@ -101,7 +101,7 @@ class Settings:
     grace: float = 25.0  # seconds that a worker's tasks get to end at shutdown
     unknown_after: float = 7 * DAY  # after this time a task whose name no worker knows is quarantined
     redact: tuple[str, ...] = PATTERNS
-    transactions: Transactions = Transactions.NOW  # what a push in a database transaction does
+    transactions: Transactions | None = None  # what a push in a database transaction does; None: the pusher's default
     read_only: bool = False  # the console is read-only
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()

@@ -8,6 +8,9 @@
 
 A queue is a pool: `runworker --pool NAME` serves it. `OPTIONS` holds further options of `using()`: retries, retry,
 timeout, tags, keep, lane, durable. The default of retries is 0, because Django's tasks are attempted once.
+
+A task that is enqueued within a database transaction is pushed after the commit. The option `transactions` is another
+value of the setting TRANSACTIONS for this backend: "now", "warn" or "on_commit".
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.core import checks
 from django.utils import timezone
 
 from queueops import conf
+from queueops.conf import Transactions, readers
 from queueops.contrib.django_attempts import HardTimeout, TaskQuarantined, WorkerLost
 from queueops.contrib.django_library import DEFAULT_ALIAS, invalid_task, library, moment
 from queueops.contrib.django_results import fill, new_result, result_of
@@ -29,13 +34,14 @@ from queueops.errors import BadArguments, BadId, BadOption, QueueOpsError
 from queueops.model.contracts import Push
 from queueops.model.ids import check_lane, new_id
 from queueops.redis import broker as brokers
+from queueops.tasks import transactions
 from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.options import Options
 
 __all__ = ["HardTimeout", "QueueOpsBackend", "TaskQuarantined", "WorkerLost"]
 
-OPTIONS = ("durable", "keep", "lane", "retries", "retry", "tags", "timeout")
+OPTIONS = ("durable", "keep", "lane", "retries", "retry", "tags", "timeout", "transactions")
 """The permitted `OPTIONS`; the task has the other options of a push."""
 
 _base: Any = library("backends.base")
@@ -53,7 +59,7 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         """Store the settings; `check` and each `enqueue` report their errors."""
         super().__init__(alias, params)
-        self._chosen, self._wrong = _read_options(alias, self.options)
+        self._chosen, self._transactions, self._wrong = _read_options(alias, self.options)
 
     def validate_task(self, task: Any) -> None:
         """Raise Django's error for a task that this backend refuses."""
@@ -62,18 +68,29 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
             raise invalid_task(f"{_queue_problem(task.queue_name)} {_NAME_HINT}")
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Push the task. Raises the errors of a push, and Django's error for an invalid task."""
+        """Push the task, after the caller's database transaction. Until then `get_result` does not find it.
+
+        Raises the errors of a push, and Django's error for an invalid task.
+        """
         if self._wrong:
             raise self._wrong[0]
         self.validate_task(task)
         _check_signature(task, args, kwargs)
         result = new_result(task, new_id(), self.alias, args, kwargs)
+        send = partial(self._send, self._push(result), result)
+        mode = self._transactions or transactions.of_settings(Transactions.ON_COMMIT)
+        if databases := transactions.to_wait_for(task.module_path, mode, _ADVICE):
+            transactions.after_commit(databases, send)
+        else:
+            send()
+        return result
+
+    def _send(self, push: Push, result: Any) -> None:
         broker = brokers.get_broker()
-        (pushed,) = broker.push([self._push(result)], durable=self._chosen.durable)
-        created = pushed.created_ms or _created(broker.record(task.queue_name, result.id))
+        (pushed,) = broker.push([push], durable=self._chosen.durable)
+        created = pushed.created_ms or _created(broker.record(push.pool, push.id))
         fill(result, enqueued_at=moment(created))
         _signals.task_enqueued.send(type(self), task_result=result)
-        return result
 
     def get_result(self, result_id: str) -> Any:
         """The result with this id, whichever backend of QueueOps pushed it. Raises TaskResultDoesNotExist."""
@@ -124,23 +141,34 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
         )
 
 
+_ADVICE = 'Set "transactions" in the OPTIONS of its backend to "on_commit".'
 _NAME_HINT = "A queue is a pool: its name has 1 to 100 letters, digits and ._:@/=+-"
 
 
-def _read_options(alias: str, given: Any) -> tuple[Options, list[QueueOpsError]]:
-    """The options of all tasks of a backend, and the errors of invalid ones."""
-    found, place = Options(retries=0), f"TASKS[{alias!r}]['OPTIONS']"
+def _read_options(alias: str, given: Any) -> tuple[Options, Transactions | None, list[QueueOpsError]]:
+    """The options of all tasks of a backend, its mode of transactions, and the errors of invalid options."""
+    found, mode, place = Options(retries=0), None, f"TASKS[{alias!r}]['OPTIONS']"
     if not isinstance(given, Mapping):
-        return found, [BadOption(name=place, value=given, expected="a dict")]
+        return found, mode, [BadOption(name=place, value=given, expected="a dict")]
     wrong: list[QueueOpsError] = []
     for name, value in given.items():
         try:
             if name not in OPTIONS:
                 raise unknown_option(name, OPTIONS, f"The backend {alias!r} of TASKS")
-            found = found.but(**{name: value})
+            if name == "transactions":
+                mode = _mode(value)
+            else:
+                found = found.but(**{name: value})
         except QueueOpsError as error:
             wrong.append(error)
-    return found, wrong
+    return found, mode, wrong
+
+
+def _mode(value: Any) -> Transactions:
+    try:
+        return readers.choice(Transactions)(value)
+    except readers.Unfit as unfit:
+        raise BadOption(name="transactions", value=value, expected=unfit.expected) from unfit
 
 
 def _is_no_pool(queue: object) -> bool:

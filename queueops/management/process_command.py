@@ -1,14 +1,22 @@
-"""Process command: a command of `manage.py` that keeps start-up objects out of garbage collection."""
+"""Process command: a command of `manage.py` that runs for long, in a process that a service manager has started."""
 
 from __future__ import annotations
 
 import gc
+import os
+import sys
+from typing import Any
 
 from django.core.management.base import BaseCommand
 
 
 class ProcessCommand(BaseCommand):
     """A command whose process is its own, when a terminal or a service manager has started it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Open the standard streams that were closed at the start: code writes to them, and needs their numbers."""
+        open_missing_streams()
+        super().__init__(*args, **kwargs)
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Run the command as Django does. What is loaded so far lives as long as the process.
@@ -18,3 +26,13 @@ class ProcessCommand(BaseCommand):
         """
         gc.freeze()
         super().run_from_argv(argv)
+
+
+def open_missing_streams() -> None:
+    """Connect closed standard streams to /dev/null. Otherwise the next socket becomes standard error."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - open as long as the process lives

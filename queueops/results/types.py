@@ -1,4 +1,4 @@
-"""Result types: convert a stored result to the return annotation of its task."""
+"""Result types: store a result, and convert it back to the return annotation of its task."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from typing import Any
 
 import msgspec
 
-from queueops.errors import NotDecodable
+from queueops.errors import NotDecodable, NotEncodable
 from queueops.errors.results import BadResult
 from queueops.model.text_types import either_version
 from queueops.tasks import registry
-from queueops.tasks.annotations import decoder, hints, is_supported
-from queueops.tasks.encoding import decode_result
+from queueops.tasks.annotations import decoder, hints, is_open, is_supported
+from queueops.tasks.encoding import decode_result, encode_result
+from queueops.tasks.lossy_values import PLAIN, lost
 
 _GENERATORS = (abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.Iterable, abc.AsyncIterable)
+_BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _RETURNED = 2  # the place of the return type in Generator[yielded, sent, returned]
 
 
 class ResultType:
     """The type of a task's result: that of its return annotation, or plain JSON."""
 
-    __slots__ = ("_annotation", "_decoders", "_name")
+    __slots__ = ("_annotation", "_decoders", "_name", "_wanted")
 
     def __init__(self, name: str, annotation: Any = Any, wanted: Sequence[Any] = ()) -> None:
         """Of several types, the first that fits. Without types: plain JSON."""
         self._name = name
         self._annotation = annotation
+        self._wanted = wanted
         self._decoders = [decoder(each) for each in wanted]
 
     @classmethod
@@ -45,6 +48,17 @@ class ResultType:
         annotation = hints(function).get("return", Any)
         return cls(name, annotation, _supported(_of_generator(annotation)))
 
+    @property
+    def encode(self) -> Callable[[str, Any], bytes]:
+        """How a result is stored: `encode_result`, with a check if the type brings it back."""
+        return self._checked if self._decoders else encode_result
+
+    def _checked(self, name: str, value: Any) -> bytes:
+        data = encode_result(name, value)
+        if type(value) not in PLAIN:
+            self._check_kept(value, data)
+        return data
+
     def decode(self, data: bytes) -> Any:
         """Convert a stored result to this type. Raises BadResult, and NotDecodable for text that is not JSON."""
         if not self._decoders:
@@ -54,7 +68,7 @@ class ResultType:
                 return one.decode(data or b"null")
             except msgspec.ValidationError as error:
                 problem = error
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            except _BROKEN as error:
                 raise NotDecodable(what="result", name=self._name, reason=str(error)) from error
         raise BadResult(
             name=self._name,
@@ -62,6 +76,21 @@ class ResultType:
             reason=str(problem),
             value=decode_result(self._name, data),
         ) from problem
+
+    def _check_kept(self, value: Any, data: bytes) -> None:
+        """Look at the first type that fits. A value that fits none is for `decode` to refuse."""
+        for wanted, one in zip(self._wanted, self._decoders, strict=True):
+            try:
+                found = one.decode(data)
+            except Exception:  # noqa: S112 - models of the application are made here; `decode` tells their errors
+                continue
+            if found != value and (part := lost("it", value, found, is_open=is_open(wanted))):
+                how = inspect.formatannotation(self._annotation)
+                advice = (
+                    f"The annotation {how} does not bring it back. Annotate one type for it, such as dict[int, bytes]."
+                )
+                raise NotEncodable(what="result", name=self._name, path=part.place, type=part.type, advice=advice)
+            return
 
 
 def _of_generator(annotation: Any) -> list[Any]:

@@ -7,7 +7,6 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Sequence
-from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
@@ -16,13 +15,12 @@ from uuid import UUID
 
 import msgspec
 
-from queueops.model.text_types import TEXT_TYPES, either_version, is_text_type, read_text
+from queueops.model.text_types import either_version, is_text_type, read_text
 
 Accepted = frozenset[type] | None
 Positional = Callable[[bytes], tuple[list[Any], dict[str, msgspec.Raw]]]
 
 _SCALARS = frozenset({int, str, float, bool, bytes, datetime, date, time, timedelta, Decimal, UUID, type(None)})
-_TYPED = (date, time, timedelta, Decimal, UUID, bytes, msgspec.Struct, *TEXT_TYPES)
 _UNIONS = (typing.Union, types.UnionType)
 
 
@@ -45,20 +43,14 @@ def decoder_type(parameter: inspect.Parameter) -> Any:
     return wanted if is_supported(wanted) else Any
 
 
-def is_unreadable(parameter: inspect.Parameter) -> bool:
-    """Whether an annotation exists that cannot be converted back: its parts look alike in JSON."""
-    return parameter.annotation not in (parameter.empty, Any, object) and decoder_type(parameter) is Any
+def is_described(parameter: inspect.Parameter) -> bool:
+    """Whether an annotation says what the argument is."""
+    return parameter.annotation not in (parameter.empty, Any, object)
 
 
-def is_changed(value: Any) -> bool:
-    """Whether JSON changes a value that no annotation describes."""
-    if isinstance(value, dict):
-        return any(map(is_changed, value.values()))
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(map(is_changed, value))
-    if isinstance(value, enum.Enum):
-        return not isinstance(value, (str, int))
-    return isinstance(value, _TYPED) or is_dataclass(value) or hasattr(value, "model_dump")
+def is_open(wanted: Any) -> bool:
+    """Whether a type leaves a part of the value open, as a bare `dict` leaves its values."""
+    return any(isinstance(kind, msgspec.inspect.AnyType) for kind in _walk(msgspec.inspect.type_info(wanted), set()))
 
 
 def accepted(wanted: Any) -> Accepted:

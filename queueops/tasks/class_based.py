@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from queueops.errors import BadArguments, BadOption
+from queueops.errors import BadArguments, BadOption, UnknownOption
 from queueops.model import kinds
 from queueops.model.contracts import Push
 from queueops.model.durations import Delay
@@ -16,9 +17,9 @@ from queueops.model.retry import DEFAULT, Retry
 from queueops.results.handle import TaskHandle
 from queueops.tasks.decorator import default_name
 from queueops.tasks.discovery import hidden
-from queueops.tasks.foreign_names import ForeignMethod
+from queueops.tasks.foreign_names import ForeignMethod, is_foreign, unknown_option
 from queueops.tasks.hooks import Middleware
-from queueops.tasks.options import UNSET, Options
+from queueops.tasks.options import OF_A_TASK, UNSET, Options, option_names
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import UniqueId
 
@@ -28,6 +29,33 @@ if TYPE_CHECKING:
 
 PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
 """The attributes that are options of a push."""
+_OF_A_CLASS = ("name", "tags", "keep", "on_conflict", "cron", "delay")
+_OF_A_RUN = (*_OF_A_CLASS, *PUSHED, "retry_on", "middleware")
+_OF_USING = ("durable", "follow_up", "id", "meta")
+_NEAR = 0.78
+"""How like a misspelt attribute is to an option; `chunk_retry_delay` is, and `priorities` is not."""
+
+
+def _refuse_misspelt(cls: type[TaskClass]) -> None:
+    """Refuse an attribute that is meant as an option. Methods, private names and other attributes are the project's."""
+    known = {*cls._options_of_all, *cls._options_of_kind, *kinds.option_names()}
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
+    for name, value in vars(cls).items():
+        if name.startswith("_") or name in known | inherited or hasattr(value, "__get__"):
+            continue
+        what = f"The class {cls.__name__}"
+        if name in _OF_USING:
+            raise UnknownOption(what=what, name=name, advice=f". Write {cls.__name__}.using({name}=...)")
+        if _is_meant(name, known):
+            raise unknown_option(name, known, what)
+
+
+def _is_meant(name: str, known: set[str]) -> bool:
+    """Whether a name is an option of tasks or of another task queue, or nearly one. Short words of others are free."""
+    if name in {*option_names(), *OF_A_TASK} or (is_foreign(name) and "_" in name):
+        return True
+    options = [option for option in known.union(_OF_A_RUN) if option[0] == name[0] and option != "name"]
+    return bool(difflib.get_close_matches(name, options, n=1, cutoff=_NEAR))
 
 
 class TaskClass:
@@ -45,6 +73,8 @@ class TaskClass:
     cron: ClassVar[str | Schedule | None] = None
 
     task: ClassVar[Task[Any, Any, Any]]
+    _options_of_all: ClassVar[tuple[str, ...]] = _OF_A_CLASS
+    """The attributes that are options of all classes of this sort."""
     _options_of_kind: ClassVar[tuple[str, ...]] = ()
     """The attributes that are options of this kind of class."""
 
@@ -61,8 +91,9 @@ class TaskClass:
                 raise BadArguments(name=name, reason=reason)
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        """Register the class under its name, and check its options. Raises BadOption."""
+        """Register the class under its name, and check its options. Raises BadOption and UnknownOption."""
         super().__init_subclass__(**kwargs)
+        _refuse_misspelt(cls)
         if not abstract:
             named = bool(cls.__dict__.get("name"))
             cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
@@ -140,6 +171,7 @@ class ClassTask(Task[Any, Any, Any]):
 class RunClass(TaskClass, abstract=True):
     """A class whose methods workers run: each of its calls is one task, with a task's options."""
 
+    _options_of_all = _OF_A_RUN
     pool: ClassVar[str] = "default"
     lane: ClassVar[str | None] = None
     priority: ClassVar[int] = 0

@@ -34,8 +34,9 @@ PART_METHODS: Mapping[str, str] = {
     "delay": "{it}.push()",
     "apply_async": "{it}.push(), {it}.postpone(delay) or {it}.using(...).push()",
     "set": "{it}.using(...)",
-    "link": "chain({it}, other.s())",
-    "on_error": "a receiver of the signal task_failed",
+    "link": '{it}.using(follow_up={{"success": other.s()}})',
+    "link_error": '{it}.using(follow_up={{"failure": other.s()}})',
+    "on_error": '{it}.using(follow_up={{"failure": other.s()}})',
 }
 HANDLE_METHODS: Mapping[str, str] = {
     "get": "{it}.result(timeout=...)",
@@ -58,8 +59,10 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "A task function gets no self: current() is its context.": ("bind",),
     "Write a middleware, or receive the signals of tasks.": ("base",),
     'Write pool="mail".': ("queue", "queue_name", "routing_key", "exchange"),
-    "Write retries=3.": ("max_retries", "max_attempts", "retry_count", "retry_limit", "retrys"),
-    "Write @task(retry_on=(OSError,)).": ("autoretry_for", "dont_autoretry_for", "throws"),
+    "Write retries=3.": ("max_retries", "retry_count", "retry_limit", "retrys"),
+    "Write retries=2 for three attempts.": ("max_attempts",),
+    "Write @task(retry_on=(OSError,)).": ("autoretry_for",),
+    "Write raise Permanent(error) in the task: it fails without another attempt.": ("dont_autoretry_for", "throws"),
     "Write retries=3, retry=Retry(delay=60).": ("retry_kwargs",),
     "Write retry=Retry(delay=60).": ("default_retry_delay", "retry_delay", "min_delay"),
     "Write retry=Retry(delay=60, backoff=2).": ("retry_backoff", "min_backoff", "backoff"),
@@ -77,9 +80,9 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "Results are always stored, for as long as keep= says.": ("store_results",),
     "Write keep=3600.": ("result_ttl", "result_expires", "failure_ttl"),
     "It is always so.": ("track_started",),
-    "Write chain(task.s(), other.s()).": ("link",),
-    "Receive the signal task_failed.": ("link_error", "on_failure"),
-    "Receive the signal task_succeeded.": ("on_success",),
+    'Write follow_up={"success": other.s()}.': ("link", "on_success"),
+    'Write follow_up={"failure": other.s()}.': ("link_error", "on_failure"),
+    'Write meta={"name": "value"}, which current().meta has.': ("headers",),
     "Write chain(other.s(), task.si()).": ("depends_on",),
     "Write priority=100.": ("at_front",),
     "Pass the moment as an argument, and call current().cancel() after it.": ("expires", "max_age"),
@@ -103,6 +106,11 @@ def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> Unk
     if name in _OPTIONS:
         return UnknownOption(what=what, name=name, advice=f". {_OPTIONS[name]}")
     return UnknownOption(what=what, name=name, advice=advice(name, names))
+
+
+def is_foreign(name: str) -> bool:
+    """Whether another queue has an option of this name."""
+    return name in _OPTIONS or name in _OPTIONS_OF_A_PUSH
 
 
 def missing_attribute(thing: object, name: str, it: str, methods: Mapping[str, str]) -> AttributeError:

@@ -47,6 +47,11 @@ class FunctionHandler:
         """The type of its results; made at the first use."""
         return ResultType(self.name) if self.encoder else ResultType.of(self.func, self.name)
 
+    @cached_property
+    def encode_result(self) -> Callable[[str, Any], bytes]:
+        """How its result is stored. Raises NotEncodable and PayloadTooLarge."""
+        return self.result_type.encode
+
     def run(self, context: Context) -> Any:
         """Run the function and return its result."""
         args, kwargs = self.plan.decode(context.lease.args)

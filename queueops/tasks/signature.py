@@ -20,12 +20,13 @@ from queueops.tasks.annotations import (
     decoder,
     decoder_type,
     hints,
-    is_changed,
-    is_unreadable,
+    is_described,
+    is_open,
     positional_decoder,
 )
 from queueops.tasks.depends import Depends
-from queueops.tasks.encoding import Arguments, decode_arguments, encode_arguments, plain, with_article
+from queueops.tasks.encoding import Arguments, decode_arguments, encode_arguments, plain
+from queueops.tasks.lossy_values import PLAIN, lost
 
 _PATH = re.compile(r" - at (?:`(?P<part>\w+)` in )?`\$\[0\]\[(?P<number>\d+)\](?P<rest>[^`]*)`$")
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -40,14 +41,15 @@ class ArgumentSpec:
         "_accepted_named",
         "_decode",
         "_decoders",
+        "_described",
         "_least",
+        "_more_name",
         "_most",
         "_names",
         "_open_named",
         "_required",
         "_try_named",
         "_unnamed",
-        "_unreadable",
         "dependencies",
         "name",
         "rest_name",
@@ -59,7 +61,7 @@ class ArgumentSpec:
         self.signature, self.dependencies = _split(func, name)
         parameters = list(self.signature.parameters.values())
         types = {parameter.name: decoder_type(parameter) for parameter in parameters}
-        self._unreadable = {p.name: p.annotation for p in parameters if is_unreadable(p)}
+        self._described = {p.name: (p.annotation, is_open(types[p.name])) for p in parameters if is_described(p)}
         of_kind = _by_kind(parameters)
         positional, named = of_kind["positional"], of_kind["named"]
         more, rest = of_kind["more"], of_kind["rest"]
@@ -70,13 +72,14 @@ class ArgumentSpec:
         if any(p.default is p.empty for p in named):
             self._least = 1 << 30  # never on the fast path: an argument must be named
         self._most = (1 << 30) if more else len(positional)
-        self._accepted = tuple(accepted(types[p.name]) for p in positional)
-        self._accepted_more: Accepted = accepted(types[more[0].name]) if more else None
-        self._accepted_named: dict[str, Accepted] = {p.name: accepted(types[p.name]) for p in (*positional, *named)}
+        self._accepted = tuple(self._types(types, p.name) for p in positional)
+        self._accepted_more = self._types(types, more[0].name) if more else None
+        self._accepted_named = {p.name: self._types(types, p.name) for p in (*positional, *named)}
         self._decoders = {p.name: decoder(types[p.name]) for p in (*positional, *named)}
+        self._more_name = more[0].name if more else ""
         self.rest_name = rest[0].name if rest else ""
         self._open_named = decoder(types[rest[0].name]) if rest else None
-        self._try_named = bool(rest) and types[rest[0].name] is not Any
+        self._try_named = self.rest_name in self._described
         self._decode = positional_decoder([types[p.name] for p in positional], types[more[0].name] if more else None)
 
     def encode(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
@@ -84,10 +87,10 @@ class ArgumentSpec:
         if kwargs or not self._least <= len(args) <= self._most:
             self._check_names(args, kwargs)
         data = encode_arguments(self.name, args, kwargs, self._names)
-        if self._unreadable:
-            self._check_kept({**dict(zip(self._names, args, strict=False)), **kwargs})
         if data and not self._plainly_right(args, kwargs):
-            self.decode(data)
+            found, found_named = self.decode(data)
+            if found != list(args) or found_named != kwargs:
+                self._check_kept(args, kwargs, found, found_named)
         return data
 
     def encode_after(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
@@ -98,9 +101,9 @@ class ArgumentSpec:
             hint = "The previous task's result is the first argument. Use .si() to leave it out."
             raise BadArguments(name=self.name, reason=f"{error.reason} {hint}") from None
         data = encode_arguments(self.name, args, kwargs, self._names[1:])
-        self._check_kept({**dict(zip(self._names[1:], args, strict=False)), **kwargs})
         for name, value in (*zip(self._names[1:], args, strict=False), *kwargs.items()):
-            self._named(name, msgspec.Raw(msgspec.json.encode(value, enc_hook=plain)))
+            found = self._named(name, msgspec.Raw(msgspec.json.encode(value, enc_hook=plain)))
+            self._check_kept((), {name: value}, (), {name: found})
         return data
 
     def decode(self, data: bytes) -> Arguments:
@@ -137,16 +140,30 @@ class ArgumentSpec:
                 return False
         return not (kwargs and self._try_named)
 
-    def _check_kept(self, given: dict[str, Any]) -> None:
+    def _types(self, types: Mapping[str, Any], name: str) -> Accepted:
+        """The types of one parameter that need no trial: without a usable annotation, those of plain JSON."""
+        return PLAIN if types[name] is Any and name in self._described else accepted(types[name])
+
+    def _check_kept(self, args: Sequence[Any], kwargs: Mapping[str, Any], found: Any, found_named: Any) -> None:
         """Refuse a value that would silently reach the task as another value, although an annotation covers it."""
-        for name, annotation in self._unreadable.items():
-            if name in given and is_changed(given[name]):
-                what, how = with_article(type(given[name]).__qualname__), inspect.formatannotation(annotation)
-                reason = (
-                    f"{name}: {what} cannot be restored by the annotation {how}."
-                    " Pass a plain JSON value, or annotate a single type."
-                )
-                raise BadArguments(name=self.name, reason=reason)
+        names = [*self._names, *(f"argument {number + 1}" for number in range(len(self._names), len(args)))]
+        for name, given, back in zip(names, args, found, strict=False):
+            self._check_one(name, given, back, self._more_name)
+        for name, given in kwargs.items():
+            self._check_one(name, given, found_named[name], self.rest_name)
+
+    def _check_one(self, name: str, given: Any, found: Any, rest: str) -> None:
+        parameter = name if name in self._decoders else rest
+        if parameter not in self._described:
+            return
+        annotation, is_open = self._described[parameter]
+        if part := lost(name, given, found, is_open=is_open):
+            how = inspect.formatannotation(annotation)
+            reason = (
+                f"{part.place}: {part.type} cannot be restored by the annotation {how}."
+                " Pass a plain JSON value, or annotate one type for it, such as dict[str, bytes]."
+            )
+            raise BadArguments(name=self.name, reason=reason)
 
     def _check_names(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if len(args) > self._most:

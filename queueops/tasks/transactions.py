@@ -17,27 +17,37 @@ from queueops.model import warn_once
 from queueops.results import waiting
 
 Answer = TypeVar("Answer")
-_NOT_THE_CALLER = ("queueops", "asgiref", "asyncio", "concurrent", "contextlib", "threading")
+_NOT_THE_CALLER = (
+    *("queueops.", "asgiref.", "asyncio.", "concurrent.", "contextlib.", "threading."),
+    *("django.tasks.", "django_tasks."),
+)
 _WARNING = (
     "%s pushes %s within a transaction of the database %r. A worker may run it before the commit, or although there is"
-    " none. Write push_on_commit(...), or set QUEUEOPS['TRANSACTIONS'] to \"on_commit\"."
+    " none. %s"
 )
+_ADVICE = "Write push_on_commit(...), or set QUEUEOPS['TRANSACTIONS'] to \"on_commit\"."
 
 
-def to_wait_for(name: str) -> Sequence[str]:
+def to_wait_for(name: str, mode: Transactions | None = None, advice: str = _ADVICE) -> Sequence[str]:
     """The databases whose transactions the push of `name` waits for; none if it is sent at once.
 
-    With "warn" it is sent at once, and the first push of each place in the code logs a warning.
+    With "warn" it is sent at once, and the first push of each place in the code logs a warning that ends with `advice`.
+    Without a `mode` the setting counts.
     """
-    mode = conf.current().transactions
+    mode = mode or of_settings()
     if mode is Transactions.NOW:
         return ()
     opened = _opened()
     if opened and mode is Transactions.WARN:
         place = _caller()
-        warn_once.warn((place, name), _WARNING, place, name, opened[0])
+        warn_once.warn((place, name), _WARNING, place, name, opened[0], advice)
         return ()
     return opened
+
+
+def of_settings(usual: Transactions = Transactions.NOW) -> Transactions:
+    """The setting TRANSACTIONS, or `usual` without it."""
+    return conf.current().transactions or usual
 
 
 def after_commit(databases: Sequence[str], send: Callable[[], object]) -> None:
@@ -55,7 +65,7 @@ def after_commit(databases: Sequence[str], send: Callable[[], object]) -> None:
 
 def in_thread(call: Callable[[], Answer]) -> Awaitable[Answer]:
     """Push beside the event loop. If transactions count, the push runs in the thread that has them."""
-    if conf.current().transactions is Transactions.NOW:
+    if of_settings() is Transactions.NOW:
         return waiting.in_thread(call)
     return sync_to_async(call)()
 
@@ -77,7 +87,7 @@ def _caller() -> str:
     """The place in the code that pushes."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_THE_CALLER:
+        if not f"{frame.f_globals.get('__name__', '')}.".startswith(_NOT_THE_CALLER):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return "Async code"

@@ -1,7 +1,11 @@
-"""Unique ids: `unique=` derives a call's id from its arguments, so that two calls with one id are one task."""
+"""Unique ids: `unique=` derives a call's id from its arguments, so that two calls with one id are one task.
+
+A text that is not a valid id becomes one that ends with a digest of the text.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -9,12 +13,15 @@ from string import Formatter
 from typing import Any
 
 from queueops.errors import BadOption
-from queueops.model.ids import check_id
+from queueops.model.ids import ID, ID_LENGTH, check_id
 from queueops.tasks.depends import Depends
 from queueops.tasks.signature import ArgumentSpec
 
 Unique = str | Callable[..., str | None]
 _EXAMPLE = '"mail:{user_id}"'
+_UNFIT = re.compile(r"[^A-Za-z0-9._:@/=+\-]")
+_DIGITS = 32
+_HASHED = re.compile(rf".*==[0-9a-f]{{{_DIGITS}}}", re.DOTALL)
 
 
 class UniqueId:
@@ -41,17 +48,30 @@ class UniqueId:
         )
 
     def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-        """The id of a call; None if the function returns None. Raises BadId and BadOption."""
+        """The id of a call; None if the function returns None. Raises BadOption, and BadId for what is not a text."""
         given = plan.bind(args, kwargs).arguments
         if isinstance(self._unique, str):
-            return check_id(_filled(self._unique, given))
+            return fit(_filled(self._unique, given))
         if plan.rest_name in given:
             given |= given[plan.rest_name]
         if not self._fits or not given.keys() >= set(self._names):
             found = self._unique(*args, **kwargs)  # other parameter names: call it as the task is called
         else:
             found = self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
-        return None if found is None else check_id(found)
+        return None if found is None else fit(found)
+
+
+def fit(text: Any) -> str:
+    """A valid id for this text: the text itself, or what it has of an id and a digest. Raises BadId for no text.
+
+    A valid text that ends like a digest gets one, too, so that it cannot be made to meet another text's id.
+    """
+    if not isinstance(text, str):
+        return check_id(text)
+    if ID.fullmatch(text) and not _HASHED.fullmatch(text):
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{_UNFIT.sub('-', text)[: ID_LENGTH - _DIGITS - 2]}=={digest}"
 
 
 def _check(template: str, function: Callable[..., Any]) -> None:

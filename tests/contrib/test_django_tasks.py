@@ -131,7 +131,7 @@ def test_options_that_are_wrong_are_told_by_the_check_and_by_each_enqueue(tasks,
     (message,) = tasks.add.get_backend().check()
     assert (message.id, message.obj) == ("queueops.E021", "TASKS['default']['OPTIONS']")
     assert text in message.msg
-    assert message.hint == "The options are durable, keep, lane, retries, retry, tags, timeout."
+    assert message.hint == "The options are durable, keep, lane, retries, retry, tags, timeout, transactions."
     task = tasks.add.using(priority=1)  # a module that defines tasks can be imported
     with pytest.raises(error, match=re.escape(text)):
         task.enqueue(1)

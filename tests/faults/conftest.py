@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,20 @@ class Bench:
     def broker(self) -> RedisBroker:
         return get_broker()
 
-    def worker(self, *arguments: str, hang_up: signal.Handlers = signal.SIG_DFL, **settings: Any) -> Worker:
+    def worker(
+        self,
+        *arguments: str,
+        hang_up: signal.Handlers = signal.SIG_DFL,
+        launcher: Sequence[str] = (),
+        **settings: Any,
+    ) -> Worker:
         """Start a worker of one process and four threads, unless the arguments say otherwise."""
         log = self.directory / f"worker{len(self.workers)}.log"
         given = ("--threads", "4", *arguments) if "--threads" not in arguments else arguments
-        worker = Worker(log, self.settings | settings, self.ledger, *given, hang_up=hang_up, server=self.server)
+        server = None if launcher else self.server
+        worker = Worker(
+            log, self.settings | settings, self.ledger, *given, hang_up=hang_up, server=server, launcher=launcher
+        )
         self.workers.append(worker)
         return worker
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import subprocess
 
 from queueops import task
 from tests.faults.ledger import gate as gate_path
@@ -70,3 +71,11 @@ def close_all() -> None:
     """Close every file of the process but the standard ones."""
     note("start")
     os.closerange(3, 65536)
+
+
+@task(retries=0)
+def leave_grandchild() -> int:
+    """Start a program that starts another one and ends first; the number of the other one."""
+    note("start")
+    done = subprocess.run(["sh", "-c", "sleep 0 >&- & echo $!"], capture_output=True, check=True)
+    return int(done.stdout)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -72,8 +73,9 @@ class Worker:
         command: str = "runworker",
         hang_up: signal.Handlers = signal.SIG_DFL,
         server: ForkServer | None = None,
+        launcher: Sequence[str] = (),
     ) -> None:
-        """Start it: with a fork server by a fork, else as a user does.
+        """Start it: with a fork server by a fork, else as a user does, by a program that executes it.
 
         ``hang_up`` is what SIGHUP does to the process at its start: the tests may run under ``nohup``.
         """
@@ -90,7 +92,7 @@ class Worker:
                 self.popen = server.start([command, *arguments], environment, output.fileno(), hang_up)
                 return
             self.popen = subprocess.Popen(
-                [sys.executable, "manage.py", command, *arguments],
+                [*launcher, sys.executable, "manage.py", command, *arguments],
                 cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True, preexec_fn=before,
             )  # fmt: skip
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 import re
 import uuid
+from dataclasses import fields
 
 import pytest
 
-from queueops import BadId, Chain, Iterator, MapReduce, TaskHandle, task
+import queueops
+from queueops import BadId, Chain, Iterator, MapReduce, Retry, TaskHandle, chain, task
 from queueops.errors import BadArguments, BadOption, DuplicateName, UnknownOption
 from queueops.errors.tasks import BadTask
+from queueops.tasks import foreign_names
+from queueops.tasks.decorator import OF_ONE_PUSH, OPTIONS
 from queueops.tasks.signature import ArgumentSpec
 from tests.support.tasks_for_tests import add
 
@@ -71,6 +77,8 @@ def test_a_method_of_another_task_queue_is_answered_with_what_to_write(name, ins
         (TaskHandle("x"), "revoke", "handle.cancel(reason)"),
         (add.s(1), "delay", "part.push()"),
         (add.s(1), "set", "part.using(...)"),
+        (add.s(1), "link", 'part.using(follow_up={"success": other.s()})'),
+        (chain(add.s(1)), "on_error", 'part.using(follow_up={"failure": other.s()})'),
         (WordLengths, "delay", "WordLengths.push(...)"),
         (WordLengths, "apply_async", "WordLengths.push(...), WordLengths.postpone(delay, ...) or"),
     ],
@@ -109,6 +117,14 @@ FOREIGN_OPTIONS = [
     ("crontab", 'Write @task(cron="0 3 * * *").'),
     ("every", 'Write @task(cron="@every 1h").'),
     ("singleton", 'Write @task(unique="mail:{user_id}").'),
+    ("throws", "Write raise Permanent(error) in the task"),
+    ("dont_autoretry_for", "Write raise Permanent(error) in the task"),
+    ("max_attempts", "Write retries=2 for three attempts."),
+    ("link", 'Write follow_up={"success": other.s()}.'),
+    ("on_success", 'Write follow_up={"success": other.s()}.'),
+    ("link_error", 'Write follow_up={"failure": other.s()}.'),
+    ("on_failure", 'Write follow_up={"failure": other.s()}.'),
+    ("headers", "Write meta="),
 ]
 
 
@@ -119,6 +135,43 @@ def test_an_option_of_another_task_queue_is_answered_with_what_to_write(option, 
         task(**{option: 1})(word_length)
     with pytest.raises(UnknownOption, match=message):
         add.using(**{option: 1})
+
+
+NAMES = {name: getattr(queueops, name) for name in dir(queueops) if not name.startswith("_")}
+FIELDS = {*(field.name for field in fields(Retry)), *inspect.signature(TaskHandle.result).parameters}
+
+
+def names_in(advice: str) -> tuple[set[str], set[str]]:
+    """The names that an advice calls as functions, and those that it gives values to."""
+    advice = re.sub(r"'[^']*'|\"[^\"]*\"", "x", advice)
+    return set(re.findall(r"(?<![\w.@])(?:raise )?([a-zA-Z]\w*)\(", advice)), set(re.findall(r"(\w+)=", advice))
+
+
+@pytest.mark.parametrize(
+    "advice", [*foreign_names._INSTEAD, *itertools.chain.from_iterable(foreign_names._OPTIONS_OF_A_PUSH.values())]
+)
+def test_the_advice_about_an_option_names_only_what_there_is(advice):
+    called, given = names_in(advice)
+    assert {name for name in called if name not in NAMES} <= {"using", "postpone"}
+    assert given <= {*OPTIONS, *OF_ONE_PUSH, *FIELDS}
+
+
+@pytest.mark.parametrize(
+    ("thing", "methods"),
+    [
+        (add, foreign_names.TASK_METHODS),
+        (add.s(1), foreign_names.PART_METHODS),
+        (TaskHandle("x"), foreign_names.HANDLE_METHODS),
+    ],
+)
+def test_the_advice_about_a_method_names_only_what_there_is(thing, methods):
+    for name, advice in methods.items():
+        assert not hasattr(type(thing), name)
+        called, given = names_in(advice.format(it="it"))
+        assert called <= {*NAMES, "it"}, advice
+        assert given <= {*OPTIONS, *FIELDS}, advice
+        for attribute in re.findall(r"\bit\.(\w+)", advice.format(it="it")):
+            assert attribute in dir(thing), advice
 
 
 @pytest.mark.parametrize(

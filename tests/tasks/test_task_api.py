@@ -313,7 +313,7 @@ def test_a_bad_unique_id_is_refused(namespace):
     def worse(text): ...
 
     with pytest.raises(BadId):
-        bad.push("a b")
+        bad.push(7)
     with pytest.raises(BadOption, match="a template of text"):
         worse.push("a")
     registry.unregister("task", bad.name)

@@ -105,8 +105,9 @@ globals().update({name: run_here(name, case) for name, case in CASES.items()})
 
 
 @pytest.fixture(autouse=True)
-def store(namespace: str) -> None:
-    """Each test has a namespace of its own."""
+def store(namespace: str, settings: Any) -> None:
+    """Each test has a namespace of its own. Django's backends enqueue within the open transaction."""
+    settings.QUEUEOPS = settings.QUEUEOPS | {"TRANSACTIONS": "now"}
 
 
 def names_in(case: type) -> Iterator[str]:

@@ -35,6 +35,7 @@ class Template(TaskClass, abstract=True):
     kind: ClassVar[str] = ""
     pool: ClassVar[str | None] = None
     on_failure: ClassVar[str] = "fail"
+    _options_of_all = (*TaskClass._options_of_all, "kind", "pool")
     _options_of_kind = ("on_failure",)
 
     @abstractmethod

@@ -197,6 +197,11 @@ class StageHandler:
 class ReduceHandler(StageHandler):
     """Runs the reduce of a class."""
 
+    def encode_result(self, name: str, value: Any) -> bytes:
+        """The result as it is stored. Raises NotEncodable and PayloadTooLarge."""
+        data: bytes = self.task.handler.encode_result(name, value)
+        return data
+
     def run(self, context: Context) -> Any:
         """The result of all chunks."""
         results = self._results(context)

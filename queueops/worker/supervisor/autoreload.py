@@ -79,6 +79,6 @@ def _try_out() -> str:
 def start_again() -> None:
     """Replace this process with a new one that has the same arguments."""
     arguments = autoreload.get_child_arguments()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     os.execv(arguments[0], arguments)  # noqa: S606  our own command line

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from queueops.worker.shared_slot_table import Running, SlotTable
@@ -80,8 +80,8 @@ def fork(main: Callable[[], int], *, holds: bool = False) -> int:
 
     With ``holds``, an early SIGTERM waits until ``main`` has installed its handlers and releases signals.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed when Python started
+        stream.flush()
     hold_signals()
     pid = os.fork()
     if pid:
@@ -98,6 +98,18 @@ def fork(main: Callable[[], int], *, holds: bool = False) -> int:
     finally:
         logging.shutdown()
         os._exit(status)
+
+
+def log_stacks(processes: Iterable[ChildProcess]) -> int:
+    """Log the stacks of the threads of these processes. A process that is stopped does not answer."""
+    for process in processes:
+        try:
+            stacks = process.stacks.ask(process.pid).strip() or "It does not answer."
+        except ProcessLookupError:
+            continue
+        for thread in stacks.split("\n\n"):
+            logger.warning("Stacks of process %d (%s): %s", process.pid, process.worker, thread)
+    return 0
 
 
 def settle_memory() -> None:

@@ -15,6 +15,8 @@ HANG_UP = signal.SIGHUP
 AT_ONCE = signal.SIGQUIT
 """SIGQUIT, from the supervisor: the child processes release their tasks and exit at once."""
 _HELD = (*END, HANG_UP, AT_ONCE)
+DUMP = signal.SIGUSR1
+"""SIGUSR1: the supervisor logs the stacks of all its processes. A handler that the project has set is kept."""
 PING = signal.SIGURG
 """SIGURG, from the supervisor to a late process: its handler gives a sign of life. It is ignored by default."""
 
@@ -70,6 +72,11 @@ def forget_signals() -> None:
     for number in (*END, HANG_UP, AT_ONCE, signal.SIGCHLD):
         if not (number == HANG_UP and is_ignored(number)):
             signal.signal(number, signal.SIG_DFL)
+
+
+def is_default(number: signal.Signals) -> bool:
+    """Whether no handler was set for this signal."""
+    return signal.getsignal(number) == signal.SIG_DFL
 
 
 def is_ignored(number: signal.Signals) -> bool:

@@ -20,12 +20,19 @@ from queueops.worker.options import WorkerOptions, worker_id
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Farewell, SlotTable
 from queueops.worker.stack_file import StackFile
-from queueops.worker.supervisor import crash_recovery
-from queueops.worker.supervisor.child_handle import EXIT_REFUSED, ChildProcess, describe_end, fork, settle_memory
+from queueops.worker.supervisor import crash_recovery, orphans
+from queueops.worker.supervisor.child_handle import (
+    EXIT_REFUSED,
+    ChildProcess,
+    describe_end,
+    fork,
+    log_stacks,
+    settle_memory,
+)
 from queueops.worker.supervisor.crash_attribution import CrashAttribution
 from queueops.worker.supervisor.lease_keeper import LeaseKeeper
 from queueops.worker.supervisor.liveness import Liveness
-from queueops.worker.supervisor.os_signals import AT_ONCE, END, HANG_UP, CaughtSignals, is_ignored
+from queueops.worker.supervisor.os_signals import AT_ONCE, DUMP, END, HANG_UP, CaughtSignals, is_default, is_ignored
 from queueops.worker.supervisor.parent_watch import ParentWatch
 
 TICK = 0.25
@@ -58,11 +65,13 @@ class Supervisor:
         self._processes: dict[int, ChildProcess] = {}
         self._due: dict[int, float] = {}
         self._deaths: dict[int, int] = {}
-        self._recoveries: set[int] = set()
+        self._recoveries: set[int] = set()  # and other short-lived helpers
         self._blame = CrashAttribution()
         self._liveness = Liveness(options.lease, options.hung_after, self._keep_leases)
         self._self_pipe = SelfPipe()
+        self._adopts_orphans = orphans.adopts_orphans()
         self._told = 0
+        self._dumps = 0
         self._refused = False
         self._kill_at = float("inf")
         self._last_look = 0.0
@@ -74,7 +83,8 @@ class Supervisor:
         settle_memory()
         stack_file.allow()
         hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)
-        signals = CaughtSignals(self._self_pipe, *END, *hang_up, signal.SIGCHLD)
+        dump = (DUMP,) if is_default(DUMP) else ()
+        signals = CaughtSignals(self._self_pipe, *END, *hang_up, *dump, signal.SIGCHLD)
         self._due = dict.fromkeys(range(self._options.processes), 0.0)
         logger.info("Worker started: processes %d, threads in each %d, pools %s",
                     self._options.processes, self._options.threads, ", ".join(self._options.pools))  # fmt: skip
@@ -85,6 +95,7 @@ class Supervisor:
                 self._bury()
                 self._relieve()
                 self._enforce_limits()
+                self._dump(signals.count(DUMP))
                 self._obey(max(signals.count(*END), min(1, signals.count(HANG_UP)), int(self._refused)))
         finally:
             signals.close()
@@ -125,6 +136,9 @@ class Supervisor:
                 self._ended(process, status)
                 process.table.close()
                 process.stacks.close()
+        if self._adopts_orphans:
+            keepers = (process.keeper for process in self._processes.values())
+            orphans.reap({*self._processes, *self._recoveries, *keepers})
 
     def _ended(self, process: ChildProcess, status: int) -> None:
         orderly = process.table.farewell is not Farewell.NONE
@@ -212,6 +226,13 @@ class Supervisor:
                 process.kill()
         for pid in self._recoveries if now > self._kill_at else ():
             os.kill(pid, signal.SIGKILL)  # not reaped yet, so the pid is still its own
+
+    def _dump(self, asked: int) -> None:
+        """Log the stacks of all processes, in a process that may wait for their answers."""
+        if asked > self._dumps:
+            self._dumps = asked
+            main = partial(log_stacks, list(self._processes.values()))
+            self._recoveries.add(fork(partial(self._apart, main)))
 
     def _obey(self, asked: int) -> None:
         """Stop at the first request; stop at once at the second, or to reload."""

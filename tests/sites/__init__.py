@@ -1,0 +1,1 @@
+"""Sites that others wrote, with QueueOps as the backend of their tasks."""
