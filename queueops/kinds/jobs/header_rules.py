@@ -1,8 +1,10 @@
-"""Header rules: which request headers a client of jobs may name, and why not. No package is needed for it."""
+"""Header rules: which request headers a client of jobs may name, and which of them are credentials."""
 
 from __future__ import annotations
 
 import re
+
+from queueops import conf
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8000}")
@@ -22,6 +24,14 @@ MANAGED = frozenset(
     ]
 )
 """Headers that the HTTP client sets itself."""
+CREDENTIALS = frozenset(["authorization", "cookie"])
+OF_CALLBACKS = frozenset(["idempotency-key", "webhook-id", "webhook-signature", "webhook-timestamp"])
+"""What a receiver of callbacks needs to verify one. A signature holds for its body alone."""
+
+
+def is_credential(name: str) -> bool:
+    """Whether a header must not follow a redirect to another origin. The name is in small letters."""
+    return name in CREDENTIALS or (name not in OF_CALLBACKS and conf.redactor().hides(name))
 
 
 def fault_of_header(name: object, value: object) -> str:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from urllib.parse import unquote
 
-from queueops import conf
+from queueops.kinds.jobs.header_rules import is_credential
 from queueops.kinds.jobs.http_call import Answer, Call, Deadline, OutOfTime, Request, httpx
 from queueops.kinds.jobs.http_exchange import Connection, connect, exchange
 from queueops.kinds.jobs.http_proxy import Proxy
@@ -207,6 +207,5 @@ def _next_request(request: Request, answer: Answer, target: Target) -> Request:
 
 
 def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
-    """Another host gets no header whose name says that it holds a secret."""
-    redactor = conf.redactor()
-    return {name: value for name, value in headers.items() if not redactor.hides(name)}
+    """Another origin gets no credentials."""
+    return {name: value for name, value in headers.items() if not is_credential(name)}
