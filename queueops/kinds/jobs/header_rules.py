@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from queueops import conf
+from queueops.model.redact import mask_in
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
 VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]{0,8000}")
@@ -42,6 +43,8 @@ def fault_of_header(name: object, value: object) -> str:
         return f"{name} is set by QueueOps"
     if not isinstance(value, str):
         return f"the value of {name} is {type(value).__name__}, and must be a text"
+    if mask := mask_in(value):
+        return f"the value of {name} has {mask}, which is shown in the place of a secret"
     if "\r" in value or "\n" in value:
         return f"the value of {name} has a line break"
     if not VALUE.fullmatch(value):

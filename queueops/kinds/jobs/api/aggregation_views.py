@@ -55,9 +55,14 @@ def read(request: HttpRequest, aggr_id: str) -> Any:
     summary="Change limits and switches of an aggregation",
 )
 def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
-    """Change limit, rate and proxy, pause or resume, drain or accept jobs. It takes effect with the next start."""
-    was, named = _aggregation(aggr_id), given.model_fields_set
-    if given.aggr_proxy:
+    """Change limit, rate and proxy, pause or resume, drain or accept jobs. It takes effect with the next start.
+
+    A proxy as it was read, with a mask in the place of its password, stays unchanged.
+    """
+    was, named = _aggregation(aggr_id), set(given.model_fields_set)
+    if given.aggr_proxy == was.proxy:
+        named.discard("aggr_proxy")  # as it was read: its password is not shown, and stays
+    elif given.aggr_proxy:
         check_url(given.aggr_proxy, "proxy", of_jobs())
     limits = {NAMES[name]: getattr(given, name) for name in NAMES if name in named}
     if limits:
