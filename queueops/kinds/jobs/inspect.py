@@ -15,7 +15,7 @@ from queueops.inspect.detail import TaskDetail
 from queueops.inspect.detail import task as read_task
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import open_reader, pools_of
+from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
@@ -51,6 +51,7 @@ __all__ = [
     "ApiToken",
     "CallbackPage",
     "CallbackRow",
+    "Circuit",
     "FullDisk",
     "JobLane",
     "JobLanePage",
@@ -93,6 +94,21 @@ NOT_DELIVERED = re.compile(
 """What an error of an attempt says besides the answer. The list of callbacks shows the answer alone."""
 
 
+OPEN, CLOSED = ("open", "half open"), "closed"
+
+
+class Circuit(Answer, frozen=True, kw_only=True):
+    """The circuit of an address of callbacks, once it has failed."""
+
+    TEXTS: ClassVar = ("address",)
+
+    address: str
+    state: str  # closed, open (nothing is sent), or half open (one callback is sent as a probe)
+    failures: int  # attempts that failed in a row
+    shut_ms: int | None = None  # when a callback is tried
+    waiting: int = 0  # callbacks that wait for it
+
+
 class JobLane(Answer, frozen=True, kw_only=True):
     """An aggregation, or a destination of callbacks: its limits, and its tasks by state."""
 
@@ -103,9 +119,7 @@ class JobLane(Answer, frozen=True, kw_only=True):
     rate: float | None = None  # starts a second; None: no limit
     weight: int = 1
     paused: bool = False
-    shut_ms: int | None = None  # of a destination: its circuit is open until then; later it is half open
-    failures: int = 0  # of a destination: attempts that failed in a row
-    open: bool = False  # of a destination: whether its circuit is open now, so that nothing is sent
+    circuits: tuple[Circuit, ...] = ()  # of a destination: those of its addresses that have failed
     draining: bool = False  # whether it takes no jobs
     proxy: str = ""  # of its downloads, without credentials
     used_ms: int = 0  # when it was last used
@@ -114,8 +128,18 @@ class JobLane(Answer, frozen=True, kw_only=True):
 
     @property
     def circuit(self) -> str:
-        """The circuit of a destination: `closed`, `open` or `half open`."""
-        return "open" if self.open else "closed" if self.shut_ms is None else "half open"
+        """The circuits of a destination: `open` if one is, else `half open` if one is, else `closed`."""
+        return next((state for state in OPEN if any(each.state == state for each in self.circuits)), CLOSED)
+
+    @property
+    def shut_ms(self) -> int | None:
+        """The first time at which a callback to an address with an open circuit is tried."""
+        return min((each.shut_ms for each in self.circuits if each.shut_ms is not None), default=None)
+
+    @property
+    def failures(self) -> int:
+        """Attempts that failed in a row: those of the address that has most of them."""
+        return max((each.failures for each in self.circuits), default=0)
 
     @property
     def ready(self) -> int:
@@ -310,9 +334,9 @@ def _walk(start: pagination.Place, pool: str, place: Sequence[bytes], found: Ite
 
 
 def _lane(pool: str, row: Sequence[Any]) -> JobLane:
-    lane, used, _ready, settings, oldest, *counts = row
+    lane, used, _ready, settings, oldest, circuits, *counts = row
     given = ("" if value is None else text(value) for value in settings)
-    id, limit, rate, weight, paused, shut, fails, drain, proxy, is_open = given
+    id, limit, rate, weight, paused, drain, proxy = given
     name = text(lane)
     return JobLane(
         pool=pool,
@@ -322,15 +346,21 @@ def _lane(pool: str, row: Sequence[Any]) -> JobLane:
         rate=maybe_real(rate),
         weight=maybe_whole(weight) or 1,
         paused=paused == "1",
-        shut_ms=maybe_whole(shut),
-        failures=maybe_whole(fails) or 0,
-        open=is_open == "1",
+        circuits=tuple(map(_circuit, circuits)),
         draining=drain == "1",
         proxy=shown_url(proxy) if proxy else "",
         used_ms=whole(text(used)),
         oldest_ms=maybe_whole(text(oldest)),
         counts=_counts(counts),
     )
+
+
+def _circuit(row: Sequence[Any]) -> Circuit:
+    address, fails, till, probe = map(text, row[:4])
+    shut = maybe_whole(till)
+    is_open = shut is not None and not probe and shut > now_ms()
+    state = CLOSED if shut is None else "open" if is_open else "half open"
+    return Circuit(address=address, state=state, failures=whole(fails), shut_ms=shut, waiting=int(row[4]))
 
 
 def _counts(flat: Sequence[bytes]) -> dict[str, int]:
