@@ -339,7 +339,7 @@ def test_progress_is_told_and_may_end_the_attempt(depot: Place) -> None:
         download(replace(wanted, id="job-2"), settings=depot.settings, storage=depot.storage, progress=stop)
     assert depot.files() == {"026/job-1": TEXT}
     assert download(replace(wanted, id="job-2"), settings=depot.settings, storage=depot.storage).failure is None
-    assert depot.files() == {"026/job-1": TEXT, "job/job-2": TEXT}
+    assert depot.files() == {"026/job-1": TEXT, "0e7/job-2": TEXT}
 
 
 def test_a_storage_that_refuses_is_a_failure_of_the_storage(depot: Place) -> None:
