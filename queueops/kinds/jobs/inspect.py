@@ -33,7 +33,7 @@ from queueops.kinds.jobs.file_list import (
     orphan_files,
     stored_files,
 )
-from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
+from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs, started_attempts
 from queueops.kinds.jobs.job_outcome import JobOutcome, outcome_of
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import shown_url
@@ -183,6 +183,7 @@ class CallbackRow(Answer, frozen=True, kw_only=True):
     job: str = ""
     success: bool = False  # whether the job succeeded
     attempt: int = 0  # attempts that failed
+    started: int = 0  # attempts that have begun
     retries: int = 0
     entered_ms: int = 0
     due_ms: int | None = None  # of the next attempt
@@ -379,6 +380,7 @@ def _callback(row: TaskFacts, stored: StoredCallback, error: str) -> CallbackRow
         job=str(told.get("job") or ""),
         success=bool(told.get("success")),
         attempt=row.attempt,
+        started=started_attempts(row),
         retries=row.retries,
         entered_ms=row.entered_ms,
         due_ms=row.due_ms,
