@@ -359,15 +359,12 @@ def test_a_subpath_that_leaves_the_storage_is_refused(subpath: Any) -> None:
 @pytest.mark.parametrize("id", ["../../etc/passwd", "..", "a/b/c", ".hidden", "ab", "x" * 101, "a:b+c"])
 def test_an_id_that_is_no_plain_name_is_hashed(id: str) -> None:
     directory, name = file_name(id).split("/")
-    assert name.startswith("=")
-    assert len(name) == 65
-    assert len(directory) == 3
+    assert (name[0], len(name), len(directory)) == ("=", 65, 3)
 
 
 def test_files_lie_in_many_directories_whatever_their_ids_have_in_common() -> None:
     assert file_name("a1B2-x", "shops/7 é") == "shops/7 é/5e8/a1B2-x"
-    for begin in ("01M85Z9N7K", "key-", "order-"):
-        assert len({file_name(f"{begin}{number}").split("/")[0] for number in range(20_000)}) > 4000
+    assert len({file_name(f"01M85Z9N7K{number}").split("/")[0] for number in range(20_000)}) > 4000
 
 
 def test_two_attempts_of_one_job_do_not_write_to_one_file(tmp_path: Path) -> None:

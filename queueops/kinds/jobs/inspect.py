@@ -15,7 +15,7 @@ from queueops.inspect.detail import TaskDetail
 from queueops.inspect.detail import task as read_task
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
-from queueops.inspect.store import now_ms, open_reader, pools_of
+from queueops.inspect.store import open_reader, pools_of
 from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
@@ -23,6 +23,7 @@ from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
 from queueops.kinds.jobs.callbacks import message_of
+from queueops.kinds.jobs.circuit_rows import CLOSED, OPEN, Circuit, read_circuit
 from queueops.kinds.jobs.file_list import (
     OrphanFiles,
     QueuedFilePage,
@@ -92,21 +93,6 @@ NOT_DELIVERED = re.compile(
     r"^[\w.]+\.NotDelivered: |(?<=: )The callback was not delivered\. (?:The answer has the status \d+\. ?)?", re.ASCII
 )
 """What an error of an attempt says besides the answer. The list of callbacks shows the answer alone."""
-
-
-OPEN, CLOSED = ("open", "half open"), "closed"
-
-
-class Circuit(Answer, frozen=True, kw_only=True):
-    """The circuit of an address of callbacks, once it has failed."""
-
-    TEXTS: ClassVar = ("address",)
-
-    address: str
-    state: str  # closed, open (nothing is sent), or half open (one callback is sent as a probe)
-    failures: int  # attempts that failed in a row
-    shut_ms: int | None = None  # when a callback is tried
-    waiting: int = 0  # callbacks that wait for it
 
 
 class JobLane(Answer, frozen=True, kw_only=True):
@@ -347,21 +333,13 @@ def _lane(pool: str, row: Sequence[Any]) -> JobLane:
         rate=maybe_real(rate),
         weight=maybe_whole(weight) or 1,
         paused=paused == "1",
-        circuits=tuple(map(_circuit, circuits)),
+        circuits=tuple(map(read_circuit, circuits)),
         draining=drain == "1",
         proxy=shown_url(proxy) if proxy else "",
         used_ms=whole(text(used)),
         oldest_ms=maybe_whole(text(oldest)),
         counts=_counts(counts),
     )
-
-
-def _circuit(row: Sequence[Any]) -> Circuit:
-    address, fails, till, probe = map(text, row[:4])
-    shut = maybe_whole(till)
-    is_open = shut is not None and not probe and shut > now_ms()
-    state = CLOSED if shut is None else "open" if is_open else "half open"
-    return Circuit(address=address, state=state, failures=whole(fails), shut_ms=shut, waiting=int(row[4]))
 
 
 def _counts(flat: Sequence[bytes]) -> dict[str, int]:
