@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import console
+from console.project import packages
 
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - known, not bound to
 SETTINGS = "queueops_demo.settings"
@@ -27,8 +28,17 @@ class Instance:
     @property
     def url(self) -> str:
         """The console's URL, for a browser on this machine."""
+        return f"{self._base}/ops/"
+
+    @property
+    def api(self) -> str:
+        """The URL of its HTTP API of jobs."""
+        return f"{self._base}/api/v1/"
+
+    @property
+    def _base(self) -> str:
         host = WILDCARDS.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/ops/"
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
     def terminal(self) -> str:
@@ -54,6 +64,7 @@ class Instance:
             "PYTHONPATH": os.pathsep.join(paths),
             "PYTHONUNBUFFERED": "1",
             "QUEUEOPS_DATA": str(self.data),
+            "QUEUEOPS_API": "0" if packages.missing(packages.API) else "1",
             "QUEUEOPS_DEBUG": "0",
             "QUEUEOPS_HOSTS": ",".join(self._hosts()),
             "QUEUEOPS_DEMO_URL": self.url,

@@ -99,11 +99,14 @@ class Launcher:
             self._introduce()
 
     def _introduce(self) -> None:
-        from queueops_demo.prepare import NAME, password
+        from queueops_demo.prepare import NAME, password, token
 
         self._say(f"Console: {self.instance.url}")
         self._say(f"User: {NAME}")
         self._say(f"Password: {password(self.instance.data)}")
+        if secret := token(self.instance.data):
+            self._say(f"API: {self.instance.api}docs")
+            self._say(f"Token: {secret}")
         self._say(f"Terminal: {self.instance.terminal}")
 
     # Running and ending

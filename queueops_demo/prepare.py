@@ -9,12 +9,12 @@ from pathlib import Path
 
 import django
 
-NAME = "operator"
+NAME, CLIENT = "operator", "demo"
 GROUP = "administrators"
 
 
 def prepare(rate: float | None) -> None:
-    """Start the server, migrate the database, create the account, and set the rate."""
+    """Start the server, migrate the database, create the account and the token, and set the rate."""
     from django.conf import settings
     from django.core.management import call_command
 
@@ -24,6 +24,8 @@ def prepare(rate: float | None) -> None:
     call_command("embedded", "start")
     call_command("migrate", interactive=False, verbosity=0)
     ensure_operator(Path(settings.DATA))
+    if settings.SERVE_API:
+        ensure_token(Path(settings.DATA))
     if rate is not None:
         Pace.set(rate)
 
@@ -32,10 +34,31 @@ def password(data: Path) -> str:
     """The password, generated at the first start, in a file that only its owner can read."""
     kept = data / "password"
     if not kept.exists():
-        descriptor = os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(12) + "\n")
+        _keep(kept, secrets.token_urlsafe(12))
     return kept.read_text().strip()
+
+
+def token(data: Path) -> str:
+    """The token of the API; empty if the demo has no API."""
+    kept = data / "api-token"
+    return kept.read_text().strip() if kept.exists() else ""
+
+
+def _keep(path: Path, secret: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(f"{secret}\n")
+
+
+def ensure_token(data: Path) -> None:
+    """Make a token with every scope, unless the kept one is valid."""
+    from queueops.kinds.jobs import api_tokens
+
+    if (known := token(data)) and api_tokens.token_of(known):
+        return
+    if any(each.name == CLIENT and each.revoked_ms is None for each in api_tokens.api_tokens()):
+        api_tokens.revoke_api_token(CLIENT, who=NAME)
+    _keep(data / "api-token", api_tokens.create_api_token(CLIENT, list(api_tokens.Scope), who=NAME).secret)
 
 
 def ensure_operator(data: Path) -> None:

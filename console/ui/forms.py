@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from queueops.model.ids import NAME, NAME_LENGTH
-from queueops.model.redact import MASK
+from queueops.model.redact import mask_in
 
 DELAYS = (
     (60, _("1 minute")),
@@ -80,6 +80,12 @@ class KeepForm(ActionForm):
     days = forms.IntegerField(label=_("Days"), min_value=1, max_value=366)
 
 
+def refuse_mask(text: str) -> None:
+    """Raise ValidationError for a text with a mask: it was shown, and its secrets must be typed anew."""
+    if mask := mask_in(text):
+        raise forms.ValidationError(_("Replace each %(mask)s with its value.") % {"mask": mask})
+
+
 class JsonField(forms.CharField):
     """A JSON value of a kind; hidden values must be typed anew, so that the masked text is never sent back."""
 
@@ -91,8 +97,7 @@ class JsonField(forms.CharField):
     def clean(self, value: Any) -> Any:
         """Parse the text."""
         text = super().clean(value)
-        if MASK in text:
-            raise forms.ValidationError(_("Replace each %(mask)s with its value.") % {"mask": MASK})
+        refuse_mask(text)
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:

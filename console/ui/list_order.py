@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from queueops.inspect import LaneRow, bound_of
 
 OLD_MS = 60_000
-CLOSED = ("paused", "limit 0", "no worker", "shut")
+CLOSED = ("paused", "limit 0", "no worker")
 DIGITS = re.compile(r"(\d+)")
 
 

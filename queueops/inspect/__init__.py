@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.jobs.inspect import ApiToken as ApiToken
     from queueops.kinds.jobs.inspect import CallbackPage as CallbackPage
     from queueops.kinds.jobs.inspect import CallbackRow as CallbackRow
+    from queueops.kinds.jobs.inspect import Circuit as Circuit
     from queueops.kinds.jobs.inspect import FullDisk as FullDisk
     from queueops.kinds.jobs.inspect import JobLane as JobLane
     from queueops.kinds.jobs.inspect import JobLanePage as JobLanePage

@@ -126,16 +126,13 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
 
 
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
-    """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long.
-
-    A kind that shuts lanes tells it itself.
-    """
+    """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
     for row in rows:
         lane, words = f"Lane {row.label} of pool {row.pool}", (row.lane, "--pool", row.pool)
         if row.paused and row.ready:
             text = f"{lane} is paused; {_waiting(row.ready)}."
             yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
-        elif row.shut_ms is None and (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
+        elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
             empty = "" if row.drain_s is None else f"; empty in about {span(row.drain_s * 1000)}"
             text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
             option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))

@@ -32,16 +32,15 @@ SAME_TIME = 1.02
 """Lanes that are empty within 2 % of each other count as one moment: many equal lanes cost one step."""
 PAUSED_NAMES = "~names"
 """The key of the tasks that left their lanes because their names are paused; no lane has it."""
-PAUSED, NO_WORKER, NO_SLOT, SHUT, UNKNOWN = "paused", "no worker", "limit 0", "shut", "no run yet"
-"""Why there is no estimate. All but the last two mean: never, until that is mended. No worker: none serves the lane."""
-CLOSED = (PAUSED, NO_SLOT, SHUT, NO_WORKER)
+PAUSED, NO_WORKER, NO_SLOT, UNKNOWN = "paused", "no worker", "limit 0", "no run yet"
+"""Why there is no estimate. All but the last mean: never, until that is mended. No worker: none serves the lane."""
+CLOSED = (PAUSED, NO_SLOT, NO_WORKER)
 
 
 class Estimate(Answer, frozen=True, kw_only=True):
     """When waiting tasks will have run: `seconds`, or None with the `reason`.
 
-    The reason is `no worker`, `paused` or `limit 0` (never, until that is mended), `shut` (for a time), or `no run yet`
-    (unknown).
+    The reason is `no worker`, `paused` or `limit 0` (never, until that is mended), or `no run yet` (unknown).
     """
 
     seconds: float | None = None
@@ -52,7 +51,7 @@ class Estimate(Answer, frozen=True, kw_only=True):
     @property
     def never(self) -> bool:
         """Whether nothing starts until an operator acts."""
-        return self.seconds is None and self.reason not in (UNKNOWN, SHUT)
+        return self.seconds is None and self.reason != UNKNOWN
 
 
 class PartLine(NamedTuple):
@@ -79,7 +78,6 @@ class Line(msgspec.Struct):
     rate: float | None = None
     weight: int = 1
     paused: bool = False
-    shut: bool = False
     slots: float = 0.0  # of the workers that serve it
     left: float = 0.0  # starts that are left, with a half of each active run
     end_s: float = 0.0
@@ -89,8 +87,6 @@ class Line(msgspec.Struct):
         """Why nothing of it starts, or why that is unknown; empty if it is open."""
         if self.paused:
             return PAUSED
-        if self.shut:
-            return SHUT
         if self.limit == 0:
             return NO_SLOT
         if not self.slots:
@@ -202,7 +198,6 @@ class Model:
                 rate=float(row.get("rate") or 0) or None,
                 weight=int(row.get("weight") or 1),
                 paused=bool(row.get("paused")),
-                shut=bool(row.get("shut")),
             )
         states, held = sampled.get("states") or {}, sum(int(row["held"]) for row in sampled.get("paused_names") or ())
         listed += held

@@ -34,9 +34,8 @@ class LaneRow(Answer, frozen=True, kw_only=True):
     oldest_ms: int | None = None  # time when its oldest ready task became ready
     weight: int = 1
     drain_s: float | None = None  # seconds until all that waits in it now has run; None: unknown, or see the reason
-    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), shut (for a time), or no run yet
+    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), or no run yet
     start_rate: float = 0.0  # estimated starts per second while it has work
-    shut_ms: int | None = None  # time until which its kind has shut it, after failures in a row; None: it is open
     title: str = ""  # what the lane of a kind stands for, such as the id of an aggregation
 
     def __post_init__(self) -> None:
@@ -152,6 +151,5 @@ def _row(pool: str, row: dict[str, Any], estimate: Estimate) -> LaneRow:
         drain_s=estimate.seconds,
         drain_reason=estimate.reason,
         start_rate=estimate.per_s,
-        shut_ms=None if row.get("shut") is None else int(row["shut"]),
         title=str(row.get("title") or ""),
     )

@@ -39,7 +39,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     chunks: dict[str, int] = {}  # of the same tasks, by state
     chunk_rate: float = 0.0  # chunks that ended, per second
     attempts: int = 0  # those of tasks and chunks that ended within two minutes
-    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), shut (for a time), or no run yet
+    drain_reason: str = ""  # no worker, paused, limit 0 (never, until that is mended), or no run yet
     held: int = 0  # waiting tasks and chunks in lanes that are paused or have no slots, or of paused names
     start_rate: float = 0.0  # estimated starts per second of the open lanes, as long as they have work
     coming_rate: float = 0.0  # tasks and chunks that became ready, per second

@@ -11,7 +11,7 @@ from typing import Any
 from queueops.errors import BadId, advice
 from queueops.model import kinds
 from queueops.model.ids import check_lane
-from queueops.model.redact import MASK
+from queueops.model.redact import mask_in
 from queueops.model.states import CONTAINERS
 
 LONGEST = 86_400
@@ -101,8 +101,8 @@ def rate_or_none(text: str) -> float:
 
 def any_json(text: str) -> Any:
     """Any JSON value, but without masked parts of a shown value."""
-    if MASK in text:
-        raise ArgumentTypeError(f"replace every {MASK} by its value")
+    if mask := mask_in(text):
+        raise ArgumentTypeError(f"replace every {mask} by its value")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -81,6 +81,8 @@ KINDS = (
         fields="queueops.kinds.jobs.fields:FIELDS",
         keys={
             "api:<token>": "string",
+            "circuits": "hash",
+            "circuits:waiting": "zset",
             "counted:<process>": "string",
             "files": "zset",
             "files:notes": "hash",

@@ -18,6 +18,7 @@ from typing import Any
 
 from queueops.model.redact_text import MASK as MASK
 from queueops.model.redact_text import Words, mask_text
+from queueops.model.redact_text import mask_in as mask_in
 
 PATTERNS = (
     "password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "access_key", "private_key",

@@ -39,6 +39,7 @@ _TOKEN = re.compile(
 SECRET_PARAMETERS = frozenset(["auth", "code", "hmac", "jwt", "key", "sig", "sign"])
 """Query parameters of URLs whose values are masked beside those that REDACT matches: in other places they are words."""
 _PARAMETER = re.compile(r"(?<=[?&;])(?P<name>[\w%.~\[\]-]{1,60})=(?P<value>[^&#\s\"'`<>\\]++)")
+_MASKED_URL = re.compile(r"://(?:[^/?#\s\"'@]{0,500}:)?\*{3}@|[?&;][\w%.~\[\]-]{1,60}=\*{3}(?![^&#\s\"'`<>\\])")
 _PEM_BEGIN, _PEM_END = "PRIVATE KEY-----", "-----END"
 
 
@@ -92,6 +93,11 @@ def mask_text(text: str, words: Words) -> str:
     if "bearer" in low or "eyj" in low:
         text = _TOKEN.sub(lambda found: (found["scheme"] or "") + MASK, text)
     return "".join(_keys(text)) if _PEM_BEGIN in text else text
+
+
+def mask_in(text: str) -> str:
+    """The mask that a text has in the place of a secret, empty without one. A shown text has it; input may not."""
+    return MASK if MASK in text else IN_URL if _MASKED_URL.search(text) else ""
 
 
 # Credentials of URLs

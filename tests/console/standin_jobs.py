@@ -14,6 +14,7 @@ from queueops.inspect import (
     ApiToken,
     CallbackPage,
     CallbackRow,
+    Circuit,
     FullDisk,
     JobLane,
     JobLanePage,
@@ -47,7 +48,10 @@ class JobWorld:
 
     def destination(self, host: str, pool: str = "default") -> JobLane | None:
         self.world._ask()
-        return structs.replace(self._lane(f"to:{host}", False), shut_ms=self.world.now + 9000, failures=5, open=True)
+        circuit = Circuit(
+            address=f"https://{host}/x", state="open", failures=5, shut_ms=self.world.now + 9000, waiting=3
+        )
+        return structs.replace(self._lane(f"to:{host}", False), circuits=(circuit,))
 
     def callbacks(
         self, state: str = "", destination: str = "", pool: str = "", after: str = "", limit: int = 50

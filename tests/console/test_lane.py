@@ -71,13 +71,6 @@ def test_a_lane_whose_tasks_start_at_once_has_no_estimated_starts(desk: Desk, vi
     assert "Starts – Empty in –" in plain(viewer)
 
 
-def test_a_shut_lane_is_not_called_paused_on_the_overview(desk: Desk, viewer: Client) -> None:
-    beat(desk, slots=8)
-    desk.push("a", lane="mails")
-    desk.client.hset(desk.keys.lane_conf("mails"), "shut", desk.now() + 60_000)
-    assert "1 cannot start" in plain(viewer, "/ops/")
-
-
 def test_it_says_why_its_tasks_wait(desk: Desk, viewer: Client) -> None:
     desk.push("a", lane="mails")
     assert "No live worker serves the lane." in plain(viewer)

@@ -183,7 +183,16 @@ def test_an_edit_goes_to_the_engine_as_data(world: World, operator: Client) -> N
 
 @pytest.mark.parametrize(
     ("args", "kwargs"),
-    [("{}", "{}"), ("[]", "[]"), ("[", "{}"), ("", "{}"), ('["[redacted]"]', "{}"), ("[" * 99_999, "{}")],
+    [
+        ("{}", "{}"),
+        ("[]", "[]"),
+        ("[", "{}"),
+        ("", "{}"),
+        ('["[redacted]"]', "{}"),
+        ('["https://***@h"]', "{}"),
+        ('["https://h?token=***"]', "{}"),
+        ("[" * 99_999, "{}"),
+    ],
 )
 def test_an_edit_that_makes_no_sense_is_shown_again(args: str, kwargs: str, world: World, operator: Client) -> None:
     answer = operator.post("/ops/tasks/task-1/_edit", {"args": args, "kwargs": kwargs})

@@ -84,7 +84,8 @@ def open_circuit(desk: Desk) -> None:
     for lease in desk.claim(2):
         desk.settle(lease, Outcome.SUCCESS)
     (row,) = inspect.destinations().rows
-    get_role(JobCalls).host_failed("default", row.lane, 1, 3_600_000, 3_600_000)
+    get_role(JobCalls).address_failed("default", f"http://{HOST}/hook", row.lane, 1, 3_600_000, 3_600_000)
+    get_role(JobCalls).ask_circuit("default", f"http://{HOST}/hook", "c1", 1000)
 
 
 def lane_at_its_limit(desk: Desk) -> None:
@@ -211,7 +212,7 @@ def test_a_command_sends_to_a_host_again(desk: Desk, capsys: pytest.CaptureFixtu
     assert f"Callbacks to {HOST} are sent again." in capsys.readouterr().out
     (row,) = inspect.destinations().rows
     assert row.shut_ms is None
-    with pytest.raises(CommandError, match="is not open"):
+    with pytest.raises(CommandError, match="No circuit of"):
         call_command("jobs", "close-circuit", HOST)
     assert [(entry.verb, entry.target, entry.outcome) for entry in AuditEntry.objects.order_by("pk")] == [
         ("close_circuit", HOST, "done"),

@@ -27,6 +27,13 @@ def test_the_head_says_that_a_run_is_blocked(run: Handle, operator: Client) -> N
     assert (run.state, word in operator.get(address).content.decode()) == ("pending", True)
 
 
+@pytest.mark.parametrize("value", ['{"password": "[redacted]"}', '"https://***@h"'])
+def test_a_signal_sends_no_value_with_a_mask(run: Handle, operator: Client, value: str) -> None:  # noqa: F811
+    given = {"pool": "default", "next": "/ops/tasks/", "name": "approve", "value": value, "confirmed": "1"}
+    asked = html.unescape(operator.post(f"/ops/workflows/{run.id}/_signal", given).content.decode())
+    assert "with its value." in asked
+
+
 def test_the_question_of_a_signal_has_fields_of_the_console(run: Handle, operator: Client) -> None:  # noqa: F811
     given = {"pool": "default", "next": "/ops/tasks/", "name": "approve", "value": "{wrong"}
     asked = html.unescape(operator.post(f"/ops/workflows/{run.id}/_signal", given).content.decode())

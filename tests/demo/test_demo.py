@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     failing.look_up_price.push("spoon")
     waiting.remind.postpone(3600, "tea")
     _log_in(demo)
+    _ask_api(demo)
     states = wait_until(_all_of("succeeded", "failed", "postponed"), say=lambda: f"{inspect.snapshot().states}")
 
     waiting.take_a_nap.using(id="nap").push(6)
@@ -69,12 +72,12 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     demo.process.terminate()
     assert demo.wait() == 0
     assert demo.left() == []
-    assert (demo.data / "password").stat().st_mode & 0o777 == 0o600
+    assert {(demo.data / name).stat().st_mode & 0o777 for name in ("password", "api-token")} == {0o600}
 
     forget_brokers()
     again = play("--duration", "3", "--rate", "0")
     again.introduce()
-    assert (again.user, again.password) == (demo.user, demo.password)
+    assert (again.user, again.password, again.token) == (demo.user, demo.password, demo.token)
     nap_then = get("nap")
     assert nap_then is not None
     assert nap_then.state == "succeeded"
@@ -155,6 +158,25 @@ def _log_in(demo: Playing) -> None:
     status, page = visitor.get("demo/")
     assert status == 200
     assert "Set the pace" in page
+
+
+def _ask_api(demo: Playing) -> None:
+    """The page of the API answers, and a job is handed in with the token."""
+    with urllib.request.urlopen(demo.api, timeout=60) as page:
+        assert "swagger" in page.read().decode()
+    job = {"aggr_id": "by hand", "handler": "nobody", "delay": 3600}
+    headers = {"Authorization": f"Bearer {demo.token}", "Content-Type": "application/json"}
+    request = urllib.request.Request(demo.api.replace("/docs", "/jobs"), json.dumps(job).encode(), headers)
+    assert wait_until(lambda: _status_of(request), say=demo.news) == 201
+
+
+def _status_of(request: urllib.request.Request) -> int:
+    """The status of an answer; 0 while its database is locked: then the body is not read, and the connection ends."""
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except OSError:
+        return 0
 
 
 def _all_of(*states: str) -> Callable[[], dict[str, int] | None]:

@@ -154,13 +154,11 @@ def test_lanes_are_listed_by_trouble(desk: Desk) -> None:
     assert {lease.id for lease in held} == {"y-full-1", "x-rate-1", "idle-1"}
     desk.push("new-1", lane="b-new")
     desk.push("old-1", lane="c-old")
-    desk.push("shut-1", lane="w-shut")
-    desk.client.hset(desk.keys.lane_conf("w-shut"), "shut", desk.now() + 60_000)
     wait_for(desk, 300, "old-1", "x-rate-2")
     wait_for(desk, 200, "y-full-2")
     found = inspect.snapshot()
     order = [row.lane for row in by_trouble(found.lanes, found.taken_ms)]
-    assert order == ["z-paused", "w-shut", "x-rate", "y-full", "c-old", "b-new", "a-idle"]
+    assert order == ["z-paused", "x-rate", "y-full", "c-old", "b-new", "a-idle"]
 
 
 def test_every_alarm_of_a_pool_has_a_command(desk: Desk) -> None:

@@ -101,6 +101,7 @@ def test_what_is_not_edited_stays_as_it_was(desk: Desk) -> None:
         ("edit", "a", "--args", "{}", "--kwargs", "{}"),
         ("edit", "a", "--args", "[", "--kwargs", "{}"),
         ("edit", "a", "--args", '["[redacted]"]', "--kwargs", "{}"),
+        ("edit", "a", "--args", '["https://***@h"]', "--kwargs", "{}"),
         ("edit", "a"),
         ("keep", "a", "--days", "0"),
         ("list", "--limit", "0"),

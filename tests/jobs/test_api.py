@@ -293,10 +293,16 @@ def test_the_description_has_errors_and_the_idempotency_key(api: Client) -> None
     with_key = []
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
-            content = operation["responses"]["default"]["content"]
-            assert content["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
+            problems = {code: each for code, each in operation["responses"].items() if code[0] != "2"}
+            for each in problems.values():
+                assert each["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
+            assert ("401" in problems) == (operation["operationId"] not in ("health", "ready"))
+            assert {"503", "default"} <= set(problems)
+            assert operation["operationId"].isidentifier()
+            assert len(operation["operationId"]) < 20
             if any(each["name"] == "Idempotency-Key" for each in operation["parameters"]):
                 with_key.append((method, path))
+    assert described["servers"][0]["url"] == "/"
     assert with_key == [("post", "/api/v1/jobs"), ("post", "/api/v1/jobs/bulk")]
     assert described["components"]["schemas"]["NewJob"]["properties"]["extra"].keys() == {"default", "title", "type"}
 

@@ -1,15 +1,18 @@
-"""Circuit breakers: a host that fails several times in a row is left alone, and one probe opens its lane again."""
+"""Circuit breakers: an address that fails several times in a row is left alone until a probe is delivered."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from queueops import control, inspect, jobs
+from queueops.kinds.jobs.checks import check_circuit_key
+from queueops.kinds.jobs.circuits import address_of
+from queueops.kinds.jobs.inspect import Circuit
 from queueops.kinds.jobs.store import JobCalls
-from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL, Register
@@ -20,10 +23,10 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def target(namespace: str, settings: Any) -> Iterator[LocalServer]:
-    """A server that is down; two failures in a row open its circuit."""
-    given = LOCAL | {"CIRCUIT_FAILURES": 2, "CIRCUIT_WAIT": 3600}
-    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": given}
+def target(namespace: str, settings: Any, handler: Register) -> Iterator[LocalServer]:
+    """A server with a good and a bad address; two failures in a row open a circuit."""
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL | {"CIRCUIT_FAILURES": 2, "CIRCUIT_WAIT": 3600}}
+    handler(lambda job: None)
     routes = {
         "/hook": lambda exchange: exchange.answer(503),
         "/gone": lambda exchange: exchange.answer(404),
@@ -33,21 +36,30 @@ def target(namespace: str, settings: Any) -> Iterator[LocalServer]:
         yield server
 
 
-@pytest.fixture
-def desk(target: LocalServer) -> Desk:
-    return Desk(get_broker())
-
-
 def destination() -> inspect.JobLane:
     (row,) = inspect.destinations().rows
     return row
 
 
-def shut(desk: Desk, lane: str, until_ms: int) -> None:
-    """Move the end of the open circuit, as if time had passed."""
-    keys = get_broker().keys("default")
-    get_broker().client.hset(keys.lane_conf(lane), "shut", until_ms)
-    get_broker().client.zadd(keys.agenda, {f"~lane:{lane}": until_ms})
+def circuit() -> Circuit:
+    (found,) = destination().circuits
+    return found
+
+
+def key(name: str = "circuits") -> str:
+    return f"{get_broker().keys('default').prefix}:{name}"
+
+
+def until_now(name: str) -> None:
+    """Move the end of a circuit's time."""
+    fails, at, _, *rest = get_broker().client.hget(key(), name).decode().split(" ")
+    get_broker().client.hset(key(), name, " ".join((fails, at, str(inspect.now_ms() - 1), *rest)))
+
+
+def end(name: str) -> None:
+    """Let the time be over for which a circuit is open, or its probe has it."""
+    until_now(name)
+    control.run_now([row.id for row in inspect.callbacks("scheduled").rows])
 
 
 def made(target: LocalServer, count: int, path: str = "/hook") -> None:
@@ -56,121 +68,164 @@ def made(target: LocalServer, count: int, path: str = "/hook") -> None:
     jobs.submit_many([given] * count)
 
 
-def test_failures_in_a_row_stop_the_callbacks_to_their_host_alone(target: LocalServer, handler: Register) -> None:
-    handler(lambda job: None)
-    made(target, 5)
+def asked(target: LocalServer) -> Counter[str]:
+    return Counter(each.path for each in target.asked)
+
+
+def test_a_bad_address_holds_no_callback_of_another_address_of_its_host(target: LocalServer) -> None:
+    made(target, 8)
     run_worker()
-    row = destination()
-    assert (len(target.asked), row.ready, row.failures) == (2, 3, 2), "the others have lost no attempt"
-    assert 0 < row.shut_ms - inspect.now_ms() <= HOUR
-    made(target, 1)
-    assert run_worker() == 1, "a callback that is made now waits, too"
-    with serving({"/hook": lambda exchange: exchange.answer(200)}, host="127.0.0.2") as other:
-        made(other, 1)
-        run_worker()
-        assert len(other.asked) == 1
+    made(target, 5, "/ok")
+    run_worker()
+    assert asked(target) == {"/hook": 2, "/ok": 5}
+    found = circuit()
+    assert (found.address, found.state, found.failures) == (target.url("/hook"), "open", 2)
+    assert (found.waiting, 0 < found.shut_ms - inspect.now_ms() <= HOUR) == (6, True)
+    assert [row.attempt for row in inspect.callbacks("scheduled").rows] == [0] * 6, "no attempt lost"
     Desk(get_broker()).check()
 
 
-def test_a_lane_that_is_shut_is_an_alarm_of_its_own_and_not_paused(target: LocalServer, handler: Register) -> None:
-    handler(lambda job: None)
+def test_the_query_and_the_user_of_a_url_make_no_other_address(target: LocalServer) -> None:
+    for number in range(4):
+        made(target, 1, f"/hook?job={number}")
+    run_worker()
+    assert sum(asked(target).values()) == 2
+    with serving(target.routes, host="127.0.0.2") as other:
+        made(other, 1)
+        run_worker()
+        assert len(other.asked) == 1
+
+
+def of_host(url: str) -> str:
+    return url.split("/")[2]
+
+
+def test_a_project_may_say_which_addresses_share_a_circuit(target: LocalServer, settings: Any) -> None:
+    given = settings.QUEUEOPS["JOBS"] | {"CIRCUIT_KEY": f"{__name__}.of_host"}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": given}
+    for number in range(4):
+        made(target, 1, f"/none/{number}" if number > 1 else "/hook")
+    run_worker()
+    assert (asked(target), circuit().address) == ({"/hook": 2}, f"127.0.0.1:{target.port}")
+
+
+@pytest.mark.parametrize("path", ["nothing.here", "queueops.kinds.jobs.circuits.LONGEST", "plain"])
+def test_a_function_that_cannot_be_used_is_an_error_of_the_check(namespace: str, settings: Any, path: str) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"CIRCUIT_KEY": path}}
+    (error,) = check_circuit_key()
+    assert error.msg.startswith(f"""QUEUEOPS["JOBS"]["CIRCUIT_KEY"] is {path!r}, which cannot be used: """)
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"CIRCUIT_KEY": f"{__name__}.of_host"}}
+    assert check_circuit_key() == []
+
+
+def test_an_open_circuit_is_an_alarm_without_the_path(target: LocalServer) -> None:
     made(target, 5)
     run_worker()
-    found = inspect.lane("default", destination().lane)
-    assert found is not None
-    assert (found.row.paused, found.row.shut_ms, found.row.drain_reason) == (False, destination().shut_ms, "shut")
-    (alarm,) = found.alarms
-    host = target.url("/").split("/")[2]
-    assert alarm.text.startswith(f"The host {host} has failed several times in a row: 3 callbacks wait. The next is ")
+    host = f"127.0.0.1:{target.port}"
+    (alarm,) = [each for each in inspect.snapshot().alarms if "has failed several times" in each.text]
+    said = f"An address of the host {host} has failed several times in a row: 3 callbacks wait. The next is tried in "
+    assert alarm.text.startswith(said)
     assert alarm.command == f"manage.py jobs close-circuit {host} --pool default"
-    assert [alarm] == [each for each in inspect.snapshot().alarms if "has failed several times" in each.text]
 
 
-def test_one_probe_runs_at_a_time_and_its_failure_doubles_the_wait(desk: Desk, target: LocalServer) -> None:
-    made(target, 6)
-    for lease in desk.claim(6):
-        desk.settle(lease, Outcome.SUCCESS)
-    store, lane = get_role(JobCalls), destination().lane
-    old = desk.claim(2)
-    for _ in old:
-        store.host_failed("default", lane, 2, 1000, HOUR)
-    store.host_failed("default", lane, 2, 1000, HOUR)
-    first = destination().shut_ms - inspect.now_ms()
-    assert 0 < first <= 1000, "a failure of what was sent before does not count"
-    assert desk.claim(9) == []
-    for lease in old:
-        desk.settle(lease, Outcome.ERROR, b"{}", delay_ms=HOUR)
-    desk.check()
-    shut(desk, lane, inspect.now_ms() - 1)
-    (probe,) = desk.claim(9)
-    assert desk.claim(9) == []
-    desk.check()
-    store.host_failed("default", lane, 2, 1000, HOUR)
-    desk.settle(probe, Outcome.ERROR, b"{}", delay_ms=HOUR)
-    assert 1000 < destination().shut_ms - inspect.now_ms() <= 2000
-    shut(desk, lane, inspect.now_ms() - 1)
-    (probe,) = desk.claim(9)
-    desk.settle(probe, Outcome.SUCCESS, b'{"status": 200}')
-    assert (destination().shut_ms, destination().failures) == (None, 0)
-    assert len(desk.claim(9)) == 2
-    desk.check()
+def test_one_probe_is_sent_at_a_time_and_its_failure_doubles_the_wait(target: LocalServer) -> None:
+    store, name = get_role(JobCalls), target.url("/hook")
+    for _ in range(3):
+        store.address_failed("default", name, "to:a", 2, 1000, HOUR)
+    assert store.ask_circuit("default", name, "c1", 5000)[0] in range(1, 1001), "the third was sent before"
+    end(name)
+    assert store.ask_circuit("default", name, "c1", 5000) == (0, True)
+    assert store.ask_circuit("default", name, "c2", 5000)[0] in range(1001, 5001), "c1 is the probe"
+    store.address_failed("default", name, "to:a", 2, 1000, HOUR)
+    assert store.ask_circuit("default", name, "c2", 5000)[0] in range(1001, 2001)
+    end(name)
+    assert store.ask_circuit("default", name, "c2", 5000) == (0, True)
+    end(name)
+    assert store.ask_circuit("default", name, "c3", 5000) == (0, True), "the probe was lost with its worker"
+    store.address_failed("default", name, "to:a", 2, 1000, 1500)
+    assert store.ask_circuit("default", name, "c1", 5000)[0] in range(1001, 1501), "the wait has a bound"
+    assert store.close_circuits("default", name) == 1
+    assert store.ask_circuit("default", name, "c1", 5000) == (0, False)
 
 
-def test_a_probe_whose_worker_was_lost_is_followed_by_another(desk: Desk, target: LocalServer) -> None:
-    made(target, 2)
-    for lease in desk.claim(2):
-        desk.settle(lease, Outcome.SUCCESS)
-    lane = destination().lane
-    get_role(JobCalls).host_failed("default", lane, 1, HOUR, HOUR)
-    shut(desk, lane, inspect.now_ms() - 1)
-    (probe,) = desk.claim(9)
-    desk.expire(probe.id)
-    (other,) = desk.claim(9)
-    assert other.id != probe.id
-    desk.check()
+def test_a_probe_that_is_delivered_sends_those_that_wait_at_once(target: LocalServer) -> None:
+    made(target, 5)
+    run_worker()
+    target.routes["/hook"] = target.routes["/ok"]
+    client = get_broker().client
+    (probe, *others) = [row.id for row in inspect.callbacks("scheduled").rows]
+    until_now(target.url("/hook"))
+    control.run_now([probe])
+    assert run_worker() == 3
+    assert {row.id for row in inspect.callbacks("delivered").rows} == {probe, *others}
+    assert (destination().circuits, client.exists(key("circuits:waiting"))) == ((), 0)
+    Desk(get_broker()).check()
 
 
-def test_a_lane_without_a_limit_has_one_probe_too(desk: Desk, target: LocalServer) -> None:
-    made(target, 4)
-    for lease in desk.claim(4):
-        desk.settle(lease, Outcome.SUCCESS)
-    lane = destination().lane
-    control.set_lane("default", lane, limit=None)
-    (old,) = desk.claim(1)
-    get_role(JobCalls).host_failed("default", lane, 1, HOUR, HOUR)
-    shut(desk, lane, inspect.now_ms() - 1)
-    assert desk.claim(9) == [], "what was sent before still runs"
-    desk.settle(old, Outcome.ERROR, b"{}", delay_ms=HOUR)
-    (probe,) = desk.claim(9)
-    desk.check()
-    desk.settle(probe, Outcome.SUCCESS, b'{"status": 200}')
-    assert len(desk.claim(9)) == 2
-    desk.check()
-
-
-def test_an_answer_that_refuses_the_callback_shows_that_the_host_works(target: LocalServer, handler: Register) -> None:
-    handler(lambda job: None)
-    made(target, 1)
-    made(target, 1, "/gone")
+@pytest.mark.parametrize("status", [404, 409, 423, 425])
+def test_an_answer_about_one_callback_shows_that_its_address_works(target: LocalServer, status: int) -> None:
     made(target, 1)
     run_worker()
-    assert (destination().failures, destination().shut_ms) == (1, None)
+    assert (circuit().failures, circuit().state) == (1, "closed")
+    target.routes["/hook"] = lambda exchange: exchange.answer(status)
+    made(target, 1)
+    run_worker()
+    assert destination().circuits == ()
 
 
-def test_an_operator_closes_the_circuit(target: LocalServer, handler: Register) -> None:
-    handler(lambda job: None)
+@pytest.mark.parametrize("place", ["host", "address"])
+def test_an_operator_closes_the_circuit(target: LocalServer, place: str) -> None:
     made(target, 4)
     run_worker()
     target.routes["/hook"] = target.routes["/ok"]
-    assert control.close_circuit(destination().id)
-    assert not control.close_circuit(destination().id)
+    named = destination().id if place == "host" else target.url("/hook?x=1")
+    assert not control.close_circuit(target.url("/ok"))
+    assert control.close_circuit(named)
+    assert not control.close_circuit(named)
     assert run_worker() == 2
     assert len(inspect.callbacks("delivered").rows) == 2
 
 
-def test_the_circuit_can_be_switched_off(target: LocalServer, handler: Register, settings: Any) -> None:
+def test_more_callbacks_than_one_call_starts_are_sent_too(target: LocalServer) -> None:
+    store, name = get_role(JobCalls), target.url("/hook")
+    store.address_failed("default", name, "to:a", 1, HOUR, HOUR)
+    for number in range(1203):
+        store.ask_circuit("default", name, f"c{number}", 1000)
+    store.ask_circuit("default", f"{name}2", "c1", 1000)
+    assert store.close_circuits("default", name) == 1
+    assert get_broker().client.exists(key(), key("circuits:waiting")) == 0
+
+
+def test_old_circuits_make_room_for_new_ones(target: LocalServer) -> None:
+    store, client = get_role(JobCalls), get_broker().client
+    row = f"1 {inspect.now_ms() - 25 * HOUR} 0 0 0 to:a"
+    client.hset(key(), mapping={f"http://h/{number}": row for number in range(1000)})
+    store.address_failed("default", "http://h/new", "to:a", 1, HOUR, HOUR)
+    assert client.hkeys(key()) == [b"http://h/new"]
+
+
+def test_a_callback_that_is_cancelled_while_it_waits_is_not_sent(target: LocalServer) -> None:
+    made(target, 3)
+    run_worker()
+    (waiting,) = [row.id for row in inspect.callbacks("scheduled").rows]
+    control.cancel([waiting])
+    assert control.close_circuit(target.url("/hook"))
+    assert run_worker() == 0
+    assert inspect.task(waiting).state == "cancelled"
+
+
+def test_the_circuit_can_be_switched_off(target: LocalServer, settings: Any) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL | {"CIRCUIT_FAILURES": 0}}
-    handler(lambda job: None)
     made(target, 7)
     run_worker()
-    assert (len(target.asked), destination().failures) == (7, 0)
+    assert (len(target.asked), destination().circuits) == (7, ())
+
+
+def test_a_very_long_address_has_a_digest(target: LocalServer) -> None:
+    from queueops.kinds.jobs.callback_plans import Target
+
+    long = [address_of(Target("http", f"https://Ann:x@H.example/{'a' * 1000}{end}?q")) for end in "bc"]
+    assert [len(each) for each in long] == [365, 365]
+    assert long[0].startswith("https://h.example/aaa")
+    assert long[0] != long[1]
+    assert address_of(Target("kafka", "orders")) == "kafka:orders"

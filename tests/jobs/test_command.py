@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from console.models import AuditEntry
 from queueops import control, inspect, jobs
 from queueops.kinds.jobs import command, orphans
+from queueops.kinds.jobs.file_store import file_name
 from queueops.model.ids import new_id
 from queueops.tasks import registry
 from queueops.testing import run_worker
@@ -130,7 +131,7 @@ def stored(namespace: str, settings: Any, tmp_path: Path) -> Path:
 def test_orphans_are_found_in_both_directions_and_repaired(stored: Path, handler: Register) -> None:
     assert told("orphans") == "No orphans were found.\n"
     registered = registry.handlers().get(("job", "download"))
-    jobs.job_handler("download")(lambda job: {"path": f"shop/{job.id[:3]}/{job.id}"})
+    jobs.job_handler("download")(lambda job: {"path": f"shop/{file_name(job.id)}"})
     try:
         whole, lost, thrown = [jobs.submit(aggregation="a") for _ in range(3)]
         run_worker()
@@ -138,7 +139,7 @@ def test_orphans_are_found_in_both_directions_and_repaired(stored: Path, handler
         registry.unregister("job", "download")
         assert registered is None
     gone = new_id()
-    names = [f"shop/{id[:3]}/{id}" for id in (whole.id, thrown.id, gone)]
+    names = [f"shop/{file_name(id)}" for id in (whole.id, thrown.id, gone)]
     for name in (*names, "abc/abcdef", f"xyz/{gone}", gone):
         (stored / name).parent.mkdir(parents=True, exist_ok=True)
         (stored / name).write_text("x")
@@ -148,7 +149,7 @@ def test_orphans_are_found_in_both_directions_and_repaired(stored: Path, handler
         call_command("jobs", "orphans", stdout=found)
     assert found.getvalue().splitlines() == [
         f"The file {names[2]} has no job.",
-        f"The file shop/{lost.id[:3]}/{lost.id} of the job {lost.id} is gone.",
+        f"The file shop/{file_name(lost.id)} of the job {lost.id} is gone.",
         "2 orphans were found.",
     ]
     assert len(told("orphans", "--repair", "--json").splitlines()) == 2

@@ -353,13 +353,14 @@ def test_an_open_circuit_is_shown_and_closed_by_an_operator(
     submitted(target, "/busy")
     row = inspect.destination(f"127.0.0.1:{target.port}")
     assert (row.circuit, row.failures) == ("open", 1)
-    page = viewer.get(f"/ops/callbacks/?to=127.0.0.1:{target.port}").content.decode()
-    assert re.search(r"The next callback is tried <time[^>]*>in \d", page), "the time has its own preposition"
+    pages = [each.get(f"/ops/callbacks/?to={row.id}").content.decode() for each in (operator, viewer)]
+    assert [target.url("/busy") in page.split("chips")[0] for page in pages] == [True, False]
+    assert re.search(r"The next callback is tried <time[^>]*>in \d", pages[1]), "the time has its own preposition"
     assert "circuit open" in viewer.get("/ops/aggregations/?show=destinations").content.decode()
     path = f"/ops/aggregations/default/{row.lane}/_close_circuit"
     assert viewer.post(path, {}).status_code == 403
     operator.post(path, {})
-    assert inspect.destination(f"127.0.0.1:{target.port}").circuit == "closed"
+    assert inspect.destination(row.id).circuit == "closed"
     assert AuditEntry.objects.latest("pk").verb == "close_circuit"
 
 

@@ -14,6 +14,7 @@ from queueops.errors import BadOption, UnknownOption
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.inspect.errors import Failure
 from queueops.jobs import Job
+from queueops.kinds.jobs.file_store import file_name
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL
@@ -45,7 +46,7 @@ def test_a_job_without_a_handler_is_a_download(files: LocalServer, tmp_path: Pat
     url = files.url("/a.txt")
     job = jobs.submit(aggregation="a", url=url, callback_url=files.url("/told"), options={"subpath": "shop"})
     assert run_worker() == 2
-    path = f"shop/{job.id[:3]}/{job.id}"
+    path = f"shop/{file_name(job.id)}"
     assert (tmp_path / "media" / path).read_bytes() == b"content"
     assert job.result(timeout=1) == {
         "path": path,

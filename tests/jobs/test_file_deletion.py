@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,9 @@ from django.test import Client
 
 from queueops import control, inspect, jobs
 from queueops.kinds.jobs import file_deletion, orphans
+from queueops.kinds.jobs.download_url import download_url
 from queueops.kinds.jobs.file_calls import QueuedFile
+from queueops.kinds.jobs.file_store import file_name
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.redis.keys import Keys
@@ -252,7 +256,7 @@ def test_an_operator_deletes_the_file_of_a_job_with_another_id(files: Files) -> 
 
 def test_the_file_of_a_job_with_an_idempotency_key_can_be_an_orphan(files: Files, api: Client) -> None:
     id = post(api, GOOD | {"delay": 3600}, Idempotency_Key="order 7")[1]["id"]
-    path = f"{id[:3]}/{id}"
+    path = file_name(id)
     (files.directory / path).parent.mkdir(parents=True)
     (files.directory / path).write_text("x")
     assert inspect.orphan_files().paths == ()
@@ -274,6 +278,41 @@ def test_an_orphan_is_deleted_and_no_other_file_of_the_project(files: Files) -> 
     run_worker()
     run_worker()
     assert (files.exists(f"01J/{id}"), files.exists("important/file")) == (False, True)
+
+
+@pytest.mark.parametrize("own_id", ["", "order-7", "own:id/of=ours"])
+def test_a_file_that_a_killed_worker_was_publishing_is_an_orphan_after_an_hour(files: Files, own_id: str) -> None:
+    job = files.download(**({"id": own_id} if own_id else {}))
+    stored = files.path(job)
+    directory, _, name = stored.rpartition("/")
+    path = f"{directory}/.{name}.4711-123.tmp"
+    (files.directory / path).write_text("half")
+    assert (inspect.orphan_files().paths, control.delete_file(path)) == ((), False), "it may be published yet"
+    hour_ago = time.time() - 3601
+    os.utime(files.directory / path, (hour_ago, hour_ago))
+    assert inspect.orphan_files().paths == tuple(orphans.files_without_job()) == (path,)
+    assert control.delete_file(path)
+    run_worker()
+    assert (files.exists(path), files.exists(stored)) == (False, True)
+    (row,) = inspect.stored_files().rows
+    assert row.deleted_ms is None
+
+
+def test_a_file_that_an_earlier_version_stored_is_served_counted_and_deleted(files: Files) -> None:
+    job = files.download()
+    path = files.path(job)
+    old = f"{job.id[:3]}/{job.id}"
+    assert path != old
+    (files.directory / old).parent.mkdir()
+    (files.directory / path).rename(files.directory / old)
+    key, found = files.keys.task(job.id), files.broker.client.hget(files.keys.task(job.id), "re")
+    files.broker.client.hset(key, "re", found.replace(path.encode(), old.encode()))
+    (row,) = inspect.stored_files().rows
+    assert (row.path, download_url(old)[-len(old) :]) == (old, old)
+    assert list(orphans.files_without_job()) == list(orphans.jobs_without_file()) == []
+    assert control.delete_file(old)
+    run_worker()
+    assert not files.exists(old)
 
 
 def test_a_file_that_was_deleted_is_not_downloaded_again_as_an_orphan(files: Files) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from queueops import control, inspect, jobs
 from queueops.jobs import Job
-from queueops.kinds.jobs.file_store import delete_file
+from queueops.kinds.jobs.file_store import delete_file, file_name
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
@@ -220,7 +220,7 @@ def test_the_file_is_identical_and_the_callback_has_every_field(
     given = {"options": {"extract_image_size": True}, "callback_url": world.url("/told"), "extra": '{"order": 7}'}
     job = jobs.submit(aggregation="a", url=world.url("/file"), **given)
     run_to_the_end()
-    path = f"{job.id[:3]}/{job.id}"
+    path = file_name(job.id)
     assert (tmp_path / "media" / path).read_bytes() == body
     assert told(world) == [
         {

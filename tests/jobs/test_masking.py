@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -14,8 +15,11 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops import control, inspect, jobs
+from queueops.errors.job_network import AddressRefused
 from queueops.jobs import Job
+from queueops.kinds.jobs.store import JobCalls
 from queueops.logs import TextFormatter
+from queueops.redis.broker import get_role
 from queueops.testing import run_worker
 from tests.console.conftest import administrator, client_of, collected  # noqa: F401  fixtures
 from tests.jobs.api_client import GOOD, get, post
@@ -88,6 +92,44 @@ def test_the_api_shows_no_secret(api: Client, source: LocalServer) -> None:
     assert SECRET not in shown
     wrong = post(api, job | {"url": f"ftp://93.184.215.14/?{QUERY}"})
     assert (wrong[0], SECRET in json.dumps(wrong)) == (422, False)
+
+
+def test_a_url_as_it_is_shown_is_refused_as_input(api: Client, source: LocalServer) -> None:
+    secret = f"https://ann:{SECRET}@93.184.215.14/?token={SECRET}"
+    post(api, GOOD | {"url": secret, "callback_url": secret, "aggr_proxy": secret})
+    (row,) = get(api, "jobs")["jobs"]
+    shown, quoted = row["url"], row["url"].replace("*", "%2A")
+    wrong = [{name: url} for name in ("url", "callback_url", "aggr_proxy") for url in (shown, quoted)]
+    for fields in (*wrong, {"request_headers": {"X-Token": "[redacted]"}}):
+        status, problem = post(api, GOOD | fields)
+        assert (status, [each["field"] for each in problem["errors"]]) == (422, list(fields)), fields
+    for call in (control.send_test_callback, lambda url: control.set_proxy("shop", url)):
+        with pytest.raises(AddressRefused, match="in the place of a secret"):
+            call(shown)
+
+
+def test_an_aggregation_as_it_is_read_is_written_back_and_keeps_its_password(api: Client, source: LocalServer) -> None:
+    proxy = f"http://ann:{SECRET}@93.184.215.14:3128"
+    post(api, GOOD | {"aggr_proxy": proxy})
+    shown = get(api, "aggregations/shop")
+    writable = ("aggr_limit", "rate", "aggr_proxy", "paused", "draining")
+    sent = {name: shown[name] for name in writable} | {"aggr_limit": 7}
+    patch = partial(api.patch, "/api/v1/aggregations/shop", content_type="application/json")
+    assert patch(sent).json() == shown | {"aggr_limit": 7}
+    assert get_role(JobCalls).proxy("default", "aggr:shop") == proxy
+    assert patch({"aggr_proxy": shown["aggr_proxy"].replace("3128", "3129")}).status_code == 422
+    assert get_role(JobCalls).proxy("default", "aggr:shop") == proxy
+
+
+def test_a_console_form_refuses_a_url_as_it_is_shown(source: LocalServer, administrator: Client) -> None:  # noqa: F811
+    submitted(source)
+    (callback,) = inspect.callbacks().rows
+    shown = {"url": "https://***@a.example/", "proxy": "http://***@93.184.215.14:3128", "confirmed": "1"}
+    for path in ("callbacks/_redirect", "callbacks/_test", "aggregations/default/aggr:a/_proxy"):
+        page = administrator.post(f"/ops/{path}", shown | {"task": f"default {callback.id}"}, follow=True)
+        assert "in the place of a secret" in page.content.decode(), path
+    assert [row.id for row in inspect.callbacks().rows] == [callback.id]
+    assert get_role(JobCalls).proxy("default", "aggr:a") == ""
 
 
 @pytest.mark.parametrize("arguments", [("export",), ("export", "--format", "csv")])

@@ -19,7 +19,7 @@ from queueops.errors import BadOption
 from queueops.errors.job_network import BucketUnknown
 from queueops.kinds.jobs import checks, s3_buckets
 from queueops.kinds.jobs.download_url import download_url
-from queueops.kinds.jobs.file_store import delete_file
+from queueops.kinds.jobs.file_store import delete_file, file_name
 from queueops.kinds.jobs.orphans import files_without_job, jobs_without_file
 from queueops.kinds.jobs.settings import read_settings
 from queueops.redis.broker import get_broker
@@ -96,7 +96,7 @@ def buckets(server: str, namespace: str, settings: Any, tmp_path: Path) -> Itera
 
 def test_a_file_goes_to_the_bucket_of_its_job_and_not_to_the_default_storage(buckets: Buckets, tmp_path: Path) -> None:
     job = buckets.download(options=TO_BUCKET | {"subpath": "a/b"}, extra='{"order": "7", "size": 2.9, "paid": true}')
-    name = f"a/b/{job.id[:3]}/{job.id}"
+    name = f"a/b/{file_name(job.id)}"
     assert job.result(timeout=1)["path"] == f"s3://{BUCKET}/{name}"
     stored = buckets.client.get_object(Bucket=BUCKET, Key=name)
     assert stored["Body"].read() == b"content"
@@ -108,8 +108,8 @@ def test_a_file_goes_to_the_bucket_of_its_job_and_not_to_the_default_storage(buc
 def test_jobs_without_a_bucket_and_with_one_go_their_ways(buckets: Buckets, tmp_path: Path) -> None:
     plain = buckets.download(options={}, callback_url="")
     job = buckets.download(callback_url="", extra="")
-    assert buckets.names() == [f"{job.id[:3]}/{job.id}"]
-    assert (tmp_path / "media" / plain.id[:3] / plain.id).read_bytes() == b"content"
+    assert buckets.names() == [file_name(job.id)]
+    assert (tmp_path / "media" / file_name(plain.id)).read_bytes() == b"content"
     assert "Metadata" not in buckets.client.head_object(Bucket=BUCKET, Key=buckets.names()[0])["Metadata"]
 
 
@@ -117,7 +117,7 @@ def test_the_callback_tells_a_signed_url_of_the_region_made_when_it_is_sent(buck
     buckets.set(options={"signature_version": "s3v4", "querystring_expire": 77}, DOWNLOAD_URL="https://files.example")
     job = buckets.download()
     url = buckets.told()["download_url"]
-    assert urlsplit(url).path == f"/{BUCKET}/{job.id[:3]}/{job.id}"
+    assert urlsplit(url).path == f"/{BUCKET}/{file_name(job.id)}"
     query = parse_qs(urlsplit(url).query)
     assert query["X-Amz-Expires"] == ["77"]
     assert f"/{REGION}/s3/" in query["X-Amz-Credential"][0]
@@ -151,7 +151,7 @@ def test_a_file_in_a_bucket_is_deleted_after_its_retention_and_by_an_operator(bu
     first, second = buckets.download(callback_url=""), buckets.download(callback_url="")
     assert control.delete_file(first.result(timeout=1)["path"], job=first.id)
     run_worker()
-    assert buckets.names() == [f"{second.id[:3]}/{second.id}"]
+    assert buckets.names() == [file_name(second.id)]
     buckets.set(FILE_RETENTION=0)
     control.retry([second.id])
     run_worker()
@@ -177,7 +177,7 @@ def test_a_deletion_that_a_bucket_refuses_is_repeated(buckets: Buckets) -> None:
 @pytest.mark.django_db
 def test_orphans_in_buckets_are_found_and_repaired(buckets: Buckets) -> None:
     lost, kept = buckets.download(callback_url=""), buckets.download(callback_url="")
-    buckets.client.delete_object(Bucket=BUCKET, Key=f"{lost.id[:3]}/{lost.id}")
+    buckets.client.delete_object(Bucket=BUCKET, Key=file_name(lost.id))
     stray = "x/01M/01M85Z9N7K3D5W1QFTGY2H4JRE"
     for name in (stray, "other/file.txt"):
         buckets.client.put_object(Bucket=BUCKET, Key=name, Body=b"old")
@@ -185,12 +185,12 @@ def test_orphans_in_buckets_are_found_and_repaired(buckets: Buckets) -> None:
     assert inspect.orphan_files().paths == (f"s3://{BUCKET}/{stray}",)
     call_command("jobs", "orphans", "--repair", stdout=StringIO())
     run_worker()
-    assert set(buckets.names()) == {"other/file.txt", *(f"{each.id[:3]}/{each.id}" for each in (lost, kept))}
+    assert set(buckets.names()) == {"other/file.txt", *(file_name(each.id) for each in (lost, kept))}
 
 
 def test_a_bucket_that_the_settings_no_longer_name_has_no_lost_files(buckets: Buckets) -> None:
     job = buckets.download()
-    buckets.client.delete_object(Bucket=BUCKET, Key=f"{job.id[:3]}/{job.id}")
+    buckets.client.delete_object(Bucket=BUCKET, Key=file_name(job.id))
     buckets.set(buckets={})
     assert list(jobs_without_file()) == []
     assert download_url(job.result(timeout=1)["path"]) == ""
@@ -304,7 +304,7 @@ def test_a_wrong_setting_is_refused(given: Any) -> None:
 
 def test_a_search_for_orphans_looks_at_the_default_storage_and_at_buckets(buckets: Buckets, tmp_path: Path) -> None:
     id = "01M85Z9N7K3D5W1QFTGY2H4JRE"
-    (tmp_path / "media" / id[:3]).mkdir(parents=True)
-    (tmp_path / "media" / id[:3] / id).touch()
-    buckets.client.put_object(Bucket=BUCKET, Key=f"{id[:3]}/{id}", Body=b"")
-    assert list(files_without_job()) == [f"{id[:3]}/{id}", f"s3://{BUCKET}/{id[:3]}/{id}"]
+    (tmp_path / "media" / file_name(id)).parent.mkdir(parents=True)
+    (tmp_path / "media" / file_name(id)).touch()
+    buckets.client.put_object(Bucket=BUCKET, Key=file_name(id), Body=b"")
+    assert list(files_without_job()) == [file_name(id), f"s3://{BUCKET}/{file_name(id)}"]

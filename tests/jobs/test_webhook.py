@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -103,6 +104,23 @@ def test_a_redirect_that_keeps_the_body_is_followed(
     receiver.routes |= {"/hook": answers(status, Location="/there"), "/there": answers(200, b"thanks")}
     assert send(delivery, settings=local).answer == "thanks"
     assert [(one.method, one.body) for one in receiver.asked] == [("POST", BODY)] * 2
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_to_another_origin_keeps_the_signature_and_drops_credentials(
+    receiver: LocalServer, delivery: Delivery, local: JobSettings, settings: Any, status: int
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"REDACT": ["webhook", "signature", "key"]}
+    secrets = {"Authorization": "Basic eDp5", "Cookie": "a=b", "X-Api-Key": "abc"}
+    with serving({"/there": answers(202)}) as other:
+        receiver.routes["/hook"] = answers(status, Location=other.url("/there"))
+        outcome = send(replace(delivery, headers=secrets), settings=replace(local, callback_secrets=(NEW,)))
+        assert outcome.failure is None
+        (asked,) = other.asked
+    headers = {name.lower(): value for name, value in asked.headers.items()}
+    assert Webhook(NEW).verify(asked.body, headers) == {"success": True, "extra": "é"}
+    assert headers["idempotency-key"] == "callback-1"
+    assert not headers.keys() & {name.lower() for name in secrets}
 
 
 def test_a_callback_to_an_address_within_is_refused_for_good(receiver: LocalServer, delivery: Delivery) -> None:

@@ -13,6 +13,7 @@ from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import LocalServer, serving
 from tests.jobs.test_callbacks import callback_of
+from tests.jobs.test_circuits import end
 from tests.kernel.desk import Desk
 
 
@@ -38,20 +39,20 @@ def test_a_job_waits_for_a_slot_of_its_aggregation() -> None:
     assert reason(made[2].id) == "The job waits for a slot of aggregation shop 7: 2 of 2 are in use."
 
 
-def test_a_callback_backs_off_and_others_wait_for_the_circuit_of_the_host(
+def test_a_callback_backs_off_and_others_wait_for_the_circuit_of_the_address(
     target: LocalServer, handler: Register
 ) -> None:
     handler(lambda job: None)
     first, second = jobs.submit_many([{"aggregation": "a", "handler": "work", "callback_url": target.url("/hook")}] * 2)
     run_worker()
     rows = [callback_of(job) for job in (first, second)]
-    backing, waiting = sorted(rows, key=lambda row: row.state, reverse=True)
+    waiting, backing = sorted(rows, key=lambda row: row.state)
     host = f"127.0.0.1:{target.port}"
-    assert reason(waiting.id).startswith(f"The circuit of host {host} is open until ")
+    named = f"The circuit of this address of the host {host} is"
+    assert reason(waiting.id).startswith(f"{named} open until ")
     texts = [finding.text for finding in inspect.why(backing.id)]
     assert any("The callback backs off until " in text and "attempt 1 of 10, answer 503." in text for text in texts)
-    keys = get_broker().keys("default")
-    get_broker().client.hset(keys.lane_conf(waiting.lane), "shut", inspect.now_ms() - 1)
-    assert f"The circuit of host {host} is half open: the next callback is sent as a probe." in [
+    end(target.url("/hook"))
+    assert f"{named} half open: the next callback is sent as a probe." in [
         finding.text for finding in inspect.why(waiting.id)
     ]

@@ -121,9 +121,9 @@ def paused_names(look: Look) -> Problems:
 
 
 def round_of_lanes(look: Look) -> Problems:
-    """A lane is in the round if and only if it has a ready task, is not paused or shut, has a free slot, and a token.
+    """A lane is in the round if and only if it has a ready task, is not paused, has a free slot, and a token.
 
-    One that had no token when it was looked at last, or was shut, is on the agenda instead, until that is acted on.
+    One that had no token when it was looked at last is on the agenda instead, until that is acted on.
     """
     expected, found = set(), tasks_of(look.picture.scores("lanes:ready"))
     agenda_of = look.picture.scores("agenda")
@@ -131,11 +131,6 @@ def round_of_lanes(look: Look) -> Problems:
         limit, paused = look.picture.lane_conf(lane)
         tokens, latest = look.picture.tokens(lane)
         active = look.picture.members(f"lane:{lane}#active")
-        if (shut := look.picture.shut(lane)) is not None and not paused:
-            limit, due = 1, agenda_of.get(f"~lane:{lane}", inf)
-            if shut > look.picture.now and due > shut:
-                yield f"lane {lane} is shut, and nothing opens it"
-            paused = lane not in found and due <= max(shut, look.picture.now)
         if paused or (limit is not None and len(active) >= limit):
             continue
         if lane in found or not agenda_of.get(f"~lane:{lane}", inf) <= latest:
@@ -151,7 +146,7 @@ def slots(look: Look) -> Problems:
     leased = look.by_lane(states.table().leased)
     for lane in look.picture.under("lane:", sub="active"):
         limit, _ = look.picture.lane_conf(lane)
-        if limit is None and look.picture.shut(lane) is None:
+        if limit is None:
             yield f"lane {lane} has slots but no limit"
     for lane in look.picture.under("lane:", sub="conf"):
         limit, _ = look.picture.lane_conf(lane)

@@ -34,9 +34,9 @@ SHAPES = {
     r"lane:[^#]+#conf": "hash",
     r"lane:[^#]+#active": "set",
     r"lane:[^#]+#jobs": "set",
-    r"files": "zset",
+    r"files|circuits:waiting": "zset",
     r"files:notes|follow_ups:notes": "hash",
-    r"full_disks|job_counts": "hash",
+    r"circuits|full_disks|job_counts": "hash",
     r"counted:.+": "string",
     r"name:.+": "zset",
     r"paused:.+": "zset",
@@ -178,8 +178,3 @@ class Picture:
         """The limit of a lane, and whether it is paused."""
         conf = self.hash(f"lane:{lane}#conf")
         return int(conf["limit"]) if "limit" in conf else None, conf.get("paused") == "1"
-
-    def shut(self, lane: str) -> int | None:
-        """Until when a lane is shut; after that time one task runs at a time. None if it is not."""
-        conf = self.hash(f"lane:{lane}#conf")
-        return int(conf["shut"]) if "shut" in conf else None

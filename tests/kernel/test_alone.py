@@ -123,7 +123,7 @@ def gain(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
         {"lane": "mail"},
         {"lane": "narrow", "keep_ms": 5000},
         {"lane": "slow"},
-        {"lane": "shut"},
+        {"lane": "limited"},
         {"keep_ms": 5000},
     ],
     ids=str,
@@ -138,8 +138,8 @@ def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(
     desk.push("later", delay_ms=9_000_000)
     desk.push("alone", "other", **fields)
     leases = {lease.id: lease for lease in desk.claim(2)}
-    if fields.get("lane") == "shut":
-        desk.broker.lane(POOL, "shut", limit=1)
+    if fields.get("lane") == "limited":
+        desk.broker.lane(POOL, "limited", limit=1)
     for task_id in leases if awaited else ():
         assert desk.broker.wait(POOL, task_id) == "locked"
     begun = flows(desk)
@@ -155,7 +155,7 @@ def test_one_that_is_settled_alone_is_as_one_that_is_settled_with_more(
     assert abs(short.sleep_ms - long.sleep_ms) < 1000
     assert (short.settled, short.leases, short.commands, short.ready) == (["OK"], [], [], False)
     assert desk.client.zscore(desk.keys.idle, "w1") == short.now_ms + short.sleep_ms
-    desk.lowered.add("shut")
+    desk.lowered.add("limited")
     desk.check()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from queueops.model.redact import DEEPEST, DEFAULT, HIDDEN, MASK, PATTERNS, Concealer, Redactor
+from queueops.model.redact import DEEPEST, DEFAULT, HIDDEN, MASK, PATTERNS, Concealer, Redactor, mask_in
 
 MIB = 1 << 20
 SECRET = "hunter2"
@@ -134,6 +134,18 @@ def test_the_patterns_are_those_of_the_setting_and_their_words_are_joined_in_any
         assert redactor.text(f"{name}={SECRET}") == f"{name}={MASK}"
     assert redactor.text(f"password={SECRET}") == f"password={SECRET}"
     assert Redactor(()).text(f"password={SECRET} redis://u:{SECRET}@h") == f"password={SECRET} redis://u:***@h"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://{}@h/", "https://ann:{}@h/", "amqp://ann:{}@h", "redis://:{}@h", '{{"to": "http://h?a=1&sig={}"}}',
+     "http://h/?token={}&b=2", "password={}", '{{"token": "{}"}}'],
+)  # fmt: skip
+def test_a_mask_is_found_in_a_text_that_was_shown_and_not_in_its_source(text: str) -> None:
+    source = text.format(SECRET)
+    assert mask_in(source) == ""
+    assert mask_in(Redactor(PATTERNS).text(source)) in (MASK, "***")
+    assert [mask_in(other) for other in ("***", "a ***@b", "https://h/***", "?q=***x", "2 *** 3")] == [""] * 5
 
 
 def test_masked_json_is_still_json() -> None:

@@ -264,7 +264,7 @@ FAULTS = (
     Fault(
         "a host that fails",
         failing_host,
-        r"The host \S+ has failed several times in a row: \d+ callbacks? waits?",
+        r"An address of the host \S+ has failed several times in a row: \d+ callbacks? waits?",
         why=(LOOK,),
         cause=r"Its circuit is open: nothing is sent",
         before=host_is_up,

@@ -21,7 +21,8 @@ from queueops.redis import embedded
 
 MANAGE = Path(__file__).parents[2] / "manage.py"
 LINES = re.compile(
-    r"Console: (http://127\.0\.0\.1:\d+/ops/)\nUser: (\S+)\nPassword: (\S+)\nTerminal: (.* manage\.py queue status)\n"
+    r"Console: (http://127\.0\.0\.1:\d+/ops/)\nUser: (\S+)\nPassword: (\S+)\n"
+    r"API: (http://127\.0\.0\.1:\d+/api/v1/docs)\nToken: (\S+)\nTerminal: (.* manage\.py queue status)\n"
 )
 
 
@@ -38,15 +39,15 @@ class Playing:
             text=True,
         )
         os.close(descriptor)
-        self.url = self.user = self.password = self._terminal = ""
+        self.url = self.user = self.password = self.api = self.token = self._terminal = ""
 
     def introduce(self) -> None:
-        """Read the four lines that it prints when its page answers."""
+        """Read the six lines that it prints when its page answers."""
         assert self.process.stdout is not None
-        said = "".join(self.process.stdout.readline() for _ in range(4))
+        said = "".join(self.process.stdout.readline() for _ in range(6))
         found = LINES.fullmatch(said)
         assert found, f"it said {said!r}; {self.news()}"
-        self.url, self.user, self.password, self._terminal = found.groups()
+        self.url, self.user, self.password, self.api, self.token, self._terminal = found.groups()
 
     def terminal(self) -> str:
         """What its last line answers in a shell."""

@@ -14,7 +14,7 @@ from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Choice
 from console.pages.task import find
-from console.ui.forms import ActionForm
+from console.ui.forms import ActionForm, refuse_mask
 from queueops import control
 
 WIDE = "form-control"
@@ -32,6 +32,7 @@ class SignalForm(ActionForm):
     def clean_value(self) -> Any:
         """The value. Empty text means null."""
         text = self.cleaned_data["value"].strip()
+        refuse_mask(text)
         try:
             return json.loads(text) if text else None
         except (ValueError, RecursionError):

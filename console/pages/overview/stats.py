@@ -12,12 +12,11 @@ from queueops.inspect import PoolView, Snapshot
 
 BACKLOG_S = 5.0
 """Tasks that have run within this number of seconds are not a backlog."""
-UNKNOWN, SHUT = "no run yet", "shut"
+UNKNOWN = "no run yet"
 REASONS = {
     "no worker": _("no worker"),
     "paused": _("paused"),
     "limit 0": _("limit is 0"),
-    SHUT: _("shut"),
     UNKNOWN: _("no run yet"),
 }
 """Why there is no time until nothing waits, in words."""
@@ -54,7 +53,7 @@ def figures(snapshot: Snapshot) -> Figures:
         wait_p95_ms=_worst(pool.wait_p95_ms for pool in pools),
         run_p95_ms=_worst(pool.run_p95_ms for pool in pools),
         drain_s=drain_s,
-        drain_never=drain_s is None and reason not in (UNKNOWN, SHUT),
+        drain_never=drain_s is None and reason != UNKNOWN,
         drain_reason=REASONS.get(reason, reason),
         keeps_up=drain_s is not None and 0 < drain_s <= BACKLOG_S,
         held=sum(pool.held for pool in pools),

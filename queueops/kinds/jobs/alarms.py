@@ -21,13 +21,19 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
 
 
 def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    for row in sampled.get("lanes") or ():
-        lane, waiting = str(row["lane"]), int(row["ready"])
-        if row.get("shut") is None or not waiting:
+    for row in sampled.get("circuits") or ():
+        lane, count, waiting = str(row["lane"]), int(row["count"]), int(row["waiting"])
+        if not waiting:
             continue
         host = lane_label(lane, str(row.get("title") or "")).removeprefix(DESTINATION)
-        left = span(max(0, int(row["shut"]) - int(sampled["taken"])))
-        told = "1 callback waits" if waiting == 1 else f"{waiting:,} callbacks wait"
-        text = f"The host {host[:100]} has failed several times in a row: {told}. The next is tried in {left}."
+        left = span(max(0, int(row["till"]) - int(sampled["taken"])))
+        who = "An address" if count == 1 else f"{count:,} addresses"
+        has, told = (
+            "has" if count == 1 else "have",
+            "1 callback waits" if waiting == 1 else f"{waiting:,} callbacks wait",
+        )
+        text = (
+            f"{who} of the host {host[:100]} {has} failed several times in a row: {told}. The next is tried in {left}."
+        )
         command = manage("jobs", "close-circuit", host, "--pool", pool)
         yield warning(text, f"callbacks?to={quote(host)}", command, "close_circuit", f"{pool}/{lane}")

@@ -5,28 +5,24 @@ Each attempt sends the same body: it is made of what the record holds, and the r
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from queueops.errors import BadOption, BrokerUnavailable, NotDecodable, QueueOpsError
+from queueops.errors import BadOption, NotDecodable, QueueOpsError
+from queueops.kinds.jobs import circuits
 from queueops.kinds.jobs.callback_plans import CALLBACK, Target, target_of
 from queueops.kinds.jobs.callback_senders import Sender, sender_of
 from queueops.kinds.jobs.counters import DEAD, DELIVERED, NO_SENDER, NO_TOPIC, count
 from queueops.kinds.jobs.download_options import DOWNLOAD
 from queueops.kinds.jobs.download_url import download_url
-from queueops.kinds.jobs.settings import of_jobs
-from queueops.kinds.jobs.store import JobCalls
-from queueops.redis.broker import get_role
 from queueops.tasks.context import Context
 from queueops.tasks.decisions import Permanent, RetryLater
 from queueops.tasks.encoding import decode_arguments, decode_result
 
 if TYPE_CHECKING:
     from queueops.kinds.jobs.http_failures import Failure
-    from queueops.kinds.jobs.webhook import Delivered
 
 LONGEST_ANSWER = 200
 """Characters that are kept of an answer."""
@@ -55,8 +51,12 @@ class CallbackHandler:
         target, body = message_of(context.lease.args)
         from queueops.kinds.jobs.webhook import Delivery  # its packages are an extra, and slow to import
 
-        sent = _sender(context, target).send(Delivery(id=context.id, url=target.destination, body=body))
-        _note(context.pool, target, sent)
+        sender = _sender(context, target)
+        wait, noted = circuits.ask(context.pool, target, context.id)
+        if wait:
+            context.restart(wait)
+        sent = sender.send(Delivery(id=context.id, url=target.destination, body=body))
+        circuits.note(context.pool, target, sent, noted=noted)
         count(context.pool, *_counters(context, sent.failure))
         if (failure := sent.failure) is None:
             answer = {"answer": _in_one_line(sent.answer)}
@@ -87,23 +87,6 @@ def _counters(context: Context, failure: Failure | None) -> Iterator[str]:
         yield DEAD
     if failure is not None and failure.what == "topic":
         yield NO_TOPIC
-
-
-def _note(pool: str, target: Target, sent: Delivered) -> None:
-    """Tell the circuit breaker of the host. The store itself notes a delivery, in the call that settles it.
-
-    A refused callback is an answer of the host, unless the network guard refused it before it was sent.
-    """
-    settings, failure = of_jobs(), sent.failure
-    if failure is None or not settings.circuit_failures or not (failure.retriable or sent.status):
-        return
-    lane, calls = target.lane(pool).lane, get_role(JobCalls)
-    with contextlib.suppress(BrokerUnavailable):  # the outcome of the attempt is known, whether this is noted or not
-        if failure.retriable:
-            waits = (round(settings.circuit_wait * 1000), round(settings.circuit_longest_wait * 1000))
-            calls.host_failed(pool, lane, settings.circuit_failures, *waits)
-        else:
-            calls.host_answered(pool, lane)
 
 
 def message_of(arguments: bytes, previous: bytes | None = None) -> tuple[Target, bytes]:

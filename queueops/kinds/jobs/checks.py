@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.files.storage import FileSystemStorage
+from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.kinds.jobs.file_store import new_storage
@@ -22,7 +23,7 @@ SAMPLE = "abc/abcd"
 
 def check_jobs() -> list[CheckMessage]:
     """All of them. Nothing is written; a worker tries the storage at its start."""
-    return [*check_packages(), *check_storage()]
+    return [*check_packages(), *check_storage(), *check_circuit_key()]
 
 
 def check_packages() -> list[CheckMessage]:
@@ -63,6 +64,19 @@ def check_storage() -> list[CheckMessage]:
     text = f"Callbacks tell where a file is as {url!r}, which is not a URL with a host."
     hint = f'Set QUEUEOPS["JOBS"]["DOWNLOAD_URL"], or MEDIA_URL with a host.{_silenced("queueops.W005")}'
     return [Warning(text, hint=hint, id="queueops.W005")]
+
+
+def check_circuit_key() -> list[CheckMessage]:
+    """A function of the setting CIRCUIT_KEY that cannot be imported: each callback would fail."""
+    path = "" if conf.problems() else of_jobs().circuit_key
+    try:
+        if not path or callable(import_string(path)):
+            return []
+        fault = "it is not a function"
+    except ImportError as error:
+        fault = str(error)
+    text = f'QUEUEOPS["JOBS"]["CIRCUIT_KEY"] is {path!r}, which cannot be used: {fault}.'
+    return [Error(text, hint="Name a function that gets a URL, such as 'shop.callbacks.by_host'.", id="queueops.E009")]
 
 
 def _silenced(id: str) -> str:

@@ -20,6 +20,7 @@ from queueops.inspect import JobRow
 from queueops.kinds.jobs import orphans
 from queueops.kinds.jobs.file_lines import file_lines
 from queueops.kinds.jobs.file_store import delete_file
+from queueops.kinds.jobs.net_guard import shown_url
 from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.kinds.jobs.submission import new_job
 from queueops.management.arguments import positive, take_djangos_options
@@ -48,8 +49,10 @@ class Command(OperatorCommand):
         again.add_argument("--pool", default="", help="only this pool (default: all pools)")
         again.add_argument("--rate", type=_rate, help="so many start a second (default: all at once)")
         again.add_argument("--dry-run", action="store_true", help="only count them")
-        shut = _add(subcommands, "close-circuit", close_circuit, "send to a host again now, though it has failed")
-        shut.add_argument("host", help="the host, with its port if the URL has one; or kafka:<topic>")
+        shut = _add(
+            subcommands, "close-circuit", close_circuit, "send to a host or an address again now, though it has failed"
+        )
+        shut.add_argument("host", help="the host, with its port if the URL has one; one URL of it; or kafka:<topic>")
         shut.add_argument("--pool", default="default", help="the pool (default: default)")
         text = "find files without a job, and downloads whose file is gone"
         lost = _add(subcommands, "orphans", find_orphans, text)
@@ -109,17 +112,18 @@ def reschedule(*, host: str, pool: str, rate: float | None, dry_run: bool, as_js
 
 
 def close_circuit(*, host: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
-    """Send callbacks to a host again now. Fails if its circuit is not open."""
-    with audit.recorded(verb="close_circuit", target=host, pool=pool) as act:
+    """Send callbacks to a host or a URL again now. Fails if none of its circuits is open."""
+    shown = shown_url(host)
+    with audit.recorded(verb="close_circuit", target=shown, pool=pool) as act:
         act.changed = int(control.close_circuit(host, pool))
         if not act.changed:
-            act.refused = "its circuit is not open"
+            act.refused = "no circuit of it is open"
     if as_json:
-        yield to_json({"host": host, "pool": pool, "changed": bool(act.changed)})
+        yield to_json({"host": shown, "pool": pool, "changed": bool(act.changed)})
     elif act.changed:
-        yield f"Callbacks to {host} are sent again."
+        yield f"Callbacks to {shown} are sent again."
     if not act.changed:
-        raise CommandError(f"The circuit of the host {host} is not open in the pool {pool}: nothing was changed.")
+        raise CommandError(f"No circuit of {shown} is open in the pool {pool}: nothing was changed.")
 
 
 def find_orphans(*, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:

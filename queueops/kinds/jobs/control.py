@@ -13,7 +13,9 @@ from queueops.errors import BadOption
 from queueops.errors.jobs import AggregationInUse
 from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
 from queueops.kinds.jobs.callback_plans import CALLBACK, Target, attempt_seconds, read_targets
+from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.callback_sending import NO_CALLBACK, Pace, send_again
+from queueops.kinds.jobs.circuits import address_of
 from queueops.kinds.jobs.file_control import delete_file, keep_file
 from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import check_url, public_addresses
@@ -125,9 +127,12 @@ def redeliver_callbacks(
     return send_again(ids, pool, pace=Pace.of(rate, delay), who=who, token=token)
 
 
-def close_circuit(host: str, pool: str = "default") -> bool:
-    """Send callbacks to a host again now, though it has failed. Returns whether they were stopped."""
-    return get_role(JobCalls).host_answered(pool, lane_of_destination(host))
+def close_circuit(place: str, pool: str = "default") -> bool:
+    """Send callbacks to a host, or to one address (a URL), again now, though it has failed. Returns whether it did."""
+    is_address = "://" in place
+    address = address_of(Target(HTTP, place)) if is_address else ""
+    lane = "" if is_address else lane_of_destination(place)
+    return get_role(JobCalls).close_circuits(pool, address, lane) > 0
 
 
 def redirect_callbacks(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queueops.kinds.jobs.file_calls import ENDED, OPERATOR, QueuedFile
 from queueops.kinds.jobs.file_list import result_of
-from queueops.kinds.jobs.file_store import is_file_of
+from queueops.kinds.jobs.file_store import is_file_of, is_temporary
 from queueops.kinds.jobs.orphans import id_of, without_job
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
@@ -19,6 +19,10 @@ def delete_file(path: str, pool: str = "default", *, job: str = "") -> bool:
     if (note := calls.file_note(pool, path)) is not None:
         calls.queue_files(pool, [QueuedFile(path, note.id, note.why)])
         return True
+    if is_temporary(path):
+        found = without_job([path]) if id_of(path) else []
+        calls.queue_files(pool, [QueuedFile(name, "", OPERATOR) for name in found])  # it is not the file of its job
+        return bool(found)
     id = job or id_of(path)
     if not is_file_of(path, id):
         return False

@@ -9,7 +9,8 @@ import time
 
 from queueops.kinds.jobs.counters import DELETED, NOT_DELETED, count
 from queueops.kinds.jobs.file_calls import DueFile, Settled
-from queueops.kinds.jobs.file_store import delete_file, is_file_of
+from queueops.kinds.jobs.file_store import delete_file, is_file_of, is_temporary
+from queueops.kinds.jobs.orphans import id_of
 from queueops.kinds.jobs.store import JobCalls
 from queueops.model.retry import Retry
 from queueops.redis.broker import get_role
@@ -52,7 +53,7 @@ class FileDeletionHandler:
 
 def delete(file: DueFile) -> Settled:
     """Delete one file. A name that QueueOps does not give to the job of the file is left alone."""
-    if not is_file_of(file.path, file.id):
+    if not (id_of(file.path) if is_temporary(file.path) else is_file_of(file.path, file.id)):
         return Settled(file, "left")
     try:
         delete_file(file.path)

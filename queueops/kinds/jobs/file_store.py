@@ -32,6 +32,7 @@ from queueops.kinds.jobs.s3_buckets import bucket_of, name_of, storage_of
 PART_OF_PATH = re.compile(r"(?!\.{1,2}\Z)[^\x00-\x1f\x7f/\\:*?\"<>|]{1,100}")
 LONGEST_SUBPATH = 400
 PLAIN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{2,99}")
+TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9]+-[0-9]+\.tmp")
 SAVE = "_save"  # what a subclass replaces that stores in its own way, such as encrypted
 MOST_IN_MEMORY = 65_536  # bytes of a body that is not written to the disk before it is published
 NOWHERE = Path()  # of a body in memory
@@ -39,16 +40,30 @@ STALE = 86_400.0  # seconds after which a partial file is deleted
 
 
 def file_name(id: str, subpath: str = "") -> str:
-    """The name of a job's file in the storage: `<subpath>/<id[0:3]>/<id>`. An id with other characters is hashed."""
-    name = id if PLAIN_ID.fullmatch(id) else f"={sha256(id.encode()).hexdigest()}"
-    return "/".join(part for part in (check_subpath(subpath), name[:3], name) if part)
+    """The name of a job's file in the storage: `<subpath>/<shard>/<id>`. An id with other characters is hashed."""
+    name = _own_name(id)
+    return "/".join(part for part in (check_subpath(subpath), shards_of(name)[0], name) if part)
+
+
+def shards_of(name: str) -> tuple[str, str]:
+    """The directory of a file, one of 4,096; and that of files of earlier versions, the beginning of the name."""
+    return sha256(name.encode()).hexdigest()[:3], name[:3]
 
 
 def is_file_of(path: str, id: str) -> bool:
     """Whether a name in the storage is one of the file of a job. A storage may have added something to the name."""
-    wanted = file_name(id).split("/")
-    found = path.split("/")[-2:]
-    return bool(id) and len(found) == 2 and found[0] == wanted[0] and found[1].startswith(wanted[1])
+    name, (directory, _, found) = _own_name(id), path.rpartition("/")
+    is_in_shard = directory.rpartition("/")[2] in shards_of(name)
+    return bool(id) and is_in_shard and found.startswith(name)
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a file is one that was being published. Its process may have ended before it was renamed."""
+    return TEMPORARY.fullmatch(path.rpartition("/")[2]) is not None
+
+
+def _own_name(id: str) -> str:
+    return id if PLAIN_ID.fullmatch(id) else f"={sha256(id.encode()).hexdigest()}"
 
 
 def check_subpath(subpath: object) -> str:
@@ -266,7 +281,7 @@ def _write(content: bytes, path: str, storage: FileSystemStorage) -> None:
     The write itself waits for the disk (O_DSYNC), in place of an fsync after it.
     """
     parent, name = os.path.split(path)
-    beside = f"{parent}/.{name}.{os.getpid()}-{time.monotonic_ns()}.tmp"
+    beside = f"{parent}/{_temporary(name)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_DSYNC
     try:
         descriptor = os.open(beside, flags, 0o600)
@@ -287,6 +302,11 @@ def _write(content: bytes, path: str, storage: FileSystemStorage) -> None:
         raise
 
 
+def _temporary(name: str) -> str:
+    """The name of a file until it is published."""
+    return f".{name}.{os.getpid()}-{time.monotonic_ns()}.tmp"
+
+
 def _make_parent(path: Path, storage: FileSystemStorage) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if storage.directory_permissions_mode is not None:
@@ -299,7 +319,7 @@ def _mode_of_files(storage: FileSystemStorage) -> int:
 
 def _rename(part: PartialFile, path: Path, storage: FileSystemStorage) -> None:
     _make_parent(path, storage)
-    beside = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.tmp")
+    beside = path.with_name(_temporary(path.name))
     try:
         try:
             part.path.replace(beside)

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from urllib.parse import unquote, urljoin
 
-from queueops import conf
+from queueops.kinds.jobs.header_rules import is_credential
 from queueops.kinds.jobs.http_connection import CALL, Call, Deadline
 from queueops.kinds.jobs.http_exchange import Answer, Request, send_by_proxy, send_direct
 from queueops.kinds.jobs.http_failures import AttemptFailed, FailureKind
@@ -131,6 +131,5 @@ def _next_request(request: Request, answer: Answer, target: Target) -> Request:
 
 
 def _without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
-    """Another host gets no header whose name says that it holds a secret."""
-    redactor = conf.redactor()
-    return {name: value for name, value in headers.items() if not redactor.hides(name)}
+    """Another origin gets no credentials."""
+    return {name: value for name, value in headers.items() if not is_credential(name)}

@@ -23,6 +23,7 @@ from queueops.kinds.jobs.callback_plans import CALLBACK
 from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
 from queueops.kinds.jobs.callbacks import message_of
+from queueops.kinds.jobs.circuit_rows import CLOSED, OPEN, Circuit, read_circuit
 from queueops.kinds.jobs.file_list import (
     OrphanFiles,
     QueuedFilePage,
@@ -33,7 +34,7 @@ from queueops.kinds.jobs.file_list import (
     orphan_files,
     stored_files,
 )
-from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs
+from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs, started_attempts
 from queueops.kinds.jobs.job_outcome import JobOutcome, outcome_of
 from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.net_guard import shown_url
@@ -51,6 +52,7 @@ __all__ = [
     "ApiToken",
     "CallbackPage",
     "CallbackRow",
+    "Circuit",
     "FullDisk",
     "JobLane",
     "JobLanePage",
@@ -103,9 +105,7 @@ class JobLane(Answer, frozen=True, kw_only=True):
     rate: float | None = None  # starts a second; None: no limit
     weight: int = 1
     paused: bool = False
-    shut_ms: int | None = None  # of a destination: its circuit is open until then; later it is half open
-    failures: int = 0  # of a destination: attempts that failed in a row
-    open: bool = False  # of a destination: whether its circuit is open now, so that nothing is sent
+    circuits: tuple[Circuit, ...] = ()  # of a destination: those of its addresses that have failed
     draining: bool = False  # whether it takes no jobs
     proxy: str = ""  # of its downloads, without credentials
     used_ms: int = 0  # when it was last used
@@ -114,8 +114,18 @@ class JobLane(Answer, frozen=True, kw_only=True):
 
     @property
     def circuit(self) -> str:
-        """The circuit of a destination: `closed`, `open` or `half open`."""
-        return "open" if self.open else "closed" if self.shut_ms is None else "half open"
+        """The circuits of a destination: `open` if one is, else `half open` if one is, else `closed`."""
+        return next((state for state in OPEN if any(each.state == state for each in self.circuits)), CLOSED)
+
+    @property
+    def shut_ms(self) -> int | None:
+        """The first time at which a callback to an address with an open circuit is tried."""
+        return min((each.shut_ms for each in self.circuits if each.shut_ms is not None), default=None)
+
+    @property
+    def failures(self) -> int:
+        """Attempts that failed in a row: those of the address that has most of them."""
+        return max((each.failures for each in self.circuits), default=0)
 
     @property
     def ready(self) -> int:
@@ -159,6 +169,7 @@ class CallbackRow(Answer, frozen=True, kw_only=True):
     job: str = ""
     success: bool = False  # whether the job succeeded
     attempt: int = 0  # attempts that failed
+    started: int = 0  # attempts that have begun
     retries: int = 0
     entered_ms: int = 0
     due_ms: int | None = None  # of the next attempt
@@ -310,9 +321,9 @@ def _walk(start: pagination.Place, pool: str, place: Sequence[bytes], found: Ite
 
 
 def _lane(pool: str, row: Sequence[Any]) -> JobLane:
-    lane, used, _ready, settings, oldest, *counts = row
+    lane, used, _ready, settings, oldest, circuits, *counts = row
     given = ("" if value is None else text(value) for value in settings)
-    id, limit, rate, weight, paused, shut, fails, drain, proxy, is_open = given
+    id, limit, rate, weight, paused, drain, proxy = given
     name = text(lane)
     return JobLane(
         pool=pool,
@@ -322,9 +333,7 @@ def _lane(pool: str, row: Sequence[Any]) -> JobLane:
         rate=maybe_real(rate),
         weight=maybe_whole(weight) or 1,
         paused=paused == "1",
-        shut_ms=maybe_whole(shut),
-        failures=maybe_whole(fails) or 0,
-        open=is_open == "1",
+        circuits=tuple(map(read_circuit, circuits)),
         draining=drain == "1",
         proxy=shown_url(proxy) if proxy else "",
         used_ms=whole(text(used)),
@@ -349,6 +358,7 @@ def _callback(row: TaskFacts, stored: StoredCallback, error: str) -> CallbackRow
         job=str(told.get("job") or ""),
         success=bool(told.get("success")),
         attempt=row.attempt,
+        started=started_attempts(row),
         retries=row.retries,
         entered_ms=row.entered_ms,
         due_ms=row.due_ms,

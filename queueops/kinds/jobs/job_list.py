@@ -7,20 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from queueops.errors import NotDecodable
+from queueops.errors import BadOption, NotDecodable
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import now_ms
-from queueops.inspect.task_rows import TaskRow
+from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import MOST, tasks
 from queueops.kinds.jobs.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.store import JobCalls
 from queueops.kinds.jobs.submission import JOB
+from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.tasks.encoding import decode_arguments
 
 READS = 10
 """Most readings of the store for one page. With a host or an age, a page may end before it is full."""
+LONGEST_AGE_S = 100 * 366 * 86_400
 TYPE = re.compile(r"\A[\w.]+: ", re.ASCII)
 """The beginning of a stored error: its type. A list shows the message, as the page of one job does."""
 
@@ -37,6 +39,7 @@ class JobRow(Answer, frozen=True, kw_only=True):
     handler: str
     state: str
     attempt: int  # attempts that failed
+    started: int = 0  # attempts that have begun
     retries: int
     created_ms: int
     entered_ms: int  # when it entered its state
@@ -71,9 +74,9 @@ def jobs(
     """
     lane = lane_of_aggregation(aggregation) if aggregation else ""
     query = TaskQuery(kind=JOB, state=state, lane=lane, pool=pool).checked()
-    limit, now = max(1, min(limit, MOST)), now_ms()
+    limit = max(1, min(limit, MOST))
     rows: list[JobRow] = []
-    fits = _filter(host.lower(), _ago(now, older_than), _ago(now, newer_than))
+    fits = _filter(host.lower(), _ago("older_than", older_than), _ago("newer_than", newer_than))
     for _ in range(READS):
         page = tasks(query, after, limit - len(rows))
         stored = get_role(JobCalls).arguments([(row.pool, row.id) for row in page.rows])
@@ -85,6 +88,11 @@ def jobs(
     return JobPage(rows=tuple(rows), next=after, partial=bool(after) and len(rows) < limit, broken=page.broken)
 
 
+def started_attempts(row: TaskFacts) -> int:
+    """The attempts that have begun: those that failed or lost their worker, and one that runs or has succeeded."""
+    return row.attempt + row.crashes + (row.state in (State.LOCKED, State.SUCCEEDED))
+
+
 def host_of(url: str) -> str:
     """The host of a URL, without its port; empty if it has none."""
     try:
@@ -93,8 +101,11 @@ def host_of(url: str) -> str:
         return ""
 
 
-def _ago(now: int, seconds: float | None) -> int | None:
-    return None if seconds is None else now - round(seconds * 1000)
+def _ago(name: str, seconds: float | None) -> int | None:
+    """The time that is so long ago. Raises BadOption."""
+    if seconds is not None and not 0 <= seconds <= LONGEST_AGE_S:
+        raise BadOption(name=name, value=seconds, expected=f"a number of seconds from 0 to {LONGEST_AGE_S:,}")
+    return None if seconds is None else now_ms() - round(seconds * 1000)
 
 
 def _filter(host: str, before: int | None, since: int | None) -> Callable[[TaskRow, Mapping[str, Any]], bool]:
@@ -123,6 +134,7 @@ def _row(row: TaskRow, content: Mapping[str, Any]) -> JobRow:
         handler=row.name,
         state=row.state,
         attempt=row.attempt,
+        started=started_attempts(row),
         retries=row.retries,
         created_ms=row.created_ms,
         entered_ms=row.entered_ms,

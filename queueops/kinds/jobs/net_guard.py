@@ -18,7 +18,7 @@ from queueops import conf
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.kinds.jobs.header_rules import fault_of_header
 from queueops.kinds.jobs.settings import JobSettings, Network
-from queueops.model.redact import MASK
+from queueops.model.redact import MASK, mask_in
 from queueops.model.redact_text import IN_URL, SECRET_PARAMETERS
 
 Address = IPv4Address | IPv6Address
@@ -179,6 +179,8 @@ def _target(url: object, ports: tuple[int, ...] | None, private: tuple[Network, 
         raise _Fault(f"it has {len(url):,} characters, and must have 1 to {LONGEST_URL:,}")
     if NEVER_IN_URLS.search(url):
         raise _Fault("it has a space, a backslash, a control character or half of a character")
+    if mask := mask_in(unquote(url)):
+        raise _Fault(f"it has {mask} in the place of a secret, as shown URLs have: give the secret itself")
     try:
         parts = urlsplit(url)
         port = parts.port

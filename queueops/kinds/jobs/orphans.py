@@ -1,12 +1,13 @@
 """Orphans of downloads: files in the storage without a job, and jobs whose file is gone.
 
-A file is known by its name, `<first three characters of the id>/<id>` in any directory. Only ids that QueueOps made are
-looked at: another file of the project could have a name such as `abc/abcdef`.
+A file is known by its name, `<shard>/<id>` in any directory. Only ids that QueueOps made are looked at: another file of
+the project could have a name such as `abc/abcdef`. A file that a killed worker was publishing is an orphan, too.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -17,6 +18,7 @@ from django.core.files.storage import Storage, default_storage
 
 from queueops.errors.job_network import BucketNotRead, BucketUnknown
 from queueops.kinds.jobs.download_options import DOWNLOAD
+from queueops.kinds.jobs.file_store import TEMPORARY, is_temporary, shards_of
 from queueops.kinds.jobs.job_list import JobRow, jobs
 from queueops.kinds.jobs.s3_buckets import bucket_of, name_of, path_in, storage_of
 from queueops.kinds.jobs.settings import of_jobs
@@ -27,6 +29,7 @@ from queueops.redis.broker import get_role
 MADE_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}|key-[0-9a-f]{40}")
 """An id that QueueOps made: a ULID, or that of a job with an idempotency key of the API."""
 AT_ONCE = 200
+ABANDONED_S = 3600
 DEEPEST = 20
 """Directories within each other that are searched: a subpath has fewer, and a link may lead in a circle."""
 
@@ -121,15 +124,31 @@ def _files(storage: Storage, directory: str, depth: int) -> Iterator[str]:
 
 def id_of(name: str) -> str:
     """The id of the job that has stored a file; empty for another file."""
-    directory, _, id = name.rpartition("/")
-    return id if directory.rpartition("/")[2] == id[:3] and MADE_ID.fullmatch(id) else ""
+    directory, _, file = name.rpartition("/")
+    found = TEMPORARY.fullmatch(file)
+    id = found["name"] if found else file
+    is_ours = found is not None or MADE_ID.fullmatch(id)
+    return id if is_ours and directory.rpartition("/")[2] in shards_of(id) else ""
 
 
 def without_job(names: list[str]) -> list[str]:
-    """Those of these files whose job is gone."""
+    """Those of these files whose job is gone, and those that were being published and are old."""
     calls, ids = get_role(JobCalls), [id_of(name) for name in names]
     kept = {id for pool in calls.pools() for id in calls.kept(pool, ids)} if names else set()
-    return [name for name, id in zip(names, ids, strict=True) if id not in kept]
+    return [
+        name
+        for name, id in zip(names, ids, strict=True)
+        if (is_abandoned(name) if is_temporary(name) else id not in kept)
+    ]
+
+
+def is_abandoned(name: str) -> bool:
+    """Whether a file that was being published has not changed for an hour. One that is gone was published."""
+    try:
+        changed = storage_of(bucket_of(name)).get_modified_time(name_of(name))
+    except (FileNotFoundError, NotImplementedError):
+        return False
+    return time.time() - changed.timestamp() > ABANDONED_S
 
 
 def _path(result: bytes) -> str:

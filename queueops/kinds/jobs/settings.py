@@ -83,7 +83,10 @@ class JobSettings:
     aggregation_idle: float = 2 * read.DAY  # seconds without use until an aggregation without a job vanishes
     disk_pause: int = 95  # percent of the storage's disk from which jobs wait; 0 = never
     disk_resume: int = 90  # percent at which they start again
-    circuit_failures: int = 5  # failures of a host in a row that stop the callbacks to it; 0 = they are never stopped
+    circuit_failures: int = 5  # failures of an address in a row that stop the callbacks to it; 0 = never
+    circuit_key: str = (
+        ""  # a function that gives the text by which callbacks share a circuit; empty = URL without query
+    )
     circuit_wait: float = 30.0  # seconds until the first callback is tried again; doubled after each failure of it
     circuit_longest_wait: float = 600.0  # the longest such time
 
@@ -198,6 +201,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "DISK_PAUSE": read.whole(0, 100),
     "DISK_RESUME": read.whole(0, 100),
     "CIRCUIT_FAILURES": read.whole(0, 1_000_000),
+    "CIRCUIT_KEY": read.text,
     "CIRCUIT_WAIT": read.seconds(0.001, read.DAY),
     "CIRCUIT_LONGEST_WAIT": read.seconds(0.001, read.DAY),
     "KAFKA": _kafka,

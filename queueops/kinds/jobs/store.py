@@ -156,13 +156,21 @@ class JobCalls(FileCalls):
         _proxies[self.keys(pool).prefix, lane] = monotonic() + PROXY_S, proxy
         return proxy
 
-    def host_failed(self, pool: str, lane: str, failures: int, wait_ms: int, longest_ms: int) -> None:
-        """Note that the host of a lane has failed. After `failures` in a row its lane is shut for `wait_ms`."""
-        self._call("circuit", pool, lane, "failure", failures, wait_ms, max(wait_ms, longest_ms))
+    def ask_circuit(self, pool: str, address: str, id: str, attempt_ms: int) -> tuple[int, bool]:
+        """The ms until a callback may be sent to its address, and whether failures of the address are noted."""
+        wait, noted = self._call("circuit", pool, "ask", address, "", id, attempt_ms)
+        return int(wait), bool(noted)
 
-    def host_answered(self, pool: str, lane: str) -> bool:
-        """Forget the failures of a host, and open its lane. Returns whether it was shut."""
-        return bool(self._call("circuit", pool, lane, "answer")[1])
+    def address_failed(self, pool: str, address: str, lane: str, failures: int, wait_ms: int, longest_ms: int) -> None:
+        """Note that an address has failed. After `failures` in a row its circuit is open for `wait_ms`."""
+        self._call("circuit", pool, "failure", address, lane, failures, wait_ms, max(wait_ms, longest_ms))
+
+    def close_circuits(self, pool: str, address: str = "", lane: str = "") -> int:
+        """Close the circuit of an address, or those of a lane, and start what waits. Returns how many were open."""
+        count, waits = self._call("circuit", pool, "close", address, lane)
+        while waits:  # a call starts some hundreds of them
+            _, waits = self._call("circuit", pool, "close", address, lane)
+        return int(count)
 
     def kept(self, pool: str, ids: Sequence[str]) -> set[str]:
         """Which of these ids have a record, or one in the trash. A key of a wrong type counts as a record."""

@@ -1,17 +1,21 @@
-"""Diagnosis of jobs and callbacks: slots of the aggregation, the circuit of the host, back-off with the last answer."""
+"""Diagnosis of jobs and callbacks: slots of the aggregation, the circuit of the address, the last answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
+from queueops.errors import BadOption, NotDecodable
 from queueops.inspect.errors import read_failure
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.kinds.jobs.callback_plans import CALLBACK
+from queueops.kinds.jobs.callback_plans import CALLBACK, target_of
+from queueops.kinds.jobs.circuits import address_of
+from queueops.kinds.jobs.inspect import Circuit, job_lane
 from queueops.kinds.jobs.submission import JOB
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, whole
+from queueops.tasks.encoding import decode_arguments
 
 STATUS = re.compile(r"\bHTTP (\d{3})\b")
 """How a stored error names the status of the answer."""
@@ -33,26 +37,36 @@ def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
     if kind not in (JOB, CALLBACK):
         return
     yield from _circuit(detail, kind)
-    if state is State.RESTART:
+    if state is State.RESTART and detail.record.get(b"er"):
         yield _backing_off(detail, record, kind)
     if state is State.PENDING:
         yield from _slot(detail, kind)
 
 
 def _circuit(detail: Detail, kind: str) -> Iterator[Finding]:
-    until = maybe_whole(detail.conf.get("shut"))
-    if kind != CALLBACK or until is None:
+    circuit = _circuit_of(detail) if kind == CALLBACK else None
+    if circuit is None or circuit.shut_ms is None:
         return
-    host, fails = _shown(detail), maybe_whole(detail.conf.get("fails")) or 0
-    value, target = f"{fails} failures in a row", f"{detail.pool}/{detail.lane}"
-    if until > detail.now:
-        text = f"The circuit of host {host} is open until {clock(until)}: it has failed, so nothing is sent to it."
+    value, target = f"{circuit.failures} failures in a row", f"{detail.pool}/{detail.lane}"
+    named = f"The circuit of this address of the host {_shown(detail)}"
+    if circuit.state == "open":
+        text = f"{named} is open until {clock(circuit.shut_ms)}: it has failed, so nothing is sent to it."
         yield bad(text, value=value, target=target, place="lanes")
-    elif detail.active:
-        text = f"The circuit of host {host} is half open: one callback is sent as a probe, and the others wait for it."
+    elif circuit.shut_ms > detail.now:
+        text = f"{named} is half open: one callback is sent as a probe, and the others wait for it."
         yield bad(text, value=value, target=target, place="lanes")
     else:
-        yield good(f"The circuit of host {host} is half open: the next callback is sent as a probe.", value=value)
+        yield good(f"{named} is half open: the next callback is sent as a probe.", value=value)
+
+
+def _circuit_of(detail: Detail) -> Circuit | None:
+    """The circuit of the address to which a callback goes; None if the address has not failed."""
+    lane = job_lane(detail.lane, detail.pool)
+    try:
+        address = address_of(target_of(decode_arguments(CALLBACK, detail.record.get(b"a", b""))[1]))
+    except (NotDecodable, BadOption, KeyError):
+        return None
+    return next((each for each in lane.circuits if each.address == address), None) if lane is not None else None
 
 
 def _backing_off(detail: Detail, record: Mapping[str, str], kind: str) -> Finding:
@@ -68,7 +82,7 @@ def _backing_off(detail: Detail, record: Mapping[str, str], kind: str) -> Findin
 
 def _slot(detail: Detail, kind: str) -> Iterator[Finding]:
     limit = maybe_whole(detail.conf.get("limit"))
-    if limit is None or detail.active < limit or "shut" in detail.conf:
+    if limit is None or detail.active < limit:
         return
     place = f"aggregation {_shown(detail)}" if kind == JOB else f"host {_shown(detail)}"
     target = f"{detail.pool}/{detail.lane}"

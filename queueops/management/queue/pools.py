@@ -80,5 +80,5 @@ def _time(ms: float | None) -> str:
 def _lane(lane: LaneRow, now_ms: int) -> tuple[object, ...]:
     oldest = None if lane.oldest_ms is None else span(now_ms - lane.oldest_ms)
     empty = f"{lane.drain_s:.3g} s" if lane.ready and lane.drain_s is not None else lane.drain_reason or None
-    state = "paused" if lane.paused else "shut" if lane.shut_ms else "open"
+    state = "paused" if lane.paused else "open"
     return lane.lane, lane.ready, lane.active, lane.limit, lane.rate, oldest, empty, state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
-from queueops.inspect.estimates import SHUT, UNKNOWN
+from queueops.inspect.estimates import UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
 from queueops.model import kinds
@@ -95,7 +95,7 @@ def _drained(row: PoolView | LaneRow) -> str:
     """The time to empty, or why it is never or not known."""
     if row.drain_s is not None:
         return span(row.drain_s * 1000)
-    if row.drain_reason in (UNKNOWN, SHUT):
+    if row.drain_reason == UNKNOWN:
         return f"unknown: {row.drain_reason}"
     return f"never: {row.drain_reason}" if row.drain_reason else "-"
 

@@ -31,6 +31,7 @@ SAME = ("pool", "rate", "paused", "draining", "ready", "delayed", "in_flight", "
     "/aggregations",
     auth=Bearer(Scope.READ),
     response=AggregationsPage,
+    operation_id="list_aggregations",
     summary="List aggregations, the last used first",
 )
 def listed(request: HttpRequest, filter: Query[ListFilter]) -> Any:
@@ -41,7 +42,11 @@ def listed(request: HttpRequest, filter: Query[ListFilter]) -> Any:
 
 
 @router.get(
-    "/aggregations/{any:aggr_id}", auth=Bearer(Scope.READ), response=ShownAggregation, summary="Read one aggregation"
+    "/aggregations/{any:aggr_id}",
+    auth=Bearer(Scope.READ),
+    response=ShownAggregation,
+    operation_id="read_aggregation",
+    summary="Read one aggregation",
 )
 def read(request: HttpRequest, aggr_id: str) -> Any:
     """One aggregation: its limits, and its jobs by state."""
@@ -52,12 +57,18 @@ def read(request: HttpRequest, aggr_id: str) -> Any:
     "/aggregations/{any:aggr_id}",
     auth=Bearer(Scope.MANAGE),
     response=ShownAggregation,
+    operation_id="change_aggregation",
     summary="Change limits and switches of an aggregation",
 )
 def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
-    """Change limit, rate and proxy, pause or resume, drain or accept jobs. It takes effect with the next start."""
-    was, named = _aggregation(aggr_id), given.model_fields_set
-    if given.aggr_proxy:
+    """Change limit, rate and proxy, pause or resume, drain or accept jobs. It takes effect with the next start.
+
+    A proxy as it was read, with a mask in the place of its password, stays unchanged.
+    """
+    was, named = _aggregation(aggr_id), set(given.model_fields_set)
+    if given.aggr_proxy == was.proxy:
+        named.discard("aggr_proxy")  # as it was read: its password is not shown, and stays
+    elif given.aggr_proxy:
         check_url(given.aggr_proxy, "proxy", of_jobs())
     limits = {NAMES[name]: getattr(given, name) for name in NAMES if name in named}
     if limits:
@@ -79,6 +90,7 @@ def change(request: HttpRequest, aggr_id: str, given: AggregationChange) -> Any:
     "/aggregations/{any:aggr_id}",
     auth=Bearer(Scope.MANAGE),
     response={204: None},
+    operation_id="delete_aggregation",
     summary="Delete an aggregation without jobs",
 )
 def delete(request: HttpRequest, aggr_id: str) -> Any:

@@ -17,7 +17,13 @@ from queueops.kinds.jobs.api.problems import Problem, answer, field_of, problem_
 from queueops.kinds.jobs.api.status_views import router as status
 
 logger = logging.getLogger("queueops")
-api = DescribedApi(title="QueueOps jobs", version="1", urls_namespace="queueops-jobs-v1")
+api = DescribedApi(
+    title="QueueOps jobs",
+    version="1",
+    description="Hands in jobs, and reads what came of them. Errors are problem details (RFC 9457).",
+    urls_namespace="queueops-jobs-v1",
+    servers=[{"url": "/", "description": "this server"}],
+)
 api.add_router("", jobs)
 api.add_router("", aggregations)
 api.add_router("", status)

@@ -34,6 +34,7 @@ from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.callback_plans import read_targets
 from queueops.kinds.jobs.callback_senders import HTTP
 from queueops.kinds.jobs.callback_states import callback_word
+from queueops.kinds.jobs.job_list import started_attempts
 from queueops.kinds.jobs.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.submission import JOB
@@ -44,7 +45,13 @@ router = Router(tags=["jobs"])  # longer paths come first: an id may have a slas
 REASON = "cancelled by {name} over HTTP"
 
 
-@router.post("/jobs", auth=Bearer(Scope.SUBMIT), response={201: Created, 200: Created}, summary="Hand in one job")
+@router.post(
+    "/jobs",
+    auth=Bearer(Scope.SUBMIT),
+    response={201: Created, 200: Created},
+    operation_id="submit_job",
+    summary="Hand in one job",
+)
 def submit(request: HttpRequest, given: NewJob) -> Any:
     """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
 
@@ -61,6 +68,7 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     "/jobs/bulk",
     auth=Bearer(Scope.SUBMIT),
     response={201: CreatedMany, 200: CreatedMany},
+    operation_id="submit_jobs",
     summary="Hand in many jobs at once",
 )
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
@@ -82,7 +90,9 @@ def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     return Status(201 if is_new else 200, CreatedMany(ids=[handle.id for handle in handles]))
 
 
-@router.get("/jobs", auth=Bearer(Scope.READ), response=JobsPage, summary="List jobs, the newest first")
+@router.get(
+    "/jobs", auth=Bearer(Scope.READ), response=JobsPage, operation_id="list_jobs", summary="List jobs, the newest first"
+)
 def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
     """Jobs, the newest first. `next` is the `after` of the next page; a `partial` page ended before it was full."""
     refuse_unknown(request, JobFilter.model_fields)
@@ -95,7 +105,12 @@ def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
         after=filter.after,
         limit=filter.limit,
     )
-    rows = [{"aggr_id": row.aggregation} | {name: getattr(row, name) for name in SHOWN} for row in found.rows]
+    rows = [
+        {"aggr_id": row.aggregation}
+        | _attempts(row.attempt, row.started)
+        | {name: getattr(row, name) for name in SHOWN}
+        for row in found.rows
+    ]
     return {"jobs": rows, "next": found.next, "partial": found.partial}
 
 
@@ -103,6 +118,7 @@ def listed(request: HttpRequest, filter: Query[JobFilter]) -> Any:
     "/jobs/{any:id}/callback/retry",
     auth=Bearer(Scope.MANAGE),
     response=Changed,
+    operation_id="retry_callback",
     summary="Send the last callback of a job again",
 )
 def retry_callback(request: HttpRequest, id: str) -> Any:
@@ -118,7 +134,11 @@ def retry_callback(request: HttpRequest, id: str) -> Any:
 
 
 @router.post(
-    "/jobs/{any:id}/cancel", auth=Bearer(Scope.MANAGE), response=Changed, summary="Cancel a job that has not ended"
+    "/jobs/{any:id}/cancel",
+    auth=Bearer(Scope.MANAGE),
+    response=Changed,
+    operation_id="cancel_job",
+    summary="Cancel a job that has not ended",
 )
 def cancel(request: HttpRequest, id: str) -> Any:
     """Cancel a job that has not ended. Its callback tells of it."""
@@ -129,7 +149,13 @@ def cancel(request: HttpRequest, id: str) -> Any:
     return _changed(act.rows[0])
 
 
-@router.post("/jobs/{any:id}/retry", auth=Bearer(Scope.MANAGE), response=Changed, summary="Run an ended job again")
+@router.post(
+    "/jobs/{any:id}/retry",
+    auth=Bearer(Scope.MANAGE),
+    response=Changed,
+    operation_id="retry_job",
+    summary="Run an ended job again",
+)
 def retry(request: HttpRequest, id: str) -> Any:
     """Run an ended job again. A job that waits for its next attempt starts it now."""
     found = _job(id)
@@ -138,7 +164,13 @@ def retry(request: HttpRequest, id: str) -> Any:
     return _changed(act.rows[0])
 
 
-@router.get("/jobs/{any:id}", auth=Bearer(Scope.READ), response=ShownJob, summary="Read one job and its callbacks")
+@router.get(
+    "/jobs/{any:id}",
+    auth=Bearer(Scope.READ),
+    response=ShownJob,
+    operation_id="read_job",
+    summary="Read one job and its callbacks",
+)
 def read(request: HttpRequest, id: str) -> Any:
     """One job: its state, its last error, its result and its callbacks. Secrets are masked."""
     found = _job(id)
@@ -149,10 +181,18 @@ def read(request: HttpRequest, id: str) -> Any:
         "error": found.error.message if found.error else "",
         "result": json.loads(found.result_json) if found.result_json else None,
         "callbacks": [
-            {name: getattr(row, name) for name in OF_CALLBACKS} | {"state": row.word}
+            {"state": row.word}
+            | _attempts(row.attempt, row.started)
+            | {name: getattr(row, name) for name in OF_CALLBACKS}
             for row in inspect.job_story(found).callbacks
         ],
-    } | {name: getattr(found, name) for name in OF_JOBS}
+        **_attempts(found.attempt, started_attempts(found)),
+        **{name: getattr(found, name) for name in OF_JOBS},
+    }
+
+
+def _attempts(failed: int, started: int) -> dict[str, int]:
+    return {"attempt": failed, "failed_attempts": failed, "started_attempts": started}
 
 
 def _job(id: str) -> TaskDetail:
@@ -226,6 +266,6 @@ def _place_of_wrong(error: QueueOpsError) -> Sequence[str]:
     return ("jobs", str(int(number) - 1)) if number else ()
 
 
-OF_JOBS = ("id", "state", "attempt", "retries", "created_ms", "entered_ms", "due_ms")
+OF_JOBS = ("id", "state", "retries", "created_ms", "entered_ms", "due_ms")
 SHOWN = (*OF_JOBS, "url", "error")
-OF_CALLBACKS = ("id", "url", "attempt", "retries", "due_ms", "answer")
+OF_CALLBACKS = ("id", "url", "retries", "due_ms", "answer")

@@ -31,10 +31,32 @@ PROBLEM: dict[str, Any] = {
         },
     },
 }
-REFUSED = {
-    "description": "A problem: the request was refused.",
-    "content": {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+CONTENT = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+REFUSED = {"description": "A problem: the request was refused.", "content": CONTENT}
+ALWAYS = {
+    401: "The token is missing, or not known.",
+    403: "The token does not have the scope, or the setting READ_ONLY is on.",
+    413: "The body is too large.",
+    422: "A field or a parameter is wrong. `errors` names it.",
+    429: "Too many requests. `Retry-After` has the seconds to wait.",
+    503: "The store does not answer, or takes no jobs now.",
 }
+"""Problems of each operation with a token."""
+NOT_FOUND = {404: "There is nothing with this id."}
+CONFLICT = {409: "The state of the job or the aggregation does not permit it."}
+NOT_JSON = {400: "The body is not JSON."}
+PROBLEMS = {
+    "submit_job": NOT_JSON | CONFLICT,
+    "submit_jobs": NOT_JSON | CONFLICT,
+    "read_job": NOT_FOUND,
+    "retry_job": NOT_FOUND | CONFLICT,
+    "cancel_job": NOT_FOUND | CONFLICT,
+    "retry_callback": NOT_FOUND | CONFLICT,
+    "read_aggregation": NOT_FOUND,
+    "change_aggregation": NOT_JSON | NOT_FOUND,
+    "delete_aggregation": NOT_FOUND | CONFLICT,
+}
+"""Further problems by operation."""
 HEADER = {
     "in": "header",
     "name": KEY,
@@ -55,7 +77,15 @@ class DescribedApi(NinjaAPI):
         found["components"]["schemas"]["Problem"] = PROBLEM
         for path, operations in found["paths"].items():
             for method, operation in operations.items():
-                operation["responses"]["default"] = REFUSED
+                operation["responses"] |= _problems(operation)
                 if method == "post" and path.endswith(tuple(f"/{each}" for each in WITH_KEY)):
                     operation["parameters"] = [*operation["parameters"], HEADER]
         return found
+
+
+def _problems(operation: dict[str, Any]) -> dict[str, Any]:
+    """The answers to requests that an operation refuses, by status, and any other."""
+    of_all = ALWAYS if "security" in operation else {503: ALWAYS[503]}
+    known = of_all | PROBLEMS.get(operation["operationId"], {})
+    found = {str(status): {"description": text, "content": CONTENT} for status, text in sorted(known.items())}
+    return found | {"default": REFUSED}

@@ -5,33 +5,31 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ninja import Field, Schema
-from pydantic import AfterValidator, BaseModel, ConfigDict, StrictBool, StrictInt, StrictStr, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr
 
 from queueops.conf import MOST_RATE
-from queueops.control.lanes import LEAST_RATE, MOST_SLOTS
-from queueops.errors import advice
-from queueops.kinds.jobs.api_tokens import MOST_BODY
-from queueops.kinds.jobs.download_options import DOWNLOAD
-from queueops.kinds.jobs.submission import JOB_STATES
+from queueops.control.lanes import LEAST_RATE
+from queueops.kinds.jobs.api.field_types import (
+    Age,
+    Cursor,
+    Handler,
+    Headers,
+    JobState,
+    Limit,
+    MaybeUrl,
+    Number,
+    Patterns,
+    Priority,
+    Retries,
+    Subpath,
+    Text,
+    Url,
+)
+from queueops.kinds.jobs.download_options import DOWNLOAD, LONGEST
 
 MOST = 1000
 """Jobs of one request."""
 LONGEST_DELAY_S = 366 * 86_400
-Text = Annotated[StrictStr, Field(max_length=MOST_BODY), WithJsonSchema({"type": "string"})]
-"""A text. The bound is that of a body: with one, pydantic also refuses a lone surrogate, which UTF-8 cannot encode."""
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-"""A number, whole or with a fraction."""
-Age = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-"""Seconds, in a parameter of a URL."""
-
-
-def _state(value: str) -> str:
-    """The same word, if a job may have this state. Raises PydanticCustomError."""
-    if value and value not in JOB_STATES:
-        reason = f"no job has the state {value!r}{advice(value, map(str, JOB_STATES))}"
-        raise PydanticCustomError("state", "{reason}", {"reason": reason})
-    return value
 
 
 class Strict(BaseModel):
@@ -43,33 +41,48 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+def _by_handler(schema: dict[str, Any]) -> None:
+    """Add to the schema of a job: a download has a URL and no `options`, any other job no field of a download."""
+    is_download: dict[str, Any] = {"properties": {"handler": {"const": DOWNLOAD}}}
+    download = {"required": ["url"], "properties": {"url": {"type": "string"}, "options": {"type": "null"}}}
+    schema |= {
+        "if": is_download,
+        "then": download,
+        "else": {"properties": dict.fromkeys(("aggr_proxy", *OF_DOWNLOADS), False)},
+    }
+
+
 class NewJob(Strict):
     """One job. A field that is left out has the default of `docs/jobs.md`."""
 
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_by_handler)
+
     aggr_id: Annotated[StrictStr, Field(min_length=1, max_length=200)]
-    url: Text | None = None
-    handler: Annotated[StrictStr, Field(min_length=1, max_length=100)] = DOWNLOAD
+    url: Url | None = None
+    handler: Handler = DOWNLOAD
     options: dict[str, Any] | None = None
-    aggr_limit: Annotated[StrictInt, Field(ge=1)] | None = None
+    aggr_limit: Limit | None = None
     rate: Annotated[Number, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
     delay: Annotated[Number, Field(ge=0, le=LONGEST_DELAY_S)] | None = None
-    priority: Annotated[StrictInt, Field(ge=-100, le=100)] | None = None
-    aggr_proxy: Text = ""
-    callback_url: Text = ""
-    callback_error_url: Text = ""
+    priority: Priority | None = None
+    aggr_proxy: MaybeUrl = ""
+    callback_url: MaybeUrl = ""
+    callback_error_url: MaybeUrl = ""
     callback_type: Text = ""
     callback_dst: Text = ""
     callback_error_type: Text = ""
     callback_error_dst: Text = ""
     extra: Text = ""
-    subpath: Text = ""
+    subpath: Subpath = ""
     s3_bucket: Text = ""
     s3_region: Text = ""
-    mime_type: Text = ""
+    mime_type: Patterns = ""
     extract_image_size: StrictBool = False
-    download_timeout: Number | None = None
-    request_headers: dict[str, Text] = {}
-    max_retries: Annotated[StrictInt, Field(ge=0)] | None = None
+    download_timeout: Annotated[Number, Field(json_schema_extra={"exclusiveMinimum": 0, "maximum": LONGEST})] | None = (
+        None
+    )
+    request_headers: Headers = {}
+    max_retries: Retries | None = None
 
     def mixed_up(self) -> list[tuple[str, str]]:
         """Fields that do not go with the handler, each with the reason. A download needs a URL, and no options."""
@@ -117,7 +130,7 @@ class CreatedMany(Schema):
 class ListFilter(Strict):
     """Where a page of a list begins, and how long it is."""
 
-    after: str = ""
+    after: Cursor = ""
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
@@ -125,20 +138,22 @@ class JobFilter(ListFilter):
     """Which jobs are listed; a filter that is left out permits all."""
 
     aggr_id: str = ""
-    state: Annotated[str, AfterValidator(_state)] = ""
+    state: JobState = ""
     host: str = ""
     older_than: Age | None = None
     newer_than: Age | None = None
 
 
 class ListedJob(Schema):
-    """A job in a list. Times are milliseconds since 1970."""
+    """A job in a list. Times are milliseconds since 1970. `error` is the last one, also if the job succeeded later."""
 
     id: str
     aggr_id: str
     url: str
     state: str
-    attempt: int
+    started_attempts: int
+    failed_attempts: int
+    attempt: Annotated[int, Field(description="The same as `failed_attempts`.", deprecated=True)]
     retries: int
     created_ms: int
     entered_ms: int
@@ -163,7 +178,9 @@ class ShownCallback(Schema):
     id: str
     state: str
     url: str
-    attempt: int
+    started_attempts: int
+    failed_attempts: int
+    attempt: Annotated[int, Field(description="The same as `failed_attempts`.", deprecated=True)]
     retries: int
     due_ms: int | None
     answer: str
@@ -186,9 +203,9 @@ class Changed(Schema):
 class AggregationChange(Strict):
     """What is to change of an aggregation; a field that is left out stays. `null` takes a limit away."""
 
-    aggr_limit: Annotated[StrictInt, Field(ge=1, le=MOST_SLOTS)] | None = None
+    aggr_limit: Limit | None = None
     rate: Annotated[Number, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
-    aggr_proxy: Text = ""
+    aggr_proxy: MaybeUrl = ""
     paused: StrictBool = False
     draining: StrictBool = False
 

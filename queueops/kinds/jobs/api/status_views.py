@@ -23,13 +23,13 @@ KEPT_S = 1.0
 """So long one reading of the alarms and the workers serves all requests of a process."""
 
 
-@router.get("/health", response=Health, summary="Check that the process answers")
+@router.get("/health", response=Health, operation_id="health", summary="Check that the process answers")
 def health(request: HttpRequest) -> Any:
     """Whether this process answers. It asks no store, and needs no token."""
     return {"status": "ok"}
 
 
-@router.get("/ready", response=Health, summary="Check that jobs can be handed in")
+@router.get("/ready", response=Health, operation_id="ready", summary="Check that jobs can be handed in")
 def ready(request: HttpRequest) -> Any:
     """Whether jobs can be handed in: the store answers, and no maintenance is on. It needs no token."""
     if inspect.maintenance() is not None:
@@ -37,7 +37,13 @@ def ready(request: HttpRequest) -> Any:
     return {"status": "ok"}
 
 
-@router.get("/statistics", auth=Bearer(Scope.READ), response=Statistics, summary="Count jobs and callbacks by state")
+@router.get(
+    "/statistics",
+    auth=Bearer(Scope.READ),
+    response=Statistics,
+    operation_id="statistics",
+    summary="Count jobs and callbacks by state",
+)
 def statistics(request: HttpRequest) -> Any:
     """Jobs and callbacks by state, what the workers have counted, their number, and the alarms of the console."""
     return {

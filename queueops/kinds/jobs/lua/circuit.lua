@@ -1,21 +1,37 @@
 #!lua flags=allow-oom
--- circuit: notes what a host has answered to a callback; or an operator opens the circuit of a host.
+-- circuit: a callback asks whether it may be sent, or notes what its address has answered; an operator closes circuits.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 lane; 2 'failure' or 'answer'; of a failure: 3 failures in a row that open the circuit, 4 ms for which it is open
---       first, 5 the longest such time
--- Reply: time until which the lane is shut ('' = it is not), '1' if that was changed.
--- Transitions: none.
---@needs circuits lanes wakeup
+-- ARGV: 1 'ask', 'failure' or 'close'; 2 the address ('' of close: all addresses of the lane); 3 lane;
+--       of ask: 4 id of the callback, 5 ms that an attempt takes at most;
+--       of failure: 4 failures in a row that open the circuit, 5 ms for which it is open first, 6 the longest such time
+-- Reply: of ask: ms until the callback may ask again (0 = it may be sent), '1' if failures of the address are noted;
+--        of close: number of circuits that were open, '1' if callbacks still wait for one of them.
+-- Transitions: run_now.
+--@needs circuits lanes transitions wakeup
 
-local lane = ARGV[1]
-local key = lib.lane_key(lane) .. SUBKEY.conf
-local before = call('HGET', key, 'shut')
-if ARGV[2] == 'failure' then
-  lib.circuits.fail(lane, tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
-else
-  lib.circuits.close(lane)
+local verb, name, lane = ARGV[1], ARGV[2], ARGV[3]
+local first, second = 0, ''
+
+local function close(each)
+  local was_open, waiting = lib.circuits.close(each)
+  if was_open then first = first + 1 end
+  if waiting > 0 then second = '1' end
 end
-local after = call('HGET', key, 'shut')
+
+if verb == 'ask' then
+  local wait, noted = lib.circuits.ask(name, ARGV[4], tonumber(ARGV[5]))
+  first, second = wait, noted and '1' or ''
+elseif verb == 'failure' then
+  lib.circuits.fail(name, lane, tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]))
+elseif name ~= '' then
+  close(name)
+else
+  for _, circuit in ipairs(lib.circuits.by_lane()[lane] or {}) do
+    local address = unpack(circuit)
+    close(address)
+  end
+end
+lib.flush()
 lib.flush_lanes()
 lib.wake(ctx.brought)
-return { after or '', before ~= after and '1' or '' }
+return { first, second }

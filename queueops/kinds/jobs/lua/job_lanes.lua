@@ -5,26 +5,24 @@
 --       5 one lane alone ('' = all)
 -- Reply: the place where more lanes follow, empty at the end: time and name of the last lane that was looked at. A call looks
 --        at 20,000 lanes at most, so a page may be short. Then for each lane: name, time of its last use, ready, its
---        settings (id, limit, rate, weight, paused, shut, fails, drain, proxy, '1' if it is shut now), time when its
---        first ready task became ready, then state and count of its tasks.
+--        settings (id, limit, rate, weight, paused, drain, proxy), time when its first ready task became ready, its circuits
+--        (see circuits.lua), then state and count of its tasks.
 -- Transitions: none.
---@needs list_page tolerant_reads
+--@needs circuits list_page tolerant_reads
 
 lib.tolerate()
 
-local SETTINGS = { 'title', 'limit', 'rate', 'weight', 'paused', 'shut', 'fails', 'drain', 'proxy' }
+local SETTINGS = { 'title', 'limit', 'rate', 'weight', 'paused', 'drain', 'proxy' }
 local PAGE, MOST_SEEN = 200, 20000
 local start, time, last, most, only = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local rows, place = {}, {}
+local rows, place, circuits = {}, {}, lib.circuits.by_lane()
 
 local function row_of(lane, used)
   local key = P .. ':lane:' .. lane
   local first = call('ZRANGE', key, 0, 0)[1]
-  local shut = tonumber(call('HGET', key .. SUBKEY.conf, 'shut') or nil) or 0
   local settings = call('HMGET', key .. SUBKEY.conf, unpack(SETTINGS))
-  settings[#settings + 1] = shut > now and '1' or ''
   local oldest = first and call('ZSCORE', P .. ':state:pending', first) or ''
-  local row = { lane, used, call('ZCARD', key), settings, oldest }
+  local row = { lane, used, call('ZCARD', key), settings, oldest, circuits[lane] or {} }
   local fields, names = {}, {}
   for state in pairs(CLASS) do names[#names + 1] = state; fields[#fields + 1] = 's|' .. lane .. '|' .. state end
   local counts = call('HMGET', P .. ':counts', unpack(fields))

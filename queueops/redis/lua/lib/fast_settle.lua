@@ -29,9 +29,9 @@ end
 -- Whether the tasks of a lane hold no slots, and its rate, pause and weight. `bare` is a lane without settings, or false.
 function lib.slotless_lane(lane, bare)
   if lane == bare then return true end
-  local is_hash, rate, paused, weight, limit, shut =
-    lib.values_of(P .. ':lane:' .. lane .. SUBKEY.conf, 'rate', 'paused', 'weight', 'limit', 'shut')
-  return is_hash and not limit and not shut, rate, paused, weight
+  local is_hash, rate, paused, weight, limit =
+    lib.values_of(P .. ':lane:' .. lane .. SUBKEY.conf, 'rate', 'paused', 'weight', 'limit')
+  return is_hash and not limit, rate, paused, weight
 end
 
 -- What ends: its id, name and lane, for how long it is kept, whether a caller waits, and the time until the next entry of

@@ -36,7 +36,7 @@ end
 
 function lib.check_conf(lane)
   local key = lib.lane_key(lane) .. SUBKEY.conf
-  for _, field in ipairs({ 'limit', 'rate', 'weight', 'shut' }) do
+  for _, field in ipairs({ 'limit', 'rate', 'weight' }) do
     local _, value = lib.values_of(key, field)
     local text = value and not lib.number_of(value) and 'its ' .. field .. ' is "' .. printed(value) .. '", not a number'
     if text and lib.wrong('~lane:' .. lane, text) then

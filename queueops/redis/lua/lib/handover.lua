@@ -20,8 +20,8 @@ local function goes_by_hand(task)
   if seen == 0 then return true end
   if seen > 3 and lib.try('HEXISTS', paused, task.name) == 1 then return false end
   if seen % 2 == 1 then
-    local limit, pause, rate, shut = unpack(call('HMGET', conf, 'limit', 'paused', 'rate', 'shut'))
-    if limit or pause == '1' or rate or shut then return false end
+    local limit, pause, rate = unpack(call('HMGET', conf, 'limit', 'paused', 'rate'))
+    if limit or pause == '1' or rate then return false end
   end
   if seen % 4 < 2 then return true end
   local worker = unpack(lib.try('ZRANGE', P .. ':idle', '-1', '-1') or {})

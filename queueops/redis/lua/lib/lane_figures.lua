@@ -18,8 +18,7 @@ local function look_into(lane, ready, looks)
   return names, kinds
 end
 
--- `looks`: at how many of the lane's tasks to look at most, for their names and kinds. `title` is what a kind's lane stands for; `shut`
--- is the time until which a kind has shut it: an operator has not paused it then.
+-- `looks`: at how many of the lane's tasks to look at most, for their names and kinds. `title` is what a kind's lane stands for.
 function lib.lane_figures(lane, looks)
   local conf = lib.lane_conf(lane)
   if conf.unreadable then call('HLEN', lib.lane_key(lane) .. SUBKEY.conf) end -- the key is named
@@ -28,7 +27,7 @@ function lib.lane_figures(lane, looks)
   local ready = call('ZCARD', lib.lane_key(lane))
   local names, kinds = look_into(lane, ready, looks)
   return { lane = lane, ready = ready, names = names, kinds = kinds, limit = conf.limit,
-    paused = conf.paused and not conf.waits, shut = conf.waits and conf.shut or nil,
+    paused = conf.paused,
     title = lib.try('HGET', lib.lane_key(lane) .. SUBKEY.conf, 'title') or nil,
     weight = conf.weight, rate = conf.rate, spent = conf.rate and lib.tokens_of(conf) == 0,
     active = lib.running_in(lane),

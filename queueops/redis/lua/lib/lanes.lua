@@ -20,24 +20,16 @@ function lib.active_key(lane)
   return P .. ':lane:' .. lane .. SUBKEY.active
 end
 
--- A kind shuts a lane until a time. After it one task runs at a time, until the kind removes the field.
-local function narrow(conf, shut)
-  conf.limit, conf.shut = 1, shut
-  conf.waits = shut > now and not conf.paused
-  conf.paused = conf.paused or conf.waits
-end
-
 function lib.lane_conf(lane)
   local conf = ctx.lane_confs[lane]
   if conf then return conf end
   if lib.is_own_lane(lane) then
     conf = lib.hooks.own_lane_conf(lane)
   else
-    local reply = lib.try('HMGET', lib.lane_key(lane) .. SUBKEY.conf, 'limit', 'paused', 'weight', 'rate', 'tat', 'shut')
+    local reply = lib.try('HMGET', lib.lane_key(lane) .. SUBKEY.conf, 'limit', 'paused', 'weight', 'rate', 'tat')
     if reply then
-      local limit, paused, weight, rate, tat, shut = unpack(reply)
+      local limit, paused, weight, rate, tat = unpack(reply)
       conf = { limit = lib.number_of(limit), paused = paused == '1', weight = max(1, lib.number_of(weight) or 1) }
-      if shut then narrow(conf, lib.number_of(shut) or 0) end
       if rate then lib.fill_bucket(conf, rate, tat) end
     else
       conf = { paused = true, weight = 1, unreadable = true } -- its limits are not known: it is closed
@@ -112,9 +104,7 @@ function lib.refresh_lane(lane)
   local ready = not conf.paused and lib.free_slots(lane) ~= 0 and call('EXISTS', lib.lane_key(lane)) == 1
   if not ready then
     lib.try('ZREM', P .. ':lanes:ready', lane)
-    if conf.waits and call('EXISTS', lib.lane_key(lane)) == 1 then
-      lib.try('ZADD', P .. ':agenda', lib.text(conf.shut), '~lane:' .. lane)
-    elseif conf.rate and not conf.paused and lib.tokens_of(conf) == 0 and call('EXISTS', lib.lane_key(lane)) == 1 then
+    if conf.rate and not conf.paused and lib.tokens_of(conf) == 0 and call('EXISTS', lib.lane_key(lane)) == 1 then
       lib.await_tokens(lane, lib.lane_key(lane) .. SUBKEY.conf, conf)
     end
   elseif not call('ZSCORE', P .. ':lanes:ready', lane) then
