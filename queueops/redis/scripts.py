@@ -87,10 +87,12 @@ class Line(NamedTuple):
 class Scripts:
     """The functions of the library on the servers of a store."""
 
+    has_warned = False
+    """Whether this process has said that a store has no functions: it says so once, however many clients it makes."""
+
     def __init__(self, servers: OneServer | Cluster) -> None:
         """Bind the servers. What they lack (functions, flags of scripts) is found out by the calls."""
         self._scripts_until = 0.0
-        self._has_warned = False
         self._servers = servers
         self._shebang = True
         self._mine = threading.local()
@@ -180,14 +182,13 @@ class Scripts:
         return True
 
     def _refused(self, error: ResponseError) -> None:
-        logger.log(
-            logging.DEBUG if self._has_warned else logging.WARNING,
-            "The store refuses functions: %s. QueueOps sends scripts, which is slower, and tries again in %d s."
-            " See queueops.W111 of `manage.py check --deploy`.",
-            error,
-            REFUSED_S,
-        )
-        self._has_warned = True
+        if not Scripts.has_warned:
+            Scripts.has_warned = True
+            logger.warning(
+                "The store has no functions, or permits none: QueueOps sends scripts, which is slower"
+                " (queueops.W111 of `manage.py check --deploy`)."
+            )
+        logger.debug("The store refuses functions: %s. They are tried again in %d s.", error, REFUSED_S)
         self.without_functions(REFUSED_S)
 
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:
