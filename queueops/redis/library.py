@@ -287,8 +287,8 @@ def state_tables() -> str:
 def _kind_tables() -> str:
     """The Lua tables of sub-keys and kinds.
 
-    They are the names of sub-keys; those of a record that are erased and carried with it: of the kernel, and of kinds;
-    kinds of record; fields read at a success; and which kinds have sub-keys.
+    They are the records of own work; the names of sub-keys; those of a record that are erased and carried with it: of
+    the kernel, and of kinds; kinds of record; fields read at a success; and which kinds have sub-keys.
     """
     named = ", ".join(f"['{name}'] = '#{name}'" for name in keys.subkey_names())
     erased = ", ".join(f"'{each.name}'" for each in subkeys.RECORD if each.erased)
@@ -298,6 +298,7 @@ def _kind_tables() -> str:
     subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     more = ", ".join(f"'{short}'" for short, field in kinds.fields().items() if field.at_success)
     tables = (
+        f"local OWN_WORK = {{ {', '.join(map(repr, kinds.OWN_WORK))} }}\n",
         f"local SUBKEY = {{ {named} }}\n",
         f"local ERASED, CARRIED, SUBKEYS = {{ {erased} }}, {{ {carried} }}, {{ {of_kinds} }}\n",
         f"local RECORD_KINDS = {{ {records} }}\nlocal MORE = {{ {more} }}\n",

@@ -1,6 +1,7 @@
--- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their jobs wait.
+-- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their jobs wait, and a file that cannot be
+-- deleted.
 -- Key `full_disks`: machine -> time of the note and percent. A note that is older than FRESH counts no more.
---@needs transitions
+--@needs files transitions
 
 local FRESH, MOST = 300000, 10
 
@@ -12,4 +13,5 @@ function lib.hooks.figures.job(figures)
     if is_fresh and #rows < MOST then rows[#rows + 1] = { host = found[i], percent = tonumber(percent) } end
   end
   if rows[1] then figures.full_disks = rows end
+  figures.failing_file = lib.files.failing()
 end
