@@ -36,6 +36,8 @@ PREFIX = "queueops_"
 """How the name of each version's library begins."""
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
+DENY_OOM = "redis.call('SETRANGE', KEYS[1] .. ':none', 0, '')\n"
+"""Replaces its absence there: it changes nothing, and a full store refuses it, and so all of the script."""
 _HOOK = "hooks"
 """Occurs in every file that fills or calls a hook: the other files need no search."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
@@ -374,7 +376,7 @@ def script(name: str, *, shebang: bool = True) -> str:
     each = functions()[name]
     first = f"#!lua{' flags=' + ','.join(each.flags) if each.flags else ''}\n"
     if not shebang:
-        first = ALLOW_OOM if "allow-oom" in each.flags else ""
+        first = "" if "no-writes" in each.flags else ALLOW_OOM if "allow-oom" in each.flags else DENY_OOM
     body = _joined(modules_of(name))
     run = f"local function run()\n{each.text}end\nenter(KEYS, arguments)\nreturn run()\n"
     return f"{first}local arguments = ARGV\n{body}{run}"

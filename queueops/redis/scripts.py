@@ -96,7 +96,7 @@ class Scripts:
         self._servers = servers
         self._shebang = True
         self._mine = threading.local()
-        self._digests: dict[str, str] = {}
+        self._digests: dict[tuple[str, bool], str] = {}
 
     @property
     def has_functions(self) -> bool:
@@ -116,10 +116,11 @@ class Scripts:
         """The first words of a call: FCALL and the function, or EVALSHA and the digest."""
         if self.has_functions:
             return "FCALL", self.library.function(name)
-        digest = self._digests.get(name)
+        shebang = self._shebang
+        digest = self._digests.get((name, shebang))
         if digest is None:
-            text = library.script(name, shebang=self._shebang)
-            digest = self._digests[name] = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+            text = library.script(name, shebang=shebang)
+            digest = self._digests[name, shebang] = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         return "EVALSHA", digest
 
     def call(self, name: str, prefix: str, *arguments: Any) -> Any:
@@ -192,16 +193,16 @@ class Scripts:
         self.without_functions(REFUSED_S)
 
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:
-        text = library.script(name, shebang=self._shebang)
+        shebang = self._shebang  # another thread may find out meanwhile that the server is an older one
+        text = library.script(name, shebang=shebang)
         try:
             return execute("EVAL", text, 1, *call)
         except ResponseError as error:
-            if not (self._shebang and _OLDER in str(error)):
+            if not (shebang and _OLDER in str(error)):
                 if _NOT_COMPILED in str(error):
                     raise refusal(error, text, name) or error from None
                 raise
         self._shebang = False
-        self._digests = {}
         return self._evaluate(name, call, execute)
 
     def _execute(self, key: str, *command: Any, soon: bool = False) -> Any:

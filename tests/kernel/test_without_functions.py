@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 
 from queueops import inspect
 from queueops.redis import embedded
@@ -46,6 +47,22 @@ def test_a_process_says_once_in_a_sentence_that_the_store_has_none(
         "The store has no functions, or permits none: QueueOps sends scripts, which is slower"
         " (queueops.W111 of `manage.py check --deploy`)."
     )
+
+
+def test_a_thread_that_meets_an_older_server_beside_another_one_goes_on(bare_broker: RedisBroker) -> None:
+    """Both send a script with flags first. The server refuses that; the other thread knows it by then."""
+    scripts = Scripts(bare_broker.scripts._servers)
+    seen: list[bool] = []
+
+    def execute(_eval: str, text: str, *_: object) -> str:
+        seen.append(text.startswith("#!lua"))
+        if seen[-1]:
+            scripts._shebang = False
+            raise ResponseError("Error compiling script (new function): user_script:1: unexpected symbol near '#'")
+        return "OK"
+
+    assert scripts._evaluate("tick", ("prefix",), execute) == "OK"
+    assert seen == [True, False]
 
 
 def test_a_task_is_run_and_the_watchdog_makes_its_round(bare_broker: RedisBroker) -> None:

@@ -12,10 +12,12 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from queueops.redis.broker import RedisBroker
 from queueops.redis.embedded import program
-from tests.kernel.desk import FOREVER
+
+if TYPE_CHECKING:
+    from queueops.redis.broker import RedisBroker
 
 SWITCH, EMBEDDED = "QUEUEOPS_TESTS_SERVER", "embedded"
 CHOSEN = os.environ.get(SWITCH) or EMBEDDED
@@ -62,4 +64,4 @@ def _version(path: str) -> str:
 
 def use_scripts(broker: RedisBroker) -> None:
     """Send scripts to a server that has functions."""
-    broker.scripts.without_functions(FOREVER)
+    broker.scripts.without_functions(float("inf"))
