@@ -20,5 +20,5 @@ def test_the_store_of_this_run_is_the_chosen_server(redis_client: redis.Redis) -
 def test_a_server_that_is_not_here_is_named_beside_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "CHOSEN", "redis-5.0")
     monkeypatch.setattr(servers, "_programs", lambda: iter(["/bin/echo"]))
-    with pytest.raises(servers.ServerMissing, match="'redis-5.0', and no such server is .*/bin/echo is no Redis"):
+    with pytest.raises(servers.ServerMissing, match=r"'redis-5.0', and no such server is .*/bin/echo is no Redis"):
         servers.use_chosen()
