@@ -18,9 +18,8 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.client_factory import connect
 from queueops.tasks import discovery, registry
-from tests.support import fork_server, leaks, topology
+from tests.support import fork_server, leaks, servers, topology
 from tests.support.chromium import find_chromium, find_nginx
-from tests.support.functions import WITHOUT
 from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
 from tests.support.rig import KIND, Rig
 
@@ -46,14 +45,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Some tests need a browser, some nginx: without it they are skipped, but never in CI."""
+    """Tests need the chosen server, some a browser, some nginx: without it they are skipped, but never in CI."""
+    missing = _missing_server()
     if os.environ.get("CI"):
+        assert not missing, missing
         return
+    for item in items if missing else ():
+        item.add_marker(pytest.mark.skip(reason=missing))
     for item in items:
         if "browser" in item.keywords and not find_chromium():
             item.add_marker(pytest.mark.skip(reason="there is no Chromium; install it, or set QUEUEOPS_CHROMIUM"))
         if "nginx" in item.keywords and not find_nginx():
             item.add_marker(pytest.mark.skip(reason="there is no nginx; install it"))
+
+
+def _missing_server() -> str:
+    """Why the chosen server cannot be used; empty if it is."""
+    try:
+        servers.use_chosen()
+    except servers.ServerMissing as error:
+        return str(error)
+    return ""
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +76,7 @@ def django_db_modify_db_settings_parallel_suffix() -> None:
 @pytest.fixture(scope="session")
 def store() -> Iterator[embedded.Server]:
     """The embedded server of this run."""
-    server = embedded.start(django_settings.STORE, options={"appendfsync": "no"} | WITHOUT)
+    server = embedded.start(django_settings.STORE, options={"appendfsync": "no"})
     yield server
     fork_server.shared.end()
     embedded.stop(django_settings.STORE)
@@ -77,8 +89,7 @@ def store() -> Iterator[embedded.Server]:
 @pytest.fixture(scope="session")
 def cluster(store: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of three servers that share the slots, for all tests that run on both."""
-    lines = [f'{name} "{value}"' for name, value in WITHOUT.items()]
-    with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no", *lines) as (url, _):
+    with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no") as (url, _):
         yield url
 
 
@@ -115,7 +126,7 @@ def redis_url(place: str, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
         settings.QUEUEOPS = settings.QUEUEOPS | {"URL": url}
         monkeypatch.setenv("QUEUEOPS_TESTS_URL", url)
         return url
-    return embedded.start(request.getfixturevalue("store").directory, options=WITHOUT).url
+    return embedded.start(request.getfixturevalue("store").directory).url
 
 
 @pytest.fixture

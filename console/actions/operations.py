@@ -61,6 +61,7 @@ class Progress(msgspec.Struct, frozen=True):
     can_undo: bool  # what it has changed can be taken back
     needs: str  # the permission to steer it
     outcome: str = ""  # of an ended one, in words
+    error: str = ""  # of an attempt that failed; a worker tries again
 
 
 def start(
@@ -252,4 +253,5 @@ def _progress(entry: AuditEntry, known: list[Operation]) -> Progress:
         can_undo=has_way_back(entry) and entry.changed > 0,
         needs=permission(entry) or "",
         outcome="" if entry.goes_on else entry.get_outcome_display(),
+        error=next((each.error for each in known if each.fails), ""),
     )

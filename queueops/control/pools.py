@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from queueops.conf import redactor
 from queueops.errors import QueueOpsError
 from queueops.model.fsck import FsckPage
 from queueops.redis.broker import get_broker
@@ -43,6 +46,8 @@ def check_unused(pool: str) -> None:
 def repair(pool: str, after: str = "") -> FsckPage:
     """Check and repair one bounded part of a pool; each misplaced task is put into its index in one call.
 
-    Safe while workers run, and when repeated: an intact task is not changed. Raises BrokenPool and BrokerUnavailable.
+    A key of a wrong type is not changed: `inspect.fsck` finds it again. Safe while workers run, and when repeated: an
+    intact task is not changed. Raises BrokenPool and BrokerUnavailable.
     """
-    return get_broker().check(pool, after, repair=True)
+    page = get_broker().check(pool, after, repair=True)
+    return replace(page, faults=tuple(replace(fault, text=redactor().text(fault.text)) for fault in page.faults))

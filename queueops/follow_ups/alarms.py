@@ -12,7 +12,8 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """One alarm for a pool with dead follow-ups, for a day after the last one."""
     if count := sampled.get("dead_follow_ups") or 0:
         command = manage("queue", "dead-follow-ups", "--pool", pool)
-        yield warning(f"Pool {pool}: {_number(count)} could not be pushed.", "commands?place=dead", command)
+        reason = f" The last one: {told}" if (told := str(sampled.get("dead_follow_up_reason") or "")) else ""
+        yield warning(f"Pool {pool}: {_number(count)} could not be pushed.{reason}", "commands?place=dead", command)
 
 
 def notes(sampled: Mapping[str, Any]) -> Iterator[str]:

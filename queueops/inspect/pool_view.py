@@ -8,6 +8,7 @@ from queueops.inspect.alarms import Alarm, lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
+from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.snapshot import WORKERS, pool_sample
 from queueops.inspect.store import open_reader
@@ -50,7 +51,11 @@ def _read(name: str) -> PoolDetail | None:
     model = Model(name, sampled, glance.beats)
     view = pool_view(name, sampled, len(live(sampled, glance.beats)), model.pool())
     lanes = lane_rows(name, sampled, model)
-    alarms = [*pool_alarms(view, sampled, glance.beats), *lane_alarms(lanes, int(sampled["taken"]))]
+    alarms = [
+        *own_work_alarms(view.name, sampled),
+        *pool_alarms(view, sampled, glance.beats),
+        *lane_alarms(lanes, int(sampled["taken"])),
+    ]
     told = dict.fromkeys((*(sampled.get("broken") or ()), *reader.broken.get(name, ())))
     return PoolDetail(
         view=view,

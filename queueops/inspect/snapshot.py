@@ -21,6 +21,7 @@ from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
 from queueops.inspect.library_alarms import library_alarms
+from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
@@ -158,6 +159,7 @@ def _alarms(
     found += broken_alarms(broken)
     found += slow
     for view in views:
+        found += own_work_alarms(view.name, samples[view.name])
         found += library_alarms(view.name, samples[view.name], beats.get(view.name, ()))
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))

@@ -82,7 +82,8 @@ class Kind:
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
     Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
-    total is determined while they run, ``parts`` are values of field ``k`` in leases of parts of a record.
+    total is determined while they run, ``parts`` are values of field ``k`` in leases of parts of a record, ``own_work``
+    are records that QueueOps pushes itself: an alarm tells those that fail.
 
     A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
 
@@ -147,6 +148,7 @@ class Kind:
     push_options: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    own_work: tuple[str, ...] = ()
     fields: str = ""
     store: str = ""
     handlers: str = ""

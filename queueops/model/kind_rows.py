@@ -78,6 +78,7 @@ KINDS = (
         name="jobs",
         package="queueops.kinds.jobs",
         records=("job", "callback", "file_deletion"),
+        own_work=("file_deletion",),
         fields="queueops.kinds.jobs.fields:FIELDS",
         keys={
             "api:<token>": "string",
@@ -143,6 +144,7 @@ KINDS = (
         name="operations",
         package="queueops.kinds.operations",
         records=("bulk_action",),
+        own_work=("bulk_action",),
         names=("bulk_action",),
         fields="queueops.kinds.operations.fields:FIELDS",
         store="queueops.kinds.operations.store:OperationCalls",

@@ -61,6 +61,7 @@ def cached(function: Callable[..., _R]) -> functools._lru_cache_wrapper[_R]:
 
 CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
 COUNTING = tuple(record for kind in KINDS for record in kind.counting)
+OWN_WORK = tuple(record for kind in KINDS for record in kind.own_work)
 PARTS = tuple(word for kind in KINDS for word in kind.parts)
 LOGGERS = tuple(logger for kind in KINDS for logger in kind.loggers)
 

@@ -309,6 +309,9 @@ class Upkeep(Broker, Storage, Protocol):
     def leave_loss(self, pool: str, data: bytes) -> None:
         """Store a report of lost data in its pool; samples show it."""
 
+    def leave_faults(self, pool: str, data: bytes) -> None:
+        """Store in a pool what its watchdog cannot do; samples show it."""
+
 
 class Handler(Protocol):
     """Runs the tasks of one name; kinds register their own handlers."""

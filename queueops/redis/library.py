@@ -36,6 +36,8 @@ PREFIX = "queueops_"
 """How the name of each version's library begins."""
 ALLOW_OOM = "redis.call('DEL', KEYS[1] .. ':none')\n"
 """Replaces the flag on servers before version 7, which permit writes after a write that needs no memory."""
+DENY_OOM = "redis.call('SETRANGE', KEYS[1] .. ':none', 0, '')\n"
+"""Replaces its absence there: it changes nothing, and a full store refuses it, and so all of the script."""
 _HOOK = "hooks"
 """Occurs in every file that fills or calls a hook: the other files need no search."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
@@ -287,8 +289,8 @@ def state_tables() -> str:
 def _kind_tables() -> str:
     """The Lua tables of sub-keys and kinds.
 
-    They are the names of sub-keys; those of a record that are erased and carried with it: of the kernel, and of kinds;
-    kinds of record; fields read at a success; and which kinds have sub-keys.
+    They are the records of own work; the names of sub-keys; those of a record that are erased and carried with it: of
+    the kernel, and of kinds; kinds of record; fields read at a success; and which kinds have sub-keys.
     """
     named = ", ".join(f"['{name}'] = '#{name}'" for name in keys.subkey_names())
     erased = ", ".join(f"'{each.name}'" for each in subkeys.RECORD if each.erased)
@@ -298,6 +300,7 @@ def _kind_tables() -> str:
     subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     more = ", ".join(f"'{short}'" for short, field in kinds.fields().items() if field.at_success)
     tables = (
+        f"local OWN_WORK = {{ {', '.join(map(repr, kinds.OWN_WORK))} }}\n",
         f"local SUBKEY = {{ {named} }}\n",
         f"local ERASED, CARRIED, SUBKEYS = {{ {erased} }}, {{ {carried} }}, {{ {of_kinds} }}\n",
         f"local RECORD_KINDS = {{ {records} }}\nlocal MORE = {{ {more} }}\n",
@@ -373,7 +376,7 @@ def script(name: str, *, shebang: bool = True) -> str:
     each = functions()[name]
     first = f"#!lua{' flags=' + ','.join(each.flags) if each.flags else ''}\n"
     if not shebang:
-        first = ALLOW_OOM if "allow-oom" in each.flags else ""
+        first = "" if "no-writes" in each.flags else ALLOW_OOM if "allow-oom" in each.flags else DENY_OOM
     body = _joined(modules_of(name))
     run = f"local function run()\n{each.text}end\nenter(KEYS, arguments)\nreturn run()\n"
     return f"{first}local arguments = ARGV\n{body}{run}"

@@ -87,14 +87,16 @@ class Line(NamedTuple):
 class Scripts:
     """The functions of the library on the servers of a store."""
 
+    has_warned = False
+    """Whether this process has said that a store has no functions: it says so once, however many clients it makes."""
+
     def __init__(self, servers: OneServer | Cluster) -> None:
         """Bind the servers. What they lack (functions, flags of scripts) is found out by the calls."""
         self._scripts_until = 0.0
-        self._has_warned = False
         self._servers = servers
         self._shebang = True
         self._mine = threading.local()
-        self._digests: dict[str, str] = {}
+        self._digests: dict[tuple[str, bool], str] = {}
 
     @property
     def has_functions(self) -> bool:
@@ -114,10 +116,11 @@ class Scripts:
         """The first words of a call: FCALL and the function, or EVALSHA and the digest."""
         if self.has_functions:
             return "FCALL", self.library.function(name)
-        digest = self._digests.get(name)
+        shebang = self._shebang
+        digest = self._digests.get((name, shebang))
         if digest is None:
-            text = library.script(name, shebang=self._shebang)
-            digest = self._digests[name] = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+            text = library.script(name, shebang=shebang)
+            digest = self._digests[name, shebang] = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         return "EVALSHA", digest
 
     def call(self, name: str, prefix: str, *arguments: Any) -> Any:
@@ -180,27 +183,26 @@ class Scripts:
         return True
 
     def _refused(self, error: ResponseError) -> None:
-        logger.log(
-            logging.DEBUG if self._has_warned else logging.WARNING,
-            "The store refuses functions: %s. QueueOps sends scripts, which is slower, and tries again in %d s."
-            " See queueops.W111 of `manage.py check --deploy`.",
-            error,
-            REFUSED_S,
-        )
-        self._has_warned = True
+        if not Scripts.has_warned:
+            Scripts.has_warned = True
+            logger.warning(
+                "The store has no functions, or permits none: QueueOps sends scripts, which is slower"
+                " (queueops.W111 of `manage.py check --deploy`)."
+            )
+        logger.debug("The store refuses functions: %s. They are tried again in %d s.", error, REFUSED_S)
         self.without_functions(REFUSED_S)
 
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Execute) -> Any:
-        text = library.script(name, shebang=self._shebang)
+        shebang = self._shebang  # another thread may find out meanwhile that the server is an older one
+        text = library.script(name, shebang=shebang)
         try:
             return execute("EVAL", text, 1, *call)
         except ResponseError as error:
-            if not (self._shebang and _OLDER in str(error)):
+            if not (shebang and _OLDER in str(error)):
                 if _NOT_COMPILED in str(error):
                     raise refusal(error, text, name) or error from None
                 raise
         self._shebang = False
-        self._digests = {}
         return self._evaluate(name, call, execute)
 
     def _execute(self, key: str, *command: Any, soon: bool = False) -> Any:

@@ -19,7 +19,7 @@ from queueops.redis.library import PREFIX, library
 from queueops.redis.scripts import is_loaded, refusal
 
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
-COMPACT = int(CONFIG["hash-max-listpack-value"])
+COMPACT = int(CONFIG["hash-max-ziplist-value"])
 """The longest value, in bytes, with which a server should keep a record in the compact encoding."""
 
 

@@ -1,4 +1,4 @@
-"""Alarms of schedules: those that no watchdog fires, and paused ones whose next run was due since."""
+"""Alarms of schedules: those that no watchdog fires, paused ones whose next run was due since, and unreadable ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from queueops.inspect.spans import span
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """One alarm if no watchdog fires the schedules of a pool, and one for each paused schedule that has missed runs."""
+    """One alarm if no watchdog fires the schedules of a pool, and one for each that misses runs."""
     if (count := sampled.get("schedules") or 0) and (told := no_watchdog(pool, sampled)):
         effect = "1 schedule does not fire" if count == 1 else f"{count:,} schedules do not fire"
         yield warning(f"{told}, so {effect}.", "schedules", manage("watchdog"))
+    for row in sampled.get("broken_schedules") or ():
+        id, reason = str(row["id"]), str(row["reason"])
+        command = manage("queue", "schedule", id, "delete", "--pool", pool)
+        yield warning(f"Schedule {id[:100]} of pool {pool} has stopped: {reason}", "schedules", command)
     for row in sampled.get("paused_schedules") or ():
         id, age = str(row["id"]), sampled["taken"] - int(row["due"])
         if age > 0:

@@ -107,7 +107,7 @@ class ScheduleFiring:
         definition = row.definition
         if definition is None:
             logger.error("a schedule of pool %s does not run: %s", row.pool, row.broken)
-            self._broker.change_schedule(row.pool, row.id, "rest")
+            self._broker.change_schedule(row.pool, row.id, "rest", row.broken.encode())
             return []
         due = row.due_ms
         is_due = due is not None and due <= now_ms

@@ -20,11 +20,13 @@ class LogOnce:
         """Start without any faults."""
         self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
-    def error(self, pool: str, doing: str, error: Exception) -> None:
-        """Log an error that stopped something; an unexpected one with its traceback."""
-        if self._is_new(pool, doing, str(error)):
+    def error(self, pool: str, doing: str, error: Exception) -> bool:
+        """Log an error that stopped something; an unexpected one with its traceback. Returns whether it was logged."""
+        is_new = self._is_new(pool, doing, str(error))
+        if is_new:
             trace = None if isinstance(error, BrokenPool) else error
             logger.error("the watchdog could not %s pool %s: %s", doing, pool, error, exc_info=trace)
+        return is_new
 
     def key(self, pool: str, key: str) -> None:
         """Log a key that could not be written to."""
@@ -37,10 +39,12 @@ class LogOnce:
         if self._is_new(pool, name, text):
             logger.error("pool %s: %s", pool, text)
 
-    def well(self, pool: str, doing: str) -> None:
-        """Log that a stopped activity continues, if its stop was logged."""
-        if self._said.pop((pool, doing), None) is not None:
+    def well(self, pool: str, doing: str) -> bool:
+        """Log that a stopped activity continues, if its stop was logged. Returns whether it was."""
+        was_told = self._said.pop((pool, doing), None) is not None
+        if was_told:
             logger.info("the watchdog can %s pool %s again", doing, pool)
+        return was_told
 
     def _is_new(self, pool: str, subject: str, text: str) -> bool:
         said, at = self._said.get((pool, subject), ("", 0.0))

@@ -12,9 +12,12 @@ import random
 import time
 from collections.abc import Callable, Iterable
 
-from queueops.errors import BrokerUnavailable, StoreFull
+import msgspec
+
+from queueops.errors import BrokenPool, BrokerUnavailable, StoreFull
 from queueops.model import kinds
 from queueops.model.contracts import TickReport
+from queueops.model.faults import Faults
 from queueops.model.ids import new_id
 from queueops.model.ports import CommandDispatcher, Duty, Upkeep
 from queueops.redis.query_replies import text
@@ -72,6 +75,7 @@ class Watchdog:
         self._undeclared = set(self._chosen)  # pools whose lanes still need the settings' limits
         self._looked = 0.0
         self._failures = 0
+        self._faults: dict[str, dict[str, str]] = {}
         self._has_begun = False
         self._commands: CommandDispatcher = kinds.only("dispatcher")(broker)
         self._complaints = LogOnce()
@@ -211,10 +215,21 @@ class Watchdog:
         except (BrokerUnavailable, StoreFull):
             raise
         except Exception as error:  # any error of this pool's keys: it is logged, and the next round tries again
-            self._complaints.error(pool, doing, error)
+            if self._complaints.error(pool, doing, error) and not isinstance(error, BrokenPool):  # that has an alarm
+                self._note_fault(pool, doing, f"{type(error).__name__}: {error}"[:500])
             return {"error": 1}
-        self._complaints.well(pool, doing)
+        if self._complaints.well(pool, doing):
+            self._note_fault(pool, doing, "")
         return acted
+
+    def _note_fault(self, pool: str, doing: str, error: str) -> None:
+        """Leave in the pool what cannot be done, for its alarms; without an error: it can be done again."""
+        errors = self._faults.setdefault(pool, {})
+        if error:
+            errors[doing] = error
+        elif errors.pop(doing, None) is None:
+            return
+        self.broker.leave_faults(pool, msgspec.json.encode(Faults(at=round(time.time() * 1000), errors=errors)))
 
     def _tick_whole(self, pool: str) -> dict[str, int]:
         if pool in self._undeclared:

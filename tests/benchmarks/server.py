@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 from queueops.redis.embedded.server import CONFIG, ENVIRONMENT
 
 START_SECONDS = 10
-AS_EMBEDDED = ("hash-max-listpack-value",)
+AS_EMBEDDED = ("hash-max-ziplist-value",)
 """Settings of the embedded server that change what is measured."""
 
 

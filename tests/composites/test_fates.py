@@ -28,9 +28,9 @@ from tests.composites.model_trees import picks, plain
 from tests.composites.pools import Pools
 from tests.composites.trees_over_pools import grown, leaves, pools_, pushed, trees_with_iterators
 from tests.kernel.desk import make
-from tests.support.functions import use_scripts
 from tests.support.machines import run_machine
 from tests.support.places import APART, CLUSTER
+from tests.support.servers import use_scripts
 
 EXAMPLES = int(os.environ.get("QUEUEOPS_TESTS_EXAMPLES", "16"))
 ROOTS = {"r0": "default", "r1": "north"}

@@ -25,9 +25,9 @@ from tests.composites.model_of_work import WorkedModel
 from tests.composites.model_trees import emitted, ends, grown, picks, plain, pushed, steps, trees
 from tests.kernel.desk import NEVER_MS, Desk, make
 from tests.kernel.picture import Picture
-from tests.support.functions import use_scripts
 from tests.support.machines import run_machine
 from tests.support.places import CLUSTER
+from tests.support.servers import use_scripts
 
 ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
 TALLY = {"ended": "pr", "f": "tf", "c": "tc", "x": "tx"}

@@ -6,6 +6,7 @@ import os
 from queueops.redis import library
 from tests.settings import *  # noqa: F403
 from tests.settings import DATA, INSTALLED_APPS, QUEUEOPS
+from tests.support.servers import use_chosen
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.faults", "tests.soak"]
 QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}"))
@@ -18,3 +19,5 @@ if os.environ.get("QUEUEOPS_TESTS_QUIET"):  # no line for a task, as measurement
 if newer := os.environ.get("QUEUEOPS_TESTS_LIBRARY"):  # another version of the Lua library, as in a deploy
     tables = library.state_tables()
     library.state_tables = lambda: f"{tables}-- {newer}\n"
+
+use_chosen()  # a process that finds the store gone starts it again

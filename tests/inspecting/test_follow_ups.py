@@ -115,7 +115,7 @@ def test_one_of_a_task_that_is_gone_is_listed_alarmed_and_counted(desk: Desk) ->
     line = next(line for line in queue("dead-follow-ups").splitlines() if line.startswith(id))
     assert all(part in line for part in ("gone", "discarded", "tests.told b", "its id b is in use"))
     status = shown_status(inspect.snapshot())
-    assert "Pool default: 1 follow-up could not be pushed." in status
+    assert "Pool default: 1 follow-up could not be pushed. The last one: its id b is in use" in status
     assert "default: 1 follow-up could not be pushed in the last hour." in status
 
 
@@ -138,11 +138,11 @@ def test_an_alarm_names_the_pool_for_a_day_and_the_command_that_lists_them(desk:
     desk.push("a", own=(("fu", "rubbish"),))
     desk.settle(desk.lease())
     text = "Pool default: 1 follow-up could not be pushed."
-    (alarm,) = [each for each in inspect.snapshot().alarms if each.text == text]
+    (alarm,) = [each for each in inspect.snapshot().alarms if each.text.startswith(f"{text} The last one: field fu")]
     assert alarm.command == "manage.py queue dead-follow-ups --pool default"
     (member,) = desk.client.zrange(desk.keys.follow_ups_dead, 0, -1)
     desk.client.zadd(desk.keys.follow_ups_dead, {member: desk.now() - 86_400_001})
-    assert text not in [each.text for each in inspect.snapshot().alarms]
+    assert text not in str(inspect.snapshot().alarms)
     assert [row.id for row in inspect.dead_follow_ups()] == ["a"]
 
 

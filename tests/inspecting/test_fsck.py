@@ -46,11 +46,32 @@ def test_a_repair_is_recorded_and_makes_the_task_run(damaged: Desk) -> None:
     status, said = fsck("--repair", "--json")
     found: dict[str, Any] = json.loads(said)
     assert (status, found["count"], found["repaired"]) == (0, 1, True)
-    assert found["faults"][0] == {"pool": "default", "id": "a", "text": "it is ready, and not in its lane"}
+    text = "it is ready, and not in its lane"
+    assert found["faults"][0] == {"pool": "default", "id": "a", "text": text, "repaired": True}
     entry = AuditEntry.objects.get()
     assert (entry.verb, entry.changed) == ("fsck", 1)
     assert fsck() == (0, fsck()[1])
     assert sorted(damaged.drain()) == ["a", "b"]
+
+
+def test_a_repair_says_of_each_fault_whether_it_stays_and_fails(damaged: Desk) -> None:
+    broken = f"{damaged.keys.prefix}:tag:red"
+    damaged.client.set(broken, "x")
+    for option in ("--json", "--repair"):
+        damaged.client.zrem(damaged.keys.lane("default"), "a")
+        status, said = fsck("--repair", option)
+        if option == "--json":
+            found: dict[str, Any] = json.loads(said)
+            assert (status, found["count"], found["left"], found["repaired"]) == (1, 2, 1, False)
+            assert {row["id"]: row["repaired"] for row in found["faults"]} == {"a": True, "~key:tag:red": False}
+    assert status == 1
+    assert "2 faults among" in said
+    assert ": 1 put right, 1 left." in said
+    assert said.splitlines()[-1].startswith("default  ~key:tag:red: ")
+    assert [entry.changed for entry in AuditEntry.objects.all()] == [1, 1]
+    assert damaged.client.type(broken) == b"string"
+    damaged.client.delete(broken)
+    assert fsck("--repair")[0] == 0
 
 
 def test_a_broken_pool_is_a_fault_and_a_missing_one_is_refused(damaged: Desk) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
 from console.actions.operations import refresh
 from console.actions.undo import is_open
@@ -13,6 +15,8 @@ from queueops import control, inspect
 from queueops.errors import BrokerUnavailable
 from queueops.management.queue import by_workers
 from queueops.model.contracts import Lease
+from queueops.model.contracts import Outcome as ModelOutcome
+from tests.inspecting.errors import stored
 from tests.inspecting.test_queue_command import failing, queue
 from tests.kernel.desk import Desk
 from tests.operations.playing import claimed, part
@@ -64,6 +68,30 @@ def test_workers_perform_it_and_the_command_follows(desk: Desk, capsys: pytest.C
     entry.refresh_from_db()
     assert (entry.outcome, entry.changed, entry.seen) == (Outcome.DONE, 40, 40)
     assert is_open(entry)
+
+
+def test_the_command_says_the_error_of_an_operation_that_fails_and_does_not_wait_for_ever(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids: list[str] = []
+
+    def sleep(_seconds: float) -> None:
+        desk.make_due(*ids)
+        desk.tick()
+        lease = claimed(desk)
+        ids[:] = [lease.id]
+        desk.settle(lease, ModelOutcome.ERROR, delay_ms=60_000, **stored(kind="ResponseError", message="no 'os'"))
+
+    monkeypatch.setattr(by_workers, "sleep", sleep)
+    monkeypatch.setattr(by_workers, "TELLS_EACH", 1)
+    out = StringIO()
+    with pytest.raises(SystemExit, match="1"):
+        call_command("queue", *CANCEL, "--yes", stdout=out)
+    (id,), said = ids, out.getvalue()
+    assert f"Pool default: the operation {id} fails: ResponseError: no 'os'. Workers try again." in said
+    assert f"manage.py queue cancel {id} --pool default" in said
+    told = capsys.readouterr().err.splitlines()
+    assert "0 of at most 40 checked, 0 changed; the last attempt failed: ResponseError: no 'os'" in told
 
 
 @pytest.mark.usefixtures("works")

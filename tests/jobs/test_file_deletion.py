@@ -67,7 +67,7 @@ class Files:
     def queued(self) -> dict[str, dict[str, Any]]:
         """The notes of the files in the queue."""
         found = self.broker.client.hgetall(f"{self.keys.prefix}:files:notes")
-        return {name.decode(): json.loads(note) for name, note in found.items()}
+        return {name.decode(): json.loads(note) for name, note in found.items() if name != b"!"}
 
 
 @pytest.fixture
@@ -180,11 +180,15 @@ def test_a_deletion_that_fails_is_repeated(files: Files, monkeypatch: pytest.Mon
         run_worker()
     note = files.queued()[path]
     assert (note["tries"], note["error"]) == (1, "OSError: no rights")
+    (alarm,) = [alarm for alarm in inspect.snapshot().alarms if path in alarm.text]
+    assert alarm.text == f"Pool default: the file {path} cannot be deleted (attempt 1): OSError: no rights"
+    assert alarm.command == "manage.py jobs files --failed --pool default"
     due = files.broker.client.zscore(files.keys.files, path)
     assert due > inspect.task("delete-files").ended_ms + 50_000
     files.make_due()
     run_worker()
     assert (files.exists(path), files.queued()) == (False, {})
+    assert path not in str(inspect.snapshot().alarms)
 
 
 def test_a_name_that_is_not_one_of_the_job_is_left_alone(files: Files) -> None:

@@ -15,8 +15,8 @@ from queueops.redis import embedded, wire
 from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
-from tests.support.functions import WITHOUT, use_scripts
 from tests.support.machines import run_machine
+from tests.support.servers import HAS_FUNCTIONS, use_scripts
 
 HANDED = [f"h{n}" for n in range(3)]
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
@@ -330,7 +330,7 @@ class Kernel(RuleBasedStateMachine):
     @rule()
     def forget_the_functions(self) -> None:
         """FUNCTION FLUSH, SCRIPT FLUSH."""
-        if not WITHOUT:
+        if HAS_FUNCTIONS:
             self.desk.client.function_flush()
         self.desk.client.script_flush()
 
@@ -340,7 +340,7 @@ class Kernel(RuleBasedStateMachine):
         """Stop the server and start it again with its append-only file: seldom, for it takes a while."""
         if luck == 17:
             embedded.stop(self.directory)
-            embedded.start(self.directory, options={"appendfsync": "no"} | WITHOUT)
+            embedded.start(self.directory, options={"appendfsync": "no"})
             self.desk.client.connection_pool.disconnect()
             self.desk.broker.pools()
             self.desk.tick()

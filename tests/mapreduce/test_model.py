@@ -16,8 +16,8 @@ from tests.kernel.desk import NEVER_MS, POOL
 from tests.kernel.test_fsck import checked
 from tests.mapreduce.bench import ChunkDesk
 from tests.mapreduce.model import LEASED, MAX_CRASHES, RETRIES, Model
-from tests.support.functions import use_scripts
 from tests.support.machines import run_machine
+from tests.support.servers import use_scripts
 
 IDS, WORKERS = ["a", "b"], ["w1", "w2"]
 OUTCOMES = [

@@ -8,6 +8,7 @@ from queueops import control, inspect
 from queueops.contrib import django_task_kind  # noqa: F401  its listener
 from queueops.errors import BadOption, FilterError
 from queueops.inspect import TaskQuery
+from queueops.kinds.operations.control import VALUES
 from queueops.kinds.operations.handlers import order_of
 from queueops.kinds.operations.order import OPERATION, Step
 from queueops.kinds.operations.store import OperationCalls
@@ -36,10 +37,8 @@ def test_an_operation_changes_all_that_match_in_bounded_calls(desk: Desk) -> Non
     desk.push(*[f"t{number}" for number in range(450)])
     desk.push("other", lane="side")
     lease = begin(desk, "cancel", TaskQuery(state="pending", lane="default"), who="ada", reason="a mistake")
-    first = part(lease)
-    assert first.word == "MORE"
-    assert 0 < first.changed <= 100
-    assert desk.client.zcard(desk.keys.state("cancelled")) == first.changed
+    assert part(lease) == Step("MORE", 30, 30)
+    assert desk.client.zcard(desk.keys.state("cancelled")) == 30
     assert through(lease) == Step("END", 450, 450)
     assert desk.state("other") == "pending"
     record = desk.record("t7")
@@ -256,3 +255,24 @@ def test_a_step_names_the_cancelled_tasks_of_the_kinds_with_a_listener(desk: Des
     order, store = order_of(OPERATION, lease.args), get_role(OperationCalls)
     step = store.operate(lease.pool, lease.id, lease.fence, order, tells=registry.kinds_told())
     assert (step.changed, step.cancelled) == (3, ("told",))
+
+
+GIVEN: dict[str, dict[str, object]] = {
+    "keep": {"seconds": 60},
+    "move": {"lane": "side"},
+    "postpone": {"seconds": 60},
+    "priority": {"priority": 1},
+}
+
+
+@pytest.mark.parametrize("verb", sorted(VALUES))
+def test_each_verb_is_previewed_and_done_on_what_allows_it(desk: Desk, verb: str) -> None:
+    failed(desk, "f1", "f2")
+    desk.push("p1", "p2")
+    desk.push("later", delay_ms=60_000)
+    query = TaskQuery(name="tests.noop")
+    found = inspect.operation_preview(verb, query, asked_ms=inspect.now_ms())
+    step = through(begin(desk, verb, query, **GIVEN.get(verb, {})))
+    assert (step.word, step.seen) == ("END", 5)
+    assert step.changed == found.matched - found.left
+    desk.check()

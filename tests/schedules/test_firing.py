@@ -266,6 +266,11 @@ def test_garbage_is_shown_and_left_alone(value: bytes | None, clock: Clock, capl
     assert "does not run: " in caplog.text
     conditions = {row.id: row.condition for row in inspect.schedules()}
     assert conditions == {"good": "active", "s": "broken"}
+    (alarm,) = [alarm for alarm in inspect.snapshot().alarms if "has stopped" in alarm.text]
+    assert alarm.text.startswith("Schedule s of pool ")
+    assert alarm.command == f"manage.py queue schedule s delete --pool {clock.pool}"
+    assert clock.broker.change_schedule(clock.pool, "s", "delete") == "OK"
+    assert "has stopped" not in str(inspect.snapshot().alarms)
 
 
 def test_a_key_of_another_type_is_shown_and_can_be_deleted(clock: Clock) -> None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import django
 
+from tests.support import servers
+
 if TYPE_CHECKING:
     from tests.soak.faults import Scene
     from tests.soak.work import Expected
@@ -55,7 +57,7 @@ def _soak(folder: Path, store: Path, options: argparse.Namespace) -> int:
     from tests.soak import verdict
     from tests.soak.faults import Scene, until_drained
 
-    print(f"Soak: {options.minutes:g} minutes, seed {options.seed}", flush=True)
+    print(f"Soak: {options.minutes:g} minutes, seed {options.seed}, server {servers.CHOSEN}", flush=True)
     scene = Scene(folder, store, options.seed, options.rate)
     try:
         scene.harm(options.minutes * 60, options.every)

@@ -26,8 +26,8 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import TERMINAL, State
 from queueops.redis.broker import get_broker, get_role
 from tests.composites.channel import CHANNEL
-from tests.support.functions import use_scripts
 from tests.support.machines import PHASES
+from tests.support.servers import use_scripts
 from tests.workflows import programs
 from tests.workflows.programs import expected, numbered, phases, signals_of
 

@@ -31,6 +31,6 @@ def bad(text: str, value: str = "", verb: str | None = None, target: str = "", p
     return Finding(ok=False, text=text, value=value, verb=verb, target=target, place=place)
 
 
-def caused(text: str, cause: str, verb: str, target: str) -> Finding:
+def caused(text: str, cause: str, verb: str | None = None, target: str = "") -> Finding:
     """A check that found a problem whose value is its cause."""
     return Finding(ok=False, text=text, value=cause, verb=verb, target=target, is_cause=True)

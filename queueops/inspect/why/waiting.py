@@ -14,6 +14,7 @@ from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, caused, good
 from queueops.inspect.workers import names_told, serves, takes_kind
+from queueops.model import kinds
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
@@ -189,6 +190,9 @@ def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Findin
         tries += f", {crashes} starts lost with their worker"
     when = f"the next one starts in {span(left)}" if left > 0 else "the next one is due"
     error = title(read_failure(detail.record.get(b"er", b"")))
+    if record.get("k") in kinds.OWN_WORK:
+        told = f"The task is one of QueueOps, and fails: {tries}; {when}. It goes on once the cause is mended."
+        return caused(told, error or record.get("y", ""))
     return caused(f"The task waits for its next attempt: {tries}; {when}.", error, "run_now", detail.id)
 
 

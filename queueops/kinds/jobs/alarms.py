@@ -1,4 +1,4 @@
-"""Alarms of jobs: hosts to which nothing is sent, and machines whose jobs wait because their disk is full."""
+"""Alarms of jobs: hosts without callbacks, machines whose jobs wait for a full disk, and files that stay."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for row in sampled.get("full_disks") or ():
         text = f"The disk of the storage on {row['host'][:100]} is {row['percent']:.0f} % full: its jobs wait."
         yield danger(text, "files", manage("jobs", "orphans", "--repair"))
+    if row := sampled.get("failing_file"):
+        path, tries = str(row["path"]), int(row["tries"])
+        text = f"Pool {pool}: the file {path[:200]} cannot be deleted (attempt {tries:,}): {row['error']}"
+        yield danger(text, "files", manage("jobs", "files", "--failed", "--pool", pool))
 
 
 def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

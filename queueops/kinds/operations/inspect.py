@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from queueops.errors import NotDecodable
 from queueops.inspect.answers import Answer
+from queueops.inspect.errors import read_failure, title
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 from queueops.kinds.operations.handlers import order_of
@@ -41,7 +42,7 @@ class Operation(Answer, frozen=True, kw_only=True):
     reason of the first one.
     """
 
-    TEXTS: ClassVar[tuple[str, ...]] = ("why", "reason")
+    TEXTS: ClassVar[tuple[str, ...]] = ("why", "reason", "error")
 
     pool: str
     id: str
@@ -57,6 +58,8 @@ class Operation(Answer, frozen=True, kw_only=True):
     left: int
     why: str = ""
     reason: str = ""  # why its task ended
+    error: str = ""  # of its last attempt, if that failed
+    attempts: int = 0  # those that failed
     created_ms: int
     began_ms: int | None = None
     ended_ms: int | None = None
@@ -69,6 +72,11 @@ class Operation(Answer, frozen=True, kw_only=True):
     def has_ended(self) -> bool:
         """Whether it changes nothing more, unless it is retried."""
         return self.state in TERMINAL
+
+    @property
+    def fails(self) -> bool:
+        """Whether its last attempt failed. A worker tries again, until it has failed for good."""
+        return bool(self.error) and self.state in (State.RESTART, State.FAILED)
 
     @property
     def is_running(self) -> bool:
@@ -166,6 +174,8 @@ def _stored(reply: Sequence[Any]) -> StoredOperation | None:
         stopping,
         crashes,
         cut,
+        error,
+        attempts,
     ) = reply
     row = OperationRow(
         id=text(id),
@@ -185,6 +195,8 @@ def _stored(reply: Sequence[Any]) -> StoredOperation | None:
         stopping=text(stopping or b""),
         crashes=whole(crashes),
         is_cut=bool(cut),
+        error=error or b"",
+        attempts=whole(attempts),
     )
     try:
         return StoredOperation(row, order_of(OPERATION, row.args))
@@ -209,6 +221,8 @@ def _shown(pool: str, found: StoredOperation) -> Operation:
         left=row.left,
         why=row.why,
         reason=row.reason,
+        error=title(read_failure(row.error)) if row.error else "",
+        attempts=row.attempts,
         created_ms=row.created_ms or order.asked_ms,
         began_ms=row.began_ms,
         ended_ms=row.ended_ms,

@@ -61,3 +61,5 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
     stopping: str
     crashes: int
     is_cut: bool
+    error: bytes
+    attempts: int

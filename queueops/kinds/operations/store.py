@@ -11,7 +11,7 @@ from queueops.redis.broker.control import TRASH_MS
 from queueops.redis.store_client import StoreClient
 
 PART = 100
-"""Tasks that one call looks at. A call also ends after a millisecond, so that it does not delay other clients."""
+"""Tasks that one call looks at. It acts on 30 at most, about a millisecond, so that it does not delay other clients."""
 
 
 class OperationCalls(StoreClient):

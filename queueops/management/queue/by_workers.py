@@ -18,6 +18,8 @@ from queueops.management.queue.formatting import printable, to_json
 
 LOOKS_S, TELLS_EACH = 0.5, 4
 """Seconds between two looks at the operations. Each fourth one that has changed is told."""
+MOST_FAILED = 2
+"""After so many failed attempts of an operation without progress the command ends. Workers go on trying."""
 DAY_S = 86_400
 VALUES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "retry": lambda given: {"everything": given["everything"]},
@@ -83,10 +85,12 @@ def perform(verb: str, found: Planned, given: Mapping[str, Any]) -> Iterator[str
 def _followed(places: Places) -> list[Operation]:
     """The operations at their end; meanwhile the progress is on the standard error."""
     told, looks = "", 0
+    before: dict[str, Operation] = {}  # each as it was when it came to its present place
     while True:
         found = inspect.operations_of(places)
         known = [each for each in found.values() if each is not None]
-        if all(each.has_ended for each in known):
+        before = {each.id: _at_this_place(each, before) for each in known}
+        if all(each.has_ended or _fails_for_long(each, before[each.id]) for each in known):
             return known
         if looks % TELLS_EACH == 0 and (text := _progress(known)) != told:
             print(text, file=sys.stderr, flush=True)
@@ -95,10 +99,21 @@ def _followed(places: Places) -> list[Operation]:
         sleep(LOOKS_S)
 
 
+def _at_this_place(each: Operation, before: Mapping[str, Operation]) -> Operation:
+    earlier = before.get(each.id)
+    return each if earlier is None or earlier.seen != each.seen else earlier
+
+
+def _fails_for_long(each: Operation, before: Operation) -> bool:
+    return each.fails and each.attempts >= before.attempts + MOST_FAILED
+
+
 def _progress(known: Sequence[Operation]) -> str:
     seen, changed, count = (sum(getattr(each, name) for each in known) for name in ("seen", "changed", "count"))
     text = f"{seen:,} of at most {count:,} checked, {changed:,} changed"
     rate = sum(each.rate for each in known if each.is_running)
+    if error := next((each.error for each in known if each.fails), ""):
+        return f"{text}; the last attempt failed: {printable(error)}"
     if any(each.is_paused for each in known):
         return f"{text}; paused"
     if all(each.began_ms is None for each in known):
@@ -121,8 +136,12 @@ def _report(ended: Sequence[Operation]) -> Iterator[str]:
             yield f"Pool {each.pool}: {each.left:,} left as they are; the first: {printable(each.why)}"
         if each.is_cut:
             yield f"Pool {each.pool}: more match than the number that was confirmed."
-        if each.state != "succeeded":
-            yield f"Pool {each.pool}: the operation {each.id} is {each.state}: {printable(each.reason)}"
+        if each.fails and not each.has_ended:
+            yield f"Pool {each.pool}: the operation {each.id} fails: {printable(each.error)}. Workers try again."
+            yield f"  manage.py queue cancel {each.id} --pool {each.pool}    # stops it; what is changed stays changed"
+        elif each.state != "succeeded":
+            reason = printable(each.reason or each.error)
+            yield f"Pool {each.pool}: the operation {each.id} is {each.state}: {reason}"
     yield f"{sum(each.changed for each in ended):,} of {sum(each.seen for each in ended):,} done"
 
 

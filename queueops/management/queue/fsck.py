@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import msgspec
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
@@ -27,7 +28,8 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
         raise CommandError(f"There is no pool {pool!r}.")
     total, looked = 0, 0
     faults: list[Fault] = []
-    walks = (_told(_repaired(name) if repair else _walk(inspect.fsck, name), name) for name in pools)
+    mended: set[Fault] = set()
+    walks = (_told(_repaired(name, mended) if repair else _walk(inspect.fsck, name), name) for name in pools)
     for walk in ([_of_list(reader.broken.get("*", ()))], *walks):
         for page in walk:
             looked += page.looked
@@ -35,16 +37,30 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
             for fault in page.faults[: max(0, SHOWN - len(faults))]:
                 faults.append(fault)
                 if not as_json:
-                    yield f"{printable(fault.pool)}  {printable(fault.id)}: {printable(fault.text)}"
+                    yield _line(fault)
+    left = total - len(mended)
     if as_json:
-        yield to_json({"faults": faults, "count": total, "looked": looked, "repaired": repair})
+        rows = [msgspec.structs.asdict(fault) | {"repaired": fault in mended} for fault in faults]
+        yield to_json({"faults": rows, "count": total, "left": left, "looked": looked, "repaired": repair and not left})
     else:
-        mended = ", put right" if repair and total else ""
-        yield f"{total:,} faults among {looked:,} names of tasks and their parts{mended}."
-        if total and not repair:
+        yield f"{total:,} faults among {looked:,} names of tasks and their parts{_done(total, left) if repair else ''}."
+        if left and not repair:
             yield "Nothing was changed; --repair puts each where its record says."
-    if total and not repair:
+        if left and mended:
+            yield from ("These are left to you:", *(_line(fault) for fault in faults if fault not in mended))
+    if left:
         raise SystemExit(1)
+
+
+def _line(fault: Fault) -> str:
+    return f"{printable(fault.pool)}  {printable(fault.id)}: {printable(fault.text)}"
+
+
+def _done(total: int, left: int) -> str:
+    """What a repair did of all faults."""
+    if not total:
+        return ""
+    return f": {total - left:,} put right, {left:,} left" if left else ", put right"
 
 
 def _of_list(broken: Iterable[str]) -> FsckPage:
@@ -68,13 +84,22 @@ def _walk(step: Callable[[str, str], FsckPage], pool: str) -> Iterator[FsckPage]
         yield page
 
 
-def _repaired(pool: str) -> Iterator[FsckPage]:
-    """The check with repairs; the audit entry has their number and the first tasks."""
+def _repaired(pool: str, mended: set[Fault]) -> Iterator[FsckPage]:
+    """The check with repairs, and then one without: what that does not find again was mended.
+
+    The audit entry has the number of repairs and the first tasks.
+    """
     with audit.recorded(verb="fsck", target=pool, pool=pool) as act:
-        mended: list[str] = []
+        told: list[str] = []
+        found: set[Fault] = set()
         act.changed = 0
         for page in _walk(control.repair, pool):
-            mended += [f"{fault.id}: {fault.text}" for fault in page.faults[: max(0, 100 - len(mended))]]
-            act.changed += len(page.faults)
-            act.after = {"faults": mended}
+            told += [f"{fault.id}: {fault.text}" for fault in page.faults[: max(0, 100 - len(told))]]
+            found.update(page.faults)
+            act.changed = len(found)
+            act.after = {"faults": told}
             yield page
+        left = {fault for page in _walk(inspect.fsck, pool) for fault in page.faults} if found else set()
+        act.changed = len(found - left)
+        mended |= found - left
+        yield FsckPage(faults=tuple(left - found), looked=0)

@@ -97,6 +97,10 @@ class MaintenanceCalls(StoreClient):
         """Store a report of lost data in its pool; samples show it."""
         self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))
 
+    def leave_faults(self, pool: str, data: bytes) -> None:
+        """Store in a pool what its watchdog cannot do; samples show it."""
+        self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "fault", data))
+
     def leave_broken(self, pool: str, name: str) -> None:
         """Store in a pool the name (after its prefix) of a key of a wrong type; samples show it."""
         keys = self.keys(pool)

@@ -44,7 +44,7 @@ CONFIG = {
     "appendfsync": "everysec",
     "save": "",
     "maxmemory-policy": "noeviction",
-    "hash-max-listpack-value": "256",  # a record's arguments stay in the compact encoding
+    "hash-max-ziplist-value": "256",  # a record's arguments stay in the compact encoding; a name that Redis 6.2 knows
     "pidfile": "valkey.pid",
     "logfile": "valkey.log",
 }

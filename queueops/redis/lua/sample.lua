@@ -6,10 +6,11 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, workers, idle, kinds (tasks that are ready, by kind),
 --        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
+--        fault (JSON, what a watchdog cannot do), failing_work (id, name, state, error: of own work),
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
 --        parts (ready and active parts of tasks, if a kind has parts), and the figures of kinds.
 -- Transitions: none.
---@needs gauges lane_figures paused_names store_helpers task_counts tolerant_reads
+--@needs gauges lane_figures own_work paused_names store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 
@@ -72,8 +73,8 @@ for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')
 if not lib.number_of(seq or 0) then ctx.wrong_types[#ctx.wrong_types + 1] = P .. ':seq holds no number' end
 
-local beat, grace, tick, named, named_type, named_at, loss =
-  unpack(call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss'))
+local beat, grace, tick, named, named_type, named_at, loss, fault =
+  unpack(call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss', 'fault'))
 
 -- The broken key that a script met last, while it still exists with the same wrong type.
 local NAMED_MS = 600000
@@ -86,7 +87,7 @@ local figures = {
   workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = lib.number_of(beat), grace = lib.number_of(grace), tick = lib.number_of(tick) },
-  seq = seq or '0', loss = loss or '', minute = this_minute, before = last_minute,
+  seq = seq or '0', loss = loss or '', fault = fault or '', failing_work = lib.failing_work(), minute = this_minute, before = last_minute,
   earlier = earlier, paused_names = lib.paused_figures(100), broken = ctx.wrong_types,
 }
 for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end

@@ -31,7 +31,7 @@ local verbs = {}
 function verbs.put()
   if not is_hash then call('DEL', key) end
   call('HSETNX', key, 'cr', NOW)
-  call('HDEL', key, 'og')
+  call('HDEL', key, 'og', 'br')
   call('HSET', key, 'x', ARGV[6], 'ed', NOW, 'by', who)
   call('ZADD', ctx.SCHEDULES, due(), id)
   if paused then call('HSET', key, 'pd', ARGV[4]) end
@@ -56,8 +56,11 @@ function verbs.orphan()
   call('ZADD', ctx.SCHEDULES, '+inf', id)
 end
 
--- No watchdog can read the definition: the schedule stops firing.
-function verbs.rest() call('ZADD', ctx.SCHEDULES, '+inf', id) end
+-- No watchdog can read the definition, for the reason in its place: the schedule stops firing.
+function verbs.rest()
+  call('HSET', key, 'br', ARGV[6])
+  call('ZADD', ctx.SCHEDULES, '+inf', id)
+end
 
 function verbs.delete()
   call('DEL', key, key .. SUBKEY.log, key .. SUBKEY.queue)

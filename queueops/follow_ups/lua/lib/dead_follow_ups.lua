@@ -75,11 +75,18 @@ function lib.hooks.dead_message.follow_up(command, reason)
   note_dead_command(command, reason)
 end
 
+local function last_reason()
+  local member = call('ZREVRANGE', ctx.DEAD_FOLLOW_UPS, 0, 0)[1]
+  local stored = member and call('HGET', ctx.DEAD_FOLLOW_UP_NOTES, member)
+  local is_json, note = pcall(cjson.decode, stored and string.match(stored, ' (.*)') or '')
+  return is_json and type(note) == 'table' and note.reason or ''
+end
+
 -- Those of the last day: the alarm ends by itself.
 function lib.hooks.figures.follow_ups(figures)
   if call('ZCARD', ctx.DEAD_FOLLOW_UPS) == 0 then return end
   local count, in_an_hour = call('ZCOUNT', ctx.DEAD_FOLLOW_UPS, lib.text(now - SHOWN_MS), '+inf'), lib.counted_last_hour('fu|dead')
-  if count > 0 then figures.dead_follow_ups = count end
+  if count > 0 then figures.dead_follow_ups, figures.dead_follow_up_reason = count, last_reason() end
   if in_an_hour > 0 then figures.dead_follow_ups_in_an_hour = in_an_hour end
 end
 

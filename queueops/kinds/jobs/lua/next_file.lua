@@ -27,6 +27,7 @@ local function settle(path, till, outcome, delay, error)
   note.tries, note.error = (lib.number_of(note.tries) or 0) + 1, error
   lib.safe_call('ZADD', queue, lib.text(now + tonumber(delay)), path)
   lib.safe_call('HSET', P .. ':files:notes', path, cjson.encode(note))
+  lib.safe_call('HSET', P .. ':files:notes', lib.files.FAILED, path)
 end
 
 local function take()

@@ -1,10 +1,11 @@
 -- Deletion queue of files: names of files in the storage, each with the time at which it is due. A task deletes them.
--- Keys: `files` (name -> time), `files:notes` (name -> JSON of id, why, tries, error). The note of '' counts what did not fit.
+-- Keys: `files` (name -> time), `files:notes` (name -> JSON of id, why, tries, error). The note of '' counts what did not fit,
+-- that of '!' names the file whose deletion failed last.
 -- `why`: `ended` (the record of the job is gone), `retention` (FILE_RETENTION), `operator`. A record has `fl`, the file of a run
 -- before the last one, and `fx`, the time at which its file was deleted.
 --@needs aggregations attempts conflicts fieldcheck store_helpers transitions
 
-lib.files = {}
+lib.files = { FAILED = '!' }
 
 local MOST = 200000 -- further files are found as orphans
 local AGAIN = 60000 -- ms until the queue is looked at again, while its task runs or cannot be made
@@ -25,7 +26,9 @@ end
 
 -- Takes a file out of the queue. Returns whether it was there.
 function lib.files.forget(path)
-  lib.try('HDEL', P .. ':files:notes', path)
+  local notes = P .. ':files:notes'
+  lib.try('HDEL', notes, path)
+  if lib.try('HGET', notes, lib.files.FAILED) == path then lib.try('HDEL', notes, lib.files.FAILED) end
   return lib.try('ZREM', P .. ':files', path) == 1
 end
 
@@ -34,6 +37,15 @@ function lib.files.note_of(path)
   local stored = lib.try('HGET', P .. ':files:notes', path)
   local is_json, note = pcall(cjson.decode, stored or '')
   return is_json and type(note) == 'table' and note or { id = '', why = '', tries = 0, error = '' }
+end
+
+-- The file whose deletion failed last, with attempts and error; nil once it is out of the queue.
+function lib.files.failing()
+  local path = lib.safe_call('HGET', P .. ':files:notes', lib.files.FAILED)
+  if not path or not lib.safe_call('ZSCORE', P .. ':files', path) then return nil end
+  local note = lib.files.note_of(path)
+  local tries = lib.number_of(note.tries) or 0
+  return tries > 0 and { path = path, tries = tries, error = lib.shortened(tostring(note.error or ''), 500) } or nil
 end
 
 -- Whether a job has a record, also one in the trash.

@@ -1,6 +1,7 @@
--- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their jobs wait, and circuits that are open.
+-- Figures of jobs for the snapshot of a pool: machines whose disk is full, so that their jobs wait, circuits that are open,
+-- and a file that cannot be deleted.
 -- Key `full_disks`: machine -> time of the note and percent. A note that is older than FRESH counts no more.
---@needs circuits lanes transitions
+--@needs circuits files lanes transitions
 
 local FRESH, MOST = 300000, 10
 
@@ -35,4 +36,5 @@ function lib.hooks.figures.job(figures)
     if is_fresh and #rows < MOST then rows[#rows + 1] = { host = found[i], percent = tonumber(percent) } end
   end
   if rows[1] then figures.full_disks = rows end
+  figures.failing_file = lib.files.failing()
 end
