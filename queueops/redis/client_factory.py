@@ -7,7 +7,7 @@ repeats atomic, idempotent calls instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.connection import parse_url
 from redis.retry import Retry
-from redis.sentinel import Sentinel
+from redis.sentinel import MasterNotFoundError, Sentinel
 
 from queueops.conf import redactor
 from queueops.errors import BadSetting, BadUrl
@@ -140,6 +140,34 @@ def _for_socket(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if not name.startswith("ssl") and name != "socket_keepalive"}
 
 
+class Sentinels(Sentinel):
+    """Sentinels whose error has the reason of each. The error of redis-py 8 names the class of each reason alone."""
+
+    def discover_master(self, service_name: str) -> tuple[str, int]:
+        """The address of the primary. The sentinel that knows it is asked first the next time.
+
+        Raises MasterNotFoundError.
+        """
+        reasons = []
+        is_up: Callable[..., bool] = self.check_master_state
+        for number, sentinel in enumerate(self.sentinels):
+            state, reason = None, "it knows no such primary, or the primary is down"
+            try:
+                masters: Any = sentinel.sentinel_masters()
+                state = masters.get(service_name)
+            except redis.RedisError as error:
+                reason = str(error)
+            if state and is_up(state, service_name):
+                self.sentinels[0], self.sentinels[number] = sentinel, self.sentinels[0]
+                return state["ip"], state["port"]
+            reasons.append(f"{_address_of(sentinel)}: {reason}")
+        raise MasterNotFoundError(f"No master found for {service_name!r}: {'; '.join(reasons)}")
+
+
+def _address_of(client: redis.Redis) -> str:
+    return "{host}:{port}".format_map(client.connection_pool.connection_kwargs)
+
+
 def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
     """`redis+sentinel://[user:password@]host[:port],host.../name[/db][?sentinel_username=&sentinel_password=]`."""
     name, _, database = parts.path.strip("/").partition("/")
@@ -148,8 +176,10 @@ def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
     asked = _query(parts)
     own = {key.removeprefix("sentinel_"): asked.pop(key) for key in list(asked) if key.startswith("sentinel_")}
     secure = {"ssl": True} if parts.scheme.startswith("rediss") else {}
-    timeouts = {key: options[key] for key in ("socket_timeout", "socket_connect_timeout", "retry", "protocol")}
-    sentinel = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=timeouts | secure | own)
+    shared = {key: options[key] for key in ("socket_timeout", "socket_connect_timeout", "retry", "protocol")}
+    shared |= {key: value for key, value in (options | asked).items() if key.startswith("ssl_")}
+    made: Any = Sentinels
+    sentinel = made(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=shared | secure | own)
     chosen = options | asked | _credentials(parts) | secure | ({"db": _database(database)} if database else {})
     client: redis.Redis = sentinel.master_for(name, **chosen)
     return client

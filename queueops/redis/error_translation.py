@@ -12,7 +12,8 @@ from redis import exceptions
 
 from queueops.conf import BrokerRetry, redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
-from queueops.errors.refusals import StoreRefuses, advice_about
+from queueops.errors.refusals import refusal_about
+from queueops.model.redact import cut
 from queueops.redis import deadlines
 
 LATER = (
@@ -26,6 +27,8 @@ LATER = (
     "MISCONF",
 )
 """Error replies that mean "later": the call did nothing, and may be repeated."""
+LONGEST_REASON = 1_000
+"""The most characters of the server's own text in an error."""
 
 T = TypeVar("T")
 _WRAPPED = re.compile(r"^Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} )", re.DOTALL)
@@ -66,13 +69,13 @@ def _is_fault(error: BaseException) -> bool:
         return True
     text = said(error)
     plain = isinstance(error, exceptions.ResponseError) and not isinstance(error, exceptions.NoPermissionError)
-    return plain and ("WRONGTYPE" in text or "script" in text) and not (is_later(error) or advice_about(text))
+    return plain and ("WRONGTYPE" in text or "script" in text) and not (is_later(error) or refusal_about(text))
 
 
 def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | None:
     """The QueueOps error for a redis-py error; None for a fault of the engine, which must be raised unchanged."""
     if is_full(error):
-        return StoreFull(reason=said(error)[:200].rstrip(". \n"))
+        return StoreFull(reason=cut(said(error), LONGEST_REASON).rstrip(". \n"))
     if not _is_fault(error):
         return unavailable(error, url, attempts)
     return None
@@ -81,8 +84,9 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
     """The error for a store that did not answer, or that refuses this user."""
     reason = f"{type(error).__name__}: {_reason(error)}".rstrip(". \n")
-    if advice := advice_about(str(error), url):
-        return StoreRefuses(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
+    if refusal := refusal_about(str(error), url):
+        advice, refused = refusal
+        return refused(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
     return BrokerUnavailable(url=redactor().text(url), attempts=attempts, reason=reason)
 
 
@@ -93,7 +97,7 @@ def _reason(error: Exception) -> str:
         )
     if isinstance(error, exceptions.AskError):
         return f"the slot of the pool is being moved to another server of the cluster, {error.host}:{error.port}"
-    return redactor().text(said(error))[:200]
+    return cut(redactor().text(said(error)), LONGEST_REASON)
 
 
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:

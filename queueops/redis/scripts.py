@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import hiredis
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 
-from queueops.errors.refusals import LibraryRefused, advice_about
+from queueops.errors.refusals import LibraryRefused, refusal_about
 from queueops.redis import deadlines, library
 from queueops.redis.connections import own_connection, read_reply, socket_of
 from queueops.redis.error_translation import is_full, is_later
@@ -67,7 +67,7 @@ def refusal(error: ResponseError, text: str, function: str = "") -> LibraryRefus
     `function` is that of a script.
     """
     said = str(error)
-    if _has_no_functions(said) or advice_about(said) or is_full(error) or is_later(error) or _TIMED_OUT in said:
+    if _has_no_functions(said) or refusal_about(said) or is_full(error) or is_later(error) or _TIMED_OUT in said:
         return None
     found = _PLACE.search(said)
     place = library.place(text, int(found[2]), function) if found else ""

@@ -25,9 +25,10 @@ TIMEOUT_MS = 2000
 class Node:
     """One server, or sentinel, that ends with the test."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, directory: Path, *options: str, program: str = "") -> None:
         directory.mkdir()
         self._directory = directory
+        self._program = program or find_server(directory)
         self._start(options)
         wait_until(lambda: self._is_there(options), 60)
 
@@ -42,7 +43,7 @@ class Node:
         mode = ["--sentinel"] if any(line.startswith("sentinel ") for line in options) else []
         self._log = directory / "server.log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen([find_server(directory), str(config), *mode], stdout=log, stderr=log)
+            self._process = subprocess.Popen([self._program, str(config), *mode], stdout=log, stderr=log)
         self.client = redis.Redis(HOST, self.port, protocol=2, retry=None)
 
     def _is_there(self, options: Sequence[str]) -> bool:
