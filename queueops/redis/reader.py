@@ -167,7 +167,7 @@ class Reader:
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, dict[str, Any]]:
         """The figures of each pool, counted now; see `lua/sample.lua`."""
-        found = self._answers("sample", dict.fromkeys(names, ((lanes, "", 0),)))
+        found = self._answers("look_sample", dict.fromkeys(names, ((lanes, "", 0),)))
         return {pool: json.loads(text(data)) for pool, (data,) in found.items()}
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:

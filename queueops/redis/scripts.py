@@ -32,7 +32,7 @@ Execute = Callable[..., Any]
 PROMPT = frozenset({"enqueue"})
 """Functions with a fast reply, for which the calling thread waits without other work."""
 REFUSED_S, FULL_S = 300.0, 10.0
-"""Seconds for which scripts are sent after a server refused functions, or had no memory for the library."""
+"""Seconds for which scripts are sent after a server refused functions, or did not take the library for now."""
 _NOT_FOUND = "Function not found"
 _LOADED = "already exists"
 _NO_FUNCTIONS = ("unknown command", "unsupported command", "run the 'fcall' command", "run the 'function|load' command")
@@ -164,7 +164,7 @@ class Scripts:
         return self._evaluate(name, call, execute)  # loads and runs in one step
 
     def _load(self, execute: Execute) -> bool:
-        """Load the library. False if this server cannot have it: for good, or because its memory is full."""
+        """Load the library. False if this server cannot have it: for good, or while it refuses writes."""
         try:
             execute("FUNCTION", "LOAD", self.library.text)
         except ResponseError as error:
@@ -172,7 +172,7 @@ class Scripts:
             if _has_no_functions(text):
                 self._refused(error)
                 return False
-            if isinstance(error, OutOfMemoryError):
+            if isinstance(error, OutOfMemoryError) or text.startswith(("MISCONF", "NOREPLICAS")):
                 self.without_functions(FULL_S)
                 return False
             if not is_loaded(error):
