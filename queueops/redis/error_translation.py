@@ -31,7 +31,11 @@ LONGEST_REASON = 1_000
 """The most characters of the server's own text in an error."""
 
 T = TypeVar("T")
-_WRAPPED = re.compile(r"^Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} )", re.DOTALL)
+_WRAPPED = re.compile(
+    r"^(?:Command # \d+ .* of pipeline caused error: )?"
+    r"(?:Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} ))?",
+    re.DOTALL,
+)
 
 PASSING = (
     exceptions.BusyLoadingError,
@@ -45,7 +49,10 @@ UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
 def said(error: BaseException) -> str:
-    """The text of an error; a server before version 7 wraps an error that a command returned to a script."""
+    """The text of an error, without what redis-py and a server before version 7 write before it.
+
+    Redis-py names a pipeline's command with its arguments. That server names the script that sent a command.
+    """
     return _WRAPPED.sub("", str(error)).lstrip("-")
 
 
@@ -61,6 +68,11 @@ def is_later(error: BaseException) -> bool:
     if isinstance(error, PASSING):
         return True
     return isinstance(error, exceptions.ResponseError) and said(error).startswith(LATER)
+
+
+def slot_moves(error: BaseException | None) -> bool:
+    """Whether a call failed because the slot of its key moves to another server of the cluster, or has moved."""
+    return isinstance(error, exceptions.AskError | exceptions.TryAgainError)  # MovedError is an AskError
 
 
 def _is_fault(error: BaseException) -> bool:

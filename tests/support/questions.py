@@ -86,6 +86,14 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "workflow_tags": inspect.workflow_tags,
 }
 
+OF_ONE_POOL = {
+    *("aggregation", "callback_body", "chunk", "chunks", "chunks_named", "chunks_of", "fsck", "job_lane", "lane"),
+    *("operation", "operation_preview", "operation_waits", "operations_of", "pool", "preview_edit", "raw"),
+    *("run_children", "run_facts", "runs_of_instance", "schedule", "tail", "task", "tree", "why"),
+    "workflow_run",
+}
+"""Those that have no answer while the pool has none."""
+
 
 def missing() -> set[str]:
     """The public questions that have no example here."""

@@ -139,20 +139,20 @@ def slot_of(key: str) -> int:
 
 
 @contextlib.contextmanager
-def moving(slot: int, nodes: list[Node]) -> Iterator[None]:
-    """The slot goes to another server: half of its keys are there while the body runs, and the rest after it."""
+def moving(slot: int, nodes: list[Node], share: float = 0.5) -> Iterator[None]:
+    """The slot goes to another server: this share of its keys is there while the body runs, and the rest after it."""
     source = next(node for node in nodes if _has(node, slot))
     target = next(node for node in nodes if node is not source)
     ids = {node: node.client.cluster("MYID") for node in nodes}
     target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
     source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
     keys = source.client.cluster("GETKEYSINSLOT", slot, 10_000)
-    half = len(keys) // 2
-    _migrate(source, target, keys[:half])
+    there = round(len(keys) * share)
+    _migrate(source, target, keys[:there])
     try:
         yield
     finally:
-        _migrate(source, target, keys[half:])
+        _migrate(source, target, keys[there:])
         for node in (target, source, *nodes):
             node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
 
