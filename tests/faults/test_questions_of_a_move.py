@@ -10,7 +10,6 @@ import pytest
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.redis.broker import get_broker
-from queueops.watchdog import Watchdog
 from tests.faults.conftest import Bench
 from tests.support import topology
 from tests.support.questions import OF_ONE_POOL, QUESTIONS, refused
@@ -49,9 +48,3 @@ def test_a_question_after_it_follows_the_pool(slot: int, nodes: list[topology.No
         for store, slots in zip(stores, before, strict=True):
             store._slots = list(slots)  # as in a process that has asked nothing since the move
         assert refused({name: ask}) == {}
-    for store, slots in zip(stores, before, strict=True):
-        store._slots = list(slots)
-    watchdog = Watchdog(get_broker())
-    assert not any("error" in acted for acted in watchdog.round().values())
-    watchdog.stop()
-    watchdog.run()
