@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -23,7 +24,8 @@ from queueops.conf import redactor
 from queueops.errors import BadSetting, BadUrl
 from queueops.redis import embedded
 from queueops.redis.embedded.trusted_socket import TrustedConnection
-from queueops.redis.servers import Cluster, OneServer
+from queueops.redis.servers import ASK_S, Cluster, OneServer
+from queueops.redis.watchful import watch
 
 OPTIONS: dict[str, Any] = {
     "decode_responses": False,
@@ -163,6 +165,13 @@ class Sentinels(Sentinel):
             reasons.append(f"{_address_of(sentinel)}: {reason}")
         raise MasterNotFoundError(f"No master found for {service_name!r}: {'; '.join(reasons)}")
 
+    def names_another(self, service_name: str, host: str, port: int) -> bool:
+        """Whether the sentinels know a primary, and it is not this server."""
+        try:
+            return self.discover_master(service_name) != (host, port)
+        except MasterNotFoundError:
+            return False
+
 
 def _address_of(client: redis.Redis) -> str:
     return "{host}:{port}".format_map(client.connection_pool.connection_kwargs)
@@ -176,13 +185,13 @@ def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
     asked = _query(parts)
     own = {key.removeprefix("sentinel_"): asked.pop(key) for key in list(asked) if key.startswith("sentinel_")}
     secure = {"ssl": True} if parts.scheme.startswith("rediss") else {}
-    shared = {key: options[key] for key in ("socket_timeout", "socket_connect_timeout", "retry", "protocol")}
+    shared = {key: options[key] for key in ("retry", "protocol")}
+    shared |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_S)
     shared |= {key: value for key, value in (options | asked).items() if key.startswith("ssl_")}
     made: Any = Sentinels
     sentinel = made(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=shared | secure | own)
     chosen = options | asked | _credentials(parts) | secure | ({"db": _database(database)} if database else {})
-    client: redis.Redis = sentinel.master_for(name, **chosen)
-    return client
+    return watch(sentinel.master_for(name, **chosen), partial(sentinel.names_another, name))
 
 
 def _cluster(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:

@@ -21,6 +21,13 @@ HOST, NAME, SLOTS = "127.0.0.1", "primary", 16384
 TIMEOUT_MS = 2000
 """After so long a server that does not answer counts as down."""
 
+CLUSTER = (
+    "cluster-enabled yes",
+    "appendonly yes",
+    f"cluster-node-timeout {5 * TIMEOUT_MS}",
+    "cluster-allow-replica-migration no",
+)
+
 
 class Node:
     """One server, or sentinel, that ends with the test."""
@@ -107,14 +114,7 @@ def ended(*nodes: Node) -> Iterator[None]:
 @contextlib.contextmanager
 def cluster(directory: Path, *more: str) -> Iterator[tuple[str, list[Node]]]:
     """Three primaries that share the slots, with more options: their URL."""
-    options = (
-        "cluster-enabled yes",
-        "appendonly yes",
-        *more,
-        f"cluster-node-timeout {5 * TIMEOUT_MS}",
-        "cluster-allow-replica-migration no",
-    )
-    nodes = [Node(directory / f"node{number}", *options) for number in range(3)]
+    nodes = [Node(directory / f"node{number}", *CLUSTER, *more) for number in range(3)]
     with ended(*nodes):
         for number, node in enumerate(nodes):
             first, last = number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1
@@ -124,6 +124,19 @@ def cluster(directory: Path, *more: str) -> Iterator[tuple[str, list[Node]]]:
             node.client.execute_command("CLUSTER MEET", HOST, nodes[0].port, nodes[0]._bus)
         wait_until(lambda: all(_is_whole(node) for node in nodes), 60)
         yield f"redis+cluster://{','.join(f'{HOST}:{node.port}' for node in nodes)}", nodes
+
+
+@contextlib.contextmanager
+def replica_of(directory: Path, node: Node, *more: str) -> Iterator[Node]:
+    """A replica of a cluster's primary, which takes over when that one does not answer."""
+    replica = Node(directory, *CLUSTER, "repl-diskless-sync-delay 0", *more)
+    with ended(replica):
+        id = node.client.cluster("MYID")
+        replica.client.execute_command("CLUSTER MEET", HOST, node.port, node._bus)
+        wait_until(lambda: id.decode() in str(replica.client.cluster("NODES")), 60)
+        replica.client.execute_command("CLUSTER REPLICATE", id)
+        wait_until(lambda: replica.client.info("replication").get("master_link_status") == "up", 60)
+        yield replica
 
 
 def _is_whole(node: Node) -> bool:
