@@ -20,8 +20,8 @@ from redis.connection import parse_url
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from queueops.conf import redactor
 from queueops.errors import BadSetting, BadUrl
+from queueops.model.store_url import masked
 from queueops.redis import embedded
 from queueops.redis.embedded.trusted_socket import TrustedConnection
 from queueops.redis.servers import ASK_S, Cluster, OneServer
@@ -62,8 +62,8 @@ def connect(url: str, **options: Any) -> redis.Redis:
         if scheme in ("redis+cluster", "rediss+cluster"):
             return _cluster(urlsplit(known), chosen)
     except ValueError as error:
-        raise BadUrl(url=redactor().text(url), reason=str(error)) from error
-    raise BadUrl(url=redactor().text(url), reason=f"there is no scheme {scheme!r}")
+        raise BadUrl(url=masked(url), reason=_without_value(error)) from error
+    raise BadUrl(url=masked(url), reason=f"there is no scheme {scheme!r}")
 
 
 def servers(url: str, **options: Any) -> OneServer | Cluster:
@@ -74,7 +74,7 @@ def servers(url: str, **options: Any) -> OneServer | Cluster:
     try:
         hosts, own = _read_cluster(urlsplit(known))
     except ValueError as error:
-        raise BadUrl(url=redactor().text(url), reason=str(error)) from error
+        raise BadUrl(url=masked(url), reason=_without_value(error)) from error
     return Cluster(hosts, OPTIONS | {"retry": Retry(NoBackoff(), 0)} | options | own)
 
 
@@ -97,13 +97,18 @@ def check(url: str, **options: Any) -> None:
         with connect(url, **options) as client:
             client.connection_pool.make_connection()
     except ValueError as error:
-        raise BadUrl.unwrap(error) or BadUrl(url=redactor().text(url), reason=str(error)) from error
+        raise BadUrl.unwrap(error) or BadUrl(url=masked(url), reason=_without_value(error)) from error
     except (TypeError, redis.exceptions.RedisError) as error:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown and unknown[1] not in options:
-            raise BadUrl(url=redactor().text(url), reason=f"a connection has no option {unknown[1]!r}") from error
+            raise BadUrl(url=masked(url), reason=f"a connection has no option {unknown[1]!r}") from error
         place, names = "QUEUEOPS['CONNECT']", ", ".join(options) or "empty"
         raise BadSetting(place=place, value=names, expected=f"what this URL's connections take: {error}") from error
+
+
+def _without_value(error: ValueError) -> str:
+    """The reason why a URL is not valid. The standard library quotes what should be a port, and may be a password."""
+    return re.sub(r" as .*", "", str(error), flags=re.DOTALL)
 
 
 def _check_files(options: Mapping[str, Any]) -> None:
@@ -216,7 +221,7 @@ def _database(path: str) -> int:
     """The number of the database; redis-py treats any other text as 0."""
     text = path.strip("/")
     if text and not (text.isascii() and text.isdigit()):
-        raise ValueError(f"the database is {text!r}, but it must be a number, such as /0")
+        raise ValueError("what follows the host must be the number of a database, such as /0")
     return int(text or 0)
 
 

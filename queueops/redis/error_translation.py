@@ -14,6 +14,7 @@ from queueops.conf import BrokerRetry, redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.errors.refusals import refusal_about
 from queueops.model.redact import cut
+from queueops.model.store_url import masked
 from queueops.redis import deadlines
 
 LATER = (
@@ -95,11 +96,11 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
     """The error for a store that did not answer, or that refuses this user."""
-    reason = f"{type(error).__name__}: {_reason(error)}".rstrip(". \n")
+    reason = f"{type(error).__name__}: {_reason(error)}".replace(url, masked(url)).rstrip(". \n")
     if refusal := refusal_about(str(error), url):
         advice, refused = refusal
-        return refused(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
-    return BrokerUnavailable(url=redactor().text(url), attempts=attempts, reason=reason)
+        return refused(url=masked(url), attempts=attempts, reason=reason, advice=advice)
+    return BrokerUnavailable(url=masked(url), attempts=attempts, reason=reason)
 
 
 def _reason(error: Exception) -> str:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis.exceptions import ClusterDownError
 
-from queueops.conf import redactor
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
+from queueops.model.store_url import masked
 from queueops.redis.error_translation import slot_moves
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class FanOut:
 
     def unavailable(self, reason: str) -> BrokerUnavailable:
         """The error of a server that did not answer."""
-        return BrokerUnavailable(url=redactor().text(self._link.settings.url), attempts=0, reason=reason)
+        return BrokerUnavailable(url=masked(self._link.settings.url), attempts=0, reason=reason)
 
     def servers(self, call: Callable[[Any], T]) -> tuple[dict[str, T], dict[str, str]]:
         """Call each server with its client.
