@@ -176,7 +176,7 @@ def _refreshed(entry: AuditEntry, known: Mapping[tuple[str, str], Operation | No
         "detail": kept(next((each.why for each in found if each.why), ""), DETAIL_LENGTH),
     }
     if "operations" in entry.before and all(each is None or each.has_ended for each in read):
-        facts |= {"place": None, "ended_at": timezone.now()} | _outcome(read, facts)
+        facts |= {"place": None, "ended_at": timezone.now()} | _outcome(read, facts, entry.before)
         AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
         entry.refresh_from_db(fields=["seen", "changed", "place", "ended_at", "detail", "outcome"])
     else:
@@ -201,7 +201,9 @@ def _find(entry: AuditEntry) -> None:
 def _begun(entry: AuditEntry, call: Callable[[], list[tuple[str, str]]]) -> AuditEntry:
     """Begin the operations; an error ends the entry, and is raised again."""
     with recorded_begin(entry):
-        entry.before = {"operations": [list(each) for each in call()]}
+        begun = call()
+        missing = [each.pool for each in getattr(begun, "broken", ())]
+        entry.before = {"operations": [list(each) for each in begun]} | ({"missing": missing} if missing else {})
     refresh(entry)
     return entry
 
@@ -218,7 +220,7 @@ def recorded_begin(entry: AuditEntry) -> Iterator[None]:
     rows.update(before=entry.before)
 
 
-def _outcome(found: list[Operation | None], facts: dict[str, Any]) -> dict[str, Any]:
+def _outcome(found: list[Operation | None], facts: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     if any(each is None for each in found):
         return {"outcome": Outcome.UNKNOWN, "detail": _("an operation is gone, and its counts with it")}
     known = [each for each in found if each is not None]
@@ -229,9 +231,11 @@ def _outcome(found: list[Operation | None], facts: dict[str, Any]) -> dict[str, 
             return {"outcome": Outcome.FAILED, "detail": kept(each.reason or _("its task failed"), DETAIL_LENGTH)}
     stopped = next((each.reason for each in known if each.state == State.CANCELLED), "")
     cut = _("more match than the number that was confirmed") if any(each.is_cut for each in known) else ""
-    if not stopped and not cut and facts["seen"] == facts["changed"]:
+    missing = ", ".join(before.get("missing", ()))
+    unread = _("nothing was begun in %(pools)s, which did not answer") % {"pools": missing} if missing else ""
+    if not stopped and not cut and not unread and facts["seen"] == facts["changed"]:
         return {"outcome": Outcome.DONE}
-    told = "; ".join(filter(None, (stopped, cut)))
+    told = "; ".join(filter(None, (stopped, cut, unread)))
     detail = {"detail": kept(told, DETAIL_LENGTH)} if told else {}
     return {"outcome": Outcome.PARTLY if facts["changed"] else Outcome.REFUSED} | detail
 

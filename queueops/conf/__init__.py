@@ -20,7 +20,7 @@ from django.core.signals import setting_changed
 
 from queueops.conf import readers as read
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
-from queueops.model import kinds
+from queueops.model import kinds, store_url
 from queueops.model.redact import DEFAULT, PATTERNS, Redactor
 
 DAY = 86400.0
@@ -271,7 +271,8 @@ def _error(key: str, value: Any, unfit: read.Unfit) -> QueueOpsError:
     place = _place(key, *unfit.path)
     if isinstance(unfit, read.Unknown):
         return UnknownSetting(place=place, advice=unfit.expected)
-    shown = DEFAULT.text(repr(unfit.value if unfit.path else value))
+    wrong = unfit.value if unfit.path else value
+    shown = DEFAULT.text(repr(store_url.masked(wrong) if key == "URL" and isinstance(wrong, str) else wrong))
     return BadSetting(place=place, value=shown, expected=unfit.expected)
 
 

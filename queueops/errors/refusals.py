@@ -23,6 +23,14 @@ class StoreRefuses(BrokerUnavailable):
     advice: str
 
 
+class WritesRefused(StoreRefuses):
+    """Redis at {url} refuses writes: {reason}. {advice}. Nothing was written, and what only reads still works."""
+
+
+class CertificateNotTrusted(StoreRefuses):
+    """The certificate of Redis at {url} is not trusted: {reason}. {advice}."""
+
+
 class LibraryRefused(QueueOpsError):
     """The store refuses the Lua library of QueueOps: {reason}. {advice}. Nothing of the library was loaded.
 
@@ -42,25 +50,51 @@ class EmbeddedNotTrusted(EmbeddedFailed):
 
 
 WRONG_PASSWORD = "The user or the password is wrong"  # noqa: S105
-ADVICE = (
-    (("WRONGPASS", "invalid username-password", "invalid password"), WRONG_PASSWORD),
-    (("NOAUTH", "Authentication required"), "Name a user and a password in the URL, or in QUEUEOPS['CONNECT']"),
+NO_PASSWORD = "Name a user and a password in the URL, or in QUEUEOPS['CONNECT']"  # noqa: S105
+SENTINEL = "Name the sentinels' own user and password in the URL: ?sentinel_username=USER&sentinel_password=PASSWORD"
+ADVICE: tuple[tuple[tuple[str, ...], str, type[StoreRefuses]], ...] = (
+    (("WRONGPASS", "invalid username-password", "invalid password"), WRONG_PASSWORD, StoreRefuses),
+    (("NOAUTH", "Authentication required"), NO_PASSWORD, StoreRefuses),
     (
         ("NOPERM", "has no permissions", "No permissions to", "ACL failure in script", "The user executing the script"),
         "Give the user of the URL all commands, all channels, and all keys of the namespace",
+        StoreRefuses,
     ),
-    (("DB index is out of range",), "It has no database of the number in the URL"),
-    (("READONLY", "You can't write against a read only replica"), "It is a replica: name the primary, or sentinels"),
+    (("DB index is out of range",), "It has no database of the number in the URL", StoreRefuses),
+    (
+        ("READONLY", "You can't write against a read only replica"),
+        "It is a replica: name the primary, or sentinels",
+        StoreRefuses,
+    ),
+    (
+        ("MISCONF",),
+        "It could not save its data: look at the server's log, and at the space on its disk",
+        WritesRefused,
+    ),
+    (
+        ("NOREPLICAS",),
+        "Start its replicas, or lower the server's setting min-replicas-to-write",
+        WritesRefused,
+    ),
+    (
+        ("certificate verify failed",),
+        "Name the file of its authority in the URL: ?ssl_ca_certs=FILE. With ?ssl_cert_reqs=none any certificate is"
+        " accepted",
+        CertificateNotTrusted,
+    ),
 )
-"""Marks in the text of a refusal, and the advice for it."""
+"""Marks in the text of a refusal, the advice for it, and its error."""
 
 
-def advice_about(text: str, url: str = "") -> str:
-    """The advice for an answer of Redis to a client of this URL; empty if it is not a refusal."""
-    found = next((advice for marks, advice in ADVICE if any(mark in text for mark in marks)), "")
+def refusal_about(text: str, url: str = "") -> tuple[str, type[StoreRefuses]] | None:
+    """The advice for an answer of Redis to a client of this URL, and the error; None if it is not a refusal."""
+    found = next(((advice, error) for marks, advice, error in ADVICE if any(mark in text for mark in marks)), None)
+    if found is None or found[0] not in (WRONG_PASSWORD, NO_PASSWORD):
+        return found
+    if "No master found" in text:
+        return SENTINEL, found[1]
     user, at, _ = url.partition("://")[2].rpartition("@")
-    if found == WRONG_PASSWORD and at and ":" not in user:
-        return (
-            f"{found}: the URL has a user alone. A password alone has a colon before it, as in redis://:PASSWORD@host"
-        )
+    if found[0] == WRONG_PASSWORD and at and ":" not in user:
+        alone = "the URL has a user alone. A password alone has a colon before it, as in redis://:PASSWORD@host"
+        return f"{WRONG_PASSWORD}: {alone}", found[1]
     return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.events.event import parse
+from queueops.model.store_url import masked
 from queueops.redis.events import keep_published
 from queueops.redis.store_client import StoreClient
 from queueops.redis.subscription import RedisListener
@@ -166,7 +167,7 @@ class Line:
         with self._changed:
             while not pools <= self._published and self._error is None:
                 if not self._changed.wait(max(0.0, deadline - time.monotonic())):
-                    url = self._hub.broker.settings.url
+                    url = masked(self._hub.broker.settings.url)
                     return BrokerUnavailable(url=url, attempts=1, reason="no answer to SUBSCRIBE")
             return None if pools <= self._published else self._error
 

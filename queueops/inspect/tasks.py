@@ -96,8 +96,18 @@ class Walked(NamedTuple):
     exact: bool
 
 
-def walks(query: TaskQuery) -> dict[str, Walked]:
-    """The smallest index of each pool that has all matching tasks. Raises FilterError, also for a searched text."""
+class Walks(NamedTuple):
+    """The walk of each pool that has matching tasks, and the pools that could not be read."""
+
+    found: dict[str, Walked]
+    broken: tuple[Broken, ...]
+
+
+def walks(query: TaskQuery) -> Walks:
+    """The smallest index of each pool that has all matching tasks. Raises FilterError, also for a searched text.
+
+    Raises BrokerUnavailable if no pool can be read.
+    """
     query = query.whole()
     reader = open_reader()
     pools = pools_of(reader, query.pool)
@@ -106,8 +116,8 @@ def walks(query: TaskQuery) -> dict[str, Walked]:
         pool: Walked(index := text(reply[0]), whole(reply[1]), _tells(query, index))
         for pool, reply in reader.ask("page", asked).items()
     }
-    reader.ensure_all()
-    return {pool: walked for pool, walked in found.items() if walked.size}
+    known = {pool: walked for pool, walked in found.items() if walked.size}
+    return Walks(known, broken_pools({}, reader.silent))
 
 
 def wanted_fields(query: TaskQuery) -> tuple[tuple[str, str], ...]:

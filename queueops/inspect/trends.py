@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from queueops.errors import BrokerUnavailable
 from queueops.inspect.answers import Answer
 from queueops.inspect.history_ranges import MOST_SERIES, Found, Plan, range_of, read, store_ms
 from queueops.inspect.shared_readings import SharedReadings
@@ -68,7 +69,8 @@ def trends(
     """The trends of pools, lanes (pool, lane), error groups (pool, fingerprint) and workers (first pool, worker).
 
     At most 200 series of a pool. An error group has failures alone. The answer may be one that this process read up to
-    ``max_age_s`` seconds ago. It costs one round trip. Raises FilterError.
+    ``max_age_s`` seconds ago. It costs one round trip. Things of a pool that does not answer have no trend.
+    Raises FilterError.
     """
     things = things_of(pools, lanes, errors, workers)
     return _TRENDS.read((range, things, now_ms), max_age_s, lambda: _trends(range, things, now_ms))
@@ -97,7 +99,12 @@ def _trends(word: str, things: Things, now_ms: int) -> Trends:
     if not any(things):
         return Trends()
     made = Plan(plan, now_ms or store_ms(reader))
-    (reading,) = read(reader, [made.question(wanted_of(things))])
+    try:
+        (reading,) = read(reader, [made.question(wanted_of(things))])
+    except BrokerUnavailable:
+        if not reader.broker.servers.is_cluster:
+            raise
+        return Trends()  # no pool of these things answers: the rows are shown without charts
     return trends_in(things, made, reading.rows)
 
 

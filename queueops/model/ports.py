@@ -327,6 +327,10 @@ class Handler(Protocol):
 class Waker(Protocol):
     """A blocking wait for wake-up tokens, on a dedicated connection."""
 
+    @property
+    def patience_s(self) -> float:
+        """Seconds after a connect or an `arm` in which a server that is well answers, if only that nothing came."""
+
     def fileno(self) -> int:
         """The descriptor to select on."""
 

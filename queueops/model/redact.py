@@ -6,7 +6,7 @@ In data, a value is masked if its key contains one of the patterns, in any case.
 "value")` and `--key value`. Credentials in URLs, tokens after `Bearer` and private keys are masked whatever the
 patterns are.
 
-Each text is read in one pass: the time is proportional to its length, whatever it contains.
+The time for a text is proportional to its length, whatever it contains.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Text redaction in one pass: masks URLs' credentials, values of secret keys, tokens and private keys.
+"""Text redaction: masks URLs' credentials, values of secret keys, tokens and private keys.
 
-Each pattern takes time proportional to the text at most: it is bounded, or consumes what it reads.
+A text is read once, and again after a mask. Each pattern takes time proportional to the text at most: it is bounded, or
+consumes what it reads.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 MASK, IN_URL = "[redacted]", "***"
 SHORTEST = 3  # characters of a name, a sign and a secret
 LONGEST_USER = 500
+MOST_LOOKS = 4
 HEADERS = ("authorization", "cookie")
 """Header lines whose value is everything up to the end of the line."""
 
@@ -30,7 +32,11 @@ _SEPARATOR = re.compile(
 _FLAG = re.compile(r"(?:^|[\s\"'\[(,])--?[\w.-]{0,40}\Z")
 _QUOTE = re.compile(r"[bru]{0,2}(?P<slashes>\\{0,8})(?P<mark>[\"'`])", re.IGNORECASE)
 _BRACKETS = re.compile(r"[\[\]{}()]|\"(?:[^\"\\]|\\.)*+\"?|'(?:[^'\\]|\\.)*+'?", re.DOTALL)
-_PLAIN = re.compile(r"(?:(?:bearer|basic|digest|token|negotiate|apikey)\s{1,5})?[^\s\"'`,;&<>)\]}]*+", re.IGNORECASE)
+_PLAIN = re.compile(
+    r"(?:(?:bearer|basic|digest|token|negotiate|apikey)\s{1,5})?(?:[^\s\"'`,;&<>)\]}]++|[)\]}]++(?=[^\s\"'`,;&<>)\]}]))*+",
+    re.IGNORECASE,
+)
+"""A value without quotes. A closing bracket within it may be a part of a secret; those at its end are not."""
 _LINE = re.compile(r"[^\r\n\"'`]*+")
 _TOKEN = re.compile(
     r"(?P<scheme>\bbearer\s{1,5})[\w.~+/=-]{16,}+|(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?",
@@ -80,7 +86,19 @@ def _whole_word(words: list[str]) -> str:
 
 
 def mask_text(text: str, words: Words) -> str:
-    """The text with masked secrets."""
+    """The text with masked secrets.
+
+    A mask may join its neighbours to what looks like a secret. So a text with a mask is looked at again.
+    """
+    for _ in range(MOST_LOOKS):
+        shown = _masked_once(text, words)
+        if shown == text:
+            break
+        text = shown
+    return text
+
+
+def _masked_once(text: str, words: Words) -> str:
     if len(text) < SHORTEST:
         return text
     low = text.lower()
@@ -205,7 +223,7 @@ def _value_end(text: str, begin: int, is_header: bool) -> int:
     if quote is not None:
         return _closing_quote(text, quote)
     if text[begin : begin + 1] in ("[", "{", "("):
-        return _closing_bracket(text, begin)
+        return _end_of(_PLAIN, text, _closing_bracket(text, begin))
     return _end_of(_LINE if is_header else _PLAIN, text, begin)
 
 

@@ -7,7 +7,8 @@ repeats atomic, idempotent calls instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -17,13 +18,14 @@ from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode, RedisCluster
 from redis.connection import parse_url
 from redis.retry import Retry
-from redis.sentinel import Sentinel
+from redis.sentinel import MasterNotFoundError, Sentinel
 
-from queueops.conf import redactor
 from queueops.errors import BadSetting, BadUrl
+from queueops.model.store_url import masked
 from queueops.redis import embedded
 from queueops.redis.embedded.trusted_socket import TrustedConnection
-from queueops.redis.servers import Cluster, OneServer
+from queueops.redis.servers import ASK_S, Cluster, OneServer
+from queueops.redis.watchful import watch
 
 OPTIONS: dict[str, Any] = {
     "decode_responses": False,
@@ -60,8 +62,8 @@ def connect(url: str, **options: Any) -> redis.Redis:
         if scheme in ("redis+cluster", "rediss+cluster"):
             return _cluster(urlsplit(known), chosen)
     except ValueError as error:
-        raise BadUrl(url=redactor().text(url), reason=str(error)) from error
-    raise BadUrl(url=redactor().text(url), reason=f"there is no scheme {scheme!r}")
+        raise BadUrl(url=masked(url), reason=_without_value(error)) from error
+    raise BadUrl(url=masked(url), reason=f"there is no scheme {scheme!r}")
 
 
 def servers(url: str, **options: Any) -> OneServer | Cluster:
@@ -72,7 +74,7 @@ def servers(url: str, **options: Any) -> OneServer | Cluster:
     try:
         hosts, own = _read_cluster(urlsplit(known))
     except ValueError as error:
-        raise BadUrl(url=redactor().text(url), reason=str(error)) from error
+        raise BadUrl(url=masked(url), reason=_without_value(error)) from error
     return Cluster(hosts, OPTIONS | {"retry": Retry(NoBackoff(), 0)} | options | own)
 
 
@@ -95,13 +97,18 @@ def check(url: str, **options: Any) -> None:
         with connect(url, **options) as client:
             client.connection_pool.make_connection()
     except ValueError as error:
-        raise BadUrl.unwrap(error) or BadUrl(url=redactor().text(url), reason=str(error)) from error
+        raise BadUrl.unwrap(error) or BadUrl(url=masked(url), reason=_without_value(error)) from error
     except (TypeError, redis.exceptions.RedisError) as error:
         unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if unknown and unknown[1] not in options:
-            raise BadUrl(url=redactor().text(url), reason=f"a connection has no option {unknown[1]!r}") from error
+            raise BadUrl(url=masked(url), reason=f"a connection has no option {unknown[1]!r}") from error
         place, names = "QUEUEOPS['CONNECT']", ", ".join(options) or "empty"
         raise BadSetting(place=place, value=names, expected=f"what this URL's connections take: {error}") from error
+
+
+def _without_value(error: ValueError) -> str:
+    """The reason why a URL is not valid. The standard library quotes what should be a port, and may be a password."""
+    return re.sub(r" as .*", "", str(error), flags=re.DOTALL)
 
 
 def _check_files(options: Mapping[str, Any]) -> None:
@@ -140,6 +147,41 @@ def _for_socket(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if not name.startswith("ssl") and name != "socket_keepalive"}
 
 
+class Sentinels(Sentinel):
+    """Sentinels whose error has the reason of each. The error of redis-py 8 names the class of each reason alone."""
+
+    def discover_master(self, service_name: str) -> tuple[str, int]:
+        """The address of the primary. The sentinel that knows it is asked first the next time.
+
+        Raises MasterNotFoundError.
+        """
+        reasons = []
+        is_up: Callable[..., bool] = self.check_master_state
+        for number, sentinel in enumerate(self.sentinels):
+            state, reason = None, "it knows no such primary, or the primary is down"
+            try:
+                masters: Any = sentinel.sentinel_masters()
+                state = masters.get(service_name)
+            except redis.RedisError as error:
+                reason = str(error)
+            if state and is_up(state, service_name):
+                self.sentinels[0], self.sentinels[number] = sentinel, self.sentinels[0]
+                return state["ip"], state["port"]
+            reasons.append(f"{_address_of(sentinel)}: {reason}")
+        raise MasterNotFoundError(f"No master found for {service_name!r}: {'; '.join(reasons)}")
+
+    def names_another(self, service_name: str, host: str, port: int) -> bool:
+        """Whether the sentinels know a primary, and it is not this server."""
+        try:
+            return self.discover_master(service_name) != (host, port)
+        except MasterNotFoundError:
+            return False
+
+
+def _address_of(client: redis.Redis) -> str:
+    return "{host}:{port}".format_map(client.connection_pool.connection_kwargs)
+
+
 def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
     """`redis+sentinel://[user:password@]host[:port],host.../name[/db][?sentinel_username=&sentinel_password=]`."""
     name, _, database = parts.path.strip("/").partition("/")
@@ -148,11 +190,13 @@ def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
     asked = _query(parts)
     own = {key.removeprefix("sentinel_"): asked.pop(key) for key in list(asked) if key.startswith("sentinel_")}
     secure = {"ssl": True} if parts.scheme.startswith("rediss") else {}
-    timeouts = {key: options[key] for key in ("socket_timeout", "socket_connect_timeout", "retry", "protocol")}
-    sentinel = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=timeouts | secure | own)
+    shared = {key: options[key] for key in ("retry", "protocol")}
+    shared |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_S)
+    shared |= {key: value for key, value in (options | asked).items() if key.startswith("ssl_")}
+    made: Any = Sentinels
+    sentinel = made(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=shared | secure | own)
     chosen = options | asked | _credentials(parts) | secure | ({"db": _database(database)} if database else {})
-    client: redis.Redis = sentinel.master_for(name, **chosen)
-    return client
+    return watch(sentinel.master_for(name, **chosen), partial(sentinel.names_another, name))
 
 
 def _cluster(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
@@ -177,7 +221,7 @@ def _database(path: str) -> int:
     """The number of the database; redis-py treats any other text as 0."""
     text = path.strip("/")
     if text and not (text.isascii() and text.isdigit()):
-        raise ValueError(f"the database is {text!r}, but it must be a number, such as /0")
+        raise ValueError("what follows the host must be the number of a database, such as /0")
     return int(text or 0)
 
 

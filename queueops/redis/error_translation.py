@@ -12,7 +12,9 @@ from redis import exceptions
 
 from queueops.conf import BrokerRetry, redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
-from queueops.errors.refusals import StoreRefuses, advice_about
+from queueops.errors.refusals import refusal_about
+from queueops.model.redact import cut
+from queueops.model.store_url import masked
 from queueops.redis import deadlines
 
 LATER = (
@@ -26,9 +28,15 @@ LATER = (
     "MISCONF",
 )
 """Error replies that mean "later": the call did nothing, and may be repeated."""
+LONGEST_REASON = 1_000
+"""The most characters of the server's own text in an error."""
 
 T = TypeVar("T")
-_WRAPPED = re.compile(r"^Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} )", re.DOTALL)
+_WRAPPED = re.compile(
+    r"^(?:Command # \d+ .* of pipeline caused error: )?"
+    r"(?:Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} ))?",
+    re.DOTALL,
+)
 
 PASSING = (
     exceptions.BusyLoadingError,
@@ -42,7 +50,10 @@ UNREACHABLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
 def said(error: BaseException) -> str:
-    """The text of an error; a server before version 7 wraps an error that a command returned to a script."""
+    """The text of an error, without what redis-py and a server before version 7 write before it.
+
+    Redis-py names a pipeline's command with its arguments. That server names the script that sent a command.
+    """
     return _WRAPPED.sub("", str(error)).lstrip("-")
 
 
@@ -60,19 +71,24 @@ def is_later(error: BaseException) -> bool:
     return isinstance(error, exceptions.ResponseError) and said(error).startswith(LATER)
 
 
+def slot_moves(error: BaseException | None) -> bool:
+    """Whether a call failed because the slot of its key moves to another server of the cluster, or has moved."""
+    return isinstance(error, exceptions.AskError | exceptions.TryAgainError)  # MovedError is an AskError
+
+
 def _is_fault(error: BaseException) -> bool:
     """Whether the fault is not the store's: a script, a wrong key type or a call of QueueOps caused it."""
     if isinstance(error, exceptions.DataError):
         return True
     text = said(error)
     plain = isinstance(error, exceptions.ResponseError) and not isinstance(error, exceptions.NoPermissionError)
-    return plain and ("WRONGTYPE" in text or "script" in text) and not (is_later(error) or advice_about(text))
+    return plain and ("WRONGTYPE" in text or "script" in text) and not (is_later(error) or refusal_about(text))
 
 
 def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | None:
     """The QueueOps error for a redis-py error; None for a fault of the engine, which must be raised unchanged."""
     if is_full(error):
-        return StoreFull(reason=said(error)[:200].rstrip(". \n"))
+        return StoreFull(reason=cut(said(error), LONGEST_REASON).rstrip(". \n"))
     if not _is_fault(error):
         return unavailable(error, url, attempts)
     return None
@@ -80,10 +96,11 @@ def translate(error: Exception, url: str, attempts: int = 1) -> QueueOpsError | 
 
 def unavailable(error: Exception, url: str, attempts: int = 1) -> BrokerUnavailable:
     """The error for a store that did not answer, or that refuses this user."""
-    reason = f"{type(error).__name__}: {_reason(error)}".rstrip(". \n")
-    if advice := advice_about(str(error), url):
-        return StoreRefuses(url=redactor().text(url), attempts=attempts, reason=reason, advice=advice)
-    return BrokerUnavailable(url=redactor().text(url), attempts=attempts, reason=reason)
+    reason = f"{type(error).__name__}: {_reason(error)}".replace(url, masked(url)).rstrip(". \n")
+    if refusal := refusal_about(str(error), url):
+        advice, refused = refusal
+        return refused(url=masked(url), attempts=attempts, reason=reason, advice=advice)
+    return BrokerUnavailable(url=masked(url), attempts=attempts, reason=reason)
 
 
 def _reason(error: Exception) -> str:
@@ -93,7 +110,7 @@ def _reason(error: Exception) -> str:
         )
     if isinstance(error, exceptions.AskError):
         return f"the slot of the pool is being moved to another server of the cluster, {error.host}:{error.port}"
-    return redactor().text(said(error))[:200]
+    return cut(redactor().text(said(error)), LONGEST_REASON)
 
 
 def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:

@@ -141,6 +141,6 @@ class _Server:
         if time.monotonic() < self._renew_at:
             return
         for pool in self.pools:
-            client = self._broker.at(pool)
-            client.set(Keys(self._broker.settings.namespace, pool).tail, 1, ex=LISTENING_S)
+            key = Keys(self._broker.settings.namespace, pool).tail
+            self._broker.ask(pool, partial(redis.Redis.set, name=key, value=1, ex=LISTENING_S))
         self._renew_at = time.monotonic() + RENEW_S

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis.exceptions import ClusterDownError
 
-from queueops.conf import redactor
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
+from queueops.model.store_url import masked
+from queueops.redis.error_translation import slot_moves
 
 if TYPE_CHECKING:
     from queueops.redis.store_client import StoreClient
@@ -64,11 +65,30 @@ class FanOut:
         if not names or not self._link.servers.is_cluster:
             return (dict(call(names)) if names else {}), {}
         groups, silent = self.homes(names)
-        answers, reasons = self._ask(groups, call)
+        answers, reasons = self._ask(groups, lambda names: self._while_slots_move(names, call, silent))
         for server, reason in reasons.items():
             silent |= dict.fromkeys(groups[server], reason)
         found = {pool: answer for each in answers.values() for pool, answer in each.items()}
+        if silent and not found:
+            raise self.unavailable(next(iter(silent.values())))
         return {pool: found[pool] for pool in names if pool in found}, silent
+
+    def _while_slots_move(
+        self, names: list[str], call: Callable[[list[str]], Mapping[str, T]], silent: dict[str, str]
+    ) -> dict[str, T]:
+        """The replies about the pools of one server. Once the slot of one has moved, each is asked by itself.
+
+        A pool whose slot is still on its way becomes ``silent``; its server does not.
+        """
+        try:
+            return dict(call(names))
+        except BrokerUnavailable as error:
+            if not slot_moves(error.__cause__):
+                raise
+            if len(names) == 1:
+                silent[names[0]] = error.reason
+                return {}
+        return {pool: answer for one in names for pool, answer in self._while_slots_move([one], call, silent).items()}
 
     def copies(self, keys: Sequence[str], call: Callable[[Any, str], T]) -> dict[str, T]:
         """Ask for keys that are copies of one another. Returns the first reply, and the replies right after it.
@@ -101,7 +121,7 @@ class FanOut:
 
     def unavailable(self, reason: str) -> BrokerUnavailable:
         """The error of a server that did not answer."""
-        return BrokerUnavailable(url=redactor().text(self._link.settings.url), attempts=0, reason=reason)
+        return BrokerUnavailable(url=masked(self._link.settings.url), attempts=0, reason=reason)
 
     def servers(self, call: Callable[[Any], T]) -> tuple[dict[str, T], dict[str, str]]:
         """Call each server with its client.

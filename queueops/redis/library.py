@@ -57,6 +57,9 @@ _HIDDEN_BEGINS = re.compile(r"function|lib")
 """What each of these forms begins with: the search for a literal word is fast."""
 _CALLS = re.compile(r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
+LOOKS = ("fsck", "sample")
+"""Functions that write only if they are told to. Each has a second form that only reads. A server that refuses writes
+still runs it."""
 _REGISTER = """\
 local function register(name, flags)
   local run = functions[name]
@@ -140,7 +143,8 @@ def modules() -> Mapping[str, Module]:
 @functools.cache
 def functions() -> Mapping[str, Function]:
     """All functions, by name. Raises LookupError as `modules`, or if a file does not begin with its flags."""
-    return {name: _function(name, text) for name, text in _files("lua").items()}
+    found = {name: _function(name, text) for name, text in _files("lua").items()}
+    return found | {f"look_{name}": found[name]._replace(flags=("no-writes",)) for name in LOOKS}
 
 
 def _function(name: str, text: str) -> Function:

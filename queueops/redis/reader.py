@@ -22,7 +22,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import Beat, Detail, read_beats, read_detail, text
 from queueops.redis.scripts import is_missing
-from queueops.redis.wrong_types import right
+from queueops.redis.wrong_types import executed, right
 
 T = TypeVar("T")
 Argument = str | int | bytes
@@ -167,7 +167,7 @@ class Reader:
 
     def samples(self, names: Iterable[str], lanes: int) -> dict[str, dict[str, Any]]:
         """The figures of each pool, counted now; see `lua/sample.lua`."""
-        found = self._answers("sample", dict.fromkeys(names, ((lanes, "", 0),)))
+        found = self._answers("look_sample", dict.fromkeys(names, ((lanes, "", 0),)))
         return {pool: json.loads(text(data)) for pool, (data,) in found.items()}
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
@@ -245,7 +245,7 @@ class Reader:
                         pipe.get(key.snapshot)
                         pipe.execute_command(*command, 1, key.prefix, workers)
                     pipe.info()
-                    return list(pipe.execute(raise_on_error=False))
+                    return executed(pipe)
 
             *replies, info = self.broker.ask(pools[0], read)
             if any(isinstance(reply, ResponseError) and is_missing(reply) for reply in replies):
@@ -277,7 +277,7 @@ class Reader:
                     for pool in names:
                         for command in wanted[pool]:
                             pipe.execute_command(*command)
-                    return iter(pipe.execute(raise_on_error=False))
+                    return iter(executed(pipe))
 
             replies = self.broker.ask(names[0], read)
             return {pool: list(islice(replies, len(wanted[pool]))) for pool in names}
@@ -298,7 +298,7 @@ class Reader:
                     for pool in names:
                         prefix = Keys(self.settings.namespace, pool).prefix
                         pipe.execute_command(*self.broker.scripts.command(script), 1, prefix, *arguments[pool])
-                    return list(pipe.execute(raise_on_error=False))
+                    return executed(pipe)
 
             replies = self.broker.ask(names[0], read)
             if any(isinstance(reply, ResponseError) and is_missing(reply) for reply in replies):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import hiredis
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 
-from queueops.errors.refusals import LibraryRefused, advice_about
+from queueops.errors.refusals import LibraryRefused, refusal_about
 from queueops.redis import deadlines, library
 from queueops.redis.connections import own_connection, read_reply, socket_of
 from queueops.redis.error_translation import is_full, is_later
@@ -32,7 +32,7 @@ Execute = Callable[..., Any]
 PROMPT = frozenset({"enqueue"})
 """Functions with a fast reply, for which the calling thread waits without other work."""
 REFUSED_S, FULL_S = 300.0, 10.0
-"""Seconds for which scripts are sent after a server refused functions, or had no memory for the library."""
+"""Seconds for which scripts are sent after a server refused functions, or did not take the library for now."""
 _NOT_FOUND = "Function not found"
 _LOADED = "already exists"
 _NO_FUNCTIONS = ("unknown command", "unsupported command", "run the 'fcall' command", "run the 'function|load' command")
@@ -67,7 +67,7 @@ def refusal(error: ResponseError, text: str, function: str = "") -> LibraryRefus
     `function` is that of a script.
     """
     said = str(error)
-    if _has_no_functions(said) or advice_about(said) or is_full(error) or is_later(error) or _TIMED_OUT in said:
+    if _has_no_functions(said) or refusal_about(said) or is_full(error) or is_later(error) or _TIMED_OUT in said:
         return None
     found = _PLACE.search(said)
     place = library.place(text, int(found[2]), function) if found else ""
@@ -167,7 +167,7 @@ class Scripts:
         return self._evaluate(name, call, execute)  # loads and runs in one step
 
     def _load(self, execute: Execute) -> bool:
-        """Load the library. False if this server cannot have it: for good, or because its memory is full."""
+        """Load the library. False if this server cannot have it: for good, or while it refuses writes."""
         try:
             execute("FUNCTION", "LOAD", self.library.text)
         except ResponseError as error:
@@ -175,7 +175,7 @@ class Scripts:
             if _has_no_functions(text):
                 self._refused(error)
                 return False
-            if isinstance(error, OutOfMemoryError):
+            if isinstance(error, OutOfMemoryError) or text.startswith(("MISCONF", "NOREPLICAS")):
                 self.without_functions(FULL_S)
                 return False
             if not is_loaded(error):

@@ -19,8 +19,10 @@ import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AuthenticationError, ClusterDownError, MovedError, RedisError
 
+from queueops.redis.watchful import watch
+
 ASK_S = 2.0
-"""Seconds that a server has to return the slot map."""
+"""Seconds that a server has to return the slot map, and a sentinel to name the primary."""
 ASKED_AT_ONCE = 5
 FRESH_S = 0.25
 """Seconds for which a slot map is not read again."""
@@ -113,8 +115,12 @@ class Cluster:
         client = self._clients.get(address)
         if client is None:
             made = redis.Redis(host=address.host, port=address.port, **self._options)
-            client = self._clients.setdefault(address, made)
+            client = self._clients.setdefault(address, watch(made, self._is_replaced))
         return client
+
+    def _is_replaced(self, host: str, port: int) -> bool:
+        self._read(again=True)
+        return Address(host, port) not in set(self._slots)
 
     def _address(self, key: str) -> Address:
         self._read()

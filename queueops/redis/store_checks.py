@@ -13,6 +13,7 @@ import redis
 
 from queueops.conf import redactor, url_source
 from queueops.errors import QueueOpsError
+from queueops.model.store_url import masked
 from queueops.redis.client_factory import connect
 from queueops.redis.embedded.server import CONFIG
 from queueops.redis.library import PREFIX, library
@@ -43,7 +44,7 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
         with connect(url, **options) as client:
             return [*_of_channels(client, channel), *_of_functions(client), *_of_info(client), *_of_memory(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
-        text = f"Redis at {redactor().text(url)} cannot be asked: {redactor().text(str(error))}"
+        text = f"Redis at {masked(url)} cannot be asked: {redactor().text(str(error))}"
         return [Fault(number=102, text=text, hint=f"Start it, or correct {url_source()}.")]
 
 

@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import redis
+from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
 from queueops import conf
 from queueops.errors import BrokenPool
 from queueops.redis import wire
 from queueops.redis.client_factory import connect, servers
-from queueops.redis.error_translation import repeat
+from queueops.redis.error_translation import repeat, slot_moves, unavailable
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
 from queueops.redis.lane_patterns import LanePatterns
@@ -198,6 +199,8 @@ class StoreClient:
                 return call()
             except (redis.RedisError, OSError) as error:
                 self.servers.failed(key, error)
+                if slot_moves(error) and getattr(error, "slot_id", None) not in (None, key_slot(key.encode())):
+                    raise unavailable(error, self.settings.url) from error  # of another pool in the same call
                 raise
 
         return repeat(attempt if self.servers.is_cluster else call, self.settings.url, retry)

@@ -2,7 +2,7 @@
 
 One ``BLPOP`` is pending at a time. The worker selects on its socket together with its own events, so that one thread
 serves both. Redis cannot tell a waiting client that its connection was cut. So the wait ends by itself after
-``PATIENCE_S``, and is repeated.
+``PATIENCE_S``, and is repeated. A server that does not end it in time is silent.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from typing import Any
 from queueops.model.contracts import Lease
 from queueops.redis import deadlines, wire
 from queueops.redis.connections import own_connection, socket_of
+from queueops.redis.watchful import Watchful
 
-PATIENCE_S = 20
+PATIENCE_S, WATCHFUL_S = 20, 1
+"""Seconds of one BLPOP: of one server, and of a primary that a replica may replace."""
+LATE_S = 1.0
+"""Seconds that the end of a BLPOP may be late."""
 
 
 class RedisWaker:
@@ -24,9 +28,15 @@ class RedisWaker:
         self._pool = pool
         self._key = key
         self._connection = own_connection(client)
+        self._seconds = WATCHFUL_S if isinstance(self._connection, Watchful) else PATIENCE_S
         with deadlines.Waiting():
             self._connection.connect()
         self.arm()
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds after `arm` in which a server that is well answers."""
+        return self._seconds + LATE_S
 
     def fileno(self) -> int:
         """The descriptor to select on."""
@@ -39,7 +49,7 @@ class RedisWaker:
 
     def arm(self) -> None:
         """Wait again after a ``read``; tokens that came in between are in the list. Raises on a lost connection."""
-        self._connection.send_command("BLPOP", self._key, PATIENCE_S)
+        self._connection.send_command("BLPOP", self._key, self._seconds)
 
     def close(self) -> None:
         """Close the connection; a token on its way stays in the list for the next wait."""

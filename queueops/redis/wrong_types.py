@@ -9,6 +9,7 @@ from typing import Any
 
 from queueops.model.states import held, table
 from queueops.redis import keys as names_of_keys
+from queueops.redis.error_translation import is_later
 from queueops.redis.keys import Keys, types
 
 WRONGTYPE = "WRONGTYPE"
@@ -28,11 +29,20 @@ def right(reply: Any) -> Any:
     raise reply
 
 
+def executed(pipe: Any) -> list[Any]:
+    """The replies of a pipeline, with errors about single keys among them. Raises an error that may pass."""
+    found: list[Any] = pipe.execute(raise_on_error=False)
+    for reply in found:
+        if isinstance(reply, Exception) and is_later(reply):
+            raise reply
+    return found
+
+
 def replies(client: Any, fill: Callable[[Any], object], *, transaction: bool = False) -> list[Any]:
     """The replies to the commands that ``fill`` puts into a pipeline; None for each key of a wrong type."""
     with client.pipeline(transaction=transaction) as pipe:
         fill(pipe)
-        return [right(reply) for reply in pipe.execute(raise_on_error=False)]
+        return list(map(right, executed(pipe)))
 
 
 def foreign_keys(client: Any, keys: Keys, lanes: Iterable[str] = (), about: Iterable[object] = ()) -> list[str]:

@@ -11,6 +11,7 @@ from queueops.errors import TooMany
 from queueops.model.records import pairs
 from queueops.redis import pushwire, query_replies
 from queueops.redis.store_client import StoreClient
+from queueops.redis.wrong_types import executed
 from queueops.schedules.definition import (
     ANY,
     Firing,
@@ -106,7 +107,7 @@ class ScheduleCalls(StoreClient):
             with client.pipeline(transaction=False) as pipe:
                 for task_id in ids:
                     pipe.hget(self.keys(pool).task(task_id), "s")
-                return list(pipe.execute(raise_on_error=False))
+                return executed(pipe)
 
         return [query_replies.text(state) if isinstance(state, bytes) else "" for state in self.ask(pool, read)]
 

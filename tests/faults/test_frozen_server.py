@@ -122,6 +122,40 @@ def test_the_console_shows_the_other_pools(bench: Bench, layout: Layout, admin_c
             assert f"Pool {layout.frozen} does not answer" in text, page
 
 
+@pytest.mark.usefixtures("usual_timeout")
+def test_the_workers_are_listed_while_the_first_pool_of_one_does_not_answer(
+    bench: Bench, layout: Layout, admin_client: Client, settings: Any
+) -> None:
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    bench.worker(*layout.options)
+    wait_until(lambda: [row.pools[0] for row in inspect.workers()] == [layout.frozen], say=bench.say)
+    with layout.standing_still():
+        answer = admin_client.get(reverse("console:workers"))
+        assert answer.status_code == 200
+        assert inspect.workers()[0].id in answer.content.decode()
+
+
+@pytest.mark.usefixtures("usual_timeout")
+def test_an_operation_begins_in_the_other_pools_and_tells_where_it_does_not(
+    bench: Bench, layout: Layout, admin_client: Client, settings: Any
+) -> None:
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    for pool in layout.pools:
+        tasks.work.using(pool=pool).postpone(600)
+    with layout.standing_still():
+        postponed = TaskQuery(state="postponed")
+        asked_ms = inspect.now_ms()
+        preview = inspect.operation_preview("cancel", postponed, asked_ms=asked_ms)
+        assert (preview.matched, [broken.pool for broken in preview.broken]) == (2, [layout.frozen])
+        page = admin_client.post(reverse("console:tasks-all-cancel") + "?state=postponed")
+        assert f"Pool {layout.frozen} does not answer" in html.unescape(page.content.decode())
+        begun = control.begin_operation("cancel", postponed)
+        assert sorted(pool for pool, _ in begun) == sorted(layout.well)
+        assert [broken.pool for broken in begun.broken] == [layout.frozen]
+        with pytest.raises(BrokerUnavailable):
+            control.begin_operation("cancel", TaskQuery(state="postponed", pool=layout.frozen))
+
+
 def test_the_events_of_the_other_pools_are_followed(bench: Bench, layout: Layout) -> None:
     for pool in layout.pools:
         tasks.work.using(pool=pool).push()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from redis.crc import key_slot
 
+from queueops import inspect
 from queueops.conf import BrokerRetry
 from queueops.errors import BrokerUnavailable
 from queueops.model.contracts import Push
@@ -70,3 +71,20 @@ def test_a_worker_goes_on_when_the_slot_of_its_pool_has_moved_while_it_worked(
         bench.ledger.open("end")
     bench.wait([held, *before, *tasks.work.push_many([()] * 20)])
     assert len(bench.ledger.lines("start")) == 41
+
+
+def test_a_watchdog_follows_a_pool_whose_slot_moves(bench: Bench, nodes: list[topology.Node]) -> None:
+    watchdog = bench.watchdog()
+    tasks.work.push_many([()] * 20)
+    wait_until(lambda: inspect.snapshot().states["pending"] == 20, say=bench.say)
+    with topology.moving(slot_of(bench), nodes):
+        wait_until(lambda: "the watchdog waits" in watchdog.text(), say=bench.say)
+    moved = inspect.now_ms()
+    wait_until(lambda: has_drawn_since(moved), 60, bench.say)
+    assert "Traceback" not in watchdog.text()
+
+
+def has_drawn_since(moment: int) -> bool:
+    """Whether a watchdog has drawn the figures after this time of the store."""
+    found = inspect.snapshot()
+    return not found.computed and found.taken_ms > moment

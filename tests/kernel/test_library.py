@@ -102,6 +102,7 @@ def test_a_function_may_run_in_a_full_store_unless_it_adds(desk: Desk) -> None:
         adds = name in KEEPING or (transitions is not None and "push" in re.findall(r"\w+", transitions[1]))
         flags = () if adds else ("allow-oom",) if commands(path, writing) else ("no-writes",)
         expected[name] = flags
+    expected |= {f"look_{name}": ("no-writes",) for name in library.LOOKS}
     assert {name: each.flags for name, each in library.functions().items()} == expected
 
 

@@ -11,7 +11,7 @@ from redis import exceptions
 
 from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable, NotDurable, QueueOpsError, StoreFull
-from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses
+from queueops.errors.refusals import DurabilityUnsupported, StoreRefuses, WritesRefused
 from queueops.model.contracts import Node, Outcome, RoundTrip, Settlement
 from queueops.model.ids import new_id
 from queueops.model.records import Undecodable
@@ -365,7 +365,7 @@ WRAPPED = "Error running script (call to f_8a36fa8e80e8cf808ab945960bc952e52321c
     [
         ("-OOM command not allowed when used memory > 'maxmemory'.", StoreFull, "OOM command not allowed"),
         ("-READONLY You can't write against a read only replica.", StoreRefuses, "name the primary"),
-        ("-NOREPLICAS Not enough good replicas to write.", BrokerUnavailable, ": NOREPLICAS Not enough"),
+        ("-NOREPLICAS Not enough good replicas to write.", WritesRefused, "min-replicas-to-write"),
         ("The user executing the script can't run this command or subcommand", StoreRefuses, "all commands"),
     ],
 )

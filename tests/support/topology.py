@@ -21,13 +21,21 @@ HOST, NAME, SLOTS = "127.0.0.1", "primary", 16384
 TIMEOUT_MS = 2000
 """After so long a server that does not answer counts as down."""
 
+CLUSTER = (
+    "cluster-enabled yes",
+    "appendonly yes",
+    f"cluster-node-timeout {5 * TIMEOUT_MS}",
+    "cluster-allow-replica-migration no",
+)
+
 
 class Node:
     """One server, or sentinel, that ends with the test."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, directory: Path, *options: str, program: str = "") -> None:
         directory.mkdir()
         self._directory = directory
+        self._program = program or find_server(directory)
         self._start(options)
         wait_until(lambda: self._is_there(options), 60)
 
@@ -42,7 +50,7 @@ class Node:
         mode = ["--sentinel"] if any(line.startswith("sentinel ") for line in options) else []
         self._log = directory / "server.log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen([find_server(directory), str(config), *mode], stdout=log, stderr=log)
+            self._process = subprocess.Popen([self._program, str(config), *mode], stdout=log, stderr=log)
         self.client = redis.Redis(HOST, self.port, protocol=2, retry=None)
 
     def _is_there(self, options: Sequence[str]) -> bool:
@@ -106,14 +114,7 @@ def ended(*nodes: Node) -> Iterator[None]:
 @contextlib.contextmanager
 def cluster(directory: Path, *more: str) -> Iterator[tuple[str, list[Node]]]:
     """Three primaries that share the slots, with more options: their URL."""
-    options = (
-        "cluster-enabled yes",
-        "appendonly yes",
-        *more,
-        f"cluster-node-timeout {5 * TIMEOUT_MS}",
-        "cluster-allow-replica-migration no",
-    )
-    nodes = [Node(directory / f"node{number}", *options) for number in range(3)]
+    nodes = [Node(directory / f"node{number}", *CLUSTER, *more) for number in range(3)]
     with ended(*nodes):
         for number, node in enumerate(nodes):
             first, last = number * SLOTS // 3, (number + 1) * SLOTS // 3 - 1
@@ -123,6 +124,19 @@ def cluster(directory: Path, *more: str) -> Iterator[tuple[str, list[Node]]]:
             node.client.execute_command("CLUSTER MEET", HOST, nodes[0].port, nodes[0]._bus)
         wait_until(lambda: all(_is_whole(node) for node in nodes), 60)
         yield f"redis+cluster://{','.join(f'{HOST}:{node.port}' for node in nodes)}", nodes
+
+
+@contextlib.contextmanager
+def replica_of(directory: Path, node: Node, *more: str) -> Iterator[Node]:
+    """A replica of a cluster's primary, which takes over when that one does not answer."""
+    replica = Node(directory, *CLUSTER, "repl-diskless-sync-delay 0", *more)
+    with ended(replica):
+        id = node.client.cluster("MYID")
+        replica.client.execute_command("CLUSTER MEET", HOST, node.port, node._bus)
+        wait_until(lambda: id.decode() in str(replica.client.cluster("NODES")), 60)
+        replica.client.execute_command("CLUSTER REPLICATE", id)
+        wait_until(lambda: replica.client.info("replication").get("master_link_status") == "up", 60)
+        yield replica
 
 
 def _is_whole(node: Node) -> bool:
@@ -138,20 +152,20 @@ def slot_of(key: str) -> int:
 
 
 @contextlib.contextmanager
-def moving(slot: int, nodes: list[Node]) -> Iterator[None]:
-    """The slot goes to another server: half of its keys are there while the body runs, and the rest after it."""
+def moving(slot: int, nodes: list[Node], share: float = 0.5) -> Iterator[None]:
+    """The slot goes to another server: this share of its keys is there while the body runs, and the rest after it."""
     source = next(node for node in nodes if _has(node, slot))
     target = next(node for node in nodes if node is not source)
     ids = {node: node.client.cluster("MYID") for node in nodes}
     target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
     source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
     keys = source.client.cluster("GETKEYSINSLOT", slot, 10_000)
-    half = len(keys) // 2
-    _migrate(source, target, keys[:half])
+    there = round(len(keys) * share)
+    _migrate(source, target, keys[:there])
     try:
         yield
     finally:
-        _migrate(source, target, keys[half:])
+        _migrate(source, target, keys[there:])
         for node in (target, source, *nodes):
             node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
 

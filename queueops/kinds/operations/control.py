@@ -9,6 +9,7 @@ from queueops import inspect
 from queueops.control.per_pool_calls import check_pool, checked
 from queueops.control.tasks import LONGEST_S, PRIORITIES, cancel, due_ms, run_now
 from queueops.errors import BadOption, FilterError
+from queueops.inspect.answers import Listing
 from queueops.inspect.facets import counts_by_pool
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.tasks import walks, wanted_fields
@@ -50,19 +51,19 @@ def begin_operation(
     who: str = "",
     token: str = "",
     **values: Any,
-) -> list[tuple[str, str]]:
+) -> Listing[tuple[str, str]]:
     """Begin an action on all tasks that match the filter now; workers perform it, one operation in each pool.
 
     The tasks are those that match, and entered their state before `asked_ms`, the time of the question: by default now.
     At most `most` are changed; each pool has a share by its number of matching tasks. `values` are those of the verb in
     `queueops.control`: `reason` and `hard`, `seconds` or `until_ms`, `lane`, `priority`, `everything`. Returns pool and
-    id of each operation; none if no task matches.
-    Raises BadOption, BadId, FilterError and BrokerUnavailable.
+    id of each operation; none if no task matches. `broken` of the answer names the pools that do not answer: there
+    nothing is begun. Raises BadOption, BadId, FilterError, and BrokerUnavailable if no pool of the filter answers.
     """
     value, hard = _value(verb, values)
     if query.id:
         raise FilterError(reason=NOT_OF_IDS)
-    found = walks(query)
+    found, broken = walks(query)
     counted = {} if all(walked.exact for walked in found.values()) else counts_by_pool(query)
     left = sum(walked.size for walked in found.values()) if most is None else most
     orders: dict[str, Order] = {}
@@ -84,7 +85,7 @@ def begin_operation(
             who=who,
             filter=query.params(),
         )
-    return _push(orders)
+    return Listing(_push(orders), broken)
 
 
 def undo_operation(id: str, pool: str, *, who: str = "") -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from queueops.inspect.answers import Answer
+from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader
 from queueops.inspect.tasks import Walked, walks, wanted_fields
@@ -43,6 +43,7 @@ class OperationPreview(Answer, frozen=True, kw_only=True):
     names: tuple[tuple[str, int], ...]  # the most frequent first
     parts: tuple[PartsOf, ...]
     refused: tuple[tuple[str, int], ...]  # the reason, and how many tasks it keeps as they are
+    broken: tuple[Broken, ...] = ()  # the pools that do not answer: their tasks are not changed
 
     @property
     def left(self) -> int:
@@ -55,9 +56,9 @@ def operation_preview(verb: str, query: TaskQuery, *, asked_ms: int) -> Operatio
 
     It costs one call of each pool, whose cost does not grow with the number of tasks.
     """
-    reader = open_reader()
-    asked = {pool: _arguments(verb, query, walked, asked_ms) for pool, walked in walks(query).items()}
-    return _joined(reader.ask("preview_operation", asked) if asked else {})
+    reader, (found, broken) = open_reader(), walks(query)
+    asked = {pool: _arguments(verb, query, walked, asked_ms) for pool, walked in found.items()}
+    return _joined(reader.ask("preview_operation", asked) if asked else {}, broken)
 
 
 def indexes_of(verb: str, walked: Walked) -> tuple[str, ...]:
@@ -72,7 +73,7 @@ def _arguments(verb: str, query: TaskQuery, walked: Walked, asked_ms: int) -> li
     return [verb, value, ",".join(states_allowing(verb)), MOST, asked_ms, len(indexes), *indexes, *wanted]
 
 
-def _joined(replies: Mapping[str, Sequence[Any]]) -> OperationPreview:
+def _joined(replies: Mapping[str, Sequence[Any]], broken: tuple[Broken, ...]) -> OperationPreview:
     names, refused = Counter[str](), Counter[str]()
     parts, parents = Counter[str](), Counter[str]()
     for _, _, _, of_names, of_parts, of_refused in replies.values():
@@ -88,6 +89,7 @@ def _joined(replies: Mapping[str, Sequence[Any]]) -> OperationPreview:
         names=tuple(names.most_common()),
         parts=tuple(PartsOf(kind=kind, parts=count, parents=parents[kind]) for kind, count in parts.most_common()),
         refused=tuple(refused.most_common()),
+        broken=broken,
     )
 
 

@@ -36,7 +36,7 @@ class OperationWait(Answer, frozen=True, kw_only=True):
 
 def operation_waits(query: TaskQuery) -> list[OperationWait]:
     """What would keep operations from their start, in the pools with tasks that match. Raises FilterError."""
-    found = walks(query)
+    found = walks(query).found
     if not found:
         return []
     taking = [row for row in workers() if row.state == "live" and matches_lane(row.lanes, LANE)]

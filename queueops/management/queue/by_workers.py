@@ -70,15 +70,18 @@ def perform(verb: str, found: Planned, given: Mapping[str, Any]) -> Iterator[str
     facts = {"verb": done_as, "target": target, "filter": params, "reason": given.get("reason", "")}
     with audit.recorded(**facts, most=found.count) as act:
         how: dict[str, Any] = {"most": found.count, "asked_ms": found.asked_ms, "who": act.who, "token": act.token}
-        act.operations = control.begin_operation(verb, found.query, **how, **VALUES[verb](given))
-    places = list(act.operations)
+        begun = control.begin_operation(verb, found.query, **how, **VALUES[verb](given))
+        act.operations = list(begun)
+    places = act.operations
+    for broken in begun.broken:
+        print(f"{broken} Nothing is begun there.", file=sys.stderr, flush=True)
     try:
         ended = _followed(places)
     except KeyboardInterrupt:
         print(_left(places), file=sys.stderr, flush=True)
         raise SystemExit(CTRL_C) from None
     yield to_json(ended) if given["as_json"] else "\n".join(_report(ended))
-    if len(ended) < len(places) or any(_has_failed(each) for each in ended):
+    if begun.broken or len(ended) < len(places) or any(_has_failed(each) for each in ended):
         raise SystemExit(1)
 
 

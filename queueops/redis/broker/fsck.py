@@ -88,7 +88,8 @@ class FsckCalls(StoreClient):
         waiting = [(pool, ids)]
         while waiting:
             place, entries = waiting.pop()
-            reply = self._call("fsck", place, int(repair), lane, _whole_fields(), "", self.rules, *entries)
+            name = "fsck" if repair else "look_fsck"
+            reply = self._call(name, place, int(repair), lane, _whole_fields(), "", self.rules, *entries)
             for fault in _faults(place, reply):
                 if fault.text:
                     found.append(fault)

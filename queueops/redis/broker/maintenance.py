@@ -37,7 +37,7 @@ class MaintenanceCalls(StoreClient):
 
     def sample(self, pool: str) -> bytes:
         """The figures of a pool now, as JSON (see ``lua/sample.lua``)."""
-        sampled: bytes = self._call("sample", pool, LANES_SHOWN, "", 0)
+        sampled: bytes = self._call("look_sample", pool, LANES_SHOWN, "", 0)
         return sampled
 
     def draw(self, pool: str, holder: str, ms: int) -> bytes:

@@ -18,7 +18,7 @@ from queueops.model.contracts import Exchange, RoundTrip
 from queueops.model.ports import Broker, Exchanges
 from queueops.worker.loop.pool_thread import PoolThread
 
-MIN_BACKOFF, MAX_BACKOFF = 0.1, 5.0
+MIN_BACKOFF, MAX_BACKOFF = 0.1, 1.0
 SLOW_AFTER = 0.05
 """Seconds after which a reply is overdue; its reserved room may then be used by other pools."""
 

@@ -42,6 +42,7 @@ class WakeupListener:
         self._armed = False
         self._descriptor = -1
         self._retry_at = 0.0
+        self._silent_at = float("inf")
 
     @property
     def stands(self) -> bool:
@@ -50,11 +51,16 @@ class WakeupListener:
 
     @property
     def retry_at(self) -> float:
-        """When ``check`` has something to do; infinite while connected."""
-        return float("inf") if self._waker is not None else self._retry_at
+        """When ``check`` has something to do: to connect, or to give up a server that does not answer."""
+        return self._silent_at if self._waker is not None else self._retry_at
 
     def check(self, now: float) -> bool:
-        """Connect if not connected and the back-off has passed; True if connected now: work may be waiting."""
+        """Connect if not connected and the back-off has passed; True if connected now: work may be waiting.
+
+        A connection on which the server does not answer in time is lost.
+        """
+        if self._waker is not None and now >= self._silent_at:
+            self._cut(TimeoutError("the server did not answer"))
         if self._waker is not None or (now < self._retry_at and not self._made):
             return False
         if not self._made:
@@ -67,6 +73,7 @@ class WakeupListener:
             return False
         waker = self._made.popleft()
         self._waker, self._descriptor, self._armed = waker, waker.fileno(), True
+        self._silent_at = time.monotonic() + waker.patience_s
         self._reader = partial(self._read, waker)
         self._selector.register(self._descriptor, selectors.EVENT_READ, self._reader)
         return True
@@ -87,6 +94,7 @@ class WakeupListener:
         try:
             self._waker.arm()
             self._armed = True
+            self._silent_at = time.monotonic() + self._waker.patience_s
         except Exception as error:  # any error of the connection, which is then made again
             self._cut(error)
 
@@ -116,7 +124,7 @@ class WakeupListener:
             return
         try:
             tokens = list(waker.read())
-            self._armed = False
+            self._armed, self._silent_at = False, float("inf")
         except Exception as error:  # any error of the connection, which is then made again
             self._cut(error)
             return
