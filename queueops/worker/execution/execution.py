@@ -37,7 +37,8 @@ def execute(slot: Slot, context: Context) -> Settlement:
         try:
             if not slot.open(lease, context, _monotonic()):
                 return report.refused(lease)
-            db_connections.clean()
+            if slot.cleans:
+                db_connections.clean()
             if signals.task_started.receivers:
                 signals.send(signals.task_started, context)
             value = copy_context().run(middleware.run, context)
@@ -53,7 +54,8 @@ def execute(slot: Slot, context: Context) -> Settlement:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
     report.ended(lease, settlement, slot.seconds(), _said(context, value))
-    db_connections.clean()
+    if slot.cleans:
+        db_connections.clean(lease)
     slot.clear()
     return settlement
 
