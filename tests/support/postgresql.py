@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 @contextmanager
 def server() -> Iterator[Path]:
-    """Run one in this block; gives the directory of its socket. Without PostgreSQL the test is skipped, except in CI."""
+    """Run one in this block; gives the directory of its socket. Without PostgreSQL, skip the test, except in CI."""
     found = programs()
     if found is None:
         stop = pytest.fail if os.environ.get("CI") else pytest.skip
