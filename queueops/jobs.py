@@ -20,6 +20,7 @@ from queueops.kinds.jobs.submission import JOB, JobOptions, new_job
 from queueops.model import warn_once
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry, transactions
+from queueops.tasks.context import held
 
 __all__ = ["Job", "JobHandler", "JobOptions", "job_handler", "submit", "submit_many"]
 
@@ -34,7 +35,7 @@ def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any
     stands for its content: a second job with the id and another one is refused. The others are options of every task.
 
     Raises BadOption, BadId, UnknownOption, NotEncodable, PayloadTooLarge, AggregationDrains, FingerprintDiffers,
-    BrokerUnavailable and StoreFull.
+    BrokerUnavailable and StoreFull. Raises LeaseLost in a task that has lost its lease.
     """
     (handle,) = submit_many([{"aggregation": aggregation, **options}])
     return handle
@@ -69,7 +70,7 @@ def _send(jobs: list[NewJob]) -> list[TaskHandle[Any]]:
     store, handles = get_job_store(), {}
     for pool in dict.fromkeys(job.push.pool for job in jobs):
         of_pool = [job for job in jobs if job.push.pool == pool]
-        for answer in store.submit_jobs(pool, of_pool):
+        for answer in store.submit_jobs(pool, of_pool, under=held()):
             handles[pool, answer.id] = TaskHandle[Any](answer.id, pool, answer.word, answer.uid)
     for name in dict.fromkeys(job.push.name for job in jobs):
         _warn_about(name)

@@ -25,6 +25,7 @@ TARGETS = ("id", "pool", "lane", "number", "pk")
 VERBS = {
     "task-edit-save": "edit",
     "lane-set": "set_lane",
+    "pool-empty_trash": "empty_trash",
     "audit-go-on": "go_on",
     "audit-operation": "steer_operation",
 }

@@ -68,6 +68,7 @@ TABLE: dict[str, Verb | None] = {
     "name-resume": Verb.CONFIGURE,
     "pool-pause": Verb.CONFIGURE,
     "pool-resume": Verb.CONFIGURE,
+    "pool-empty_trash": Verb.DESTROY,
     "worker-quiet": Verb.CONFIGURE,
     "worker-stop": Verb.CONFIGURE,
     "worker-stacks": Verb.OPERATE,

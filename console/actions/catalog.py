@@ -208,6 +208,7 @@ SENTENCES: dict[str, str | Promise] = {
     "priority": _("Set the priority of %(what)s"),
     "keep": _("Keep %(what)s longer"),
     "pause_pool": _("Pause all lanes of %(what)s"),
+    "empty_trash": _("Empty the trash of %(what)s"),
 }
 """Words of the button that confirms, of verbs whose label cannot stand before what they act on."""
 
@@ -218,6 +219,7 @@ AFTERWARDS: dict[str, str | Promise] = {
     "discard": _("Cannot be restored."),
     "pause": _("Workers claim no more tasks from this lane. Running tasks continue."),
     "resume": _("Workers claim tasks from this lane again."),
+    "empty_trash": _("Its tasks cannot be restored."),
     "pause_name": _("No task of this name starts. Running tasks continue."),
     "resume_name": _("Its tasks return to their places in their lanes."),
     "set_lane": _("The limits apply from the next claim."),
@@ -242,6 +244,7 @@ OTHER_LABELS: dict[str, str | Promise] = {
     "resume_name": _("Resume the name"),
     "fsck": _("Repair the findings of the check"),
     "flush": _("Flush the pool"),
+    "empty_trash": _("Empty the trash"),
     "quiet": _("Quiet"),
     "stop": _("Stop"),
     "stacks": _("Ask for stacks"),

@@ -81,7 +81,7 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
     """The result for tasks: how many were changed, and to what; for another thing its name."""
     if not entry.ids and not entry.is_mass:
         text = _("%(label)s: %(target)s.") % {"label": name, "target": entry.target}
-        if entry.outcome == Outcome.REFUSED:
+        if entry.detail and entry.outcome in (Outcome.REFUSED, Outcome.PARTLY):
             return f"{text.removesuffix('.')}: {entry.detail}."
         return _joined(text, afterwards(entry.verb))
     text = _("%(label)s: %(number)s.") % {"label": name, "number": numbered(entry.changed, _words(entry))}

@@ -24,6 +24,9 @@ ALARMS: dict[str, Remedy] = {
     ),
     "pause_name": _by_id("name-pause", gettext_lazy("Pause the name")),
     "resume_name": _by_id("name-resume", gettext_lazy("Resume the name")),
+    "empty_trash": Remedy(
+        "pool-empty_trash", gettext_lazy("Empty the trash…"), lambda pool, name: url("pool-empty_trash", pool=pool)
+    ),
     "run_now": _by_id("task-run_now", gettext_lazy("Run now")),
 }
 """The remedies of alarms, by their verb; a kind may add some."""

@@ -204,6 +204,23 @@ class Pool(Thing, frozen=True, kw_only=True):
         entry.after = self.becomes
 
 
+class Trash(Thing, frozen=True, kw_only=True):
+    """The trash of a pool: a large one is emptied in several clicks."""
+
+    def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
+        """Make the call; the audit entry has the number of tasks that are gone."""
+        emptied = action.call(self.tasks[0][1])
+        entry.changed = emptied.deleted
+        if emptied.left:
+            entry.outcome = Outcome.PARTLY
+            left = ngettext(
+                "%(n)s deleted task is left in the trash. Empty it again",
+                "%(n)s deleted tasks are left in the trash. Empty it again",
+                emptied.left,
+            )
+            entry.detail = left % {"n": count(emptied.left)}
+
+
 def numbered(number: int, words: RecordWords | None) -> str:
     """So many tasks, by the own words of their record if it has some."""
     shown = count(number)

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from console.actions.catalog import Action
 from console.actions.perform import answer
-from console.actions.selection import Pool
+from console.actions.selection import Pool, Trash
 from console.pages import history
 from console.ui.formatting import count
 from console.ui.list_order import by_trouble
@@ -22,6 +22,8 @@ from queueops.inspect import PoolDetail
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages of one pool cost the store one reading a second."""
 MOST_LANES = 12
+EMPTYING_S = 10.0
+"""Seconds for which one click empties the trash."""
 ACTIONS: dict[str, Action] = {
     "pause": Action(
         "pause_pool",
@@ -43,6 +45,15 @@ ACTIONS: dict[str, Action] = {
         note=_("Workers claim tasks from all lanes again, also from those that were paused one by one."),
         url="pool-resume",
     ),
+    "empty_trash": Action(
+        "empty_trash",
+        lambda pool: control.empty_trash(pool, seconds=EMPTYING_S),
+        _("Empty the trash"),
+        "trash",
+        asks_first=True,
+        note=_("Deleted tasks keep their memory for 24 hours. This frees it. They cannot be restored any more."),
+        url="pool-empty_trash",
+    ),
 }
 
 
@@ -57,8 +68,11 @@ def live(request: HttpRequest, pool: str) -> HttpResponse:
 
 
 def act(request: HttpRequest, pool: str, verb: str) -> HttpResponse:
-    """Pause all lanes of the pool, once the user has confirmed it; or resume them."""
+    """Pause all lanes of the pool or empty its trash, once the user has confirmed it; or resume the lanes."""
     found = _found(pool)
+    if verb == "empty_trash":
+        held = inspect.trash(pool)
+        return answer(request, ACTIONS[verb], Trash.named("", pool, {"tasks": held}, {}, (_deleted(held),)), "lanes")
     effects = (_waiting(found),) if verb == "pause" else ()
     thing = Pool.named("", pool, {"pool": pool}, {"paused": verb == "pause"}, effects)
     return answer(request, ACTIONS[verb], thing, "lanes")
@@ -68,6 +82,12 @@ def _waiting(found: PoolDetail) -> str:
     """What does not start any more."""
     text = ngettext("%(n)s task waits in this pool.", "%(n)s tasks wait in this pool.", found.view.waiting)
     return text % {"n": count(found.view.waiting)}
+
+
+def _deleted(held: int) -> str:
+    """What cannot be restored any more."""
+    text = ngettext("%(n)s deleted task is in the trash.", "%(n)s deleted tasks are in the trash.", held)
+    return text % {"n": count(held)}
 
 
 def _found(pool: str, max_age_s: float = 0.0) -> PoolDetail:

@@ -12,7 +12,7 @@ from queueops.control.lanes import pause_lane, pause_pool, resume_lane, resume_p
 from queueops.control.lost_answers import recall
 from queueops.control.names import pause_name, resume_name
 from queueops.control.per_pool_calls import MOST
-from queueops.control.pools import PoolInUse, flush, repair
+from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
 from queueops.control.tasks import (
     cancel,
     delete,
@@ -92,6 +92,7 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
 __all__ = [
     "MOST",
     "ChunkAnswer",
+    "EmptiedTrash",
     "NewApiToken",
     "PoolInUse",
     "Row",
@@ -114,6 +115,7 @@ __all__ = [
     "edit_and_retry",
     "edit_chunk",
     "edit_chunks",
+    "empty_trash",
     "flush",
     "keep",
     "keep_file",

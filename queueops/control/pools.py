@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from time import monotonic
+from typing import NamedTuple
+
 from msgspec.structs import replace
 
 from queueops.conf import redactor
@@ -41,6 +44,26 @@ def check_unused(pool: str) -> None:
     if live:
         more = ["..."] if len(live) > MOST_NAMED else []
         raise PoolInUse(pool=pool, count=len(live), workers=", ".join(live[:MOST_NAMED] + more))
+
+
+class EmptiedTrash(NamedTuple):
+    """How many tasks were deleted for good, and how many were left when the time was over."""
+
+    deleted: int
+    left: int
+
+
+def empty_trash(pool: str, *, seconds: float | None = None) -> EmptiedTrash:
+    """Delete the tasks in the trash of a pool for good, which frees their memory. `seconds`: for so long at most.
+
+    Raises BrokenPool and BrokerUnavailable.
+    """
+    broker, end = get_broker(), None if seconds is None else monotonic() + seconds
+    deleted, left, before = broker.empty_trash(pool)
+    while left and (end is None or monotonic() < end):
+        more, left, before = broker.empty_trash(pool, before)
+        deleted += more
+    return EmptiedTrash(deleted, left)
 
 
 def repair(pool: str, after: str = "") -> FsckPage:

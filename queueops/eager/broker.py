@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 from unittest import mock
 
 import msgspec
@@ -15,6 +15,7 @@ from asgiref.sync import sync_to_async
 from queueops import conf
 from queueops.eager.execution import SilentChannel, run
 from queueops.eager.running import RunningTasks
+from queueops.errors.kinds import NeedsStore
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, Lease, LeaseRef, Outcome, Push, Pushed, Row, Settlement
 from queueops.model.fields import KERNEL_FIELDS
@@ -64,11 +65,17 @@ class EagerBroker:
     def in_place(self) -> Iterator[None]:
         """Replace the store in this block."""
         with (
-            mock.patch.object(brokers, "get_broker", return_value=self),
+            brokers.in_place_of_store(self),
             mock.patch.object(waiting, "in_thread", _here),
             mock.patch.object(TaskHandle, "in_memory", self),
         ):
             yield
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Refuse a call that only a store can answer. Raises NeedsStore."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise NeedsStore(what=f"This call of inspect, control, schedules or the console ({name})")
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
         """Run the tasks, one after the other."""

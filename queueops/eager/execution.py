@@ -17,7 +17,7 @@ from queueops.eager.savepoints import savepoints
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
-from queueops.worker.execution import db_connections, settlements
+from queueops.worker.execution import settlements
 from queueops.worker.execution.execution import aexecute, execute
 from queueops.worker.execution.slot import AsyncSlot, ThreadSlot
 from queueops.worker.shared_slot_table import SlotTable
@@ -41,6 +41,7 @@ class InlineThreadSlot(ThreadSlot):
 
     __slots__ = ()
     passes = _ends_the_test()
+    cleans = False
 
 
 class InlineAsyncSlot(AsyncSlot):
@@ -70,7 +71,6 @@ def run(lease: Lease, channel: Channel, running: RunningTasks | None = None) -> 
     handler = registry.find(lease.kind, lease.name, lease.phase)
     if handler is None:
         return settlements.unknown(lease)
-    db_connections.leave_alone()
     context = Context(lease, handler, channel)
     table, running = SlotTable(1), running or RunningTasks()
     with savepoints() as attempt:

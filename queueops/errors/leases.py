@@ -6,6 +6,6 @@ from queueops.errors import StaleLease
 
 
 class LeaseLost(StaleLease):
-    """The task {id} no longer holds its lease (fence {fence}), so the store refused its push and wrote nothing.
-    End the task: another worker may run it again, and makes the same push.
+    """The task {id} no longer holds its lease (fence {fence}), so the store refused what it began, and wrote nothing.
+    End the task: another worker may run it again, and begins the same.
     """

@@ -19,7 +19,7 @@ from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.overview_history import OverviewHistory, overview_history
 from queueops.inspect.past import Past, PastRow, past
-from queueops.inspect.pool_view import PoolDetail, pool
+from queueops.inspect.pool_view import PoolDetail, pool, trash
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, is_own_name, registry
 from queueops.inspect.series import Point, Series, series
@@ -327,6 +327,7 @@ __all__ = [
     "task_name",
     "tasks",
     "tasks_with_prefix",
+    "trash",
     "tree",
     "trends",
     "unkept_schedules",

@@ -41,6 +41,12 @@ def pool(name: str, max_age_s: float = 0.0) -> PoolDetail | None:
     return _READINGS.read(name, max_age_s, lambda: _read(name))
 
 
+def trash(name: str) -> int:
+    """How many deleted tasks of a pool can be restored, and keep their memory."""
+    broker = open_reader().broker
+    return int(broker.ask_one(name, lambda client: client.zcard(broker.keys(name).trashed)) or 0)
+
+
 def _read(name: str) -> PoolDetail | None:
     reader = open_reader()
     if not reader.knows(name):

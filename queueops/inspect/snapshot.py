@@ -155,7 +155,8 @@ def _alarms(
     broken: Sequence[Broken],
     slow: Sequence[Alarm],
 ) -> tuple[Alarm, ...]:
-    found = [alarm for server, info in infos.items() for alarm in store_alarms(info, server)]
+    trash = {pool: count for pool, sampled in samples.items() if (count := int(sampled.get("trashed") or 0))}
+    found = [alarm for server, info in infos.items() for alarm in store_alarms(info, server, trash)]
     found += broken_alarms(broken)
     found += slow
     for view in views:

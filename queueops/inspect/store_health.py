@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from queueops.inspect.alarms import Alarm, danger, warning
+from queueops.inspect.alarms import Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
 from queueops.redis.reader import Reader
 from queueops.redis.store_checks import faults
@@ -54,13 +54,16 @@ def redis_health(info: Mapping[str, Any], library: str = "", functions: bool = T
     )
 
 
-def store_alarms(info: Mapping[str, Any], server: str = "") -> Iterator[Alarm]:
-    """Alarms of what can lose tasks, or soon make pushes fail; in a cluster with the server's name."""
-    for alarm in _alarms(info):
+def store_alarms(info: Mapping[str, Any], server: str = "", trash: Mapping[str, int] | None = None) -> Iterator[Alarm]:
+    """Alarms of what can lose tasks, or soon make pushes fail; in a cluster with the server's name.
+
+    `trash`: the number of deleted tasks by pool. To empty it is the remedy of a full store.
+    """
+    for alarm in _alarms(info, trash or {}):
         yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
 
 
-def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
+def _alarms(info: Mapping[str, Any], trash: Mapping[str, int]) -> Iterator[Alarm]:
     if not info:
         text = "The store user has no permission for INFO: memory use and persistence are unknown. Grant it +info."
         yield warning(text, "health", "redis-cli ACL SETUSER NAME +info")
@@ -71,11 +74,23 @@ def _alarms(info: Mapping[str, Any]) -> Iterator[Alarm]:
             yield danger(f"{fault.text} {fault.hint}", "health", fault.command)
     if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
         text = f"The store uses {share:.0%} of its memory limit. At the limit it refuses pushes."
-        command = f"redis-cli CONFIG SET maxmemory {2 * health.maxmemory}"
-        yield (danger if share >= ALMOST_FULL else warning)(text, "health", command)
+        full = (danger if share >= ALMOST_FULL else warning)(
+            text, "health", f"redis-cli CONFIG SET maxmemory {2 * health.maxmemory}"
+        )
+        yield _with_trash(full, trash)
     if str(info.get("role", "master")) != "master":
         text = "The server is a replica and refuses writes. Name the primary, or sentinels."
         yield danger(text, "health", "redis-cli INFO replication")
+
+
+def _with_trash(full: Alarm, trash: Mapping[str, int]) -> Alarm:
+    """The alarm of a full store. As long as the trash holds tasks, to empty it is the first remedy."""
+    if not (count := sum(trash.values())):
+        return full
+    text = f"{full.text} The trash keeps {count:,} deleted tasks for up to 24 hours. Empty it, or raise maxmemory."
+    pool = max(trash, key=lambda name: trash[name])
+    command = manage("queue", "trash", "--empty")
+    return structs.replace(full, text=text, command=command, verb="empty_trash", target=f"{pool}/", about="full store")
 
 
 def slow_alarms(reader: Reader) -> Iterator[Alarm]:

@@ -223,6 +223,12 @@ def current() -> Context:
         raise OutsideTask(what="current()") from None
 
 
+def held() -> LeaseRef | None:
+    """The lease of the task that runs here, for what it begins; None outside of tasks, and in a test environment."""
+    context = running()
+    return context._held if context is not None and context.lease.fence else None
+
+
 def running() -> Context | None:
     """The context of the task that runs here, or None outside of tasks."""
     return _running.get(None)

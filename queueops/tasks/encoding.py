@@ -132,8 +132,7 @@ def _labelled(args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[st
 def _explain(what: str, name: str, values: Labelled, error: Exception) -> NotEncodable:
     for label, value in values:
         if (found := _culprit(label, value)) is not None:
-            path, culprit, cause = found
-            advice = str(cause) if isinstance(cause, _Unfit) else _advice_about(cause)
+            path, culprit, advice = found
             return NotEncodable(
                 what=what, name=name, path=path, type=with_article(type(culprit).__qualname__), advice=advice
             )
@@ -141,6 +140,8 @@ def _explain(what: str, name: str, values: Labelled, error: Exception) -> NotEnc
 
 
 def _advice_about(cause: Exception) -> str:
+    if isinstance(cause, _Unfit):
+        return str(cause)
     if isinstance(cause, RecursionError):
         return "It contains itself, or is nested too deeply."
     if isinstance(cause, UnicodeEncodeError):
@@ -148,8 +149,8 @@ def _advice_about(cause: Exception) -> str:
     return f"{cause}."
 
 
-def _culprit(label: str, value: Any) -> tuple[str, Any, Exception] | None:
-    """The innermost value that cannot be encoded, with its path."""
+def _culprit(label: str, value: Any) -> tuple[str, Any, str] | None:
+    """The path of the innermost value that cannot be encoded, the value, and advice: an error would keep its frames."""
     try:
         _encode(value)
     except Exception as error:  # any error of the value's own code, as above
@@ -157,7 +158,7 @@ def _culprit(label: str, value: Any) -> tuple[str, Any, Exception] | None:
             for path, inner in _inside(label, value):
                 if (found := _culprit(path, inner)) is not None:
                     return found
-        return label, value, error
+        return label, value, _advice_about(error)
     return None
 
 

@@ -104,6 +104,8 @@ class ProcessScope:
             if holder.opened.done() and self._holders.get(key) is holder:  # opening failed, not only this wait
                 del self._holders[key]
             raise
+        finally:
+            del holder  # its future keeps an error, whose traceback keeps this frame
 
 
 class _Holder:
@@ -124,6 +126,7 @@ class _Holder:
                     value = await self.depends.aopen(stack)
                 except BaseException as error:
                     self.opened.set_exception(_carried(error))
+                    del self  # the future keeps the error, whose traceback keeps this frame
                     return
                 self.opened.set_result(value)
                 await self.closing.wait()

@@ -44,7 +44,7 @@ NEEDED = {
     """,
     "destroy": """
         aggregation-remove file-delete
-        commands-drop commands-drop-dead task-delete task-discard tasks-all-delete tasks-all-discard
+        commands-drop commands-drop-dead pool-empty_trash task-delete task-discard tasks-all-delete tasks-all-discard
         tasks-delete tasks-discard
     """,
     "configure": """

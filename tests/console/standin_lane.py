@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.inspect import LanePage, LaneView, PoolDetail, Stacks, WorkerRun, WorkerView
 
 
@@ -31,6 +31,14 @@ class LaneWorld:
             bound="limit of 2" if row.limit else "",
             names=((self.world.text, 3),),
         )
+
+    def trash(self, name: str) -> int:
+        self.world._ask()
+        return 3
+
+    def empty_trash(self, pool: str, *, seconds: float | None = None) -> control.EmptiedTrash:
+        self.world._act("empty_trash", pool)
+        return control.EmptiedTrash(3, 0)
 
     def pool(self, name: str, max_age_s: float = 0.0) -> PoolDetail | None:
         snapshot = self.world.snapshot()
@@ -74,3 +82,5 @@ class LaneWorld:
         monkeypatch.setattr(inspect, "lane_page", self.lane_page)
         monkeypatch.setattr(inspect, "worker", self.worker)
         monkeypatch.setattr(inspect, "pool", self.pool)
+        monkeypatch.setattr(inspect, "trash", self.trash)
+        monkeypatch.setattr(control, "empty_trash", self.empty_trash)

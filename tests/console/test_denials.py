@@ -33,6 +33,7 @@ DENIED_VERBS = {
     "lane-set": "set_lane",
     "name-pause": "pause_name",
     "pool-pause": "pause_pool",
+    "pool-empty_trash": "empty_trash",
     "api-token-create": "create_token",
     "api-token-revoke": "revoke_token",
     "aggregation-accept": "accept_jobs",

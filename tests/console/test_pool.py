@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import inspect
+from queueops import control, inspect
 from queueops.model.history import MINUTE, Row
 from queueops.redis.broker import get_broker
 from tests.inspecting.test_why import beat
@@ -86,6 +86,56 @@ def test_a_resume_brings_back_all_lanes_and_its_undo_pauses_them(desk: Desk, adm
     assert paused() == set()
     administrator.post(f"/ops/audit/{AuditEntry.objects.get(verb='resume_pool').pk}/_undo")
     assert paused() == {"mails"}
+
+
+def fill_trash(desk: Desk) -> None:
+    desk.push("old", "older")
+    for lease in desk.claim(5):
+        assert desk.settle(lease) == "OK"
+    assert {row.word for row in control.delete(["old", "older"])} == {"OK"}
+
+
+def test_emptying_the_trash_asks_first_and_is_audited(desk: Desk, administrator: Client, operator: Client) -> None:
+    fill_trash(desk)
+    assert "Empty the trash" in plain(administrator)
+    assert "Empty the trash" not in plain(operator)
+    assert operator.post(f"{PAGE}_empty_trash", {"next": PAGE, "confirmed": "1"}).status_code == 403
+    asked = administrator.post(f"{PAGE}_empty_trash", {"next": PAGE}).content.decode()
+    assert "2 deleted tasks are in the trash." in asked
+    assert "Empty the trash of default" in asked
+    assert inspect.trash("default") == 2
+    answer = administrator.post(f"{PAGE}_empty_trash", {"next": PAGE, "confirmed": "1"}, follow=True)
+    assert "Empty the trash: default. Its tasks cannot be restored." in answer.content.decode()
+    assert inspect.trash("default") == 0
+    entry = AuditEntry.objects.get(verb="empty_trash", outcome="done")
+    assert (entry.target, entry.before, entry.changed) == ("default", {"tasks": 2}, 2)
+
+
+def test_a_trash_that_one_click_does_not_empty_says_how_many_tasks_are_left(
+    desk: Desk, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.pool.EMPTYING_S", 0.0)
+    monkeypatch.setattr("queueops.redis.broker.maintenance.BATCH", 1)
+    fill_trash(desk)
+    answer = administrator.post(f"{PAGE}_empty_trash", {"next": PAGE, "confirmed": "1"}, follow=True)
+    assert "1 deleted task is left in the trash. Empty it again." in answer.content.decode()
+    assert AuditEntry.objects.get(verb="empty_trash").outcome == "partly"
+
+
+def test_the_alarm_of_a_full_store_has_a_button_that_empties_the_trash(desk: Desk, administrator: Client) -> None:
+    fill_trash(desk)
+    client, key = desk.client, "maxmemory"
+    before = client.config_get(key)[key]
+    client.config_set(key, int(client.info("memory")["used_memory"] / 0.9))
+    try:
+        page = administrator.get("/ops/").content.decode()
+        assert "manage.py queue trash --empty" in page
+        assert f'<form method="post" action="{PAGE}_empty_trash">' in page
+        administrator.post(f"{PAGE}_empty_trash", {"next": "/ops/", "confirmed": "1"})
+        assert inspect.trash("default") == 0
+        assert "redis-cli CONFIG SET maxmemory" in administrator.get("/ops/").content.decode()
+    finally:
+        client.config_set(key, before)
 
 
 def test_it_costs_few_round_trips(desk: Desk, viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:

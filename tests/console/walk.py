@@ -46,6 +46,7 @@ FORMS: dict[str, dict[str, object]] = {
         for verb in WHOLE
     },
     "pool-pause": {"confirmed": "1"},
+    "pool-empty_trash": {"confirmed": "1"},
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "aggregation-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "api-token-create": {"name": "shop", "scopes": ["submit"]},

@@ -51,9 +51,9 @@ CALLS = [
     ("schedule", ["put", "hourly", "99", LATER, "me", "other", "9"], "STALE"),
     ("schedule", ["put", "another", "new", LATER, "me", "other", "1"], "FULL"),
     ("start_run", ["instance", "another", "new", "", "", "", "n", "tests.run", "k", "workflow"], "EXISTS"),
-    ("submit_jobs", ["1", "to:full", "x", "", "", "", "0"], "DRAINING"),
-    ("tell_run", ["gone", "", "signal", "{}", RULES, "me", "go", "", "t"], "GONE"),
-    ("tell_run", ["ended", "", "cancel", "{}", RULES, "me", "", "", "t"], "ENDED"),
+    ("submit_jobs", ["", "", "1", "to:full", "x", "", "", "", "0"], "DRAINING"),
+    ("tell_run", ["gone", "", "signal", "{}", RULES, "me", "go", "", "t", "", ""], "GONE"),
+    ("tell_run", ["ended", "", "cancel", "{}", RULES, "me", "", "", "t", "", ""], "ENDED"),
     ("write_chunks", ["leased", "0", "begin", "0", ""], "STALE"),
     ("write_chunks", ["gone", "0", "begin", "0", ""], "GONE"),
 ]

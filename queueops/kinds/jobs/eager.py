@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from queueops.eager.broker import EagerBroker
 from queueops.errors.jobs import FingerprintDiffers
 from queueops.kinds.jobs.store import NewJob
-from queueops.model.contracts import Push, Pushed
+from queueops.model.contracts import LeaseRef, Push, Pushed
 
 CALLBACKS, FINGERPRINT = "fu", "fp"
 """Fields of the record."""
@@ -16,7 +16,7 @@ CALLBACKS, FINGERPRINT = "fu", "fp"
 class EagerJobs(EagerBroker):
     """Runs the handlers of jobs. Limits and rates of aggregations have no effect."""
 
-    def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
+    def submit_jobs(self, pool: str, jobs: Sequence[NewJob], *, under: LeaseRef | None = None) -> list[Pushed]:
         """Run the jobs, one after the other. Raises FingerprintDiffers, and UnknownTask for a handler without code."""
         for job in jobs:
             known, wanted = self.record(pool, job.push.id), dict(job.push.own).get(FINGERPRINT)

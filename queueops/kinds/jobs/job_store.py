@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeGuard, runtime_checkable
 
 from queueops.kinds.jobs.store import NewJob
-from queueops.model.contracts import Pushed
+from queueops.model.contracts import LeaseRef, Pushed
 from queueops.model.ports import has_calls
 from queueops.redis import broker as brokers
 
@@ -15,10 +15,10 @@ from queueops.redis import broker as brokers
 class JobStore(Protocol):
     """What `queueops.jobs` calls."""
 
-    def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
+    def submit_jobs(self, pool: str, jobs: Sequence[NewJob], *, under: LeaseRef | None = None) -> list[Pushed]:
         """Create jobs of one pool; the word of each is OK, REPEAT or EXISTS.
 
-        Raises AggregationDrains, FingerprintDiffers, IdInUse, BrokerUnavailable and StoreFull.
+        Raises AggregationDrains, FingerprintDiffers, IdInUse, LeaseLost, BrokerUnavailable and StoreFull.
         """
 
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 from queueops.errors import IdInUse
 from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.kinds.jobs.file_calls import FileCalls
-from queueops.model.contracts import Push, Pushed, Row
+from queueops.model.contracts import LeaseRef, Push, Pushed, Row
 from queueops.model.ids import new_id
 from queueops.model.states import states_allowing
 from queueops.redis import pushwire
+from queueops.redis.fencing import Fencing
 from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text, whole
@@ -61,14 +62,14 @@ class SentAgain(NamedTuple):
     wait_ms: int = 0
 
 
-class JobCalls(FileCalls):
+class JobCalls(FileCalls, Fencing):
     """The role of jobs in the broker."""
 
-    def submit_jobs(self, pool: str, jobs: Sequence[NewJob]) -> list[Pushed]:
+    def submit_jobs(self, pool: str, jobs: Sequence[NewJob], *, under: LeaseRef | None = None) -> list[Pushed]:
         """Create jobs of one pool: all or none of a thousand. More of them are created in batches of so many.
 
         A call without a reply is repeated, and creates nothing twice.
-        Raises AggregationDrains, FingerprintDiffers, IdInUse, BrokerUnavailable and StoreFull.
+        Raises AggregationDrains, FingerprintDiffers, IdInUse, LeaseLost, BrokerUnavailable and StoreFull.
         """
         found: list[Pushed] = []
         self.announce(pool)
@@ -76,7 +77,12 @@ class JobCalls(FileCalls):
             batch = jobs[start : start + ALL_OR_NONE]
             lanes = {lane.lane: lane for job in batch for lane in reversed(job.lanes)}
             self.lane_patterns.prepare(pool, lanes)
-            reply = self._call("submit_jobs", pool, *_arguments(batch, list(lanes.values())))
+            given = _arguments(batch, list(lanes.values()))
+
+            def submit(proof: Sequence[Argument], given: Sequence[Argument] = given) -> Any:
+                return self._call("submit_jobs", pool, *proof, *given)
+
+            reply = submit(("", "")) if under is None else self._fenced(pool, under, submit)
             if reply[0] == b"DRAINING":
                 raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
             if reply[0] == b"DIFFERS":

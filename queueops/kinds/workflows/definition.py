@@ -28,7 +28,7 @@ from queueops.results import waiting
 from queueops.results.types import ResultType
 from queueops.tasks import discovery, registry, transactions
 from queueops.tasks.class_based import place_of
-from queueops.tasks.context import Context
+from queueops.tasks.context import Context, held
 from queueops.tasks.decorator import default_name
 from queueops.tasks.decorator import task as activity
 from queueops.tasks.handlers import FunctionHandler
@@ -136,7 +136,7 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         """Begin a run. `id` or `using(id=...)` names its instance, which has one run at a time.
 
         A function with an argument `id` gets that as its own. Raises InstanceInUse, or gives the handle of that run
-        with on_conflict="ignore". Raises what a push raises.
+        with on_conflict="ignore". Raises what a push raises, and LeaseLost in a task that has lost its lease.
         """
         push, instance = self._traced(args, kwargs)
         return self._start(push, instance)
@@ -195,7 +195,7 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         handle.id, handle.word, handle.uid = begun.id, begun.word, begun.uid
 
     def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
-        durable, under = self.options.durable, self.options.under
+        durable, under = self.options.durable, self.options.under or held()
         store = get_run_store()  # eager mode has none, and refuses a run without an instance, too
         if not instance:
             (pushed,) = brokers.get_broker().push((push,), durable=durable, under=under)

@@ -123,6 +123,8 @@ class Execution:
             with contextlib.suppress(BaseException):  # whatever a finally of the code raises, such as an await in it
                 task.get_coro().close()
         self.loop.tasks.clear()
+        # Errors keep the variables of the code, and the loop and this object keep each other.
+        self._main = self.loop.exit = self.loop.interrupt = self.loop.refused = None
 
     def waiting_at(self) -> list[str]:
         """Signals, and file and line of the code that waits, of the first tasks."""

@@ -14,6 +14,7 @@ from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_s
 from queueops.model.reasons import kept
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
+from queueops.tasks.context import held
 from queueops.tasks.encoding import decode_result
 
 Result = TypeVar("Result", covariant=True)
@@ -57,11 +58,16 @@ class WorkflowHandle(TaskHandle[Result]):
         return cast(Result, await self._aoutcome(record))
 
     def signal(self, name: str, value: Any = None) -> None:
-        """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable."""
+        """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable.
+
+        Raises LeaseLost in a task that has lost its lease.
+        """
         payload = events.raw(encode_signal(name, value))
         entry = Entry("signal", name=name, payload=payload)
         with tracing.sending(name, self.instance):
-            self._store.tell_run(self.pool, "signal", events.encode(entry), instance=self.instance, name=name)
+            self._store.tell_run(
+                self.pool, "signal", events.encode(entry), instance=self.instance, name=name, under=held()
+            )
 
     async def asignal(self, name: str, value: Any = None) -> None:
         """The same for async code."""

@@ -143,6 +143,7 @@ class RunStore(Protocol):
         who: str = "",
         name: str = "",
         token: str = "",
+        under: LeaseRef | None = None,
     ) -> tuple[str, str]:
         """Send an event to a run or an instance. Returns its id and its state. Raises InstanceGone and RunEnded."""
 

@@ -93,10 +93,11 @@ class WorkflowCalls(PushCalls, StorageCalls):
         who: str = "",
         name: str = "",
         token: str = "",
+        under: LeaseRef | None = None,
     ) -> tuple[str, str]:
         """Send an event to a run or to the newest run of an instance. Returns its id and its state.
 
-        Calls with one ``token`` are one message. Raises InstanceGone and RunEnded.
+        Calls with one ``token`` are one message. Raises InstanceGone, RunEnded and LeaseLost.
         """
         token = token or os.urandom(6).hex()
         payload = b""
@@ -104,7 +105,11 @@ class WorkflowCalls(PushCalls, StorageCalls):
             entry, payload = apart(events.decode(text), f"s:{token}")
             text = events.encode(entry)
         said = (run, instance, what, text, self.rules, who[:100], name, payload, token)
-        word, found, state = self._texts("tell_run", pool, *said)
+
+        def tell(proof: Sequence[Any]) -> Any:
+            return self._call("tell_run", pool, *said, *proof)
+
+        word, found, state = map(_text, tell(("", "")) if under is None else self._fenced(pool, under, tell))
         if word == "GONE":
             raise InstanceGone(id=run or instance)
         if word in ("ENDED", "LATE"):

@@ -29,6 +29,7 @@ from queueops.management.queue import (
     pools,
     queries,
     registry,
+    trash,
     trees,
     workers,
 )
@@ -84,9 +85,10 @@ WORKERS = {
     "stop": (workers.tell, "end a worker process within its grace time"),
     "stacks": (workers.stacks, "what each thread of a worker process runs now, also of a frozen one"),
 }
+TRASH = {"trash": (trash.trash, "how many deleted tasks are kept, or with --empty their end")}
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
 TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
-ALL = QUESTIONS | TASKS | EDITS | LANES | POOLS | WORKERS | FLUSH
+ALL = QUESTIONS | TASKS | EDITS | LANES | POOLS | WORKERS | TRASH | FLUSH
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
@@ -108,6 +110,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
         found[name].add_argument("pool", help="the pool's name")
     found["fsck"].add_argument("--pool", default="", help="only this pool (default: all pools)")
     found["fsck"].add_argument("--repair", action="store_true", help="repair what is found")
+    _trash_options(found["trash"])
     _flush_options(found["flush"])
     for name in VERBS:
         _verb_options(found[name])
@@ -190,6 +193,12 @@ def _history_options(parser: ArgumentParser) -> None:
     one.add_argument(
         "--state", default="", choices=tuple(map(str, table().states)), help="tasks that entered, left or were in it"
     )
+
+
+def _trash_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
+    parser.add_argument("--empty", action="store_true", help="delete the tasks in the trash for good")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _flush_options(parser: ArgumentParser) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
 
 from queueops import conf
@@ -67,10 +68,25 @@ def _check(roles: Iterable[Any]) -> None:
 
 
 _brokers: dict[tuple[str, str], RedisBroker] = {}
+_in_place: Any = None
+"""The broker that replaces the store."""
+
+
+@contextmanager
+def in_place_of_store(broker: Any) -> Iterator[None]:
+    """Replace the store by this broker in the block, in all threads of the process."""
+    global _in_place
+    before, _in_place = _in_place, broker
+    try:
+        yield
+    finally:
+        _in_place = before
 
 
 def get_broker() -> RedisBroker:
-    """The broker of this process for the current settings."""
+    """The broker of this process for the current settings, or the one in its place."""
+    if _in_place is not None:
+        return cast("RedisBroker", _in_place)
     settings = conf.current()
     key = (settings.url, settings.namespace)
     broker = _brokers.get(key)

@@ -35,6 +35,14 @@ class MaintenanceCalls(StoreClient):
         words = iter(reply[2:])
         return TickReport({word.decode(): count for word, count in zip(words, words, strict=True)}, int(reply[0]))
 
+    def empty_trash(self, pool: str, before: str = "") -> tuple[int, int, str]:
+        """Delete a batch of the trash for good; returns how many were deleted, how many are left, and ``before``.
+
+        ``before`` is the time of the first call: what is deleted later stays in the trash.
+        """
+        deleted, left, until = self._call("empty_trash", pool, BATCH, before)
+        return int(deleted), int(left), text(until)
+
     def sample(self, pool: str) -> bytes:
         """The figures of a pool now, as JSON (see ``lua/sample.lua``)."""
         sampled: bytes = self._call("look_sample", pool, LANES_SHOWN, "", 0)

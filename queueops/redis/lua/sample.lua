@@ -68,7 +68,7 @@ for name in pairs(looked_names) do
 end
 
 -- Indexes that the figures do not need are read, too: a broken one is found before a script needs it.
-local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors', 'trashed' }
+local UNREAD = { 'lanes:ready', 'names', 'tags', 'errors' }
 for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')
 if not lib.number_of(seq or 0) then ctx.wrong_types[#ctx.wrong_types + 1] = P .. ':seq holds no number' end
@@ -84,7 +84,7 @@ if key and not ctx.seen_wrong[key] and redis.call('TYPE', key).ok == named_type 
 end
 local figures = {
   taken = now, states = states, oldest = oldest, lanes = lanes, kinds = lib.ready_of_kinds(states.pending),
-  workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
+  trashed = call('ZCARD', P .. ':trashed'), workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = lib.number_of(beat), grace = lib.number_of(grace), tick = lib.number_of(tick) },
   seq = seq or '0', loss = loss or '', fault = fault or '', failing_work = lib.failing_work(), minute = this_minute, before = last_minute,

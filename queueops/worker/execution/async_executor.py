@@ -137,12 +137,12 @@ class AsyncExecutor:
         settlement = self._refused(context) or await aexecute(slot, context)
         self._ended(context.lease, settlement, (time.monotonic() - started) * 1000)
         if slot.own_thread.is_used():
-            self._begin(slot, self._tidy(slot))  # not here: a task that cancelled itself could not wait
+            self._begin(slot, self._tidy(slot, context.lease))  # not here: a task that cancelled itself could not wait
         else:
             self._set_free(slot)
 
-    async def _tidy(self, slot: AsyncSlot) -> None:
-        if not await slot.own_thread.clean(LEFT_BEHIND):
+    async def _tidy(self, slot: AsyncSlot, lease: Lease) -> None:
+        if not await slot.own_thread.clean(LEFT_BEHIND, lease):
             slot.own_thread.abandon()
         self._set_free(slot)
 

@@ -10,6 +10,7 @@ import asyncio
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 
+from queueops.model.contracts import Lease
 from queueops.worker.execution import db_connections
 
 _threads = SyncToAsync.context_to_thread_executor
@@ -29,10 +30,11 @@ class AsyncSlotThread:
         """Whether anything was run there, so that connections may exist."""
         return self._context in _threads
 
-    async def clean(self, patience: float) -> bool:
-        """Clean the thread's connections; False if a call still runs there after this many seconds."""
+    async def clean(self, patience: float, lease: Lease) -> bool:
+        """Clean the thread's connections after a task; False if a call still runs there after this many seconds."""
+        cleaned = _threads[self._context].submit(db_connections.clean, lease)
         try:
-            await asyncio.wait_for(asyncio.wrap_future(_threads[self._context].submit(db_connections.clean)), patience)
+            await asyncio.wait_for(asyncio.wrap_future(cleaned), patience)
         except TimeoutError:
             return False
         return True

@@ -10,30 +10,37 @@ import logging
 from threading import get_ident
 from typing import Any
 
-from django.db import close_old_connections, connections, reset_queries
+from django.db import DatabaseError, close_old_connections, connections, reset_queries
 from django.db.backends.signals import connection_created
 
+from queueops.model.contracts import Lease
+
 _threads: set[int] = set()
+_OPEN = (1, 2, 3)
+"""Transaction status of PostgreSQL's library: a command runs, a transaction is open, or an error has broken it."""
+_IN_TRANSACTION = 1
+"""Server status of MySQL."""
 logger = logging.getLogger("queueops.worker")
 
 
-def clean() -> None:
-    """Close this thread's broken or expired connections. Called before and after each task."""
+def clean(lease: Lease | None = None) -> None:
+    """Roll back what was left open, and close this thread's broken or expired connections.
+
+    Called before and after each task. ``lease``: the task that has ended.
+    """
     ident = get_ident()
     if ident not in _threads:
         return
     reset_queries()
     try:
+        for connection in connections.all(initialized_only=True):
+            if _is_left_open(connection):
+                _roll_back(connection, lease)
         close_old_connections()
     except Exception:  # an error of the database driver: the connection is dropped, the task is not at fault
         logger.warning("A database connection could not be closed in order", exc_info=True)
     if all(connection.connection is None for connection in connections.all(initialized_only=True)):
         _threads.discard(ident)
-
-
-def leave_alone() -> None:
-    """Exclude this thread's connections from the cleanup: the code that opened them closes them."""
-    _threads.discard(get_ident())
 
 
 def close_all() -> None:
@@ -43,6 +50,37 @@ def close_all() -> None:
     except Exception:  # an error of the database driver: the thread ends anyway
         logger.warning("A database connection could not be closed in order", exc_info=True)
     _threads.discard(get_ident())
+
+
+def _is_left_open(connection: Any) -> bool:
+    """Whether a transaction is open. The driver also knows of a BEGIN that Django did not send."""
+    if connection.in_atomic_block:  # a block that was not left, even if its connection is closed
+        return True
+    driver = connection.connection
+    if driver is None or not connection.settings_dict["AUTOCOMMIT"]:
+        return False
+    match connection.vendor:
+        case "postgresql":
+            return driver.info.transaction_status in _OPEN
+        case "sqlite":
+            return bool(driver.in_transaction)
+        case "mysql":  # mysqlclient does not tell it
+            return bool(getattr(driver, "server_status", 0) & _IN_TRANSACTION)
+    return False
+
+
+def _roll_back(connection: Any, lease: Lease | None) -> None:
+    """End the transactions of a connection, and close it."""
+    whose = f"{lease.name} {lease.id}" if lease else "Code outside of a task"
+    told = {"task": lease.id, "name": lease.name, "pool": lease.pool} if lease else {}
+    message = "%s left a transaction open in the database %r. It was rolled back."
+    logger.warning(message, whose, connection.alias, extra={"told": told})
+    try:
+        while connection.atomic_blocks:  # each is left as if an error had come
+            connection.atomic_blocks[-1].__exit__(DatabaseError, None, None)
+        connection.rollback()
+    finally:
+        connection.close()
 
 
 def _created(**_: Any) -> None:

@@ -37,7 +37,8 @@ def execute(slot: Slot, context: Context) -> Settlement:
         try:
             if not slot.open(lease, context, _monotonic()):
                 return report.refused(lease)
-            db_connections.clean()
+            if slot.cleans:
+                db_connections.clean()
             if signals.task_started.receivers:
                 signals.send(signals.task_started, context)
             value = copy_context().run(middleware.run, context)
@@ -48,13 +49,13 @@ def execute(slot: Slot, context: Context) -> Settlement:
         slot.clear()
         raise
     except BaseException as error:  # whatever the task's own code raises, SystemExit included
-        settlement, cause = _judged(context, value, error)
-        _tell(slot, context, settlement, value, cause)
+        settlement = _failed(slot, context, value, error)
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
     report.ended(lease, settlement, slot.seconds(), _said(context, value))
-    db_connections.clean()
+    if slot.cleans:
+        db_connections.clean(lease)
     slot.clear()
     return settlement
 
@@ -82,8 +83,7 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     except BaseException as error:  # whatever the task's own code raises, CancelledError included
         if isinstance(error, asyncio.CancelledError) and slot.interrupt is not None:
             error = slot.interrupt().with_traceback(error.__traceback__)
-        settlement, cause = _judged(context, value, error)
-        await _atell(slot, context, settlement, value, cause)
+        settlement = await _afailed(slot, context, value, error)
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             await _atell(slot, context, settlement, value, None)
@@ -98,6 +98,24 @@ def _said(context: Context, value: Any) -> str:
     return "" if words is None or value is _NOTHING else str(words(value))
 
 
+def _failed(slot: Slot, context: Context, value: Any, error: BaseException) -> Settlement:
+    """Judge and tell the error of a task.
+
+    No frame of the traceback may keep the error. Both would wait for the garbage collector, with the task's variables.
+    """
+    settlement, cause = _judged(context, value, error)
+    _tell(slot, context, settlement, value, cause)
+    failure.free_adapters(cause)
+    return settlement
+
+
+async def _afailed(slot: Slot, context: Context, value: Any, error: BaseException) -> Settlement:
+    settlement, cause = _judged(context, value, error)
+    await _atell(slot, context, settlement, value, cause)
+    failure.free_adapters(cause)
+    return settlement
+
+
 def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlement, BaseException]:
     """Return the settlement, and the error to report. A late interrupt is ignored, because the task has returned."""
     has_returned = value is not _NOTHING
@@ -105,7 +123,7 @@ def _judged(context: Context, value: Any, error: BaseException) -> tuple[Settlem
         try:
             return settlements.returned(context, value), error
         except Exception as unfit:  # the result cannot be encoded
-            error = unfit
+            return settlements.raised(context, unfit, has_returned=True), unfit
     cause = error.as_raised() if isinstance(error, Decision) else error
     return settlements.raised(context, error, has_returned=has_returned), cause
 

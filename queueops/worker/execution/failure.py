@@ -11,10 +11,12 @@ import site
 import sysconfig
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha1
 from pathlib import Path
 from types import TracebackType
 
+import asgiref.sync
 import msgspec
 
 from queueops.conf import redactor
@@ -53,6 +55,21 @@ def _code_of(error: BaseException) -> int | msgspec.UnsetType:
     """The attribute `response_code` of an exception. A property is not called: it is code of the application."""
     code = vars(error).get("response_code")
     return code if type(code) is int and 0 <= code < 1000 else msgspec.UNSET
+
+
+def free_adapters(error: BaseException | None) -> None:
+    """Clear the ended frames of asgiref in the traceback of an error, and in those of the errors before it.
+
+    Each of them keeps the future of the error. Both would wait for the garbage collector, with the task's variables.
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        for frame, _line in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_filename == asgiref.sync.__file__:
+                with suppress(RuntimeError):  # it still runs
+                    frame.clear()
+        error = error.__context__
 
 
 def plain(kind: str, message: str) -> StoredError:

@@ -29,6 +29,8 @@ class Slot(ABC):
 
     passes: tuple[type[BaseException], ...] = ()
     """Exceptions that end the slot and not the task: none in a worker, KeyboardInterrupt in a test."""
+    cleans = True
+    """Whether the database connections of its thread are cleaned around each task; not in a test, which has its own."""
 
     __slots__ = ("_table", "context", "deadline", "end_at", "interrupt", "lease", "lock", "number", "started")
 

@@ -2,17 +2,19 @@
 -- submit_jobs: creates jobs, and gives their lanes a limit and a rate in the same call. The first push to a lane decides
 -- them: later ones, and what an operator or the settings have set, stay as they are.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 number of lanes; for each: lane, the text that it stands for, its settings (see job_lane_settings.lua), proxy
+-- ARGV: 1 and 2 the lease of the running task that submits them (see `may_push`; both '' without one), 3 number of lanes;
+--       for each: lane, the text that it stands for, its settings (see job_lane_settings.lua), proxy
 --       ('' = none), and the settings again if it is a destination (else ''); then the number of jobs;
 --       for each: id, token ('' = the id was made for this job), due ('' now, '+ms', or epoch ms), number of field values,
 --       the fields of the record (name, value, ...).
 -- Reply: for each job its word and its uid. OK: created; REPEAT: this very push came before; EXISTS: the id is in use.
 --        Or, if nothing was created: DRAINING and a lane that takes no jobs; UNREADABLE and an id whose record cannot be read;
---        DIFFERS and an id whose job has another fingerprint.
+--        DIFFERS and an id whose job has another fingerprint; or STALE.
 -- Transitions: push, postpone.
---@needs aggregations conflicts job_lane_settings lanes store_helpers transitions wakeup
+--@needs aggregations conflicts fence job_lane_settings lanes store_helpers transitions wakeup
 
-local position = 1
+if ARGV[2] ~= '' and not lib.may_push(ARGV[1], ARGV[2]) then return { 'STALE', '' } end
+local position = 3
 
 local function take(count)
   local taken = { unpack(ARGV, position, position + count - 1) }

@@ -3,12 +3,14 @@
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
 --       JSON, 5 rules, 6 who, 7 the name of a signal or the reason, for the log,
---       8 the payload of a large signal, whose event names the field s:<token>, 9 token of this message
+--       8 the payload of a large signal, whose event names the field s:<token>, 9 token of this message,
+--       10 and 11 the lease of the running task that sends it (see `may_push`; both '' without one)
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
---        ENDED, GONE), the id of the run, its state.
+--        ENDED, GONE), the id of the run, its state; or STALE.
 -- Transitions: activate, cancel, suspend.
---@needs attempts handover lanes phases run_stops run_suspend runs store_helpers transitions wakeup
+--@needs attempts fence handover lanes phases run_stops run_suspend runs store_helpers transitions wakeup
 
+if ARGV[11] ~= '' and not lib.may_push(ARGV[10], ARGV[11]) then return { 'STALE', '', '' } end
 local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
 local what, token, key = ARGV[3], ARGV[9], lib.task_key(id)
 local row = lib.runs.read(id)

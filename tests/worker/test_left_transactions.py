@@ -1,0 +1,197 @@
+"""A task that leaves a database transaction open harms no later task of its thread, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+
+from queueops.model.contracts import Outcome
+from queueops.signals import task_succeeded
+from queueops.tasks.context import Context
+from tests.support import postgresql
+from tests.support.rig import Rig
+
+DATABASE = "trial"
+kept: list[Any] = []
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The settings of a database of its own."""
+    if request.param == "sqlite":
+        yield {"ENGINE": "django.db.backends.sqlite3", "NAME": tmp_path_factory.mktemp("database") / "db.sqlite3"}
+    else:
+        with postgresql.server() as directory:
+            yield {
+                "ENGINE": "django.db.backends.postgresql",
+                "NAME": "postgres",
+                "USER": "tests",
+                "HOST": str(directory),
+            }
+
+
+@pytest.fixture(params=[0, 600], ids=["closed after each task", "kept"])
+def database(
+    request: pytest.FixtureRequest, address: dict[str, Any], monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+) -> Iterator[None]:
+    """The database behind the alias, with an empty table."""
+    made = connections.configure_settings({DEFAULT_DB_ALIAS: {**address, "CONN_MAX_AGE": request.param}})
+    monkeypatch.setitem(connections.settings, DATABASE, made[DEFAULT_DB_ALIAS])
+    with django_db_blocker.unblock():
+        run_sql("DROP TABLE IF EXISTS rows", "CREATE TABLE rows (name text)")
+        yield
+        kept.clear()  # a generator ends its block here, on the connection of this thread
+        connections[DATABASE].close()
+        del connections[DATABASE]
+
+
+@pytest.fixture
+def rig(database: None, make_rig: Callable[[int], Rig]) -> Rig:
+    """One thread, whose connections are closed before the database is taken away."""
+    return make_rig(1)
+
+
+def run_sql(*lines: str) -> None:
+    with connections[DATABASE].cursor() as cursor:
+        for line in lines:
+            cursor.execute(line)
+
+
+def rows() -> set[str]:
+    with connections[DATABASE].cursor() as cursor:
+        cursor.execute("SELECT name FROM rows")
+        found = {name for (name,) in cursor.fetchall()}
+    connections[DATABASE].close()
+    return found
+
+
+def enter_block() -> None:
+    stack = ExitStack()
+    stack.enter_context(transaction.atomic(using=DATABASE))
+    kept.append(stack)
+    run_sql("INSERT INTO rows VALUES ('lost')")
+
+
+def enter_blocks() -> None:
+    enter_block()
+    enter_block()
+
+
+def keep_generator() -> None:
+    def within() -> Iterator[None]:
+        with transaction.atomic(using=DATABASE):
+            run_sql("INSERT INTO rows VALUES ('lost')")
+            yield
+
+    kept.append(within())
+    next(kept[-1])
+
+
+def begin_by_hand() -> None:
+    run_sql("BEGIN", "INSERT INTO rows VALUES ('lost')")
+
+
+def turn_autocommit_off() -> None:
+    connections[DATABASE].set_autocommit(False)
+    run_sql("INSERT INTO rows VALUES ('lost')")
+
+
+def close_within_block() -> None:
+    enter_block()
+    connections[DATABASE].close()
+
+
+def break_within_block() -> None:
+    enter_block()
+    run_sql("SELECT nothing FROM nowhere")
+
+
+WAYS = [
+    enter_block, enter_blocks, keep_generator, begin_by_hand, turn_autocommit_off, close_within_block,
+    break_within_block,
+]  # fmt: skip
+
+
+def sync_task(way: Callable[[], None]) -> Callable[[Context], Any]:
+    return lambda context: way()
+
+
+def failing_task(way: Callable[[], None]) -> Callable[[Context], Any]:
+    def run(context: Context) -> None:
+        way()
+        raise ValueError
+
+    return run
+
+
+def async_task(way: Callable[[], None]) -> Callable[[Context], Any]:
+    async def run(context: Context) -> None:
+        await sync_to_async(way)()
+
+    return run
+
+
+def add_row(context: Context) -> None:
+    with transaction.atomic(using=DATABASE):
+        run_sql(f"INSERT INTO rows VALUES ('{context.id}')")
+
+
+async def add_row_async(context: Context) -> None:
+    await sync_to_async(add_row)(context)
+
+
+FORMS = [
+    *[(sync_task, add_row, way) for way in WAYS],
+    *[(failing_task, add_row, way) for way in (enter_block, keep_generator)],
+    *[(async_task, add_row_async, way) for way in (enter_block, begin_by_hand)],
+]
+
+
+@pytest.mark.parametrize(("form", "later", "way"), FORMS)
+def test_later_tasks_of_the_thread_succeed_and_their_rows_are_kept(
+    rig: Rig, caplog: pytest.LogCaptureFixture, form: Any, later: Any, way: Callable[[], None]
+) -> None:
+    rig.submit(rig.task(form(way)))
+    rig.submit(rig.task(later), 3)
+    first, *others = rig.ends(4)
+    assert [end.outcome for end in others] == [Outcome.SUCCESS] * 3, [end.title for end in others]
+    assert rows() == {end.id for end in others}
+    told = [record.getMessage() for record in caplog.records if "transaction" in record.getMessage()]
+    assert told == [f"task0 {first.id} left a transaction open in the database 'trial'. It was rolled back."]
+
+
+def test_a_task_that_ends_its_transaction_keeps_its_connection(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    seen = []
+
+    def look(context: Context) -> None:
+        add_row(context)
+        seen.append(connections[DATABASE].connection)
+
+    rig.submit(rig.task(look), 3)
+    rig.ends(3)
+    is_kept = connections.settings[DATABASE]["CONN_MAX_AGE"] > 0
+    assert len({id(each) for each in seen}) == (1 if is_kept else 3)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_a_receiver_of_a_signal_that_leaves_a_transaction_open_harms_no_task(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    def receive(**_: Any) -> None:
+        if not kept:
+            enter_block()
+
+    task_succeeded.connect(receive)
+    try:
+        rig.submit(rig.task(add_row), 3)
+        ends = rig.ends(3)
+    finally:
+        task_succeeded.disconnect(receive)
+    assert rows() == {end.id for end in ends}
+    assert "left a transaction open" in caplog.text
