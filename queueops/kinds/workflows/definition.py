@@ -170,12 +170,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         return await sync_to_async(self.start_on_commit)(*args, **kwargs)
 
     def handle(self, instance: str) -> WorkflowHandle[R]:
-        """The handle of the newest run of an instance. Raises InstanceGone."""
+        """A handle that means the newest run of an instance, also later. Raises InstanceGone."""
         pool = self.options.pool
         run = get_run_store().newest_run(pool, check_id(instance, "id of an instance"))
         if run is None:
             raise InstanceGone(id=instance)
-        return WorkflowHandle(run, pool, instance=instance)
+        return WorkflowHandle(run, pool, instance=instance, newest=True)
 
     async def ahandle(self, instance: str) -> WorkflowHandle[R]:
         """The same for async code."""

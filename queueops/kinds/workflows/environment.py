@@ -111,33 +111,50 @@ class WorkflowEnvironment(RunsAgain):
         """The newest run of an instance."""
         return self._runs[self._instances[instance]]
 
+    def _last(self, id: str) -> MemoryRun:
+        """The run that a run went on as."""
+        run = self._runs[id]
+        while run.next:
+            run = self._runs[run.next]
+        return run
+
     def _newest(self, instance: str) -> MemoryRun | None:
         return self._runs.get(self._instances.get(instance, ""))
 
     def post(self, instance: str, entry: Entry) -> bool:
         """Put an event into the inbox of an instance; False if its run has ended."""
-        known = self._instances.get(instance)
-        if known is None or self._runs[known].state != "running":
-            return False
-        if entry.kind == "cancel" and self._runs[known].delayed:  # it has no code yet that could answer
-            return self.terminate(instance, entry.reason or "cancelled before its begin")
-        self._deliver(self._runs[known], entry)
-        return True
+        return self._post(self._newest(instance), entry)
 
     def terminate(self, instance: str, reason: str = "") -> bool:
         """End the newest run of an instance. False if it has ended."""
-        run = self.newest(instance)
+        return self._terminate(self.newest(instance), reason)
+
+    def result_of(self, instance: str, timeout: float | timedelta | None = None) -> Any:
+        """Let everything run until this instance has ended; see `EnvironmentRun.result`."""
+        return self._result(self._instances[instance], timeout)
+
+    # Runs
+
+    def _post(self, run: MemoryRun | None, entry: Entry) -> bool:
+        if run is None or run.state != "running":
+            return False
+        if entry.kind == "cancel" and run.delayed:  # it has no code yet that could answer
+            return self._terminate(run, entry.reason or "cancelled before its begin")
+        self._deliver(run, entry)
+        return True
+
+    def _terminate(self, run: MemoryRun, reason: str = "") -> bool:
         if run.state != "running":
             return False
         run.reason = reason or run.reason
         self._close(run, "cancelled")
         return True
 
-    def result_of(self, instance: str, timeout: float | timedelta | None = None) -> Any:
-        """Let everything run until this instance has ended; see `EnvironmentRun.result`."""
+    def _result(self, id: str, timeout: float | timedelta | None) -> Any:
+        """Let everything run until a run, and what it goes on as, has ended."""
         until = None if timeout is None else self.now_ms + to_ms("timeout", timeout)
         self._settle()
-        while (run := self.newest(instance)).state == "running":
+        while (run := self._last(id)).state == "running":
             if until is not None and (not self._agenda or self._agenda[0][0] > until):
                 self.now_ms = until
                 reason = "No more of the environment's time was given."
@@ -148,7 +165,7 @@ class WorkflowEnvironment(RunsAgain):
                 execution.dispose()
                 raise WorkflowStuck(name=run.push.name, where=where)
             self._jump()
-        run = self.newest(instance)
+        run = self._last(id)
         if run.state == "succeeded":
             return _handler(run.push.name).result_type.decode(run.result)
         if run.state == "cancelled":
@@ -157,12 +174,10 @@ class WorkflowEnvironment(RunsAgain):
         found = TaskFailed(id=run.id, type=known.type, message=known.message, traceback=known.traceback)
         raise found from run.error
 
-    # Runs
-
     def _begin(self, push: Push, instance: str, parent: Begun | None = None) -> MemoryRun:
         known = self._newest(instance)
         if known is not None and parent is not None and known.is_given_up_before(parent.run):
-            self.terminate(instance, "the next run of its parent begins it again")
+            self._terminate(known, "the next run of its parent begins it again")
         if known is not None and known.state == "running":
             raise InstanceInUse(id=instance, run=known.id, state="running")
         run = self._add(MemoryRun(f"{instance}#{next(self._numbers)}", instance, push, parent))

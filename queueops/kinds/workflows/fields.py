@@ -20,4 +20,5 @@ FIELDS = {
     "vt": Field("waiting_pool"),
     "vw": Field("waits_at"),
     "vx": Field("next_run"),
+    "vz": Field("first_run"),
 }

@@ -96,6 +96,7 @@ class WorkflowCalls(PushCalls, StorageCalls):
     ) -> tuple[str, str]:
         """Send an event to a run or to the newest run of an instance. Returns its id and its state.
 
+        With both, the event goes to what the run went on as.
         Calls with one ``token`` are one message. Raises InstanceGone and RunEnded.
         """
         token = token or os.urandom(6).hex()
@@ -148,6 +149,10 @@ class WorkflowCalls(PushCalls, StorageCalls):
         run = instance if found is None else str(found.decode())
         record = self.record(pool, run)
         return run if record is not None and record.kind == "workflow" else None
+
+    def last_run(self, pool: str, run: str, instance: str) -> str:
+        """The id of what a run went on as, without ``run`` of the newest run of the instance; '' if it is gone."""
+        return _text(self._call("run_of", pool, run, instance))
 
     def newest_runs(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """The last runs of children, by pool and the id of the first run; activities are what they are."""

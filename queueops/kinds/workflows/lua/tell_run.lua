@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- tell_run: sends an event to a run, or suspends and resumes it.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
+-- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance ('' = that very run; else what it went on as), 3 what (signal, cancel, suspend, resume), 4 the event as
 --       JSON, 5 rules, 6 who, 7 the name of a signal or the reason, for the log,
 --       8 the payload of a large signal, whose event names the field s:<token>, 9 token of this message
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
@@ -9,7 +9,7 @@
 -- Transitions: activate, cancel, suspend.
 --@needs attempts handover lanes phases run_stops run_suspend runs store_helpers transitions wakeup
 
-local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
+local id = ARGV[2] == '' and ARGV[1] or lib.runs.meant(ARGV[1], ARGV[2])
 local what, token, key = ARGV[3], ARGV[9], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end

@@ -29,8 +29,8 @@ function lib.begin_next_run(id, record, again)
       fields[#fields + 1] = field; fields[#fields + 1] = value
     end
   end
-  values.vp, values.vi = id, record.vi or id
-  for _, field in ipairs({ 'vp', 'vi' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
+  values.vp, values.vi, values.vz = id, record.vi or id, record.vz or id
+  for _, field in ipairs({ 'vp', 'vi', 'vz' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
   if again.a ~= '' then fields[#fields + 1] = 'a'; fields[#fields + 1] = again.a end
   if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
   if again.origin and record.vh then fields[#fields + 1] = 'vh'; fields[#fields + 1] = record.vh end
