@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
-from queueops.kinds.workflows import code_context, quiet_replay
+from queueops.kinds.workflows import code_context, quiet_replay, refused_io
 from queueops.kinds.workflows.refused_io import ADVICE, PROCESS, SOCKET, THREAD, ReplayedLoop, install
 from queueops.model.durations import MAX_MS
 
@@ -40,6 +40,11 @@ _REFUSED: dict[str, tuple[str, str]] = {
     "call_soon_threadsafe": ("Another thread", ADVICE),
     **dict.fromkeys(("add_signal_handler", "remove_signal_handler"), ("A signal of the process", "Use wf.signal().")),
     **dict.fromkeys(("run_forever", "run_until_complete"), ("A second event loop", "Use await.")),
+    **dict.fromkeys(("stop", "close"), ("An end of the event loop", "Return from the code of the workflow.")),
+    **dict.fromkeys(
+        ("set_task_factory", "set_exception_handler"),
+        ("A change of the event loop", "Leave it out: the loop of a run stays as it is, in each replay."),
+    ),
 }
 
 
@@ -246,6 +251,8 @@ class WorkflowLoop(ReplayedLoop):
             self.interrupt = error
         self.problems.append(f"{context.get('message', '')}: {error!r}" if error else str(context.get("message", "")))
 
+    default_exception_handler = call_exception_handler
+
     def take_problems(self) -> list[str]:
         """The problems that were kept since the last call."""
         found, self.problems = self.problems, []
@@ -270,6 +277,18 @@ class WorkflowLoop(ReplayedLoop):
     async def shutdown_asyncgens(self) -> None:
         """Nothing is kept of async generators."""
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """There is no executor."""
+
+    def set_debug(self, enabled: bool) -> None:
+        """Debug mode stays off."""
+
+    def get_task_factory(self) -> None:
+        """No factory: libraries such as anyio ask before they make a task."""
+
+    def get_exception_handler(self) -> None:
+        """No handler: the log of the run has the problems."""
+
 
 def _swap_current_task(loop: asyncio.AbstractEventLoop, task: Any) -> Any:
     """Set the current task of a running loop, and return the one before. From Python 3.14 on a thread has only one."""
@@ -289,7 +308,7 @@ def _refuse_unordered() -> None:
 
 def _refusal(name: str, what: str, advice: str) -> Callable[..., NoReturn]:
     def refuse(self: WorkflowLoop, *args: Any, **options: Any) -> NoReturn:
-        raise RefusedInWorkflow(what=what, advice=advice)
+        refused_io.refuse(what, advice)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
