@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 from queueops import control, inspect
 from queueops.control import Row
 from queueops.inspect import RunCall, RunFacts, RunLine, RunView
+from queueops.inspect.errors import title
 from queueops.management.arguments import any_json, json_list, json_object, positive
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
@@ -156,6 +157,7 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             ("blocked since", moment(view.blocked_ms)),
             ("suspended since", moment(view.suspended_ms)),
             ("reason", view.reason),
+            ("error", title(task.error)),
             ("run before", view.before),
             ("next run", view.after),
             ("parent", view.parent),
@@ -165,6 +167,8 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             *(("waits at", " > ".join(stack)) for stack in view.stacks),
         )
     )
+    if task.error and task.error.traceback:
+        yield printable(task.error.traceback, lines=True)
     yield from _calls(view)
     yield table(STORY_HEAD, map(_story_line, view.lines), widest=WIDEST)
     if view.lines or not view.length:
