@@ -30,6 +30,14 @@ async def breaks() -> None:
     raise LookupError("no <order> 7")
 
 
+@workflow(name="story.listens")
+async def listens() -> None:
+    """Has a background task that fails."""
+    task = asyncio.create_task(breaks.handler.func())
+    await wf.signal("go")
+    await task
+
+
 @workflow(name="story.waits")
 async def waits() -> str:
     """Waits for a signal, and cleans up if it is cancelled."""
@@ -57,6 +65,14 @@ def test_the_run_shows_the_error_of_its_own_code(namespace: str, operator: Clien
     shown = html.unescape(operator.get(f"/ops/tasks/{run.id}/run/").content.decode())
     assert "LookupError" in shown
     assert 'raise LookupError("no <order> 7")' in shown
+
+
+def test_the_run_shows_a_failed_task_of_its_code_that_no_code_awaits(namespace: str, operator: Client) -> None:
+    run = listens.start()
+    run_worker()
+    shown = html.unescape(operator.get(f"/ops/tasks/{run.id}/run/").content.decode())
+    assert "Failed, and not awaited" in shown
+    assert "breaks: LookupError: no <order> 7, at " in shown
 
 
 def test_a_viewer_sees_the_type_of_the_error_alone(namespace: str, viewer: Client) -> None:

@@ -163,6 +163,7 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             ("parent", view.parent),
             ("late events", f"{view.late:,}" if view.late else ""),
             ("inbox", f"{view.waiting_events:,} events" if view.waiting_events else ""),
+            *(("failed, not awaited", text) for text in view.died),
             *(("waits for the signal", name) for name in view.signals),
             *(("waits at", " > ".join(stack)) for stack in view.stacks),
         )

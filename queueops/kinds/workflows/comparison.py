@@ -1,13 +1,15 @@
-"""Comparison of a command with the recorded one, and the stack of a coroutine that waits."""
+"""Comparison of a command with the recorded one, the stack of a coroutine that waits, and a task that has failed."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
 from typing import Any
 
 from queueops.kinds.workflows.events import Entry
 
 MOST_FRAMES = 20
+MOST_OF_ERROR = 500
 
 
 def shape(entry: Entry) -> tuple[Any, ...]:
@@ -40,3 +42,12 @@ def stack_of(coro: Any) -> list[str]:
                 frames.append(f"{name}:{frame.f_lineno} in {frame.f_code.co_name}")
         coro = getattr(coro, "cr_await", None)
     return frames[-MOST_FRAMES:]
+
+
+def told_death(task: Any) -> str:
+    """A task of the code that has failed: its function, its error, and the place that raised it, in one line."""
+    error = task.error
+    frame = (traceback.extract_tb(error.__traceback__) or [None])[-1]
+    place = f", at {frame.filename}:{frame.lineno} in {frame.name}" if frame else ""
+    text = f"{task.code or task.get_name()}: {type(error).__name__}: {error}{place}"
+    return " ".join(text.split())[:MOST_OF_ERROR]

@@ -23,7 +23,7 @@ from queueops.errors.workflows import (
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
+from queueops.kinds.workflows.comparison import difference, shape, stack_of, told_death, without_patches
 from queueops.kinds.workflows.ending import cancel_reason, judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
@@ -74,7 +74,7 @@ class Execution:
 
     def replay(self, history: Iterable[bytes]) -> None:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
-        untold = self.loop.take_problems()  # of earlier steps: an error is told when its task is forgotten
+        untold = self.loop.take_problems()  # of earlier steps: asyncio may tell one between two steps
         for block in events.blocks(history):
             self.length_before = self.length
             self.length += 1 + len(block.events) + len(block.commands)
@@ -87,6 +87,7 @@ class Execution:
             finally:
                 self.replaying = False
             self._compare(block)
+        self.loop.take_problems()
         self.loop.problems = untold  # the steps that were replayed have told theirs
 
     def advance(self, at: int, taken: Sequence[Entry]) -> Step:
@@ -101,6 +102,7 @@ class Execution:
             raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
         step.where = [] if step.over else self.stacks()
         step.notes += self.loop.take_problems()
+        step.died = [] if step.over else [told_death(task) for task in self.loop.failed_tasks()[:SHOWN]]
         self.length += 1 + len(taken) + len(step.commands)
         return step
 
@@ -207,7 +209,6 @@ class Execution:
                 step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
             except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
                 step.state, step.error = "failed", unfit
-        self.loop.tell_errors()
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
         step.unread = self._unread()
         if step.state == "continued" and self._late_cancel is not None:

@@ -20,5 +20,6 @@ FIELDS = {
     "vt": Field("waiting_pool"),
     "vw": Field("waits_at"),
     "vx": Field("next_run"),
+    "vy": Field("failed_code_tasks"),
     "vz": Field("first_run"),
 }

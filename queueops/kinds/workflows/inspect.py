@@ -16,6 +16,7 @@ from queueops.kinds.workflows.run_filter import blocked_run_count, plain
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
+    died_of,
     masked,
     places_of,
     run_facts,
@@ -76,6 +77,8 @@ class RunView(Answer, frozen=True, kw_only=True):
     """Signals that its code waits for, and the innermost place of each waiting coroutine."""
     stacks: tuple[tuple[str, ...], ...] = ()
     """The frames of each waiting coroutine, the outermost first, as `file:line in function`."""
+    died: tuple[str, ...] = ()
+    """Tasks of its code that have failed, and whose errors no code has awaited."""
     calls: tuple[RunCall, ...] = ()
     more_calls: int = 0
     """Open commands that are on other pages."""
@@ -141,6 +144,7 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0, calls: str =
         late=maybe_whole(fields.get("vl")) or 0,
         where=places_of(fields),
         stacks=tuple(stack for stack in stacks_of(fields) if not stack[0].startswith(SIGNAL)),
+        died=died_of(fields),
         calls=page.calls,
         more_calls=max(0, row.open - len(page.calls)),
         next_calls=page.next,

@@ -11,7 +11,6 @@ import contextvars
 import math
 import re
 import sys
-import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from itertools import count
@@ -91,8 +90,9 @@ class WorkflowFuture(asyncio.Future[Any]):
 class WorkflowTask(asyncio.Task[Any]):
     """A task that hashes by its number: a task group cancels in the same order in each replay."""
 
-    def __init__(self, number: int, coro: Any, **options: Any) -> None:
+    def __init__(self, number: int, coro: Any, code: str = "", **options: Any) -> None:
         self.number = number
+        self.code = code
         super().__init__(coro, **options)
         self._log_destroy_pending = False  # a run may be dropped while its code waits, and replayed elsewhere
         asyncio._unregister_task(self)  # tasks of all kept runs have the same few hashes: a set of them is slow
@@ -102,6 +102,12 @@ class WorkflowTask(asyncio.Task[Any]):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+    @property
+    def error(self) -> BaseException | None:
+        """Its error. `exception()` gives it too, and then it counts as taken by the code."""
+        found: BaseException | None = self._exception
+        return found
 
 
 class WorkflowLoop(ReplayedLoop):
@@ -116,7 +122,8 @@ class WorkflowLoop(ReplayedLoop):
         self.interrupt: Interrupt | None = None
         self.exit: SystemExit | None = None
         self.tasks: dict[int, WorkflowTask] = {}
-        self._failed: dict[int, weakref.ref[WorkflowTask]] = {}
+        self._failed: dict[int, WorkflowTask] = {}
+        self._told: set[int] = set()
         self._ready: deque[asyncio.Handle] = deque()
         self._numbers = count(1)
 
@@ -204,7 +211,8 @@ class WorkflowLoop(ReplayedLoop):
         _refuse_unordered()
         self.refuse_in_effect()
         number = next(self._numbers)
-        task = WorkflowTask(number, self._guarded(coro), loop=self, name=name or f"task {number}", context=context)
+        options = {"loop": self, "name": name or f"task {number}", "context": context}
+        task = WorkflowTask(number, self._guarded(coro), getattr(coro, "__qualname__", ""), **options)
         self.tasks[number] = task
         task.add_done_callback(self._forget)
         return task
@@ -231,18 +239,12 @@ class WorkflowLoop(ReplayedLoop):
     def _forget(self, task: Any) -> None:
         self.tasks.pop(task.number, None)
         if task._log_traceback:
-            number, failed = task.number, self._failed
-            failed[number] = weakref.ref(task, lambda _: failed.pop(number, None))
+            self._failed[task.number] = task
 
-    def tell_errors(self) -> None:
-        """Keep the errors of tasks that the code has not awaited. asyncio tells one when its task is forgotten.
-
-        When that is depends on the version of Python.
-        """
-        for task in [task for each in list(self._failed.values()) if (task := each()) is not None]:
-            if task._log_traceback and (error := task.exception()) is not None:
-                message = f"{type(task).__name__} exception was never retrieved"
-                self.call_exception_handler({"message": message, "exception": error})
+    def failed_tasks(self) -> list[WorkflowTask]:
+        """The tasks that have failed, and whose errors no code has taken so far."""
+        self._failed = {number: task for number, task in self._failed.items() if task._log_traceback}
+        return list(self._failed.values())
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep a problem that no code awaits, for the log of the run."""
@@ -254,8 +256,12 @@ class WorkflowLoop(ReplayedLoop):
     default_exception_handler = call_exception_handler
 
     def take_problems(self) -> list[str]:
-        """The problems that were kept since the last call."""
+        """The problems that were kept since the last call, and the errors of tasks that no code has awaited."""
         found, self.problems = self.problems, []
+        for task in self.failed_tasks():
+            if task.number not in self._told:
+                self._told.add(task.number)
+                found.append(f"{type(task).__name__} exception was never retrieved: {task.error!r}")
         return found
 
     def is_replaying(self) -> bool:

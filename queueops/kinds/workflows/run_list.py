@@ -254,6 +254,13 @@ def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(line.split(FRAME)) for line in fields.get("vw", "").split("\n") if line)
 
 
+def died_of(fields: Mapping[str, str]) -> tuple[str, ...]:
+    """The tasks of its code that have failed, and whose errors no code has awaited; their secrets are masked."""
+    if fields.get("s") in TERMINAL:
+        return ()
+    return tuple(redactor().message(line) for line in fields.get("vy", "").split("\n") if line)
+
+
 def short_place(place: str) -> str:
     """A place of the code without its folders: `module.py:line in function`."""
     return _PLACE.sub("", place, count=1)

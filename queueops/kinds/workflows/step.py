@@ -75,6 +75,8 @@ class Step:
     status: bytes | None = None
     where: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    died: list[str] = field(default_factory=list)
+    """Tasks of the code that have failed, and whose errors no code has taken."""
     over: bool = False
     state: str = ""
     reason: str = ""

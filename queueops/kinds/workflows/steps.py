@@ -234,6 +234,8 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     }
     if execution.has_unasked_patches:  # this code may be the earlier one
         value["unasked"] = True
+    if step.died:
+        value["died"] = "\n".join(step.died)
     if keeps:
         value["keeps"] = keeps
     if step.status is not None:

@@ -2,7 +2,7 @@
 --@needs cancel end_effects lanes numbers outcomes records run_history run_stops run_suspend runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
-  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
+  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vy = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
   pi = 1, pu = 1, pp = 1 }
 
 -- Gives the next run the payload that an event names.
@@ -103,7 +103,7 @@ lib.hooks.cancel_parts.workflow = stop_all
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
     lib.task_key(id) .. SUBKEY.later, lib.runs.payloads_of(id))
-  call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
+  call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vy', 'vb', 'vc', 'vs', 'vx')
 end
 lib.hooks.reset.workflow = forget_steps
 lib.hooks.start_over.workflow = forget_steps

@@ -124,6 +124,7 @@ local function settle(id, record, value)
   forget_troubles(id, record)
   if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end
   if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
+  if step.died then call('HSET', lib.task_key(id), 'vy', step.died) elseif record.vy then call('HDEL', lib.task_key(id), 'vy') end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
   local waits = { 'vf', record.f, 'vw', step.where }
   if step.code and step.code ~= record.vh then waits[5], waits[6] = 'vh', step.code end

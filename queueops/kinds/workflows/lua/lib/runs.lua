@@ -5,7 +5,7 @@
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
 -- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `vq` status, `vw` waiting places, `vl` late events,
--- `vz` the first run of those that went on as this one.
+-- `vy` tasks of its code that have failed, `vz` the first run of those that went on as this one.
 --@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
 
 lib.runs = {}
