@@ -68,7 +68,7 @@ class Execution:
         self._changed_timers: dict[int, int] = {}
         self.step = Step(0)
         self.trace = RunTrace(self)
-        self.replaying = False
+        self.replaying = self.is_forgotten = False
 
     # A step
 
@@ -118,12 +118,14 @@ class Execution:
     def dispose(self) -> None:
         """Forget the run. Its code is closed here, in creation order, and not by the garbage collector at any time.
 
-        A `finally` runs then, and gets OutsideWorkflow from the functions of `wf`.
+        A `finally` runs then. What it logs and prints is dropped, what has effects is refused, and the functions of
+        `wf` raise OutsideWorkflow.
         """
-        self._open, self.step = {}, Step(0)
-        for task in list(self.loop.tasks.values()):
-            with contextlib.suppress(BaseException):  # whatever a finally of the code raises, such as an await in it
-                task.get_coro().close()
+        self._open, self.step, self.replaying, self.is_forgotten = {}, Step(0), True, True
+        with self.loop.running():
+            for task in list(self.loop.tasks.values()):
+                with contextlib.suppress(BaseException):  # whatever a finally of the code raises, as an await in it
+                    task.get_coro().close()
         self.loop.tasks.clear()
 
     def waiting_at(self) -> list[str]:
@@ -384,7 +386,7 @@ class Execution:
 def current(what: str) -> Execution:
     """The execution whose code runs here. Raises OutsideWorkflow."""
     loop = asyncio._get_running_loop()
-    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution):
+    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution) and not loop.timers.is_forgotten:
         return loop.timers
     advice = "Call it in a function below @workflow, and start that with start()."
     raise OutsideWorkflow(what=what, advice=advice)

@@ -7,12 +7,13 @@ the time of the decision step, and its timers are commands of the run.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import math
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from itertools import count
 from types import FrameType
 from typing import Any, NoReturn, Protocol
@@ -129,11 +130,7 @@ class WorkflowLoop(ReplayedLoop):
 
     def run_until_quiet(self) -> None:
         """Run callbacks until all code waits. Raises an interrupt of the worker, if one came, and what was refused."""
-        before = asyncio._get_running_loop()
-        task = _swap_current_task(before, None) if before is not None else None
-        asyncio._set_running_loop(None)
-        asyncio._set_running_loop(self)
-        try:
+        with self.running():
             while self._ready and self.exit is None:
                 handle = self._ready.popleft()
                 if not handle.cancelled():
@@ -142,6 +139,16 @@ class WorkflowLoop(ReplayedLoop):
                     raise self.interrupt
                 if self.refused is not None:
                     raise self.refused
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Around code of the run: it is the running loop of this thread."""
+        before = asyncio._get_running_loop()
+        task = _swap_current_task(before, None) if before is not None else None
+        asyncio._set_running_loop(None)
+        asyncio._set_running_loop(self)
+        try:
+            yield
         finally:
             asyncio._set_running_loop(before)
             if before is not None:

@@ -72,7 +72,9 @@ class KeptRuns:
     def clear(self) -> None:
         """Forget all."""
         with self._lock:
-            self._kept.clear()
+            kept, self._kept = self._kept, OrderedDict()
+        for _, execution in kept.values():
+            execution.dispose()
 
 
 kept_runs = KeptRuns()
