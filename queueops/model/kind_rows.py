@@ -117,7 +117,7 @@ KINDS = (
             "#later": "zset",
             "#told": "zset",
         },
-        keys={"instances": "hash"},
+        keys={"instances": "hash", "suspended": "zset", "continued": "zset"},
         fields="queueops.kinds.workflows.fields:FIELDS",
         store="queueops.kinds.workflows.store:WorkflowCalls",
         results="queueops.kinds.workflows.results:value_of",

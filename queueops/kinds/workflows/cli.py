@@ -150,7 +150,7 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             ("run", run),
             ("instance", view.instance),
             ("name", task.name),
-            ("state", task.state),
+            ("state", "continued" if view.continued_ms else task.state),
             ("arguments", _one_line(task.args_json)),
             ("result", _one_line(task.result_json)),
             ("status", _one_line(view.status_text)),
@@ -217,14 +217,14 @@ def _one_line(document: str) -> str:
 
 
 def _line(row: RunFacts) -> tuple[object, ...]:
-    state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.state
+    state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.shown_state
     waits = row.reason if row.blocked_ms else row.error or ", ".join(row.waits_for[:2])
     facts = (row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, _one_line(row.status_text))
     return *facts, waits, row.pool
 
 
 def _list_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--state", default="", help="only runs in this state, or `blocked`: a step could not be made")
+    parser.add_argument("--state", default="", help="a state, or blocked, suspended, continued (as new)")
     parser.add_argument("--name", default="", help="only runs of this workflow")
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")

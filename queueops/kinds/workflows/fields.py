@@ -6,6 +6,7 @@ FIELDS = {
     "vb": Field("blocked_since", "whole"),
     "vc": Field("blocked_times", "whole"),
     "vd": Field("given_up", "flag"),
+    "ve": Field("continued_at", "whole"),
     "vf": Field("step_fence", "whole"),
     "vh": Field("step_code"),
     "vi": Field("instance"),

@@ -12,7 +12,7 @@ from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.run_calls import CallPage, RunCall, RunChildren, open_calls, run_children
-from queueops.kinds.workflows.run_filter import blocked_run_count, plain
+from queueops.kinds.workflows.run_filter import blocked_run_count, plain, run_count
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
@@ -43,6 +43,7 @@ __all__ = [
     "RunView",
     "blocked_run_count",
     "run_children",
+    "run_count",
     "run_facts",
     "run_query",
     "runs_of_instance",
@@ -69,6 +70,7 @@ class RunView(Answer, frozen=True, kw_only=True):
     parent_pool: str = ""
     status: str = ""
     suspended_ms: int | None = None
+    continued_ms: int | None = None
     blocked_ms: int | None = None
     blocked_times: int = 0
     reason: str = ""
@@ -138,6 +140,7 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0, calls: str =
         parent_pool=fields.get("vt", pool) if "vr" in fields else "",
         status=masked(fields["vq"].encode()) if "vq" in fields else "",
         suspended_ms=maybe_whole(fields.get("vs")),
+        continued_ms=maybe_whole(fields.get("ve")),
         blocked_ms=maybe_whole(fields.get("vb")),
         blocked_times=maybe_whole(fields.get("vc")) or 0,
         reason=redactor().message(fields.get("y", "")),

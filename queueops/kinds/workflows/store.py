@@ -32,7 +32,7 @@ from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
     *("s", "n", "k", "p", "c", "a", "u", "d", "w", "y", "e", "re", "er", "tg", "ro", "me"),
-    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl", "vt", "vy"),
+    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl", "vt", "vy", "ve"),
 )
 """The fields of a record that `run_row` reads; `runs.lua` says what those with a v are."""
 

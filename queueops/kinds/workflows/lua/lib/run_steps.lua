@@ -1,7 +1,7 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
 -- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
 -- `tells`, `keeps` (payloads), and how it goes on.
---@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_messages run_stops runs store_helpers transitions
+--@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_marks run_messages run_stops runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -122,7 +122,7 @@ local function settle(id, record, value)
   lib.forget_error(id, record)
   for field, payload in pairs(step.keeps or {}) do call('HSET', lib.runs.payloads_of(id), field, payload) end
   forget_troubles(id, record)
-  if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end
+  if record.vb then lib.run_marks.leave('blocked', id) end
   if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
   if step.died then call('HSET', lib.task_key(id), 'vy', step.died) elseif record.vy then call('HDEL', lib.task_key(id), 'vy') end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
