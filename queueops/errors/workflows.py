@@ -96,6 +96,10 @@ class ChildFailed(TaskFailed):
     name: str
 
 
+class ChildInUse(ChildFailed):
+    """The child workflow {name} did not begin: {message}"""
+
+
 class InstanceInUse(IdInUse):
     """The workflow instance {id!r} has a run that has not ended: {run}. Use another id, or end that run."""
 

@@ -22,6 +22,7 @@ from queueops.kinds.workflows import attempts, events
 from queueops.kinds.workflows.attempts import TASK
 from queueops.kinds.workflows.awaited import as_task, value_of
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
+from queueops.kinds.workflows.ending import IN_USE
 from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
@@ -281,7 +282,8 @@ class WorkflowEnvironment(RunsAgain):
         try:
             begun.child = self._begin(push, begun.entry.instance, begun)
         except InstanceInUse as error:
-            self._finish(begun, failed(begun.number, error))
+            why = f"its instance {error.id} has a run that has not ended: {error.run}"
+            self._finish(begun, Entry("failed", command=begun.number, state=IN_USE, reason=why))
 
     def _pretend(self, begun: Begun, push: Push, known: _Mock) -> None:
         """End a child with what its replacement returns or raises."""

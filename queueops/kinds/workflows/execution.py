@@ -18,13 +18,14 @@ from uuid import UUID
 from queueops.errors.workflows import (
     ActivityFailed,
     ChildFailed,
+    ChildInUse,
     NotDeterministic,
     OutsideWorkflow,
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.comparison import difference, shape, stack_of, told_death, without_patches
-from queueops.kinds.workflows.ending import cancel_reason, judged, stored_error
+from queueops.kinds.workflows.ending import IN_USE, cancel_reason, judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
@@ -263,7 +264,7 @@ class Execution:
         return decode(await self._outcome(entry, push, ActivityFailed))
 
     async def child(self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T]) -> T:
-        """Run a child workflow, and wait for its result. Raises ChildFailed."""
+        """Run a child workflow, and wait for its result. Raises ChildFailed and ChildInUse."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
         pool = self._other(push.pool)
@@ -356,6 +357,7 @@ class Execution:
         if end.kind == "done":
             return events.payload(end)
         error = stored_error(end)
+        failure = ChildInUse if end.state == IN_USE else failure
         fields = {"id": push.id, "name": push.name, "type": error.type, "message": error.message}
         raise failure(**fields, traceback=error.traceback)
 

@@ -98,7 +98,8 @@ def _decoded(activity: Any, data: bytes) -> Any:
 async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
     """Run another workflow as a child, and return its result; `workflow.using(id=...)` names its instance.
 
-    Raises ChildFailed. If the code is cancelled while it waits, the child receives a cancel.
+    Raises ChildFailed, and of these ChildInUse if its instance has a run that has not ended. If the code is cancelled
+    while it waits, the child receives a cancel.
     """
     execution = current("wf.child()")
     if not hasattr(workflow, "as_child"):

@@ -51,7 +51,7 @@ local function start_call(id, record, plan)
     local other = newest ~= plan.id and lib.runs.read(newest)
     if other and not TERMINAL[other.s] and not end_given_up(id, record, newest) then
       local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
-      return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(why) .. '}'
+      return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"in_use","y":' .. cjson.encode(why) .. '}'
     end
     before = other and newest
     lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)

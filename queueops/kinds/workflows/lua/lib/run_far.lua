@@ -4,7 +4,8 @@
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
 local function failed(number, reason)
-  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(reason) .. '}'
+  local state = string.find(reason, '^its instance ') and 'in_use' or 'failed'
+  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"' .. state .. '","y":' .. cjson.encode(reason) .. '}'
 end
 
 -- Ends an open command of this pool, if the message is about that very call.
