@@ -7,8 +7,6 @@ a step meanwhile: the fence of the last step tells.
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -23,9 +21,10 @@ from queueops.kinds.workflows.code_version import code_version
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.history_limit import check_size
+from queueops.kinds.workflows.kept_runs import KEPT_RUNS as KEPT_RUNS
+from queueops.kinds.workflows.kept_runs import kept_runs
 from queueops.kinds.workflows.run_store import StepInput, get_run_store, given_input
 from queueops.kinds.workflows.run_trace import run_span
-from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Lease, Push
 from queueops.redis.pushwire import due_argument, record_fields
@@ -33,51 +32,11 @@ from queueops.tasks.context import Context
 from queueops.worker.execution import failure
 
 logger = logging.getLogger("queueops.worker")
-KEPT_RUNS = DEFAULTS.kept_runs
 CANCELLED = "its code ended by a cancel"
 AT_ONCE = 250
 """Calls that begin with their step. The store begins the others in slices."""
 
 Value = dict[str, Any]
-
-
-class KeptRuns:
-    """Runs in memory, by pool and id: those of the last steps. A run is taken out while a step of it is made."""
-
-    def __init__(self, most: int | None = None) -> None:
-        """``most``: by default, as the settings say."""
-        self.most = most
-        self._kept: OrderedDict[tuple[str, str], tuple[int, Execution]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def take(self, lease: Lease) -> tuple[int, Execution] | None:
-        """The run of a lease, with the fence of its last step."""
-        with self._lock:
-            return self._kept.pop((lease.pool, lease.id), None)
-
-    def put(self, lease: Lease, execution: Execution) -> None:
-        """Keep a run after a step."""
-        most = of_workflows().kept_runs if self.most is None else self.most
-        if not most:
-            execution.dispose()
-            return
-        evicted = []
-        with self._lock:
-            self._kept[lease.pool, lease.id] = (lease.fence, execution)
-            while len(self._kept) > most:
-                evicted.append(self._kept.popitem(last=False)[1][1])
-        for each in evicted:
-            each.dispose()
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            kept, self._kept = self._kept, OrderedDict()
-        for _, execution in kept.values():
-            execution.dispose()
-
-
-kept_runs = KeptRuns()
 
 
 def make_step(context: Context, code: Any) -> Value:
@@ -104,6 +63,7 @@ def _made_step(context: Context, code: Any) -> Value:
         if execution is not None and not found.goes_on:
             execution.dispose()
             execution = None
+        kept_runs.count_step(is_hit=execution is not None, is_replay=execution is None and found.length > 0)
         execution = _execution(lease, found, execution, code)
         inbox = _filled(lease, payloads.first_of(found.inbox))
         step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
