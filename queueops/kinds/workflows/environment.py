@@ -253,7 +253,7 @@ class WorkflowEnvironment(RunsAgain):
 
     def _obey(self, run: MemoryRun, entry: Entry, step: Step) -> None:
         if entry.kind in TASKS:
-            begun = Begun(run, entry, step.pushes.get(entry.command))
+            begun = Begun(run, entry, step.pushes.get(entry.command), on_end=step.left.get(entry.command, ""))
             run.begun[begun.number] = run.open[begun.number] = begun
             self._start(begun)
         elif entry.kind == "drop":
@@ -302,12 +302,17 @@ class WorkflowEnvironment(RunsAgain):
     def _drop(self, begun: Begun) -> None:
         child = begun.child
         if child is not None and child.parent is begun and child.state == "running":
-            child.parent, child.given_up, child.left_by = None, begun, begun.run
-            if child.delayed:  # it has no code yet that could answer
+            child.parent, child.given_up = None, begun
+            if begun.on_end == "abandon":
+                return
+            child.left_by = begun.run
+            if begun.on_end == "terminate":
+                self._terminate(child, GIVEN_UP)
+            elif child.delayed:  # it has no code yet that could answer
                 child.reason = GIVEN_UP
                 self._close(child, "cancelled")
-                return
-            self._deliver(child, Entry("cancel", reason=GIVEN_UP))
+            else:
+                self._deliver(child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:
         run.result, run.error, run.reason = step.result, step.error, step.reason or run.reason

@@ -29,7 +29,7 @@ from queueops.kinds.workflows.ending import IN_USE, cancel_reason, judged, store
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
-from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, RunInfo, Step
+from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, OnParentEnd, RunInfo, Step
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
 from queueops.tasks.encoding import decode_result, encode_result
@@ -263,12 +263,16 @@ class Execution:
         entry = Entry("call", command=number, name=push.name, arguments_digest=digest, pool=pool)
         return decode(await self._outcome(entry, push, ActivityFailed))
 
-    async def child(self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T]) -> T:
+    async def child(
+        self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T], on_end: OnParentEnd = "cancel"
+    ) -> T:
         """Run a child workflow, and wait for its result. Raises ChildFailed and ChildInUse."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
         pool = self._other(push.pool)
         named = instance or self._recorded_instance(number) or push.id
+        if on_end != "cancel":
+            self.step.left[number] = on_end
         entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named, pool=pool)
         return decode(await self._outcome(entry, push, ChildFailed))
 
@@ -378,7 +382,7 @@ class Execution:
             return
         commands = self.step.commands
         for place in range(len(commands) - 1, -1, -1):
-            if commands[place].command == number:
+            if commands[place].command == number and self.step.left.get(number) != "abandon":
                 del commands[place]
                 self.step.pushes.pop(number, None)
                 return

@@ -10,6 +10,7 @@ FIELDS = {
     "vf": Field("step_fence", "whole"),
     "vh": Field("step_code"),
     "vi": Field("instance"),
+    "vj": Field("on_parent_end"),
     "vk": Field("call_token"),
     "vl": Field("late_events", "whole"),
     "vn": Field("command", "whole"),

@@ -26,6 +26,8 @@ class Begun:
     entry: Entry
     push: Push | None = None
     child: MemoryRun | None = None
+    on_end: str = ""
+    """What becomes of the child if the run does not need it any more; empty: a cancel."""
 
     @property
     def number(self) -> int:

@@ -178,15 +178,19 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     pushes = list(step.pushes.values())
     if pushes:
         get_run_store().prepare_calls(lease.pool, pushes)
-    calls = [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes]
+    begun = [entry for entry in step.commands if entry.command in step.pushes and entry.kind in ("call", "child")]
+    if step.over:  # others are ended by the same step
+        begun.sort(key=lambda entry: step.left.get(entry.command) != "abandon")
+    calls = [_call(entry, step.pushes[entry.command], step.left.get(entry.command, "")) for entry in begun]
+    at_once = max(AT_ONCE, list(step.left.values()).count("abandon") if step.over else 0)
     keeps: dict[str, str] = {}
     fingerprint = "" if execution.info.length else execution.code.fingerprint
     value: Value = {
         "taken": step.taken,
         "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest=fingerprint)),
         "commands": [_kept(entry, str(entry.command), keeps) for entry in step.commands],
-        "calls": calls[:AT_ONCE],
-        "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[AT_ONCE:]],
+        "calls": calls[:at_once],
+        "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[at_once:]],
         "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
         "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
         "tells": [_tell(lease, entry) for entry in step.commands if entry.kind == "tell"],
@@ -207,7 +211,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     return value
 
 
-def _call(entry: Entry, push: Push) -> Value:
+def _call(entry: Entry, push: Push, on_end: str) -> Value:
     is_child = entry.kind == "child"
     if not is_child:
         push = msgspec.structs.replace(push, kind="activity")
@@ -219,6 +223,8 @@ def _call(entry: Entry, push: Push) -> Value:
     }
     if entry.pool:
         plan["pool"] = entry.pool
+    if on_end:
+        plan["fields"] += ["vj", on_end]
     if is_child:
         plan |= {"child": True, "instance": entry.instance}
     return plan

@@ -99,13 +99,14 @@ async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> 
     """Run another workflow as a child, and return its result; `workflow.using(id=...)` names its instance.
 
     Raises ChildFailed, and of these ChildInUse if its instance has a run that has not ended. If the code is cancelled
-    while it waits, the child receives a cancel.
+    while it waits, or the run ends, the child receives a cancel; `workflow.using(on_parent_end=...)` has other answers.
     """
     execution = current("wf.child()")
     if not hasattr(workflow, "as_child"):
         raise BadOption(name="workflow", value=workflow, expected="a function below @workflow; wf.call() runs a task")
     push, instance = workflow.as_child(args, kwargs)
-    return await execution.child(push, digest_of(push.args, args, kwargs), instance, workflow.decode)
+    ends: Any = getattr(workflow, "on_parent_end", "cancel")
+    return await execution.child(push, digest_of(push.args, args, kwargs), instance, workflow.decode, ends)
 
 
 async def sleep(delay: float | timedelta) -> None:

@@ -130,6 +130,7 @@ local function settle(id, record, value)
   if step.code and step.code ~= record.vh then waits[5], waits[6] = 'vh', step.code end
   if not step.over then return rest(id, record, unpack(waits)) end
   call('HSET', lib.task_key(id), unpack(waits))
+  lib.run_calls.start_abandoned(id, record)
   lib.end_run(id, record, step)
 end
 

@@ -22,7 +22,8 @@ function lib.run_stops.stop_task(id, record, hard)
   if not record or TERMINAL[record.s] then return end
   record.vd = '1'
   lib.safe_call('HSET', lib.task_key(id), 'vd', 1)
-  if record.k == 'workflow' and not hard then return give_up_child(id, record) end
+  if record.vj == 'abandon' then return end
+  if record.k == 'workflow' and not hard and not record.vj then return give_up_child(id, record) end
   lib.flush(); lib.flush_lanes()
   lib.operator_verbs.cancel(id, record, 'its workflow does not need it any more', hard and 'hard')
 end
@@ -32,7 +33,7 @@ function lib.run_stops.stop(run, number, what, hard)
   local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
   if string.sub(number, 1, 1) == 'f' then return lib.far_calls.stop(run, what, hard) end
   if kind == 't' then return lib.unschedule('~timer:' .. number .. ':' .. run) end
-  if kind == 'c' and not hard then
+  if kind == 'c' and not hard and lib.safe_call('HEXISTS', lib.task_key(rest), 'vj') == 0 then
     local child = lib.runs.read(rest)
     if child then lib.safe_call('HSET', lib.task_key(rest), 'vd', 1) end
     if child and not TERMINAL[child.s] then give_up_child(rest, child) end
