@@ -126,3 +126,10 @@ class ResetRefused(QueueOpsError):
 
     id: str
     reason: str
+
+
+class BadHistoryFile(QueueOpsError, ValueError):
+    """The file {path} is not an exported run: {reason}. Write it with: manage.py queue run ID --export"""
+
+    path: str
+    reason: str

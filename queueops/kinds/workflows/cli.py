@@ -13,6 +13,8 @@ from queueops import control, inspect
 from queueops.control import Row
 from queueops.inspect import RunCall, RunFacts, RunLine, RunView
 from queueops.inspect.errors import title
+from queueops.kinds.workflows.saved_run import exported
+from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.management.arguments import any_json, json_list, json_object, positive
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
@@ -20,7 +22,7 @@ from queueops.management.queue.formatting import moment, pairs, printable, shown
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import check_pool, missing
 from queueops.management.queue.report import report
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_broker, get_role
 
 HEAD = ("RUN", "INSTANCE", "NAME", "STATE", "SINCE", "ENTRIES", "STATUS", "WAITS FOR, OR WHY NOT", "POOL")
 STORY_HEAD = ("ENTRY", "WHEN", "KIND", "NUMBER", "NAME", "TEXT")
@@ -56,6 +58,11 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
     """Show a run with a page of its history, or act on it. Fails if it was refused."""
     _check_reason(verb, given["reason"])
     run, place = _found(id, pool)
+    if given["export"] and verb != "show":
+        raise CommandError("Only show takes --export.", returncode=2)
+    if given["export"]:
+        yield exported(get_role(WorkflowCalls), place, run) or ""
+        return
     if verb == "show":
         yield from _shown(run, place, given["first"], given["calls"], as_json=as_json)
         return
@@ -242,6 +249,9 @@ def _act_options(parser: ArgumentParser) -> None:
     parser.add_argument("verb", nargs="?", choices=VERBS, default="show", help="what to do (show)")
     parser.add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
     parser.add_argument("--first", type=positive, default=1, metavar="NUMBER", help="show, children: the first entry")
+    parser.add_argument(
+        "--export", action="store_true", help="show: all that a replay needs, with arguments and payloads, as JSON"
+    )
     parser.add_argument("--calls", default="", metavar="PLACE", help="show: continue the list of open commands")
     parser.add_argument("--signal", default="", metavar="NAME", help="signal: its name")
     parser.add_argument("--value", type=any_json, default=None, metavar="JSON", help="signal: its value (null)")
