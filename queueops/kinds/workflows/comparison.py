@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
+from queueops.errors.workflows import NotDeterministic
 from queueops.kinds.workflows.events import Entry
 
 MOST_FRAMES = 20
@@ -16,6 +18,18 @@ def shape(entry: Entry) -> tuple[Any, ...]:
     """What a replay must repeat of a command. An open call stays in its pool when the code names another one."""
     state = entry.state if entry.kind == "end" else ""
     return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, state
+
+
+def check_same(name: str, step: int, made: Sequence[Entry], recorded: Sequence[Entry]) -> None:
+    """Compare the commands of a step with those that its history has. Raises NotDeterministic."""
+    for done, was in zip_longest(without_patches(made), without_patches(recorded)):
+        if done is None or was is None or shape(done) != shape(was):
+            raise NotDeterministic(
+                name=name,
+                step=step,
+                recorded=was.told() if was else "nothing more",
+                done=difference(done, was) if done else "nothing more",
+            )
 
 
 def without_patches(entries: Iterable[Entry]) -> list[Entry]:

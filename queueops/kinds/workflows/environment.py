@@ -27,7 +27,7 @@ from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.history_limit import check_size
-from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, Begun, MemoryRun, failed
+from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, UNNEEDED, Begun, MemoryRun, failed
 from queueops.kinds.workflows.runs_again import RunsAgain
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Conflict, Push
@@ -259,6 +259,8 @@ class WorkflowEnvironment(RunsAgain):
         elif entry.kind == "drop":
             if found := run.open.pop(entry.command, None):
                 self._drop(found)
+        elif entry.kind == "ask" and (found := run.open.get(entry.command)):
+            self._ask(found)
         elif entry.kind == "tell":
             told = self.post(entry.instance, Entry("signal", name=entry.name, payload=entry.payload))
             self._deliver(run, Entry("done" if told else "failed", command=entry.command))
@@ -311,8 +313,16 @@ class WorkflowEnvironment(RunsAgain):
             elif child.delayed:  # it has no code yet that could answer
                 child.reason = GIVEN_UP
                 self._close(child, "cancelled")
-            else:
+            elif not begun.is_asked:
                 self._deliver(child, Entry("cancel", reason=GIVEN_UP))
+
+    def _ask(self, begun: Begun) -> None:
+        """Ask what a command has begun to end: the run waits for that."""
+        if begun.child is None:
+            self._finish(begun, Entry("failed", command=begun.number, state="cancelled", reason=UNNEEDED))
+        elif not begun.is_asked:
+            begun.is_asked = True
+            self._post(begun.child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:
         run.result, run.error, run.reason = step.result, step.error, step.reason or run.reason

@@ -20,11 +20,11 @@ from queueops.errors.workflows import (
     ChildFailed,
     ChildInUse,
     NotDeterministic,
-    OutsideWorkflow,
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.comparison import difference, shape, stack_of, told_death, without_patches
+from queueops.kinds.workflows.cancelling import is_waiting
+from queueops.kinds.workflows.comparison import check_same, stack_of, told_death
 from queueops.kinds.workflows.ending import IN_USE, cancel_reason, judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
@@ -183,17 +183,7 @@ class Execution:
     def _compare(self, block: Block) -> None:
         if self._main is not None and self._is_over:
             self._close(self._main)
-        made, recorded = without_patches(self.step.commands), without_patches(block.commands)
-        for number in range(max(len(made), len(recorded))):
-            done = made[number] if number < len(made) else None
-            was = recorded[number] if number < len(recorded) else None
-            if done is None or was is None or shape(done) != shape(was):
-                raise NotDeterministic(
-                    name=self.info.name,
-                    step=self.steps,
-                    recorded=was.told() if was else "nothing more",
-                    done=difference(done, was) if done else "nothing more",
-                )
+        check_same(self.info.name, self.steps, self.step.commands, block.commands)
 
     def _close(self, main: asyncio.Task[Any]) -> None:
         """The code has ended: judge how."""
@@ -371,7 +361,27 @@ class Execution:
         try:
             end: Entry = await future
         except asyncio.CancelledError:
-            self._give_up(entry.command)
+            if entry.kind not in ("call", "child") or not is_waiting.get() or not self._ask_to_end(entry):
+                self._give_up(entry.command)
+                raise
+            end = await self._end_of_asked(entry.command)
+            if end.state == "cancelled":
+                raise
+        return end
+
+    def _ask_to_end(self, entry: Entry) -> bool:
+        """Ask what a command has begun to end. False for one of this very step, which was never given."""
+        is_given = entry.command in self._open and entry not in self.step.commands
+        if is_given:
+            self.step.commands.append(Entry("ask", command=entry.command))
+        return is_given
+
+    async def _end_of_asked(self, number: int) -> Entry:
+        self._open[number].future = future = self.loop.create_future()
+        try:
+            end: Entry = await future
+        except asyncio.CancelledError:
+            self._give_up(number)
             raise
         return end
 
@@ -387,12 +397,3 @@ class Execution:
                 self.step.pushes.pop(number, None)
                 return
         commands.append(Entry("drop", command=number))
-
-
-def current(what: str) -> Execution:
-    """The execution whose code runs here. Raises OutsideWorkflow."""
-    loop = asyncio._get_running_loop()
-    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution) and not loop.timers.is_forgotten:
-        return loop.timers
-    advice = "Call it in a function below @workflow, and start that with start()."
-    raise OutsideWorkflow(what=what, advice=advice)

@@ -3,6 +3,7 @@
 from queueops.model.fields import Field
 
 FIELDS = {
+    "va": Field("asked_to_end", "flag"),
     "vb": Field("blocked_since", "whole"),
     "vc": Field("blocked_times", "whole"),
     "vd": Field("given_up", "flag"),

@@ -193,6 +193,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
         "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[at_once:]],
         "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
         "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
+        "asks": [str(entry.command) for entry in step.commands if entry.kind == "ask"],
         "tells": [_tell(lease, entry) for entry in step.commands if entry.kind == "tell"],
         "where": "\n".join(step.where),
         "notes": step.notes,

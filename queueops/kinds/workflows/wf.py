@@ -17,9 +17,12 @@ from typing import Any, ClassVar, Literal, NoReturn, ParamSpec, Protocol, TypeVa
 from uuid import UUID
 
 from queueops.errors import BadOption
+from queueops.errors.workflows import OutsideWorkflow
+from queueops.kinds.workflows import cancelling
 from queueops.kinds.workflows.arguments import check_name, encode_signal
 from queueops.kinds.workflows.digests import digest_of
-from queueops.kinds.workflows.execution import Execution, current
+from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.loop import WorkflowLoop
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
@@ -29,6 +32,7 @@ from queueops.tasks.task import Task
 
 __all__ = [
     "call",
+    "cancel_waits",
     "child",
     "continue_as_new",
     "info",
@@ -146,6 +150,16 @@ def span(name: str) -> AbstractContextManager[None]:
     return current("wf.span()").trace.span(check_name(name, "name"))
 
 
+def cancel_waits() -> AbstractContextManager[None]:
+    """In this block, a `call` or a `child` that is cancelled asks for its end, waits for it, and gives its answer.
+
+    What has ended by the cancel raises CancelledError; a result is returned, and a failure raised, as without a cancel.
+    A second cancel does not wait. Outside of the block, a cancel gives up at once what the code waits for.
+    """
+    current("wf.cancel_waits()")
+    return cancelling.waiting()
+
+
 def now() -> datetime:
     """The time of this decision step, in UTC."""
     return datetime.fromtimestamp(current("wf.now()").loop.time(), UTC)
@@ -207,3 +221,12 @@ def _beside_effects(name: str) -> Execution:
     execution = current(name)
     execution.loop.refuse_in_effect(name)
     return execution
+
+
+def current(what: str) -> Execution:
+    """The execution whose code runs here. Raises OutsideWorkflow."""
+    loop = asyncio._get_running_loop()
+    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution) and not loop.timers.is_forgotten:
+        return loop.timers
+    advice = "Call it in a function below @workflow, and start that with start()."
+    raise OutsideWorkflow(what=what, advice=advice)

@@ -24,6 +24,18 @@ local function drop_call(id, number)
   lib.run_stops.stop(id, number, what)
 end
 
+-- Asks what a command has begun to end: the run waits for that.
+local function ask_call(id, number)
+  local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
+  if what then return lib.run_stops.ask(string.sub(what, 2)) end
+  what = lib.safe_call('HGET', lib.runs.calls_of(id), 'f' .. number)
+  if what then return lib.far_calls.ask(id, what) end
+  if not lib.run_calls.waits(id, number) then return end -- its end is in the inbox
+  lib.run_calls.drop(id, number)
+  lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"cancelled","y":"'
+    .. lib.run_stops.UNNEEDED .. '"}')
+end
+
 local function tell_other(id, record, tell)
   if tell.pool then return lib.far_calls.tell(id, record, tell) end
   local other = lib.runs.newest_of(tell.instance)
@@ -54,6 +66,7 @@ local function obey(id, record, step)
   end
   lib.flush(); lib.flush_lanes()
   for _, number in ipairs(step.drops) do drop_call(id, number) end
+  for _, number in ipairs(step.asks or {}) do ask_call(id, number) end
   for _, tell in ipairs(step.tells) do tell_other(id, record, tell) end
 end
 

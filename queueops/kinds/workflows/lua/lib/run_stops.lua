@@ -1,7 +1,7 @@
 -- Stop of what a run has begun: its activities, timers and children.
 --@needs lanes operator_verbs run_messages runs store_helpers transitions
 
-lib.run_stops = {}
+lib.run_stops = { UNNEEDED = 'its workflow does not need it any more' }
 
 -- Cancels a run that has made no step and waits for its time: there is no code that could answer. Returns whether it was one.
 function lib.run_stops.cancel_unbegun(id, row, reason)
@@ -11,8 +11,9 @@ function lib.run_stops.cancel_unbegun(id, row, reason)
   return true
 end
 
--- Asks a child that its run does not need any more to end. One that waits for its time ends at once.
+-- Asks a child that its run does not need any more to end. One that waits for its time ends at once. One that was asked cleans up.
 local function give_up_child(id, row)
+  if lib.safe_call('HEXISTS', lib.task_key(id), 'va') == 1 then return end
   lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
   if not lib.run_stops.cancel_unbegun(id, row, lib.runs.GIVEN_UP) then lib.runs.deliver(id, lib.runs.cancel_event(lib.runs.GIVEN_UP)) end
 end
@@ -25,7 +26,19 @@ function lib.run_stops.stop_task(id, record, hard)
   if record.vj == 'abandon' then return end
   if record.k == 'workflow' and not hard and not record.vj then return give_up_child(id, record) end
   lib.flush(); lib.flush_lanes()
-  lib.operator_verbs.cancel(id, record, 'its workflow does not need it any more', hard and 'hard')
+  lib.operator_verbs.cancel(id, record, lib.run_stops.UNNEEDED, hard and 'hard')
+end
+
+-- Asks an activity or a child to end, for a run that waits for that.
+function lib.run_stops.ask(id)
+  local record = lib.read_record(id)
+  if not record or TERMINAL[record.s] then return end
+  if record.k == 'workflow' then
+    give_up_child(id, lib.runs.read(id))
+    return lib.safe_call('HSET', lib.task_key(id), 'va', 1)
+  end
+  lib.flush(); lib.flush_lanes()
+  lib.operator_verbs.cancel(id, record, lib.run_stops.UNNEEDED)
 end
 
 -- Ends what a command of a run has begun.
