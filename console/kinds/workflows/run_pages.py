@@ -24,7 +24,7 @@ from queueops.inspect.redaction import masked_arguments
 from queueops.model.states import State
 
 RUN = "workflow"
-BLOCKED, SUSPENDED, CONTINUED = MARKS = ("blocked", "suspended", "continued")
+BLOCKED, SUSPENDED, CONTINUED = ("blocked", "suspended", "continued")
 STATES = (
     State.PENDING, State.LOCKED, State.IDLE, State.POSTPONED, BLOCKED, SUSPENDED,
     State.SUCCEEDED, CONTINUED, State.FAILED, State.CANCELLED,
@@ -138,7 +138,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
 
 def _counts(by_state: dict[str, int | None]) -> dict[str, int | None]:
     """The number of runs in each state. A run that continued as new has not succeeded."""
-    counts: dict[str, int | None] = by_state | {mark: inspect.run_count(mark) for mark in MARKS}
+    counts: dict[str, int | None] = {**by_state, **inspect.run_counts()}
     ended, continued = counts.get(State.SUCCEEDED), counts[CONTINUED]
     if ended is not None:
         counts[State.SUCCEEDED] = max(0, ended - (continued or 0))

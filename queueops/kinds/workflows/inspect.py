@@ -12,7 +12,7 @@ from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.run_calls import CallPage, RunCall, RunChildren, open_calls, run_children
-from queueops.kinds.workflows.run_filter import blocked_run_count, plain, run_count
+from queueops.kinds.workflows.run_filter import blocked_run_count, plain, run_count, run_counts
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
@@ -44,6 +44,7 @@ __all__ = [
     "blocked_run_count",
     "run_children",
     "run_count",
+    "run_counts",
     "run_facts",
     "run_query",
     "runs_of_instance",

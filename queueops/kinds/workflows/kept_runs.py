@@ -53,9 +53,7 @@ class KeptRuns:
         """What the page of the worker shows; nothing before the first step behind another one."""
         if not self.hits + self.replays:
             return {}
-        return {
-            "runs in memory": f"{len(self._kept):,} (steps without a replay: {self.hits:,}, with: {self.replays:,})"
-        }
+        return {"kept runs": f"{len(self._kept):,}", "hits": f"{self.hits:,}", "replays": f"{self.replays:,}"}
 
     def clear(self) -> None:
         """Forget all."""
