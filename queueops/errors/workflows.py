@@ -96,6 +96,10 @@ class ChildFailed(TaskFailed):
     name: str
 
 
+class ChildInUse(ChildFailed):
+    """The child workflow {name} did not begin: {message}"""
+
+
 class InstanceInUse(IdInUse):
     """The workflow instance {id!r} has a run that has not ended: {run}. Use another id, or end that run."""
 
@@ -121,4 +125,11 @@ class ResetRefused(QueueOpsError):
     """The run {id} cannot be reset: {reason}."""
 
     id: str
+    reason: str
+
+
+class BadHistoryFile(QueueOpsError, ValueError):
+    """The file {path} is not an exported run: {reason}. Write it with: manage.py queue run ID --export"""
+
+    path: str
     reason: str

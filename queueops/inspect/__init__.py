@@ -129,6 +129,8 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import RunView as RunView
     from queueops.kinds.workflows.inspect import blocked_run_count as blocked_run_count
     from queueops.kinds.workflows.inspect import run_children as run_children
+    from queueops.kinds.workflows.inspect import run_count as run_count
+    from queueops.kinds.workflows.inspect import run_counts as run_counts
     from queueops.kinds.workflows.inspect import run_facts as run_facts
     from queueops.kinds.workflows.inspect import run_query as run_query
     from queueops.kinds.workflows.inspect import runs_of_instance as runs_of_instance
@@ -309,6 +311,8 @@ __all__ = [
     "registry",
     "rule",
     "run_children",
+    "run_count",
+    "run_counts",
     "run_facts",
     "run_query",
     "runs_of_instance",

@@ -92,9 +92,9 @@ class WorkflowWorld:
         self.world._ask()
         return ()
 
-    def blocked_run_count(self, pool: str = "") -> int:
+    def run_counts(self, pool: str = "") -> dict[str, int]:
         self.world._ask()
-        return 1
+        return {"blocked": 1, "suspended": 0, "continued": 0}
 
     def runs_of_instance(self, instance: str, pool: str) -> tuple[RunFacts, ...]:
         self.world._ask()
@@ -117,7 +117,7 @@ class WorkflowWorld:
             "workflow_run",
             "workflow_runs",
             "workflow_tags",
-            "blocked_run_count",
+            "run_counts",
             "runs_of_instance",
             *OF_RUNS,
         ):

@@ -24,6 +24,20 @@ async def pays() -> None:
     await wf.call(refuses)
 
 
+@workflow(name="story.breaks")
+async def breaks() -> None:
+    """Fails by its own code."""
+    raise LookupError("no <order> 7")
+
+
+@workflow(name="story.listens")
+async def listens() -> None:
+    """Has a background task that fails."""
+    task = asyncio.create_task(breaks.handler.func())
+    await wf.signal("go")
+    await task
+
+
 @workflow(name="story.waits")
 async def waits() -> str:
     """Waits for a signal, and cleans up if it is cancelled."""
@@ -45,12 +59,32 @@ def test_a_failed_activity_shows_its_error_and_its_folded_traceback(namespace: s
     assert '"fingerprint"' not in shown
 
 
-def test_a_viewer_sees_the_type_of_the_error_alone(namespace: str, viewer: Client) -> None:
-    run = pays.start()
+def test_the_run_shows_the_error_of_its_own_code(namespace: str, operator: Client) -> None:
+    run = breaks.start()
     run_worker()
-    shown = html.unescape(viewer.get(f"/ops/tasks/{run.id}/run/").content.decode())
-    assert "PermissionError" in shown
-    assert "the <card> was declined" not in shown
+    shown = html.unescape(operator.get(f"/ops/tasks/{run.id}/run/").content.decode())
+    assert "LookupError" in shown
+    assert 'raise LookupError("no <order> 7")' in shown
+
+
+def test_the_run_shows_a_failed_task_of_its_code_that_no_code_awaits(namespace: str, operator: Client) -> None:
+    run = listens.start()
+    run_worker()
+    shown = html.unescape(operator.get(f"/ops/tasks/{run.id}/run/").content.decode())
+    assert "Failed, and not awaited" in shown
+    assert "breaks: LookupError: no <order> 7, at " in shown
+
+
+def test_a_viewer_sees_the_type_of_the_error_alone(namespace: str, viewer: Client) -> None:
+    for code, type, message in (
+        (pays, "PermissionError", "the <card> was declined"),
+        (breaks, "LookupError", "no <order> 7"),
+    ):
+        run = code.start()
+        run_worker()
+        shown = html.unescape(viewer.get(f"/ops/tasks/{run.id}/run/").content.decode())
+        assert type in shown
+        assert message not in shown
 
 
 def test_the_head_of_a_run_asks_its_code_to_cancel_and_terminates_after_a_question(
@@ -132,5 +166,5 @@ def test_the_progress_of_an_activity_is_shown_in_whole_numbers(namespace: str, o
 def test_the_chips_have_the_words_of_the_rows(namespace: str, operator: Client) -> None:
     shown = operator.get("/ops/workflows/").content.decode()
     chips = re.findall(r'\?state=(\w+)"[^>]*><svg.*?</svg>(\w+)', shown)
-    assert len(chips) == 8
+    assert len(chips) == 10
     assert [word for word, _ in chips] == [label for _, label in chips]

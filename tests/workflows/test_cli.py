@@ -57,6 +57,14 @@ def test_runs_are_listed_by_state_name_and_instance(run: Run) -> None:
     assert "signal approve" in shown
 
 
+def test_a_failed_run_shows_the_error_of_its_own_code() -> None:
+    failed = raises.start()
+    run_worker()
+    shown = queue("run", failed.id)
+    assert "ValueError: no such order" in shown
+    assert "raise ValueError" in shown
+
+
 def test_pages_of_runs_go_on_where_the_last_one_ended() -> None:
     wanted = {approval.start(60.0).id for _ in range(5)}
     seen, after = set(), ""

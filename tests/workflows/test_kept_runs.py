@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from queueops import wf, workflow
-from queueops.kinds.workflows.steps import kept_runs
+from queueops.kinds.workflows import kept_runs as memory
+from queueops.kinds.workflows.kept_runs import kept_runs
+from queueops.kinds.workflows.settings import DEFAULTS
 from queueops.testing import run_worker
 
 made: list[str] = []
@@ -68,6 +70,44 @@ def test_an_evicted_run_is_closed() -> None:
     (kept,) = [execution for _, execution in kept_runs._kept.values()]
     begin("b", "c")
     assert not kept.loop.tasks
+
+
+@pytest.fixture
+def _by_memory(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting says how many runs are kept; two are the least."""
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "WORKFLOWS": {}}
+    monkeypatch.setattr(memory, "LEAST", 2)
+
+
+@pytest.mark.usefixtures("_by_memory")
+def test_more_runs_are_kept_as_long_as_the_process_has_memory() -> None:
+    begin("a", "b", "c", "d")
+    signal("a", "b", "c", "d")
+    assert made == ["a", "b", "c", "d"]
+
+
+@pytest.mark.usefixtures("_by_memory")
+def test_a_process_with_much_memory_keeps_the_least_and_lets_the_others_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin("a", "b", "c", "d")
+    monkeypatch.setattr(memory, "MEMORY", 0)
+    begin("e")  # a and b go
+    assert [run for _, run in kept_runs._kept] == [listens.handle(each).id for each in "cde"]
+    begin("f")
+    assert [run for _, run in kept_runs._kept] == [listens.handle(each).id for each in "ef"]
+
+
+def test_a_thousand_runs_are_kept_by_default() -> None:
+    assert (DEFAULTS.kept_runs, memory.LEAST) == (None, 1_000)
+
+
+def test_the_facts_of_a_worker_tell_of_hits_and_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_runs, "hits", 0)
+    monkeypatch.setattr(kept_runs, "replays", 0)
+    begin("a", "b", "c")  # a is gone; a first step needs no replay
+    assert kept_runs.facts() == {}
+    signal("c", "b", "a")
+    assert kept_runs.facts() == {"kept runs": "2", "hits": "2", "replays": "1"}
+    assert "workflow code" in memory.facts(())
 
 
 def test_without_memory_each_step_begins_with_a_replay(settings: Any) -> None:

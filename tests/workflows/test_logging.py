@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
+import socket
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from queueops import control, wf, workflow
+from queueops.errors.workflows import OutsideWorkflow, RefusedInWorkflow
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
@@ -40,12 +44,58 @@ async def any_end(how: str) -> str:
 
 @workflow(name="log.writes")
 async def writes() -> None:
-    """Logs before and after an activity."""
-    logger.warning("begins")
+    """Logs and prints before and after an activity."""
+    write("begins")
     await wf.call(add, 1, 1)
-    logger.warning("goes on")
+    write("goes on")
     await wf.call(add, 1, 1)
-    logger.warning("ends")
+    write("ends")
+
+
+def write(text: str) -> None:
+    """Log and print."""
+    logger.warning(text)
+    print(f"printed: {text}")
+
+
+@workflow(name="log.cleans_up")
+async def cleans_up() -> None:
+    """Has a `finally` with effects, in two coroutines and a generator."""
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield await wf.signal("number")
+        finally:
+            write("no more numbers")
+
+    async def listen() -> None:
+        try:
+            async for _ in numbers():
+                await wf.signal("never")
+        finally:
+            _try()
+            write("has stopped to listen")
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(listen())
+            await wf.signal("go")
+    finally:
+        write("has ended")
+
+
+told: list[str] = []
+
+
+def _try() -> None:
+    """Note what a `finally` gets from what has effects, if its run is forgotten."""
+    try:
+        wf.now()
+    except OutsideWorkflow:
+        for effect in (lambda: socket.create_connection(("127.0.0.1", 9)), lambda: add.push(1, 1)):
+            with pytest.raises(RefusedInWorkflow) as refused:
+                effect()
+            told.append(str(refused.value).split(" cannot")[0])
 
 
 @pytest.mark.parametrize(
@@ -149,9 +199,34 @@ def test_a_run_of_an_unknown_name_is_blocked_and_never_quarantined() -> None:
     assert get_broker().client.zscore(f"{get_role(WorkflowCalls).keys('default').prefix}:blocked", run.id) is None
 
 
-def test_a_replay_does_not_write_the_log_lines_of_the_code_again(caplog: pytest.LogCaptureFixture) -> None:
+def written(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What the code has logged, which is what it has printed."""
+    lines = [record.getMessage() for record in caplog.records if record.name == "project"]
+    assert re.findall("printed: (.*)", capsys.readouterr().out) == lines
+    return lines
+
+
+def test_a_replay_does_not_write_the_lines_of_the_code_again(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     writes.start()
     run_worker()
     WorkflowEnvironment().run(writes)
-    lines = [record.getMessage() for record in caplog.records if record.name == "project"]
-    assert lines == ["begins", "goes on", "ends"] * 2
+    assert written(caplog, capsys) == ["begins", "goes on", "ends"] * 2
+
+
+def test_a_run_that_is_forgotten_while_it_waits_writes_nothing_and_has_no_effects(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told.clear()
+    run = cleans_up.start()
+    run_worker()
+    for event in ("number", "other"):
+        run.signal(event, 7)
+        run_worker()
+    kept_runs.clear()
+    assert written(caplog, capsys) == []
+    assert set(told) == {"A socket or a pipe", "The store (a push, a handle, a control)"}
+    run.cancel("enough")
+    run_worker()
+    assert written(caplog, capsys) == ["no more numbers", "has stopped to listen", "has ended"]

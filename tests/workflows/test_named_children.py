@@ -9,6 +9,8 @@ import pytest
 
 from queueops import wf, workflow
 from queueops.errors import TaskFailed
+from queueops.errors.workflows import ChildFailed
+from queueops.testing import run_worker
 from tests.workflows.test_environment_again import CALLS, Memory, Stored, child, kinds, strict
 
 
@@ -36,6 +38,30 @@ async def named() -> str:
     """Has a child with a name, after a signal."""
     found = str(await wf.signal("go"))
     return await wf.child(tidy.using(id="the-child"), found)
+
+
+@workflow(name="again.tries")
+async def tries(pool: str) -> list[str]:
+    """Begins a child whose instance may be in use."""
+    try:
+        return [await wf.child(child.using(id="the-child", pool=pool), "a")]
+    except ChildFailed as error:
+        return [type(error).__name__, error.type, str(error)]
+
+
+@pytest.mark.parametrize("pool", ["default", "wf-other"])
+def test_a_child_whose_instance_is_in_use_has_an_error_of_its_own(where: Any, pool: str) -> None:
+    if pool != "default" and isinstance(where, Memory):
+        pytest.skip("a run in memory has one pool")
+    open_run = where.start(child.using(id="the-child", pool=pool), "b")
+    where.work()
+    run = where.start(tries, pool)
+    for _ in range(3):
+        where.work()
+        run_worker(pools=["wf-other"]) if pool != "default" else None
+    name, type_, text = run.result(timeout=0)
+    assert (name, type_) == ("ChildInUse", "InstanceInUse")
+    assert text.endswith(f"did not begin: its instance the-child has a run that has not ended: {open_run.id}")
 
 
 def test_a_reset_begins_a_named_child_again_that_still_cleans_up(where: Any) -> None:

@@ -95,9 +95,9 @@ def _memory(request: pytest.FixtureRequest, namespace: str) -> Iterator[None]:
     kept_runs.clear()
     behaviour.clear()
     calls.clear()
-    kept_runs.most = 128 if request.param == "kept" else 0
+    kept_runs.most = None if request.param == "kept" else 0
     yield
-    kept_runs.most = 128
+    kept_runs.most = None
     kept_runs.clear()
 
 

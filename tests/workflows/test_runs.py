@@ -96,9 +96,9 @@ async def counter(total: int) -> int:
 def _memory(request: pytest.FixtureRequest, namespace: str) -> Iterator[None]:
     """Each test runs with runs in memory, and with a replay before each step."""
     kept_runs.clear()
-    kept_runs.most = 128 if request.param == "kept" else 0
+    kept_runs.most = None if request.param == "kept" else 0
     yield
-    kept_runs.most = 128
+    kept_runs.most = None
     kept_runs.clear()
 
 

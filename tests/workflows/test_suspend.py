@@ -154,6 +154,7 @@ def test_the_next_run_of_a_run_that_was_suspended_during_its_last_step_is_suspen
     settle(Settlement(lease.id, lease.fence, Outcome.SUCCESS, step))
     later = rounds.handle("rounds")
     assert later.id != run.id
+    assert [row.id for row in inspect.workflow_runs("suspended").rows] == [later.id]
     parked(later)
     assert shown(run) == ""
 

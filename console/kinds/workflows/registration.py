@@ -99,13 +99,12 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
     return inspect.runs_of_instance(run.instance, task.pool)
 
 
-def blocked(task: TaskDetail) -> Piece | None:
-    """The word beside the state of a run whose step cannot be made: it is postponed, or due for the next try."""
-    if task.kind not in PAGES.records or task.state in TERMINAL:
+def marks(task: TaskDetail) -> Piece | None:
+    """The words beside the state of a run that is blocked or suspended, or that continued as new."""
+    if task.kind not in PAGES.records:
         return None
     run = inspect.run_facts(task.id, task.pool)
-    is_blocked = run is not None and run.blocked_ms is not None
-    return Piece(template="console/workflows/blocked.html", context={}) if is_blocked else None
+    return Piece(template="console/workflows/state_marks.html", context={"run": run}) if run is not None else None
 
 
 def fact_ran(task: TaskDetail) -> Piece | None:
@@ -115,7 +114,7 @@ def fact_ran(task: TaskDetail) -> Piece | None:
 
 PAGES = KindPages(
     records=("workflow",),
-    pieces={"task.state": blocked, "task.facts.ran": fact_ran},
+    pieces={"task.state": marks, "task.facts.ran": fact_ran},
     actions={standard: ACTIONS[verb] for verb, standard in IN_HEAD.items()},
     tabs=(Tab(name=RUN, label=_("Run"), template="console/workflows/run.html", read=read),),
     routes=(

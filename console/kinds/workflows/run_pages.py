@@ -24,11 +24,12 @@ from queueops.inspect.redaction import masked_arguments
 from queueops.model.states import State
 
 RUN = "workflow"
-BLOCKED = "blocked"
+BLOCKED, SUSPENDED, CONTINUED = ("blocked", "suspended", "continued")
 STATES = (
-    State.PENDING, State.LOCKED, State.IDLE, State.POSTPONED, BLOCKED, State.SUCCEEDED, State.FAILED, State.CANCELLED,
+    State.PENDING, State.LOCKED, State.IDLE, State.POSTPONED, BLOCKED, SUSPENDED,
+    State.SUCCEEDED, CONTINUED, State.FAILED, State.CANCELLED,
 )  # fmt: skip
-"""The states of runs. A blocked run is also in one of the others: mostly it is postponed."""
+"""The states of runs. A blocked or suspended run is also in one of the others: mostly it is postponed or idle."""
 SEARCH = ("workflows-search", "workflows")
 TAGS_AGE_S = 10.0
 """So old the offered tags may be."""
@@ -112,7 +113,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         filters: dict[str, Any] = dict(asked)
         found = inspect.workflow_runs(**filters, after=after)
         facets = inspect.facets(TaskQuery(kind=RUN))
-        counts = {**dict(facets.get("state", ())), BLOCKED: inspect.blocked_run_count()}
+        counts = _counts(dict(facets.get("state", ())))
     except FilterError as error:
         found, fault = RunPage(rows=()), str(error)
     return {
@@ -133,6 +134,15 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "chosen": asked["state"],
         **live_update(reverse("console:workflows-rows"), asked, after, found, counts, **asked, after=after),
     }
+
+
+def _counts(by_state: dict[str, int | None]) -> dict[str, int | None]:
+    """The number of runs in each state. A run that continued as new has not succeeded."""
+    counts: dict[str, int | None] = {**by_state, **inspect.run_counts()}
+    ended, continued = counts.get(State.SUCCEEDED), counts[CONTINUED]
+    if ended is not None:
+        counts[State.SUCCEEDED] = max(0, ended - (continued or 0))
+    return counts
 
 
 def _searched(request: HttpRequest, asked: dict[str, str], found: RunPage) -> dict[str, Any] | None:

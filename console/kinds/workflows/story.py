@@ -39,6 +39,7 @@ def _words() -> dict[str, str]:
         "timer": _("The code sets a timer."),
         "tell": _("The code sends a signal to another instance."),
         "drop": _("The code does not need this any more."),
+        "ask": _("The code asks this to end, and waits for that."),
         "side": _("A value is recorded."),
         "patch": _("The run goes by this change of the code."),
         "end": _("The code ends."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -11,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from queueops.errors import QueueOpsError
 from queueops.kinds.workflows.code_check import Finding, check_code
 from queueops.kinds.workflows.definition import WorkflowHandler
-from queueops.kinds.workflows.replay_check import Replay, replays
+from queueops.kinds.workflows.replay_check import Replay, replayed, replays
+from queueops.kinds.workflows.saved_run import SavedRun, read_all
 from queueops.management.arguments import positive
 from queueops.management.queue.formatting import printable, to_json
 from queueops.management.queue.lookup import check_pool
@@ -30,6 +32,12 @@ class Command(BaseCommand):
         """Which workflows, and which runs."""
         parser.add_argument("names", nargs="*", metavar="NAME", help="names of workflows; all, if none is given")
         parser.add_argument("--source-only", action="store_true", help="do not replay: needs no store")
+        parser.add_argument(
+            "--histories",
+            type=Path,
+            metavar="DIR",
+            help="replay the runs of the *.json files that `queue run ID --export` wrote, not those of the store",
+        )
         parser.add_argument("--pool", default="", help="replay the runs of this pool")
         parser.add_argument("--ended", action="store_true", help="replay runs that have ended, too")
         parser.add_argument("--most", type=positive, default=1_000, help="runs of each name (%(default)s)")
@@ -40,7 +48,9 @@ class Command(BaseCommand):
         findings = [finding for handler in _handlers(names) for finding in check_code(handler.name, handler.func)]
         found: list[Replay] = []
         left_out = Counter[str]()
-        if not options["source_only"]:
+        if options["histories"] is not None:
+            found = [replayed(run) for run in _read(options["histories"]) if not names or run.name in names]
+        elif not options["source_only"]:
             try:
                 check_pool(options["pool"])
                 limits = {"pool": options["pool"], "ended": options["ended"], "most": options["most"]}
@@ -60,6 +70,13 @@ def _handlers(names: list[str]) -> list[WorkflowHandler]:
         if name not in known:
             raise CommandError(f"No workflow is named {printable(name)!r}.")
     return [known[name] for name in names or sorted(known)]
+
+
+def _read(directory: Path) -> list[SavedRun]:
+    try:
+        return list(read_all(directory))
+    except QueueOpsError as error:
+        raise CommandError(str(error)) from error
 
 
 def _as_json(findings: list[Finding], found: list[Replay], bad: list[Replay], left_out: Counter[str]) -> str:

@@ -12,6 +12,9 @@ from django.core.management.base import CommandError
 from queueops import control, inspect
 from queueops.control import Row
 from queueops.inspect import RunCall, RunFacts, RunLine, RunView
+from queueops.inspect.errors import title
+from queueops.kinds.workflows.saved_run import exported
+from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.management.arguments import any_json, json_list, json_object, positive
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
@@ -19,7 +22,7 @@ from queueops.management.queue.formatting import moment, pairs, printable, shown
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import check_pool, missing
 from queueops.management.queue.report import report
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import get_broker, get_role
 
 HEAD = ("RUN", "INSTANCE", "NAME", "STATE", "SINCE", "ENTRIES", "STATUS", "WAITS FOR, OR WHY NOT", "POOL")
 STORY_HEAD = ("ENTRY", "WHEN", "KIND", "NUMBER", "NAME", "TEXT")
@@ -55,6 +58,11 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
     """Show a run with a page of its history, or act on it. Fails if it was refused."""
     _check_reason(verb, given["reason"])
     run, place = _found(id, pool)
+    if given["export"] and verb != "show":
+        raise CommandError("Only show takes --export.", returncode=2)
+    if given["export"]:
+        yield exported(get_role(WorkflowCalls), place, run) or ""
+        return
     if verb == "show":
         yield from _shown(run, place, given["first"], given["calls"], as_json=as_json)
         return
@@ -149,22 +157,26 @@ def _shown(run: str, pool: str, first: int, calls: str, *, as_json: bool) -> Ite
             ("run", run),
             ("instance", view.instance),
             ("name", task.name),
-            ("state", task.state),
+            ("state", "continued" if view.continued_ms else task.state),
             ("arguments", _one_line(task.args_json)),
             ("result", _one_line(task.result_json)),
             ("status", _one_line(view.status_text)),
             ("blocked since", moment(view.blocked_ms)),
             ("suspended since", moment(view.suspended_ms)),
             ("reason", view.reason),
+            ("error", title(task.error)),
             ("run before", view.before),
             ("next run", view.after),
             ("parent", view.parent),
             ("late events", f"{view.late:,}" if view.late else ""),
             ("inbox", f"{view.waiting_events:,} events" if view.waiting_events else ""),
+            *(("failed, not awaited", text) for text in view.died),
             *(("waits for the signal", name) for name in view.signals),
             *(("waits at", " > ".join(stack)) for stack in view.stacks),
         )
     )
+    if task.error and task.error.traceback:
+        yield printable(task.error.traceback, lines=True)
     yield from _calls(view)
     yield table(STORY_HEAD, map(_story_line, view.lines), widest=WIDEST)
     if view.lines or not view.length:
@@ -212,14 +224,14 @@ def _one_line(document: str) -> str:
 
 
 def _line(row: RunFacts) -> tuple[object, ...]:
-    state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.state
+    state = "suspended" if row.suspended_ms else "blocked" if row.blocked_ms else row.shown_state
     waits = row.reason if row.blocked_ms else row.error or ", ".join(row.waits_for[:2])
     facts = (row.id, row.instance, row.name, state, moment(row.entered_ms), row.length, _one_line(row.status_text))
     return *facts, waits, row.pool
 
 
 def _list_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--state", default="", help="only runs in this state, or `blocked`: a step could not be made")
+    parser.add_argument("--state", default="", help="a state, or blocked, suspended, continued (as new)")
     parser.add_argument("--name", default="", help="only runs of this workflow")
     parser.add_argument("--pool", default="", help="only this pool (default: all pools)")
     parser.add_argument("--search", default="", metavar="ID", help="an instance, or the beginning of a run's id")
@@ -237,6 +249,9 @@ def _act_options(parser: ArgumentParser) -> None:
     parser.add_argument("verb", nargs="?", choices=VERBS, default="show", help="what to do (show)")
     parser.add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
     parser.add_argument("--first", type=positive, default=1, metavar="NUMBER", help="show, children: the first entry")
+    parser.add_argument(
+        "--export", action="store_true", help="show: all that a replay needs, with arguments and payloads, as JSON"
+    )
     parser.add_argument("--calls", default="", metavar="PLACE", help="show: continue the list of open commands")
     parser.add_argument("--signal", default="", metavar="NAME", help="signal: its name")
     parser.add_argument("--value", type=any_json, default=None, metavar="JSON", help="signal: its value (null)")

@@ -1,19 +1,35 @@
-"""Comparison of a command with the recorded one, and the stack of a coroutine that waits."""
+"""Comparison of a command with the recorded one, the stack of a coroutine that waits, and a task that has failed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
+from queueops.errors.workflows import NotDeterministic
 from queueops.kinds.workflows.events import Entry
 
 MOST_FRAMES = 20
+MOST_OF_ERROR = 500
 
 
 def shape(entry: Entry) -> tuple[Any, ...]:
     """What a replay must repeat of a command. An open call stays in its pool when the code names another one."""
     state = entry.state if entry.kind == "end" else ""
     return entry.kind, entry.command, entry.name, entry.instance, entry.arguments_digest, entry.at_ms, state
+
+
+def check_same(name: str, step: int, made: Sequence[Entry], recorded: Sequence[Entry]) -> None:
+    """Compare the commands of a step with those that its history has. Raises NotDeterministic."""
+    for done, was in zip_longest(without_patches(made), without_patches(recorded)):
+        if done is None or was is None or shape(done) != shape(was):
+            raise NotDeterministic(
+                name=name,
+                step=step,
+                recorded=was.told() if was else "nothing more",
+                done=difference(done, was) if done else "nothing more",
+            )
 
 
 def without_patches(entries: Iterable[Entry]) -> list[Entry]:
@@ -40,3 +56,12 @@ def stack_of(coro: Any) -> list[str]:
                 frames.append(f"{name}:{frame.f_lineno} in {frame.f_code.co_name}")
         coro = getattr(coro, "cr_await", None)
     return frames[-MOST_FRAMES:]
+
+
+def told_death(task: Any) -> str:
+    """A task of the code that has failed: its function, its error, and the place that raised it, in one line."""
+    error = task.error
+    frame = (traceback.extract_tb(error.__traceback__) or [None])[-1]
+    place = f", at {frame.filename}:{frame.lineno} in {frame.name}" if frame else ""
+    text = f"{task.code or task.get_name()}: {type(error).__name__}: {error}{place}"
+    return " ".join(text.split())[:MOST_OF_ERROR]

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, get_args, overload
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -19,7 +19,7 @@ from queueops.kinds.workflows import wf as wf
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.run_store import get_run_store
-from queueops.kinds.workflows.step import RunInfo
+from queueops.kinds.workflows.step import OnParentEnd, RunInfo
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
@@ -124,6 +124,7 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     is_plain: ClassVar[Literal[False]] = False  # type: ignore[assignment]  # `wf.call` refuses it
     """`wf.child` takes it."""
+    on_parent_end: OnParentEnd = "cancel"
 
     def __repr__(self) -> str:
         return f"<Workflow {self.name}>"
@@ -170,12 +171,12 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         return await sync_to_async(self.start_on_commit)(*args, **kwargs)
 
     def handle(self, instance: str) -> WorkflowHandle[R]:
-        """The handle of the newest run of an instance. Raises InstanceGone."""
+        """A handle that means the newest run of an instance, also later. Raises InstanceGone."""
         pool = self.options.pool
         run = get_run_store().newest_run(pool, check_id(instance, "id of an instance"))
         if run is None:
             raise InstanceGone(id=instance)
-        return WorkflowHandle(run, pool, instance=instance)
+        return WorkflowHandle(run, pool, instance=instance, newest=True)
 
     async def ahandle(self, instance: str) -> WorkflowHandle[R]:
         """The same for async code."""
@@ -204,9 +205,16 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         word, run = store.start_run(instance, push, ignores=ignores, durable=durable, under=under)
         return WorkflowHandle(run, push.pool, word, instance=instance)
 
-    def using(self, **options: Unpack[PushOptions]) -> Workflow[P, R]:
-        """The same workflow with other options; `id` names the instance. `on_conflict` is reject or ignore."""
+    def using(self, *, on_parent_end: OnParentEnd | None = None, **options: Unpack[PushOptions]) -> Workflow[P, R]:
+        """The same workflow with other options; `id` names the instance. `on_conflict` is reject or ignore.
+
+        `on_parent_end` is what becomes of it as a child that its parent does not need any more, because that has ended,
+        continues as new, or is cancelled while it waits: "cancel" asks its code to end, "terminate" ends it at once,
+        and "abandon" lets it go on.
+        """
         other = cast("Workflow[P, R]", super().using(**options))
+        if on_parent_end is not None:
+            other.on_parent_end = _checked_end(on_parent_end)
         if "on_conflict" in options:
             _check_conflict(other.options)
         return other
@@ -288,6 +296,12 @@ def workflow(function: Callable[..., Any] | None = None, /, **options: Any) -> A
     if function is not None:
         return _made(function, options)
     return partial(_made, options=options)
+
+
+def _checked_end(value: Any) -> OnParentEnd:
+    if value not in get_args(OnParentEnd):
+        raise BadOption(name="on_parent_end", value=value, expected='"cancel", "terminate" or "abandon"')
+    return cast("OnParentEnd", value)
 
 
 def _check_conflict(options: Options) -> None:

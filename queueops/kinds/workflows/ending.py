@@ -16,6 +16,9 @@ from queueops.kinds.workflows.step import ContinueAsNew
 from queueops.model.reasons import kept
 from queueops.model.task_error import StoredError
 
+IN_USE = "in_use"
+"""The state of the end of a child whose instance has a run that has not ended."""
+
 
 def judged(error: BaseException) -> BaseException:
     """A ContinueAsNew, or the error that fails the run.
@@ -58,5 +61,8 @@ def stored_error(end: Entry) -> StoredError:
             return msgspec.json.decode(end.error, type=StoredError)
         except msgspec.MsgspecError:  # written by other software
             return StoredError(message=bytes(end.error)[:200].decode("utf-8", "replace"))
-    kind = "Cancelled" if end.state == "cancelled" else "WorkerLost" if end.state == "crashed" else "Failed"
-    return StoredError(type=kind, message=end.reason)
+    return StoredError(type=_TYPES.get(end.state, "Failed"), message=end.reason)
+
+
+_TYPES = {"cancelled": "Cancelled", "crashed": "WorkerLost", IN_USE: "InstanceInUse"}
+"""The type of an error by the state of an end."""

@@ -22,11 +22,12 @@ from queueops.kinds.workflows import attempts, events
 from queueops.kinds.workflows.attempts import TASK
 from queueops.kinds.workflows.awaited import as_task, value_of
 from queueops.kinds.workflows.definition import Workflow, WorkflowHandler
+from queueops.kinds.workflows.ending import IN_USE
 from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.history_limit import check_size
-from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, Begun, MemoryRun, failed
+from queueops.kinds.workflows.memory_run import GIVEN_UP, TASKS, UNNEEDED, Begun, MemoryRun, failed
 from queueops.kinds.workflows.runs_again import RunsAgain
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Conflict, Push
@@ -111,33 +112,50 @@ class WorkflowEnvironment(RunsAgain):
         """The newest run of an instance."""
         return self._runs[self._instances[instance]]
 
+    def _last(self, id: str) -> MemoryRun:
+        """The run that a run went on as."""
+        run = self._runs[id]
+        while run.next:
+            run = self._runs[run.next]
+        return run
+
     def _newest(self, instance: str) -> MemoryRun | None:
         return self._runs.get(self._instances.get(instance, ""))
 
     def post(self, instance: str, entry: Entry) -> bool:
         """Put an event into the inbox of an instance; False if its run has ended."""
-        known = self._instances.get(instance)
-        if known is None or self._runs[known].state != "running":
-            return False
-        if entry.kind == "cancel" and self._runs[known].delayed:  # it has no code yet that could answer
-            return self.terminate(instance, entry.reason or "cancelled before its begin")
-        self._deliver(self._runs[known], entry)
-        return True
+        return self._post(self._newest(instance), entry)
 
     def terminate(self, instance: str, reason: str = "") -> bool:
         """End the newest run of an instance. False if it has ended."""
-        run = self.newest(instance)
+        return self._terminate(self.newest(instance), reason)
+
+    def result_of(self, instance: str, timeout: float | timedelta | None = None) -> Any:
+        """Let everything run until this instance has ended; see `EnvironmentRun.result`."""
+        return self._result(self._instances[instance], timeout)
+
+    # Runs
+
+    def _post(self, run: MemoryRun | None, entry: Entry) -> bool:
+        if run is None or run.state != "running":
+            return False
+        if entry.kind == "cancel" and run.delayed:  # it has no code yet that could answer
+            return self._terminate(run, entry.reason or "cancelled before its begin")
+        self._deliver(run, entry)
+        return True
+
+    def _terminate(self, run: MemoryRun, reason: str = "") -> bool:
         if run.state != "running":
             return False
         run.reason = reason or run.reason
         self._close(run, "cancelled")
         return True
 
-    def result_of(self, instance: str, timeout: float | timedelta | None = None) -> Any:
-        """Let everything run until this instance has ended; see `EnvironmentRun.result`."""
+    def _result(self, id: str, timeout: float | timedelta | None) -> Any:
+        """Let everything run until a run, and what it goes on as, has ended."""
         until = None if timeout is None else self.now_ms + to_ms("timeout", timeout)
         self._settle()
-        while (run := self.newest(instance)).state == "running":
+        while (run := self._last(id)).state == "running":
             if until is not None and (not self._agenda or self._agenda[0][0] > until):
                 self.now_ms = until
                 reason = "No more of the environment's time was given."
@@ -148,7 +166,7 @@ class WorkflowEnvironment(RunsAgain):
                 execution.dispose()
                 raise WorkflowStuck(name=run.push.name, where=where)
             self._jump()
-        run = self.newest(instance)
+        run = self._last(id)
         if run.state == "succeeded":
             return _handler(run.push.name).result_type.decode(run.result)
         if run.state == "cancelled":
@@ -157,12 +175,10 @@ class WorkflowEnvironment(RunsAgain):
         found = TaskFailed(id=run.id, type=known.type, message=known.message, traceback=known.traceback)
         raise found from run.error
 
-    # Runs
-
     def _begin(self, push: Push, instance: str, parent: Begun | None = None) -> MemoryRun:
         known = self._newest(instance)
         if known is not None and parent is not None and known.is_given_up_before(parent.run):
-            self.terminate(instance, "the next run of its parent begins it again")
+            self._terminate(known, "the next run of its parent begins it again")
         if known is not None and known.state == "running":
             raise InstanceInUse(id=instance, run=known.id, state="running")
         run = self._add(MemoryRun(f"{instance}#{next(self._numbers)}", instance, push, parent))
@@ -237,12 +253,14 @@ class WorkflowEnvironment(RunsAgain):
 
     def _obey(self, run: MemoryRun, entry: Entry, step: Step) -> None:
         if entry.kind in TASKS:
-            begun = Begun(run, entry, step.pushes.get(entry.command))
+            begun = Begun(run, entry, step.pushes.get(entry.command), on_end=step.left.get(entry.command, ""))
             run.begun[begun.number] = run.open[begun.number] = begun
             self._start(begun)
         elif entry.kind == "drop":
             if found := run.open.pop(entry.command, None):
                 self._drop(found)
+        elif entry.kind == "ask" and (found := run.open.get(entry.command)):
+            self._ask(found)
         elif entry.kind == "tell":
             told = self.post(entry.instance, Entry("signal", name=entry.name, payload=entry.payload))
             self._deliver(run, Entry("done" if told else "failed", command=entry.command))
@@ -266,7 +284,8 @@ class WorkflowEnvironment(RunsAgain):
         try:
             begun.child = self._begin(push, begun.entry.instance, begun)
         except InstanceInUse as error:
-            self._finish(begun, failed(begun.number, error))
+            why = f"its instance {error.id} has a run that has not ended: {error.run}"
+            self._finish(begun, Entry("failed", command=begun.number, state=IN_USE, reason=why))
 
     def _pretend(self, begun: Begun, push: Push, known: _Mock) -> None:
         """End a child with what its replacement returns or raises."""
@@ -285,12 +304,25 @@ class WorkflowEnvironment(RunsAgain):
     def _drop(self, begun: Begun) -> None:
         child = begun.child
         if child is not None and child.parent is begun and child.state == "running":
-            child.parent, child.given_up, child.left_by = None, begun, begun.run
-            if child.delayed:  # it has no code yet that could answer
+            child.parent, child.given_up = None, begun
+            if begun.on_end == "abandon":
+                return
+            child.left_by = begun.run
+            if begun.on_end == "terminate":
+                self._terminate(child, GIVEN_UP)
+            elif child.delayed:  # it has no code yet that could answer
                 child.reason = GIVEN_UP
                 self._close(child, "cancelled")
-                return
-            self._deliver(child, Entry("cancel", reason=GIVEN_UP))
+            elif not begun.is_asked:
+                self._deliver(child, Entry("cancel", reason=GIVEN_UP))
+
+    def _ask(self, begun: Begun) -> None:
+        """Ask what a command has begun to end: the run waits for that."""
+        if begun.child is None:
+            self._finish(begun, Entry("failed", command=begun.number, state="cancelled", reason=UNNEEDED))
+        elif not begun.is_asked:
+            begun.is_asked = True
+            self._post(begun.child, Entry("cancel", reason=GIVEN_UP))
 
     def _end(self, run: MemoryRun, step: Step) -> None:
         run.result, run.error, run.reason = step.result, step.error, step.reason or run.reason

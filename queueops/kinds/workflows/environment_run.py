@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class EnvironmentRun:
-    """A run of a test: as the handle of a workflow, but it never waits. It means the newest run of its instance."""
+    """A run of a test: as the handle of a workflow, but it never waits. It means what it went on as, too.
+
+    Without an id, it means the newest run of the instance.
+    """
 
     def __init__(self, environment: WorkflowEnvironment, instance: str, id: str) -> None:
         self._environment = environment
@@ -49,7 +52,7 @@ class EnvironmentRun:
         return self.custom_status()
 
     def history(self) -> list[Entry]:
-        """The history of the newest run."""
+        """The history of the run."""
         return self._run.entries()
 
     async def ahistory(self) -> list[Entry]:
@@ -59,7 +62,7 @@ class EnvironmentRun:
     def signal(self, name: str, value: Any = None) -> None:
         """Send a signal now. Raises RunEnded and NotEncodable."""
         payload = events.raw(encode_signal(name, value))
-        if not self._environment.post(self.instance, Entry("signal", name=name, payload=payload)):
+        if not self._environment._post(self._run, Entry("signal", name=name, payload=payload)):
             raise RunEnded(id=self._run.id, state=self.state, what="signal")
 
     async def asignal(self, name: str, value: Any = None) -> None:
@@ -70,7 +73,7 @@ class EnvironmentRun:
         """Ask the code to end; with `hard` it is terminated. False if the run had already ended."""
         if hard:
             return self.terminate(reason)
-        return self._environment.post(self.instance, Entry("cancel", reason=kept(reason)))
+        return self._environment._post(self._run, Entry("cancel", reason=kept(reason)))
 
     async def acancel(self, reason: str = "", *, hard: bool = False) -> bool:
         """The same for async code."""
@@ -78,7 +81,7 @@ class EnvironmentRun:
 
     def terminate(self, reason: str = "") -> bool:
         """End the run now, with all that it has open; its code is not asked. False if it had already ended."""
-        return self._environment.terminate(self.instance, reason)
+        return self._environment._terminate(self._run, reason)
 
     async def aterminate(self, reason: str = "") -> bool:
         """The same for async code."""
@@ -132,7 +135,7 @@ class EnvironmentRun:
         `timeout` is in seconds of the environment's time. Raises TaskFailed, TaskCancelled and ResultTimeout. Raises
         WorkflowStuck if it waits for what does not come, and HistoryTooLong at the limit of a history.
         """
-        return self._environment.result_of(self.instance, timeout)
+        return self._environment._result(self.id, timeout)
 
     async def aresult(self, timeout: float | timedelta | None = None) -> Any:
         """The same for async code."""
@@ -163,4 +166,4 @@ class EnvironmentRun:
 
     @property
     def _run(self) -> MemoryRun:
-        return self._environment.newest(self.instance)
+        return self._environment._last(self.id) if self.id else self._environment.newest(self.instance)

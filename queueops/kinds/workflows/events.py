@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, omit_defaults=True, frozen=True, rename=STORED):
 
     kind: str
     """A step's mark ("step"); an event: "done", "failed", "fired", "signal", "cancel"; or a command of the code:
-    "call", "child", "timer", "tell", "drop", "side", "patch", "end"."""
+    "call", "child", "timer", "tell", "drop", "ask", "side", "patch", "end"."""
     command: int = 0
     """The number of the command that it belongs to, from 1; 0 for none."""
     name: str = ""

@@ -18,17 +18,18 @@ from uuid import UUID
 from queueops.errors.workflows import (
     ActivityFailed,
     ChildFailed,
+    ChildInUse,
     NotDeterministic,
-    OutsideWorkflow,
     WorkflowStuck,
 )
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.comparison import difference, shape, stack_of, without_patches
-from queueops.kinds.workflows.ending import cancel_reason, judged, stored_error
+from queueops.kinds.workflows.cancelling import is_waiting
+from queueops.kinds.workflows.comparison import check_same, stack_of, told_death
+from queueops.kinds.workflows.ending import IN_USE, cancel_reason, judged, stored_error
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.loop import WorkflowLoop, WorkflowTimer
 from queueops.kinds.workflows.run_trace import RunTrace
-from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, RunInfo, Step
+from queueops.kinds.workflows.step import FRAME, Code, ContinueAsNew, OnParentEnd, RunInfo, Step
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
 from queueops.tasks.encoding import decode_result, encode_result
@@ -68,13 +69,13 @@ class Execution:
         self._changed_timers: dict[int, int] = {}
         self.step = Step(0)
         self.trace = RunTrace(self)
-        self.replaying = False
+        self.replaying = self.is_forgotten = False
 
     # A step
 
     def replay(self, history: Iterable[bytes]) -> None:
         """Run the code through its history. Raises NotDeterministic and what `advance` raises."""
-        untold = self.loop.take_problems()  # of earlier steps: an error is told when its task is forgotten
+        untold = self.loop.take_problems()  # of earlier steps: asyncio may tell one between two steps
         for block in events.blocks(history):
             self.length_before = self.length
             self.length += 1 + len(block.events) + len(block.commands)
@@ -87,6 +88,7 @@ class Execution:
             finally:
                 self.replaying = False
             self._compare(block)
+        self.loop.take_problems()
         self.loop.problems = untold  # the steps that were replayed have told theirs
 
     def advance(self, at: int, taken: Sequence[Entry]) -> Step:
@@ -101,6 +103,7 @@ class Execution:
             raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
         step.where = [] if step.over else self.stacks()
         step.notes += self.loop.take_problems()
+        step.died = [] if step.over else [told_death(task) for task in self.loop.failed_tasks()[:SHOWN]]
         self.length += 1 + len(taken) + len(step.commands)
         return step
 
@@ -116,12 +119,14 @@ class Execution:
     def dispose(self) -> None:
         """Forget the run. Its code is closed here, in creation order, and not by the garbage collector at any time.
 
-        A `finally` runs then, and gets OutsideWorkflow from the functions of `wf`.
+        A `finally` runs then. What it logs and prints is dropped, what has effects is refused, and the functions of
+        `wf` raise OutsideWorkflow.
         """
-        self._open, self.step = {}, Step(0)
-        for task in list(self.loop.tasks.values()):
-            with contextlib.suppress(BaseException):  # whatever a finally of the code raises, such as an await in it
-                task.get_coro().close()
+        self._open, self.step, self.replaying, self.is_forgotten = {}, Step(0), True, True
+        with self.loop.running():
+            for task in list(self.loop.tasks.values()):
+                with contextlib.suppress(BaseException):  # whatever a finally of the code raises, as an await in it
+                    task.get_coro().close()
         self.loop.tasks.clear()
         # Errors keep the variables of the code, and the loop and this object keep each other.
         self._main = self.loop.exit = self.loop.interrupt = self.loop.refused = None
@@ -180,17 +185,7 @@ class Execution:
     def _compare(self, block: Block) -> None:
         if self._main is not None and self._is_over:
             self._close(self._main)
-        made, recorded = without_patches(self.step.commands), without_patches(block.commands)
-        for number in range(max(len(made), len(recorded))):
-            done = made[number] if number < len(made) else None
-            was = recorded[number] if number < len(recorded) else None
-            if done is None or was is None or shape(done) != shape(was):
-                raise NotDeterministic(
-                    name=self.info.name,
-                    step=self.steps,
-                    recorded=was.told() if was else "nothing more",
-                    done=difference(done, was) if done else "nothing more",
-                )
+        check_same(self.info.name, self.steps, self.step.commands, block.commands)
 
     def _close(self, main: asyncio.Task[Any]) -> None:
         """The code has ended: judge how."""
@@ -209,7 +204,6 @@ class Execution:
                 step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
             except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
                 step.state, step.error = "failed", unfit
-        self.loop.tell_errors()
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
         step.unread = self._unread()
         if step.state == "continued" and self._late_cancel is not None:
@@ -261,12 +255,16 @@ class Execution:
         entry = Entry("call", command=number, name=push.name, arguments_digest=digest, pool=pool)
         return decode(await self._outcome(entry, push, ActivityFailed))
 
-    async def child(self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T]) -> T:
-        """Run a child workflow, and wait for its result. Raises ChildFailed."""
+    async def child(
+        self, push: Push, digest: str, instance: str, decode: Callable[[bytes], T], on_end: OnParentEnd = "cancel"
+    ) -> T:
+        """Run a child workflow, and wait for its result. Raises ChildFailed and ChildInUse."""
         number = self._next()
         push.id = f"{self.info.id}.{number}"
         pool = self._other(push.pool)
         named = instance or self._recorded_instance(number) or push.id
+        if on_end != "cancel":
+            self.step.left[number] = on_end
         entry = Entry("child", command=number, name=push.name, arguments_digest=digest, instance=named, pool=pool)
         return decode(await self._outcome(entry, push, ChildFailed))
 
@@ -355,6 +353,7 @@ class Execution:
         if end.kind == "done":
             return events.payload(end)
         error = stored_error(end)
+        failure = ChildInUse if end.state == IN_USE else failure
         fields = {"id": push.id, "name": push.name, "type": error.type, "message": error.message}
         raise failure(**fields, traceback=error.traceback)
 
@@ -364,7 +363,27 @@ class Execution:
         try:
             end: Entry = await future
         except asyncio.CancelledError:
-            self._give_up(entry.command)
+            if entry.kind not in ("call", "child") or not is_waiting.get() or not self._ask_to_end(entry):
+                self._give_up(entry.command)
+                raise
+            end = await self._end_of_asked(entry.command)
+            if end.state == "cancelled":
+                raise
+        return end
+
+    def _ask_to_end(self, entry: Entry) -> bool:
+        """Ask what a command has begun to end. False for one of this very step, which was never given."""
+        is_given = entry.command in self._open and entry not in self.step.commands
+        if is_given:
+            self.step.commands.append(Entry("ask", command=entry.command))
+        return is_given
+
+    async def _end_of_asked(self, number: int) -> Entry:
+        self._open[number].future = future = self.loop.create_future()
+        try:
+            end: Entry = await future
+        except asyncio.CancelledError:
+            self._give_up(number)
             raise
         return end
 
@@ -375,17 +394,8 @@ class Execution:
             return
         commands = self.step.commands
         for place in range(len(commands) - 1, -1, -1):
-            if commands[place].command == number:
+            if commands[place].command == number and self.step.left.get(number) != "abandon":
                 del commands[place]
                 self.step.pushes.pop(number, None)
                 return
         commands.append(Entry("drop", command=number))
-
-
-def current(what: str) -> Execution:
-    """The execution whose code runs here. Raises OutsideWorkflow."""
-    loop = asyncio._get_running_loop()
-    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution):
-        return loop.timers
-    advice = "Call it in a function below @workflow, and start that with start()."
-    raise OutsideWorkflow(what=what, advice=advice)

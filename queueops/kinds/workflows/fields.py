@@ -3,12 +3,15 @@
 from queueops.model.fields import Field
 
 FIELDS = {
+    "va": Field("asked_to_end", "flag"),
     "vb": Field("blocked_since", "whole"),
     "vc": Field("blocked_times", "whole"),
     "vd": Field("given_up", "flag"),
+    "ve": Field("continued_at", "whole"),
     "vf": Field("step_fence", "whole"),
     "vh": Field("step_code"),
     "vi": Field("instance"),
+    "vj": Field("on_parent_end"),
     "vk": Field("call_token"),
     "vl": Field("late_events", "whole"),
     "vn": Field("command", "whole"),
@@ -20,4 +23,6 @@ FIELDS = {
     "vt": Field("waiting_pool"),
     "vw": Field("waits_at"),
     "vx": Field("next_run"),
+    "vy": Field("failed_code_tasks"),
+    "vz": Field("first_run"),
 }

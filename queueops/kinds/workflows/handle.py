@@ -11,6 +11,7 @@ from queueops.kinds.workflows.arguments import check_entry, encode_signal
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.payloads import filled
 from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
+from queueops.model.contracts import LeaseRef
 from queueops.model.reasons import kept
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
@@ -23,17 +24,29 @@ Result = TypeVar("Result", covariant=True)
 class WorkflowHandle(TaskHandle[Result]):
     """The reference to a run of a workflow. `id` is the run, `instance` what it is a run of.
 
-    A signal goes to the newest run of the instance, and `result` follows a run that continued as new.
+    Its methods act on that run, and on those that it went on as: it continued as new, or was reset. With `newest`, as
+    `order.handle(...)` gives it, they act on the newest run of the instance.
     """
 
-    __slots__ = ("instance",)
+    __slots__ = ("_of_instance", "instance")
 
-    def __init__(self, id: str, pool: str = "default", word: str = "", uid: int = 0, *, instance: str = "") -> None:
+    def __init__(
+        self,
+        id: str,
+        pool: str = "default",
+        word: str = "",
+        uid: int = 0,
+        *,
+        instance: str = "",
+        newest: bool = False,
+    ) -> None:
         super().__init__(id, pool, word, uid)
         self.instance = instance or id
+        self._of_instance = newest
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(WorkflowHandle, instance=self.instance), (self.id, self.pool, self.word, self.uid)
+        own: dict[str, Any] = {"instance": self.instance} | ({"newest": True} if self._of_instance else {})
+        return partial(WorkflowHandle, **own), (self.id, self.pool, self.word, self.uid)
 
     def __repr__(self) -> str:
         return f"<WorkflowHandle {self.instance} in {self.pool}>"
@@ -58,16 +71,11 @@ class WorkflowHandle(TaskHandle[Result]):
         return cast(Result, await self._aoutcome(record))
 
     def signal(self, name: str, value: Any = None) -> None:
-        """Send a signal to the newest run of the instance. Raises RunEnded, InstanceGone and NotEncodable.
-
-        Raises LeaseLost in a task that has lost its lease.
-        """
+        """Send a signal. Raises RunEnded, InstanceGone and NotEncodable, and LeaseLost in a task without its lease."""
         payload = events.raw(encode_signal(name, value))
         entry = Entry("signal", name=name, payload=payload)
         with tracing.sending(name, self.instance):
-            self._store.tell_run(
-                self.pool, "signal", events.encode(entry), instance=self.instance, name=name, under=held()
-            )
+            self._tell("signal", events.encode(entry), name, under=held())
 
     async def asignal(self, name: str, value: Any = None) -> None:
         """The same for async code."""
@@ -92,7 +100,7 @@ class WorkflowHandle(TaskHandle[Result]):
         return await waiting.in_thread(partial(self.terminate, reason))
 
     def retry(self, everything: bool = False) -> bool:
-        """Make the failed step of the newest run again; see "How a run ends" in docs/workflows.md.
+        """Make the failed step again; see "How a run ends" in docs/workflows.md.
 
         With `everything` it begins from nothing, and so does a run that has not failed. False if its state does not
         permit it.
@@ -151,7 +159,7 @@ class WorkflowHandle(TaskHandle[Result]):
         return await waiting.in_thread(self.custom_status)
 
     def history(self) -> list[Entry]:
-        """The whole history of the newest run."""
+        """The whole history of the run."""
         found: list[Entry] = []
         run = self._newest()
         while page := self._store.history(self.pool, run, len(found)):
@@ -166,13 +174,18 @@ class WorkflowHandle(TaskHandle[Result]):
 
     def _told(self, what: str, text: bytes, reason: str = "") -> bool:
         try:
-            self._store.tell_run(self.pool, what, text, instance=self.instance, name=reason)
+            self._tell(what, text, reason)
         except RunEnded:
             return False
         return True
 
+    def _tell(self, what: str, text: bytes, name: str, under: LeaseRef | None = None) -> None:
+        run = "" if self._of_instance else self.id
+        self._store.tell_run(self.pool, what, text, run=run, instance=self.instance, name=name, under=under)
+
     def _newest(self) -> str:
-        return self._store.newest_run(self.pool, self.instance) or self.id
+        """The run that this handle means now."""
+        return self._store.last_run(self.pool, "" if self._of_instance else self.id, self.instance) or self.id
 
     @property
     def _store(self) -> RunStore:

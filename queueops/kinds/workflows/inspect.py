@@ -12,10 +12,11 @@ from queueops.inspect.redaction import redactor
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.run_calls import CallPage, RunCall, RunChildren, open_calls, run_children
-from queueops.kinds.workflows.run_filter import blocked_run_count, plain
+from queueops.kinds.workflows.run_filter import blocked_run_count, plain, run_count, run_counts
 from queueops.kinds.workflows.run_list import (
     RunFacts,
     RunPage,
+    died_of,
     masked,
     places_of,
     run_facts,
@@ -42,6 +43,8 @@ __all__ = [
     "RunView",
     "blocked_run_count",
     "run_children",
+    "run_count",
+    "run_counts",
     "run_facts",
     "run_query",
     "runs_of_instance",
@@ -68,6 +71,7 @@ class RunView(Answer, frozen=True, kw_only=True):
     parent_pool: str = ""
     status: str = ""
     suspended_ms: int | None = None
+    continued_ms: int | None = None
     blocked_ms: int | None = None
     blocked_times: int = 0
     reason: str = ""
@@ -76,6 +80,8 @@ class RunView(Answer, frozen=True, kw_only=True):
     """Signals that its code waits for, and the innermost place of each waiting coroutine."""
     stacks: tuple[tuple[str, ...], ...] = ()
     """The frames of each waiting coroutine, the outermost first, as `file:line in function`."""
+    died: tuple[str, ...] = ()
+    """Tasks of its code that have failed, and whose errors no code has awaited."""
     calls: tuple[RunCall, ...] = ()
     more_calls: int = 0
     """Open commands that are on other pages."""
@@ -135,12 +141,14 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0, calls: str =
         parent_pool=fields.get("vt", pool) if "vr" in fields else "",
         status=masked(fields["vq"].encode()) if "vq" in fields else "",
         suspended_ms=maybe_whole(fields.get("vs")),
+        continued_ms=maybe_whole(fields.get("ve")),
         blocked_ms=maybe_whole(fields.get("vb")),
         blocked_times=maybe_whole(fields.get("vc")) or 0,
         reason=redactor().message(fields.get("y", "")),
         late=maybe_whole(fields.get("vl")) or 0,
         where=places_of(fields),
         stacks=tuple(stack for stack in stacks_of(fields) if not stack[0].startswith(SIGNAL)),
+        died=died_of(fields),
         calls=page.calls,
         more_calls=max(0, row.open - len(page.calls)),
         next_calls=page.next,

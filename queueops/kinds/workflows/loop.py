@@ -7,20 +7,20 @@ the time of the decision step, and its timers are commands of the run.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import math
 import re
 import sys
-import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from itertools import count
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Interrupt
 from queueops.errors.workflows import RefusedInWorkflow
-from queueops.kinds.workflows import code_context, quiet_replay
+from queueops.kinds.workflows import code_context, quiet_replay, refused_io
 from queueops.kinds.workflows.refused_io import ADVICE, PROCESS, SOCKET, THREAD, ReplayedLoop, install
 from queueops.model.durations import MAX_MS
 
@@ -40,6 +40,11 @@ _REFUSED: dict[str, tuple[str, str]] = {
     "call_soon_threadsafe": ("Another thread", ADVICE),
     **dict.fromkeys(("add_signal_handler", "remove_signal_handler"), ("A signal of the process", "Use wf.signal().")),
     **dict.fromkeys(("run_forever", "run_until_complete"), ("A second event loop", "Use await.")),
+    **dict.fromkeys(("stop", "close"), ("An end of the event loop", "Return from the code of the workflow.")),
+    **dict.fromkeys(
+        ("set_task_factory", "set_exception_handler"),
+        ("A change of the event loop", "Leave it out: the loop of a run stays as it is, in each replay."),
+    ),
 }
 
 
@@ -86,8 +91,9 @@ class WorkflowFuture(asyncio.Future[Any]):
 class WorkflowTask(asyncio.Task[Any]):
     """A task that hashes by its number: a task group cancels in the same order in each replay."""
 
-    def __init__(self, number: int, coro: Any, **options: Any) -> None:
+    def __init__(self, number: int, coro: Any, code: str = "", **options: Any) -> None:
         self.number = number
+        self.code = code
         super().__init__(coro, **options)
         self._log_destroy_pending = False  # a run may be dropped while its code waits, and replayed elsewhere
         asyncio._unregister_task(self)  # tasks of all kept runs have the same few hashes: a set of them is slow
@@ -97,6 +103,12 @@ class WorkflowTask(asyncio.Task[Any]):
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+    @property
+    def error(self) -> BaseException | None:
+        """Its error. `exception()` gives it too, and then it counts as taken by the code."""
+        found: BaseException | None = self._exception
+        return found
 
 
 class WorkflowLoop(ReplayedLoop):
@@ -111,17 +123,14 @@ class WorkflowLoop(ReplayedLoop):
         self.interrupt: Interrupt | None = None
         self.exit: SystemExit | None = None
         self.tasks: dict[int, WorkflowTask] = {}
-        self._failed: dict[int, weakref.ref[WorkflowTask]] = {}
+        self._failed: dict[int, WorkflowTask] = {}
+        self._told: set[int] = set()
         self._ready: deque[asyncio.Handle] = deque()
         self._numbers = count(1)
 
     def run_until_quiet(self) -> None:
         """Run callbacks until all code waits. Raises an interrupt of the worker, if one came, and what was refused."""
-        before = asyncio._get_running_loop()
-        task = _swap_current_task(before, None) if before is not None else None
-        asyncio._set_running_loop(None)
-        asyncio._set_running_loop(self)
-        try:
+        with self.running():
             while self._ready and self.exit is None:
                 handle = self._ready.popleft()
                 if not handle.cancelled():
@@ -130,6 +139,16 @@ class WorkflowLoop(ReplayedLoop):
                     raise self.interrupt
                 if self.refused is not None:
                     raise self.refused
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Around code of the run: it is the running loop of this thread."""
+        before = asyncio._get_running_loop()
+        task = _swap_current_task(before, None) if before is not None else None
+        asyncio._set_running_loop(None)
+        asyncio._set_running_loop(self)
+        try:
+            yield
         finally:
             asyncio._set_running_loop(before)
             if before is not None:
@@ -199,7 +218,8 @@ class WorkflowLoop(ReplayedLoop):
         _refuse_unordered()
         self.refuse_in_effect()
         number = next(self._numbers)
-        task = WorkflowTask(number, self._guarded(coro), loop=self, name=name or f"task {number}", context=context)
+        options = {"loop": self, "name": name or f"task {number}", "context": context}
+        task = WorkflowTask(number, self._guarded(coro), getattr(coro, "__qualname__", ""), **options)
         self.tasks[number] = task
         task.add_done_callback(self._forget)
         return task
@@ -226,18 +246,12 @@ class WorkflowLoop(ReplayedLoop):
     def _forget(self, task: Any) -> None:
         self.tasks.pop(task.number, None)
         if task._log_traceback:
-            number, failed = task.number, self._failed
-            failed[number] = weakref.ref(task, lambda _: failed.pop(number, None))
+            self._failed[task.number] = task
 
-    def tell_errors(self) -> None:
-        """Keep the errors of tasks that the code has not awaited. asyncio tells one when its task is forgotten.
-
-        When that is depends on the version of Python.
-        """
-        for task in [task for each in list(self._failed.values()) if (task := each()) is not None]:
-            if task._log_traceback and (error := task.exception()) is not None:
-                message = f"{type(task).__name__} exception was never retrieved"
-                self.call_exception_handler({"message": message, "exception": error})
+    def failed_tasks(self) -> list[WorkflowTask]:
+        """The tasks that have failed, and whose errors no code has taken so far."""
+        self._failed = {number: task for number, task in self._failed.items() if task._log_traceback}
+        return list(self._failed.values())
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Keep a problem that no code awaits, for the log of the run."""
@@ -246,9 +260,15 @@ class WorkflowLoop(ReplayedLoop):
             self.interrupt = error
         self.problems.append(f"{context.get('message', '')}: {error!r}" if error else str(context.get("message", "")))
 
+    default_exception_handler = call_exception_handler
+
     def take_problems(self) -> list[str]:
-        """The problems that were kept since the last call."""
+        """The problems that were kept since the last call, and the errors of tasks that no code has awaited."""
         found, self.problems = self.problems, []
+        for task in self.failed_tasks():
+            if task.number not in self._told:
+                self._told.add(task.number)
+                found.append(f"{type(task).__name__} exception was never retrieved: {task.error!r}")
         return found
 
     def is_replaying(self) -> bool:
@@ -270,6 +290,18 @@ class WorkflowLoop(ReplayedLoop):
     async def shutdown_asyncgens(self) -> None:
         """Nothing is kept of async generators."""
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """There is no executor."""
+
+    def set_debug(self, enabled: bool) -> None:
+        """Debug mode stays off."""
+
+    def get_task_factory(self) -> None:
+        """No factory: libraries such as anyio ask before they make a task."""
+
+    def get_exception_handler(self) -> None:
+        """No handler: the log of the run has the problems."""
+
 
 def _swap_current_task(loop: asyncio.AbstractEventLoop, task: Any) -> Any:
     """Set the current task of a running loop, and return the one before. From Python 3.14 on a thread has only one."""
@@ -289,7 +321,7 @@ def _refuse_unordered() -> None:
 
 def _refusal(name: str, what: str, advice: str) -> Callable[..., NoReturn]:
     def refuse(self: WorkflowLoop, *args: Any, **options: Any) -> NoReturn:
-        raise RefusedInWorkflow(what=what, advice=advice)
+        refused_io.refuse(what, advice)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

@@ -13,6 +13,7 @@ from queueops.model.contracts import Push
 from queueops.worker.execution import failure
 
 GIVEN_UP = "its parent does not need it any more"
+UNNEEDED = "its workflow does not need it any more"
 ENDS = frozenset({"done", "failed", "fired"})
 TASKS = frozenset({"call", "child", "timer"})
 """Commands that begin something, which can begin again."""
@@ -26,6 +27,10 @@ class Begun:
     entry: Entry
     push: Push | None = None
     child: MemoryRun | None = None
+    is_asked: bool = False
+    """Whether the run has asked it to end, and waits for that."""
+    on_end: str = ""
+    """What becomes of the child if the run does not need it any more; empty: a cancel."""
 
     @property
     def number(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ from queueops.inspect.spans import clock, span
 from queueops.kinds.workflows.awaited import as_task
 from queueops.kinds.workflows.definition import WorkflowHandler
 from queueops.kinds.workflows.execution import Execution
-from queueops.kinds.workflows.payloads import filled
-from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunRow, RunStore, get_run_store
-from queueops.kinds.workflows.step import RunInfo
+from queueops.kinds.workflows.payloads import Load
+from queueops.kinds.workflows.run_store import RunStore, get_run_store
+from queueops.kinds.workflows.saved_run import SavedRun, saved
 from queueops.model.contracts import Push
 from queueops.model.states import TERMINAL
 from queueops.tasks import registry
@@ -91,25 +91,31 @@ def _replayed(store: RunStore, pool: str, run: str) -> Replay | None:
     row = store.run_row(pool, run)
     if row is None or not row.history:
         return None
-    name, history = row.fields.get("n", ""), _history(store, pool, run)
-    handler = registry.find(WorkflowHandler.kind, name)
+    return replayed(saved(store, pool, run, row), partial(store.payloads, pool, run))
+
+
+def _no_payloads(fields: Sequence[str]) -> list[bytes | None]:
+    """A file has the payloads in its entries."""
+    return [None] * len(fields)
+
+
+def replayed(run: SavedRun, load: Load = _no_payloads) -> Replay:
+    """Replay one run. ``load`` reads the payloads that its entries do not have."""
+    handler, length = registry.find(WorkflowHandler.kind, run.name), len(run.history)
     if not isinstance(handler, WorkflowHandler):
-        return Replay(pool, run, name, len(history), "no workflow of this code has its name")
-    changed = handler.changed_since(history[0]) if history else False
-    arguments, meta = row.fields.get("a", "").encode(), row.fields.get("me", "").encode()
-    root = row.fields.get("ro", "")
-    with as_task(Push(id=run, name=name, pool=pool, root=root, meta=meta), handler, 1):  # the code may read them
-        reason, notes = _difference(store, handler, _info(pool, run, row, len(history)), arguments, history)
-    return Replay(pool, run, name, len(history), reason, changed, notes)
+        return Replay(run.pool, run.run, run.name, length, "no workflow of this code has its name")
+    changed = handler.changed_since(bytes(run.history[0])) if run.history else False
+    push = Push(id=run.run, name=run.name, pool=run.pool, root=run.root, meta=run.meta.encode())
+    with as_task(push, handler, 1):  # the code may read them
+        reason, notes = _difference(handler, run, load)
+    return Replay(run.pool, run.run, run.name, length, reason, changed, notes)
 
 
-def _difference(
-    store: RunStore, handler: WorkflowHandler, info: RunInfo, arguments: bytes, history: list[bytes]
-) -> tuple[str, tuple[str, ...]]:
+def _difference(handler: WorkflowHandler, run: SavedRun, load: Load) -> tuple[str, tuple[str, ...]]:
     execution = None
     try:
-        execution = handler.execution(info, arguments)
-        execution.replay(filled(history, partial(store.payloads, info.pool, info.id)))
+        execution = handler.execution(run.info, run.arguments.encode())
+        execution.replay(run.texts(load))
         return "", tuple(_told_timers(execution))
     except Exception as error:  # the code of the project runs here, and whatever it raises is the finding
         return f"{type(error).__name__}: {error}", ()
@@ -123,25 +129,3 @@ def _told_timers(execution: Execution) -> Iterator[str]:
     for entry, at_ms in execution.changed_timers():
         when = f"{span(abs(at_ms - entry.at_ms))} {'later' if at_ms > entry.at_ms else 'earlier'}"
         yield f"timer number {entry.command} stays due at {clock(entry.at_ms)}; this code sets it {when}"
-
-
-def _info(pool: str, run: str, row: RunRow, length: int) -> RunInfo:
-    fields = row.fields
-    return RunInfo(
-        id=run,
-        name=fields.get("n", ""),
-        instance=fields.get("vi", run),
-        pool=pool,
-        parent=fields.get("vr", ""),
-        length=length,
-        origin=fields.get("vo", run),
-    )
-
-
-def _history(store: RunStore, pool: str, run: str) -> list[bytes]:
-    found: list[bytes] = []
-    while page := store.history(pool, run, len(found)):
-        found += page
-        if len(page) < HISTORY_PAGE:
-            break
-    return found

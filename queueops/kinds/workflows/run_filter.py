@@ -25,8 +25,10 @@ from queueops.redis.reader import Argument
 RUN = "workflow"
 KIND_INDEX = f"kind:{RUN}"
 """The index of all runs."""
-BLOCKED = "blocked"
-"""In a filter a state of its own: runs whose decision step could not be made, whatever state they are in meanwhile."""
+BLOCKED, SUSPENDED, CONTINUED = "blocked", "suspended", "continued"
+MARKS = {BLOCKED: "vb", SUSPENDED: "vs", CONTINUED: "ve"}
+"""States of runs alone, each with its field and an index: runs whose decision step could not be made, or that are
+suspended, whatever state they are in meanwhile; and runs that ended because they continued as new."""
 MOST = 200
 BUDGET = 2000
 """The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
@@ -41,7 +43,8 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A filter: each part that is set must match. Ages are in milliseconds since the start of a run.
 
-    ``state`` is a state of tasks, or BLOCKED. ``instance`` is a whole id, or a beginning with a `*` behind it.
+    ``state`` is a state of tasks, or one of MARKS. A run that continued as new is not found as one that succeeded.
+    ``instance`` is a whole id, or a beginning with a `*` behind it.
     ``status`` is a part of the text of the status.
     """
 
@@ -56,7 +59,7 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def checked(self) -> RunFilter:
         """The filter itself, if every part is valid. Raises FilterError."""
-        if self.state and self.state not in (known := (*table().states, BLOCKED)):
+        if self.state and self.state not in (known := (*table().states, *MARKS)):
             raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, known))}")
         self.query.checked()
         for name, value in (("instance", self.instance), ("status", self.status)):
@@ -73,13 +76,8 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def query(self) -> TaskQuery:
         """The part of the filter that each list of tasks has."""
-        state = "" if self.is_blocked else self.state
+        state = "" if self.state in MARKS else self.state
         return TaskQuery(kind=RUN, state=state, name=self.name, pool=self.pool, tag=self.tag)
-
-    @property
-    def is_blocked(self) -> bool:
-        """Whether only blocked runs match."""
-        return self.state == BLOCKED
 
     @property
     def is_exact(self) -> bool:
@@ -126,10 +124,24 @@ def find_runs(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
 
 def blocked_run_count(pool: str = "") -> int:
     """The number of blocked runs now, of a pool or of all. A pool that does not answer counts as none."""
-    reader, wanted = open_reader(), RunFilter(state=BLOCKED)
-    begun = (BLOCKED, "", "")
-    asked = {each: _arguments(wanted, 0, begun, _indexes(wanted), 0) for each in pools_of(reader, pool)}
-    return sum(whole(reply[1]) for reply in reader.ask("run_page", asked).values())
+    return run_count(BLOCKED, pool)
+
+
+def run_count(mark: str, pool: str = "") -> int:
+    """The number of runs that are `blocked`, `suspended` or `continued` now, of a pool or of all. Raises FilterError.
+
+    A pool that does not answer counts as none.
+    """
+    if mark not in MARKS:
+        raise FilterError(reason=f"{mark!r} is none of {', '.join(MARKS)}{advice(mark, MARKS)}")
+    return run_counts(pool)[mark]
+
+
+def run_counts(pool: str = "") -> dict[str, int]:
+    """The numbers of blocked, suspended and continued runs, of a pool or of all, in one round trip."""
+    reader = open_reader()
+    replies = reader.ask("run_counts", dict.fromkeys(pools_of(reader, pool), ())).values()
+    return {mark: sum(whole(reply[place]) for reply in replies) for place, mark in enumerate(MARKS)}
 
 
 def shows(stored: str, wanted: str) -> bool:
@@ -162,7 +174,7 @@ def _read(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
     now = reader.now_ms() if wanted.older_ms or wanted.younger_ms else 0
     asked = {pool: _arguments(wanted, limit, place, indexes, now) for pool, place in begun.items()}
     replies: Mapping[str, Sequence[Any]] = reader.ask("run_page", asked)
-    found = merged_rows(begun, replies, limit, timed=(BLOCKED,))
+    found = merged_rows(begun, replies, limit, timed=tuple(MARKS))
     broken = broken_pools(reader.broken, reader.silent)
     return FoundRuns(found.rows, found.next, found.size, found.seen, broken)
 
@@ -173,7 +185,7 @@ def _facets(wanted: RunFilter) -> list[tuple[str, str, str]]:
     Of two indexes of one size the first is walked: that of blocked runs has the last one that was blocked first.
     """
     parts = (
-        ("vb", wanted.state if wanted.is_blocked else "", BLOCKED),
+        (MARKS.get(wanted.state, ""), wanted.state if wanted.state in MARKS else "", wanted.state),
         ("k", RUN, KIND_INDEX),
         ("n", wanted.name, f"name:{wanted.name}"),
         ("tg", wanted.tag, f"tag:{wanted.tag}"),

@@ -18,7 +18,7 @@ from queueops.inspect.store import now_ms, open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
 from queueops.inspect.tasks import tasks
 from queueops.kinds.workflows.run_chain import ChainPage, chain_page, runs_from
-from queueops.kinds.workflows.run_filter import BLOCKED, MOST, RUN, RunFilter, age_ms, find_runs, plain, shows
+from queueops.kinds.workflows.run_filter import CONTINUED, MARKS, MOST, RUN, RunFilter, age_ms, find_runs, plain, shows
 from queueops.kinds.workflows.run_store import RunFields
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
@@ -53,6 +53,7 @@ class RunFacts(Answer, frozen=True, kw_only=True):
     reason: str = ""
     error: str = ""  # of a failed run, in one line
     suspended_ms: int | None = None
+    continued_ms: int | None = None
     blocked_ms: int | None = None
     blocked_times: int = 0
     length: int = 0
@@ -70,6 +71,17 @@ class RunFacts(Answer, frozen=True, kw_only=True):
     def status_text(self) -> str:
         """The status for people: a text without its quotes, other values as JSON."""
         return plain(self.status)
+
+    @property
+    def shown_state(self) -> str:
+        """Its state for people: `continued` for a run that ended because it continued as new."""
+        return self.state if self.continued_ms is None else CONTINUED
+
+    def is_in(self, state: str) -> bool:
+        """Whether it is in a state of tasks, or has a mark of MARKS; each run is in the state ""."""
+        if state in MARKS:
+            return getattr(self, f"{state}_ms") is not None
+        return state in ("", self.shown_state)
 
 
 class RunPage(Answer, frozen=True, kw_only=True):
@@ -100,7 +112,8 @@ def workflow_runs(
 ) -> RunPage:
     """Runs that match each part of the filter that is given, the newest first. Raises FilterError.
 
-    `state` is a state of tasks, or `blocked`: runs whose step could not be made, the last one that was blocked first.
+    `state` is a state of tasks, or `blocked`: runs whose step could not be made; `suspended`; or `continued`: runs that
+    ended because they continued as new, which are not among those that `succeeded`. The last one is the first of these.
     `instance` is a whole id, or a beginning such as `order-*`. `status` is a part of the custom status. `older` and
     `younger` limit the time since the start: seconds, or a text such as `12h`. With `search`, the runs of the instance
     of that id, the newest first, and the runs whose id begins with it.
@@ -186,13 +199,13 @@ def _searched(search: str, wanted: RunFilter) -> RunPage:
 
 
 def _fits(row: RunFacts, wanted: RunFilter, now: int) -> bool:
-    state = BLOCKED if wanted.is_blocked and row.blocked_ms is not None else row.state
-    exact = ((wanted.state, state), (wanted.name, row.name), (wanted.pool, row.pool))
+    exact = ((wanted.name, row.name), (wanted.pool, row.pool))
     start, star, _ = wanted.instance.partition("*")
     is_instance = row.instance.startswith(start) if star else wanted.instance in ("", row.instance)
     age = max(0, now - (row.created_ms or now))
     return (
-        all(part in ("", value) for part, value in exact)
+        row.is_in(wanted.state)
+        and all(part in ("", value) for part, value in exact)
         and (not wanted.tag or wanted.tag in row.tags)
         and is_instance
         and wanted.status.casefold() in row.status.casefold()
@@ -226,6 +239,7 @@ def facts_of(pool: str, id: str, stored: RunFields, row: TaskRow | None = None) 
         reason=fields.get("y", ""),
         error=title(read_failure(fields.get("er", "").encode())),
         suspended_ms=maybe_whole(fields.get("vs")),
+        continued_ms=maybe_whole(fields.get("ve")),
         blocked_ms=maybe_whole(fields.get("vb")),
         blocked_times=maybe_whole(fields.get("vc")) or 0,
         length=stored.history,
@@ -252,6 +266,13 @@ def stacks_of(fields: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
     if fields.get("s") in TERMINAL:
         return ()
     return tuple(tuple(line.split(FRAME)) for line in fields.get("vw", "").split("\n") if line)
+
+
+def died_of(fields: Mapping[str, str]) -> tuple[str, ...]:
+    """The tasks of its code that have failed, and whose errors no code has awaited; their secrets are masked."""
+    if fields.get("s") in TERMINAL:
+        return ()
+    return tuple(redactor().message(line) for line in fields.get("vy", "").split("\n") if line)
 
 
 def short_place(place: str) -> str:

@@ -161,6 +161,9 @@ class RunStore(Protocol):
     def newest_run(self, pool: str, instance: str) -> str | None:
         """The id of the newest run of an instance."""
 
+    def last_run(self, pool: str, run: str, instance: str) -> str:
+        """The id of what a run went on as, without ``run`` of the newest run of the instance; '' if it is gone."""
+
     def newest_runs(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """The last runs of children, by pool and the id of the first run; activities are what they are."""
 

@@ -51,7 +51,8 @@ class RunsAgain(ABC):
         if mark < 0 or (run.state == State.CANCELLED and not any(map(is_given_up, behind))):
             return False
         ended = {entry.command for entry in run.inbox if entry.kind in ENDS}
-        come, again = _of_step(behind, open_before(entries, mark), ended, wanted=wanted)
+        asked = {entry.command for entry in entries[:mark] if entry.kind == "ask"}  # their ends are the answers
+        come, again = _of_step(behind, open_before(entries, mark), ended, asked, wanted=wanted)
         run.history, run.state, run.error, run.suspended = run.history[:mark], "running", None, False
         come += [end for number in again if (end := self._restore(run, run.begun[number])) is not None]
         run.inbox = come + run.inbox
@@ -118,14 +119,15 @@ class RunsAgain(ABC):
 
 
 def _of_step(
-    behind: Sequence[Entry], open_then: Mapping[int, Entry], ended: set[int], *, wanted: bool
+    behind: Sequence[Entry], open_then: Mapping[int, Entry], ended: set[int], asked: set[int], *, wanted: bool
 ) -> tuple[list[Entry], list[int]]:
     """What a step is made with again: events that come again, and numbers of commands that begin again, in order."""
     come: list[Entry] = []
     again: list[int] = []
     for entry in behind:
         was = open_then.get(entry.command)
-        if entry.kind == "drop" or (entry.kind == "failed" and was is not None and was.kind in TASKS):
+        has_failed = entry.kind == "failed" and was is not None and was.kind in TASKS and entry.command not in asked
+        if entry.kind == "drop" or has_failed:
             if was is not None and entry.command not in ended:
                 again.append(entry.command)
                 ended.add(entry.command)

@@ -15,7 +15,9 @@ class WorkflowSettings:
 
     max_history: int = 10_000
     """Commands and signals; a run that would have more is blocked. At half of it, its log gives advice."""
-    kept_runs: int = 128  # runs that a worker process keeps in memory after a step; 0: each step begins with a replay
+    kept_runs: int | None = None
+    """Runs that a worker process keeps in memory after a step. 0: each step begins with a replay. None: 1,000, and more
+    as long as the process has less than 512 MB."""
 
 
 DEFAULTS = WorkflowSettings()
@@ -35,5 +37,5 @@ def read_settings(value: Any) -> WorkflowSettings:
 
 READERS: dict[str, read.Reader[Any]] = {
     "MAX_HISTORY": read.whole(1, 1_000_000),
-    "KEPT_RUNS": read.whole(0, 1_000_000),
+    "KEPT_RUNS": read.optional(read.whole(0, 1_000_000)),
 }

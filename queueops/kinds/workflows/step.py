@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from queueops.kinds.workflows.events import Entry
 from queueops.model.contracts import Push
 
+OnParentEnd = Literal["cancel", "terminate", "abandon"]
+"""What becomes of a child that its parent does not need any more."""
 FRAME = "\t"
 """Stands between the frames of a waiting coroutine."""
 
@@ -72,9 +74,13 @@ class Step:
     taken: int = 0
     commands: list[Entry] = field(default_factory=list)
     pushes: dict[int, Push] = field(default_factory=dict)
+    left: dict[int, OnParentEnd] = field(default_factory=dict)
+    """What becomes of children that are not needed any more, by the number of their command, if that is no cancel."""
     status: bytes | None = None
     where: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    died: list[str] = field(default_factory=list)
+    """Tasks of the code that have failed, and whose errors no code has taken."""
     over: bool = False
     state: str = ""
     reason: str = ""

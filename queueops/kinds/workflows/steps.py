@@ -7,8 +7,6 @@ a step meanwhile: the fence of the last step tells.
 from __future__ import annotations
 
 import logging
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -23,9 +21,10 @@ from queueops.kinds.workflows.code_version import code_version
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.history_limit import check_size
+from queueops.kinds.workflows.kept_runs import KEPT_RUNS as KEPT_RUNS
+from queueops.kinds.workflows.kept_runs import kept_runs
 from queueops.kinds.workflows.run_store import StepInput, get_run_store, given_input
 from queueops.kinds.workflows.run_trace import run_span
-from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
 from queueops.kinds.workflows.step import RunInfo, Step
 from queueops.model.contracts import Lease, Push
 from queueops.redis.pushwire import due_argument, record_fields
@@ -33,49 +32,11 @@ from queueops.tasks.context import Context
 from queueops.worker.execution import failure
 
 logger = logging.getLogger("queueops.worker")
-KEPT_RUNS = DEFAULTS.kept_runs
 CANCELLED = "its code ended by a cancel"
 AT_ONCE = 250
 """Calls that begin with their step. The store begins the others in slices."""
 
 Value = dict[str, Any]
-
-
-class KeptRuns:
-    """Runs in memory, by pool and id: those of the last steps. A run is taken out while a step of it is made."""
-
-    def __init__(self, most: int | None = None) -> None:
-        """``most``: by default, as the settings say."""
-        self.most = most
-        self._kept: OrderedDict[tuple[str, str], tuple[int, Execution]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def take(self, lease: Lease) -> tuple[int, Execution] | None:
-        """The run of a lease, with the fence of its last step."""
-        with self._lock:
-            return self._kept.pop((lease.pool, lease.id), None)
-
-    def put(self, lease: Lease, execution: Execution) -> None:
-        """Keep a run after a step."""
-        most = of_workflows().kept_runs if self.most is None else self.most
-        if not most:
-            execution.dispose()
-            return
-        evicted = []
-        with self._lock:
-            self._kept[lease.pool, lease.id] = (lease.fence, execution)
-            while len(self._kept) > most:
-                evicted.append(self._kept.popitem(last=False)[1][1])
-        for each in evicted:
-            each.dispose()
-
-    def clear(self) -> None:
-        """Forget all."""
-        with self._lock:
-            self._kept.clear()
-
-
-kept_runs = KeptRuns()
 
 
 def make_step(context: Context, code: Any) -> Value:
@@ -102,6 +63,7 @@ def _made_step(context: Context, code: Any) -> Value:
         if execution is not None and not found.goes_on:
             execution.dispose()
             execution = None
+        kept_runs.count_step(is_hit=execution is not None, is_replay=execution is None and found.length > 0)
         execution = _execution(lease, found, execution, code)
         inbox = _filled(lease, payloads.first_of(found.inbox))
         step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
@@ -216,17 +178,22 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     pushes = list(step.pushes.values())
     if pushes:
         get_run_store().prepare_calls(lease.pool, pushes)
-    calls = [_call(entry, step.pushes[entry.command]) for entry in step.commands if entry.command in step.pushes]
+    begun = [entry for entry in step.commands if entry.command in step.pushes and entry.kind in ("call", "child")]
+    if step.over:  # others are ended by the same step
+        begun.sort(key=lambda entry: step.left.get(entry.command) != "abandon")
+    calls = [_call(entry, step.pushes[entry.command], step.left.get(entry.command, "")) for entry in begun]
+    at_once = max(AT_ONCE, list(step.left.values()).count("abandon") if step.over else 0)
     keeps: dict[str, str] = {}
     fingerprint = "" if execution.info.length else execution.code.fingerprint
     value: Value = {
         "taken": step.taken,
         "mark": _text(Entry(events.STEP, at_ms=step.at, arguments_digest=fingerprint)),
         "commands": [_kept(entry, str(entry.command), keeps) for entry in step.commands],
-        "calls": calls[:AT_ONCE],
-        "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[AT_ONCE:]],
+        "calls": calls[:at_once],
+        "later": [(plan["number"], msgspec.json.encode(plan).decode()) for plan in calls[at_once:]],
         "timers": [(str(entry.command), str(entry.at_ms)) for entry in step.commands if entry.kind == "timer"],
         "drops": [str(entry.command) for entry in step.commands if entry.kind == "drop"],
+        "asks": [str(entry.command) for entry in step.commands if entry.kind == "ask"],
         "tells": [_tell(lease, entry) for entry in step.commands if entry.kind == "tell"],
         "where": "\n".join(step.where),
         "notes": step.notes,
@@ -234,6 +201,8 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     }
     if execution.has_unasked_patches:  # this code may be the earlier one
         value["unasked"] = True
+    if step.died:
+        value["died"] = "\n".join(step.died)
     if keeps:
         value["keeps"] = keeps
     if step.status is not None:
@@ -243,7 +212,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     return value
 
 
-def _call(entry: Entry, push: Push) -> Value:
+def _call(entry: Entry, push: Push, on_end: str) -> Value:
     is_child = entry.kind == "child"
     if not is_child:
         push = msgspec.structs.replace(push, kind="activity")
@@ -255,6 +224,8 @@ def _call(entry: Entry, push: Push) -> Value:
     }
     if entry.pool:
         plan["pool"] = entry.pool
+    if on_end:
+        plan["fields"] += ["vj", on_end]
     if is_child:
         plan |= {"child": True, "instance": entry.instance}
     return plan

@@ -32,7 +32,7 @@ from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
     *("s", "n", "k", "p", "c", "a", "u", "d", "w", "y", "e", "re", "er", "tg", "ro", "me"),
-    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl", "vt"),
+    *("vi", "vp", "vx", "vo", "vr", "vn", "vs", "vb", "vc", "vq", "vw", "vl", "vt", "vy", "ve"),
 )
 """The fields of a record that `run_row` reads; `runs.lua` says what those with a v are."""
 
@@ -97,7 +97,8 @@ class WorkflowCalls(PushCalls, StorageCalls):
     ) -> tuple[str, str]:
         """Send an event to a run or to the newest run of an instance. Returns its id and its state.
 
-        Calls with one ``token`` are one message. Raises InstanceGone, RunEnded and LeaseLost.
+        With both, the event goes to what the run went on as. Calls with one ``token`` are one message. Raises
+        InstanceGone, RunEnded and LeaseLost.
         """
         token = token or os.urandom(6).hex()
         payload = b""
@@ -153,6 +154,10 @@ class WorkflowCalls(PushCalls, StorageCalls):
         run = instance if found is None else str(found.decode())
         record = self.record(pool, run)
         return run if record is not None and record.kind == "workflow" else None
+
+    def last_run(self, pool: str, run: str, instance: str) -> str:
+        """The id of what a run went on as, without ``run`` of the newest run of the instance; '' if it is gone."""
+        return _text(self._call("run_of", pool, run, instance))
 
     def newest_runs(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """The last runs of children, by pool and the id of the first run; activities are what they are."""

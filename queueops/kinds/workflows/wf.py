@@ -17,9 +17,12 @@ from typing import Any, ClassVar, Literal, NoReturn, ParamSpec, Protocol, TypeVa
 from uuid import UUID
 
 from queueops.errors import BadOption
+from queueops.errors.workflows import OutsideWorkflow
+from queueops.kinds.workflows import cancelling
 from queueops.kinds.workflows.arguments import check_name, encode_signal
 from queueops.kinds.workflows.digests import digest_of
-from queueops.kinds.workflows.execution import Execution, current
+from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.loop import WorkflowLoop
 from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
@@ -29,6 +32,7 @@ from queueops.tasks.task import Task
 
 __all__ = [
     "call",
+    "cancel_waits",
     "child",
     "continue_as_new",
     "info",
@@ -98,13 +102,15 @@ def _decoded(activity: Any, data: bytes) -> Any:
 async def child(workflow: Child[P, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
     """Run another workflow as a child, and return its result; `workflow.using(id=...)` names its instance.
 
-    Raises ChildFailed. If the code is cancelled while it waits, the child receives a cancel.
+    Raises ChildFailed, and of these ChildInUse if its instance has a run that has not ended. If the code is cancelled
+    while it waits, or the run ends, the child receives a cancel; `workflow.using(on_parent_end=...)` has other answers.
     """
     execution = current("wf.child()")
     if not hasattr(workflow, "as_child"):
         raise BadOption(name="workflow", value=workflow, expected="a function below @workflow; wf.call() runs a task")
     push, instance = workflow.as_child(args, kwargs)
-    return await execution.child(push, digest_of(push.args, args, kwargs), instance, workflow.decode)
+    ends: Any = getattr(workflow, "on_parent_end", "cancel")
+    return await execution.child(push, digest_of(push.args, args, kwargs), instance, workflow.decode, ends)
 
 
 async def sleep(delay: float | timedelta) -> None:
@@ -142,6 +148,16 @@ def span(name: str) -> AbstractContextManager[None]:
     It is made if the package is installed and the run was started with a tracer; a replay makes it once.
     """
     return current("wf.span()").trace.span(check_name(name, "name"))
+
+
+def cancel_waits() -> AbstractContextManager[None]:
+    """In this block, a `call` or a `child` that is cancelled asks for its end, waits for it, and gives its answer.
+
+    What has ended by the cancel raises CancelledError; a result is returned, and a failure raised, as without a cancel.
+    A second cancel does not wait. Outside of the block, a cancel gives up at once what the code waits for.
+    """
+    current("wf.cancel_waits()")
+    return cancelling.waiting()
 
 
 def now() -> datetime:
@@ -205,3 +221,12 @@ def _beside_effects(name: str) -> Execution:
     execution = current(name)
     execution.loop.refuse_in_effect(name)
     return execution
+
+
+def current(what: str) -> Execution:
+    """The execution whose code runs here. Raises OutsideWorkflow."""
+    loop = asyncio._get_running_loop()
+    if isinstance(loop, WorkflowLoop) and isinstance(loop.timers, Execution) and not loop.timers.is_forgotten:
+        return loop.timers
+    advice = "Call it in a function below @workflow, and start that with start()."
+    raise OutsideWorkflow(what=what, advice=advice)

@@ -8,6 +8,7 @@ from queueops.inspect.spans import clock, span
 from queueops.inspect.why import state_and_reason
 from queueops.inspect.why.findings import Finding, bad, caused, good
 from queueops.kinds.workflows.run_calls import places_of_calls
+from queueops.kinds.workflows.run_list import died_of
 from queueops.kinds.workflows.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import TIMED, State
@@ -64,6 +65,9 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
         text = "The run is suspended. Resume it, and it goes on with the events of its inbox."
         yield bad(text, since, target=detail.id)
         return
+    for text in died_of(record):
+        told = "A task of the code has failed, and no code awaits it. What it should do is not done any more."
+        yield bad(told, text, target=detail.id)
     row = get_role(WorkflowCalls).run_row(detail.pool, detail.id)
     calls = list(row.calls.values()) if row else []
     places = [line for line in record.get("vw", "").split("\n") if line]

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- tell_run: sends an event to a run, or suspends and resumes it.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance, 3 what (signal, cancel, suspend, resume), 4 the event as
---       JSON, 5 rules, 6 who, 7 the name of a signal or the reason, for the log,
+-- ARGV: 1 id of the run ('' = the newest of the instance), 2 instance ('' = that very run; else what it went on as),
+--       3 what (signal, cancel, suspend, resume), 4 the event as JSON, 5 rules, 6 who, 7 the name of a signal or the reason, for the log,
 --       8 the payload of a large signal, whose event names the field s:<token>, 9 token of this message,
 --       10 and 11 the lease of the running task that sends it (see `may_push`; both '' without one)
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
@@ -11,7 +11,7 @@
 --@needs attempts fence handover lanes phases run_stops run_suspend runs store_helpers transitions wakeup
 
 if ARGV[11] ~= '' and not lib.may_push(ARGV[10], ARGV[11]) then return { 'STALE', '', '' } end
-local id = ARGV[1] ~= '' and ARGV[1] or lib.runs.newest_of(ARGV[2])
+local id = ARGV[2] == '' and ARGV[1] or lib.runs.meant(ARGV[1], ARGV[2])
 local what, token, key = ARGV[3], ARGV[9], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end

@@ -35,7 +35,7 @@ end
 -- Ends a child that an earlier run of the same instance has given up: this run begins it again. Returns whether it did.
 local function end_given_up(id, record, child)
   local found = lib.read_record(child)
-  if not (found and found.vd and found.vr) or found.vt or found.vr == id then return false end
+  if not (found and found.vd and found.vr) or found.vt or found.vr == id or found.vj == 'abandon' then return false end
   if (lib.safe_call('HGET', lib.task_key(found.vr), 'vi') or found.vr) ~= (record.vi or id) then return false end
   lib.flush(); lib.flush_lanes() -- it may have moved in this very call
   lib.end_run_now(child, found, 'the next run of its parent begins it again')
@@ -51,7 +51,7 @@ local function start_call(id, record, plan)
     local other = newest ~= plan.id and lib.runs.read(newest)
     if other and not TERMINAL[other.s] and not end_given_up(id, record, newest) then
       local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
-      return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(why) .. '}'
+      return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"in_use","y":' .. cjson.encode(why) .. '}'
     end
     before = other and newest
     lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
@@ -109,6 +109,18 @@ end
 
 -- Whether a call waits to begin.
 function lib.run_calls.waits(id, number) return lib.safe_call('ZCOUNT', later_of(id), number, number) > 0 end
+
+-- Begins the children that wait, and that go on without their run, which ends.
+function lib.run_calls.start_abandoned(id, record)
+  local key = later_of(id)
+  for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, -1)) do
+    local plan = lib.run_calls.plan_of(text)
+    if plan and plan.fields[#plan.fields] == 'abandon' and plan.fields[#plan.fields - 1] == 'vj' then
+      start_call(id, record, plan)
+      lib.safe_call('ZREM', key, text)
+    end
+  end
+end
 
 -- Withdraws a call that has not begun.
 function lib.run_calls.drop(id, number)

@@ -1,6 +1,6 @@
 -- Consistency check of runs: each open command has what ends it, a run with events is ready, and its lists can be read. What is
 -- long is checked in parts, each in a call of its own: `~run:<part>:<position>:<id>`.
---@needs fieldcheck run_far_check run_history run_later_check run_open_check runs store_helpers transitions
+--@needs fieldcheck run_far_check run_history run_later_check run_marks run_open_check runs store_helpers transitions
 
 local AT_ONCE = lib.run_open_check.AT_ONCE
 
@@ -86,10 +86,16 @@ local function check_part(part, id, record, key, command)
   if lib.run_open_check.is_short(key, command) then parts[part](0, id, record) else lib.run_check.go_on(part, 0, id) end
 end
 
-local function check_indexes(id, record)
-  if record.vb and not lib.safe_call('ZSCORE', P .. ':blocked', id) and lib.wrong(id, 'it is blocked, and not in that index') then
-    lib.safe_call('ZADD', P .. ':blocked', 'NX', lib.number_of(record.vb) or now, id)
+local function check_marks(id, record)
+  for mark, field in pairs(lib.run_marks.FIELDS) do
+    if lib.run_marks.has(mark, record) and not lib.safe_call('ZSCORE', P .. ':' .. mark, id)
+      and lib.wrong(id, 'it is ' .. mark .. ', and not in that index') then
+      lib.run_marks.enter(mark, id, lib.number_of(record[field]))
+    end
   end
+end
+
+local function check_instance(id, record)
   if record.vi and not lib.safe_call('HGET', P .. ':instances', record.vi) and lib.wrong(id, 'its instance does not name it') then
     lib.safe_call('HSET', P .. ':instances', record.vi, id)
   end
@@ -97,12 +103,13 @@ end
 
 function lib.hooks.check_record.workflow(id, record)
   check_part('history', id, record, lib.runs.history_of(id), 'LLEN')
+  check_marks(id, record)
   if TERMINAL[record.s] then return end
   check_part('calls', id, record, lib.runs.calls_of(id), 'HLEN')
   check_part('inbox', id, record, lib.runs.inbox_of(id), 'LLEN')
   lib.run_later_check.check(id)
   lib.run_open_check.check(id)
-  check_indexes(id, record)
+  check_instance(id, record)
   local row = lib.runs.read(id) -- a repair may have moved it
   if row and row.s == 'idle' and not row.vs and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 1
     and lib.wrong(id, 'it is idle, and its inbox has events') then

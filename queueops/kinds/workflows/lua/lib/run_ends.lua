@@ -1,8 +1,8 @@
 -- Ends of runs, of activities and of children.
---@needs cancel end_effects lanes numbers outcomes records run_history run_stops run_suspend runs store_helpers transitions
+--@needs cancel end_effects lanes numbers outcomes records run_history run_marks run_stops run_suspend runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
-  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vb = 1, vc = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
+  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vy = 1, vb = 1, vc = 1, ve = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
   pi = 1, pu = 1, pp = 1 }
 
 -- Gives the next run the payload that an event names.
@@ -29,8 +29,8 @@ function lib.begin_next_run(id, record, again)
       fields[#fields + 1] = field; fields[#fields + 1] = value
     end
   end
-  values.vp, values.vi = id, record.vi or id
-  for _, field in ipairs({ 'vp', 'vi' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
+  values.vp, values.vi, values.vz = id, record.vi or id, record.vz or id
+  for _, field in ipairs({ 'vp', 'vi', 'vz' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
   if again.a ~= '' then fields[#fields + 1] = 'a'; fields[#fields + 1] = again.a end
   if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
   if again.origin and record.vh then fields[#fields + 1] = 'vh'; fields[#fields + 1] = record.vh end
@@ -44,7 +44,10 @@ function lib.begin_next_run(id, record, again)
     end
   end
   lib.create(again.id, fields, values)
-  if values.vs then lib.run_suspend.park(again.id, lib.runs.read(again.id)) end -- it was suspended during its last step
+  if values.vs then -- it was suspended during its last step
+    lib.run_marks.enter('suspended', again.id, lib.number_of(values.vs))
+    lib.run_suspend.park(again.id, lib.runs.read(again.id))
+  end
   lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
   if record.vr then lib.runs.point_to(record.vr .. '.' .. record.vn, again.id) end
   local calls = record.vr and not record.vt and lib.runs.calls_of(record.vr)
@@ -71,7 +74,8 @@ function lib.end_run(id, record, step)
   elseif step.over == 'continued' then
     lib.begin_next_run(id, record, step.again)
     record.vx, record.fu = step.again.id, nil
-    lib.finish(id, record, 'succeeded', 'vx', step.again.id)
+    lib.run_marks.enter('continued', id)
+    lib.finish(id, record, 'succeeded', 'vx', step.again.id, 've', NOW)
   else
     lib.note_error(id, record, step)
     lib.list_failed(id, step.fingerprint)
@@ -93,8 +97,8 @@ end
 
 local function stop_all(id, record)
   lib.flush(); lib.flush_lanes()
-  if record.vs then call('HDEL', lib.task_key(id), 'vs') end -- a run that has ended is not suspended
-  if lib.safe_call('ZREM', P .. ':blocked', id) == 1 then call('HDEL', lib.task_key(id), 'vb', 'vc') end
+  if record.vs then lib.run_suspend.forget(id) end -- a run that has ended is not suspended
+  if lib.run_marks.leave('blocked', id) then call('HDEL', lib.task_key(id), 'vb', 'vc') end
   lib.run_stops.stop_all(id)
 end
 lib.hooks.end_parts.workflow = stop_all
@@ -103,7 +107,8 @@ lib.hooks.cancel_parts.workflow = stop_all
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
     lib.task_key(id) .. SUBKEY.later, lib.runs.payloads_of(id))
-  call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vb', 'vc', 'vs', 'vx')
+  call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vy', 'vb', 'vc', 'vs', 've', 'vx')
+  lib.run_marks.leave_all(id)
 end
 lib.hooks.reset.workflow = forget_steps
 lib.hooks.start_over.workflow = forget_steps

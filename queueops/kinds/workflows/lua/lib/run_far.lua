@@ -4,7 +4,8 @@
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
 local function failed(number, reason)
-  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"failed","y":' .. cjson.encode(reason) .. '}'
+  local state = string.find(reason, '^its instance ') and 'in_use' or 'failed'
+  return '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"' .. state .. '","y":' .. cjson.encode(reason) .. '}'
 end
 
 -- Ends an open command of this pool, if the message is about that very call.
@@ -100,7 +101,7 @@ function lib.hooks.effect.run_stopped(command)
     local tries = lib.number_of(command.n) or 0
     return tries < MOST_WAITS and 'LATER' or 'GONE', 'the call has not come yet'
   end
-  lib.run_stops.stop_task(id, record, command.xh == '1')
+  if command.wa then lib.run_stops.ask(id) else lib.run_stops.stop_task(id, record, command.xh == '1') end
   return 'OK'
 end
 
@@ -118,7 +119,7 @@ function lib.hooks.effect.run_again(command)
   local why = refusal_of_retry(record)
   if why then return 'REFUSED', why end
   lib.safe_call('HSET', lib.task_key(id), 'vk', command.vk)
-  lib.safe_call('HDEL', lib.task_key(id), 'vd')
+  lib.safe_call('HDEL', lib.task_key(id), 'vd', 'va')
   record.vk, record.vd = command.vk, nil
   lib.flush(); lib.flush_lanes()
   if record.s == 'succeeded' then lib.runs.report(id, record, record.s)

@@ -1,5 +1,5 @@
--- Consistency check of the indexes of runs: instances, blocked runs, and timers on the agenda.
---@needs fieldcheck run_check runs store_helpers transitions
+-- Consistency check of the indexes of runs: instances, marks, and timers on the agenda.
+--@needs fieldcheck run_check run_marks runs store_helpers transitions
 
 -- Instances whose newest run is gone.
 function lib.run_check.parts.instances(cursor, _)
@@ -12,20 +12,24 @@ function lib.run_check.parts.instances(cursor, _)
   end
 end
 
--- Runs in the index of blocked ones that are not blocked.
-function lib.run_check.parts.blocked(cursor, _)
-  local found = lib.run_check.scan('ZSCAN', P .. ':blocked', 'blocked', cursor, '')
+-- Runs in the index of a mark that they do not have.
+local function check_marked(mark, cursor)
+  local found = lib.run_check.scan('ZSCAN', P .. ':' .. mark, mark, cursor, '')
   for i = 1, #found, 2 do
-    local row = lib.named_fields(lib.task_key(found[i]), 's', 'vb') or {}
-    if not (row.s and row.vb and not TERMINAL[row.s]) and lib.wrong(found[i], 'it is not blocked, and in that index') then
-      lib.safe_call('ZREM', P .. ':blocked', found[i])
+    local row = lib.named_fields(lib.task_key(found[i]), 's', lib.run_marks.FIELDS[mark]) or {}
+    if not lib.run_marks.has(mark, row) and lib.wrong(found[i], 'it is not ' .. mark .. ', and in that index') then
+      lib.run_marks.leave(mark, found[i])
     end
   end
 end
 
+function lib.run_check.parts.blocked(cursor) check_marked('blocked', cursor) end
+function lib.run_check.parts.suspended(cursor) check_marked('suspended', cursor) end
+function lib.run_check.parts.continued(cursor) check_marked('continued', cursor) end
+
 function lib.hooks.check_pool.workflow()
   lib.run_check.go_on('instances', 0, '')
-  lib.run_check.go_on('blocked', 0, '')
+  for mark in pairs(lib.run_marks.FIELDS) do lib.run_check.go_on(mark, 0, '') end
 end
 
 function lib.hooks.check_entry.timer(rest)

@@ -45,6 +45,12 @@ function lib.far_calls.stop(run, what, hard)
   if kind then lib.send('run_stopped', pool, id, run, 0, 0, 'vk', token, unpack(hard and { 'xh', 1 } or {})) end
 end
 
+-- Asks a task of another pool to end, for a run that waits for that.
+function lib.far_calls.ask(run, what)
+  local kind, id, pool, token = lib.far_calls.read(what)
+  if kind then lib.send('run_stopped', pool, id, run, 0, 0, 'vk', token, 'wa', 1) end
+end
+
 -- Runs a task of another pool again.
 function lib.far_calls.again(run, number, what)
   local kind, id, pool = lib.far_calls.read(what)

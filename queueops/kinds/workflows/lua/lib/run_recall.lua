@@ -99,7 +99,7 @@ function lib.run_recall.restore(run, number, what)
   local given_up, why = record.vd, nil
   lib.runs.move_pointer(record, rest, run .. '.' .. number)
   lib.safe_call('HSET', lib.task_key(rest), 'vr', run, 'vn', number)
-  lib.safe_call('HDEL', lib.task_key(rest), 'vd')
+  lib.safe_call('HDEL', lib.task_key(rest), 'vd', 'va')
   record.vr, record.vn, record.vd = run, number, nil
   if kind == 'c' then why = lib.run_recall.begin_child(rest, record) else begin_activity(rest, record, given_up) end
   if why then return lib.run_recall.lost_end(number, why) end

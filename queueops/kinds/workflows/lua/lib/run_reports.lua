@@ -1,5 +1,5 @@
 -- Reports of activities and children: the run that waits for one is told its end, also if it is deleted before that.
---@needs run_messages runs store_helpers transitions
+--@needs run_marks run_messages runs store_helpers transitions
 
 function lib.hooks.note_end.workflow(id, record, state)
   if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end
@@ -33,15 +33,19 @@ local function leave_index(id, record)
     if lib.safe_call('HGET', P .. ':instances', name) == id then lib.safe_call('HDEL', P .. ':instances', name) end
   end
 end
-lib.hooks.to_trash.workflow = leave_index
+function lib.hooks.to_trash.workflow(id, record)
+  leave_index(id, record)
+  lib.run_marks.leave_all(id)
+end
 
 -- It has come back. Meanwhile its instance may have begun another run.
 function lib.hooks.from_trash.workflow(id)
-  local instance = lib.safe_call('HGET', lib.task_key(id), 'vi')
-  if instance then lib.safe_call('HSETNX', P .. ':instances', instance, id) end
+  local row = lib.named_fields(lib.task_key(id), 'vi', 've') or {}
+  if row.vi then lib.safe_call('HSETNX', P .. ':instances', row.vi, id) end
+  if row.ve then lib.run_marks.enter('continued', id, lib.number_of(row.ve)) end
 end
 
 function lib.hooks.abandon.workflow(id, record)
-  lib.safe_call('ZREM', P .. ':blocked', id)
+  lib.run_marks.leave_all(id)
   if record then leave_index(id, record) end
 end

@@ -1,6 +1,6 @@
 -- Reset of a run: a new run of its instance goes on from a prefix of its history. The run ends, and each open command of the
 -- prefix goes to the new run. What was called after the prefix is cancelled.
---@needs lanes run_calls run_ends run_history run_recall runs store_helpers transitions
+--@needs lanes run_calls run_ends run_history run_recall run_suspend runs store_helpers transitions
 
 -- The events behind the prefix that the new run gets: signals, and ends of its open commands.
 local function events_for(texts, first, open, found)
@@ -70,7 +70,7 @@ function lib.reset_run(id, record, entry, new_id, reason)
   hand_over_all(id, new_id, open, found)
   if prefix[1] then lib.call_sliced('RPUSH', lib.runs.history_of(new_id), prefix) end
   lib.flush(); lib.flush_lanes()
-  if record.vs then call('HDEL', lib.task_key(id), 'vs') end
+  if record.vs then lib.run_suspend.forget(id) end
   record.vs = nil
   lib.begin_next_run(id, record, { id = new_id, a = record.a or '', carry = found, origin = record.vo or id })
   lib.flush(); lib.flush_lanes()

@@ -13,13 +13,17 @@ end
 
 -- What the step is made with again: events that come again, and the entries of commands that begin again, in order.
 local function read_step(id, history, mark, open, wanted)
-  local events, again, ended = {}, {}, ended_in_inbox(id)
+  local events, again, ended, asked = {}, {}, ended_in_inbox(id), {}
+  for i = 1, mark - 1 do
+    local kind, number = lib.run_history.head_of(history[i])
+    if kind == 'ask' then asked[number] = true end -- its end is the answer to that
+  end
   local function begin(number)
     if open[number] and not ended[number] then again[#again + 1] = { number = number, entry = open[number] }; ended[number] = true end
   end
   for i = mark + 1, #history do
     local kind, number = lib.run_history.head_of(history[i])
-    local failed = kind == 'failed' and open[number] and lib.run_recall.recall(id, number, open[number])
+    local failed = kind == 'failed' and open[number] and not asked[number] and lib.run_recall.recall(id, number, open[number])
     if failed or kind == 'drop' then
       begin(number)
     elseif kind == 'signal' or lib.run_history.ENDS[kind] or kind == 'cancel' and not (wanted and lib.runs.is_given_up(history[i])) then

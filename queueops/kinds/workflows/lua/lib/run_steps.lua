@@ -1,7 +1,7 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
 -- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
 -- `tells`, `keeps` (payloads), and how it goes on.
---@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_messages run_stops runs store_helpers transitions
+--@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_marks run_messages run_stops runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -22,6 +22,18 @@ local function drop_call(id, number)
   if not what then return lib.run_calls.drop(id, number) end -- it has not begun, or its end is in the inbox
   lib.safe_call('HDEL', lib.runs.calls_of(id), number)
   lib.run_stops.stop(id, number, what)
+end
+
+-- Asks what a command has begun to end: the run waits for that.
+local function ask_call(id, number)
+  local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
+  if what then return lib.run_stops.ask(string.sub(what, 2)) end
+  what = lib.safe_call('HGET', lib.runs.calls_of(id), 'f' .. number)
+  if what then return lib.far_calls.ask(id, what) end
+  if not lib.run_calls.waits(id, number) then return end -- its end is in the inbox
+  lib.run_calls.drop(id, number)
+  lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"cancelled","y":"'
+    .. lib.run_stops.UNNEEDED .. '"}')
 end
 
 local function tell_other(id, record, tell)
@@ -54,6 +66,7 @@ local function obey(id, record, step)
   end
   lib.flush(); lib.flush_lanes()
   for _, number in ipairs(step.drops) do drop_call(id, number) end
+  for _, number in ipairs(step.asks or {}) do ask_call(id, number) end
   for _, tell in ipairs(step.tells) do tell_other(id, record, tell) end
 end
 
@@ -122,13 +135,15 @@ local function settle(id, record, value)
   lib.forget_error(id, record)
   for field, payload in pairs(step.keeps or {}) do call('HSET', lib.runs.payloads_of(id), field, payload) end
   forget_troubles(id, record)
-  if record.vb then lib.safe_call('ZREM', P .. ':blocked', id) end
+  if record.vb then lib.run_marks.leave('blocked', id) end
   if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
+  if step.died then call('HSET', lib.task_key(id), 'vy', step.died) elseif record.vy then call('HDEL', lib.task_key(id), 'vy') end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
   local waits = { 'vf', record.f, 'vw', step.where }
   if step.code and step.code ~= record.vh then waits[5], waits[6] = 'vh', step.code end
   if not step.over then return rest(id, record, unpack(waits)) end
   call('HSET', lib.task_key(id), unpack(waits))
+  lib.run_calls.start_abandoned(id, record)
   lib.end_run(id, record, step)
 end
 

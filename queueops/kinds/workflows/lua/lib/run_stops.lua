@@ -1,7 +1,7 @@
 -- Stop of what a run has begun: its activities, timers and children.
 --@needs lanes operator_verbs run_messages runs store_helpers transitions
 
-lib.run_stops = {}
+lib.run_stops = { UNNEEDED = 'its workflow does not need it any more' }
 
 -- Cancels a run that has made no step and waits for its time: there is no code that could answer. Returns whether it was one.
 function lib.run_stops.cancel_unbegun(id, row, reason)
@@ -11,8 +11,9 @@ function lib.run_stops.cancel_unbegun(id, row, reason)
   return true
 end
 
--- Asks a child that its run does not need any more to end. One that waits for its time ends at once.
+-- Asks a child that its run does not need any more to end. One that waits for its time ends at once. One that was asked cleans up.
 local function give_up_child(id, row)
+  if lib.safe_call('HEXISTS', lib.task_key(id), 'va') == 1 then return end
   lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
   if not lib.run_stops.cancel_unbegun(id, row, lib.runs.GIVEN_UP) then lib.runs.deliver(id, lib.runs.cancel_event(lib.runs.GIVEN_UP)) end
 end
@@ -22,9 +23,22 @@ function lib.run_stops.stop_task(id, record, hard)
   if not record or TERMINAL[record.s] then return end
   record.vd = '1'
   lib.safe_call('HSET', lib.task_key(id), 'vd', 1)
-  if record.k == 'workflow' and not hard then return give_up_child(id, record) end
+  if record.vj == 'abandon' then return end
+  if record.k == 'workflow' and not hard and not record.vj then return give_up_child(id, record) end
   lib.flush(); lib.flush_lanes()
-  lib.operator_verbs.cancel(id, record, 'its workflow does not need it any more', hard and 'hard')
+  lib.operator_verbs.cancel(id, record, lib.run_stops.UNNEEDED, hard and 'hard')
+end
+
+-- Asks an activity or a child to end, for a run that waits for that.
+function lib.run_stops.ask(id)
+  local record = lib.read_record(id)
+  if not record or TERMINAL[record.s] then return end
+  if record.k == 'workflow' then
+    give_up_child(id, lib.runs.read(id))
+    return lib.safe_call('HSET', lib.task_key(id), 'va', 1)
+  end
+  lib.flush(); lib.flush_lanes()
+  lib.operator_verbs.cancel(id, record, lib.run_stops.UNNEEDED)
 end
 
 -- Ends what a command of a run has begun.
@@ -32,7 +46,7 @@ function lib.run_stops.stop(run, number, what, hard)
   local kind, rest = string.sub(what, 1, 1), string.sub(what, 2)
   if string.sub(number, 1, 1) == 'f' then return lib.far_calls.stop(run, what, hard) end
   if kind == 't' then return lib.unschedule('~timer:' .. number .. ':' .. run) end
-  if kind == 'c' and not hard then
+  if kind == 'c' and not hard and lib.safe_call('HEXISTS', lib.task_key(rest), 'vj') == 0 then
     local child = lib.runs.read(rest)
     if child then lib.safe_call('HSET', lib.task_key(rest), 'vd', 1) end
     if child and not TERMINAL[child.s] then give_up_child(rest, child) end

@@ -1,10 +1,11 @@
 -- Suspended runs: one makes no step, whatever would make it ready, until it is resumed.
---@needs lanes outcomes phases runs store_helpers transitions
+--@needs lanes outcomes phases run_marks runs store_helpers transitions
 
 lib.run_suspend = {}
 
 function lib.run_suspend.suspend(id, row)
   lib.safe_call('HSET', lib.task_key(id), 'vs', NOW)
+  lib.run_marks.enter('suspended', id)
   lib.run_suspend.park(id, row)
 end
 
@@ -16,10 +17,15 @@ function lib.run_suspend.park(id, row)
   lib.safe_call('HSET', lib.task_key(id), 's', 'idle')
 end
 
+function lib.run_suspend.forget(id)
+  lib.safe_call('HDEL', lib.task_key(id), 'vs')
+  lib.run_marks.leave('suspended', id)
+end
+
 -- It makes a step even without events: what made it ready may have come before it was suspended.
 function lib.run_suspend.resume(id, row)
   if not row.vs then return end
-  lib.safe_call('HDEL', lib.task_key(id), 'vs')
+  lib.run_suspend.forget(id)
   row.vs = nil
   lib.runs.wake(id, row)
 end

@@ -1,13 +1,14 @@
 -- Walk over runs for a list: newest first, within a budget of candidates. The indexes of names, kinds and tags are in the
 -- order of creation: there the walk begins at the latest creation that is asked for, and ends behind the earliest.
---@needs list_page list_row store_helpers
+--@needs list_page list_row run_marks store_helpers
 
 lib.run_walk = {}
 
 local FIRST_INDEX = 11
 local PAGE = 100
+local MARKS = lib.run_marks.FIELDS
 
-local function is_by_creation(index) return index ~= 'blocked' and string.sub(index, 1, 6) ~= 'state:' end
+local function is_by_creation(index) return not MARKS[index] and string.sub(index, 1, 6) ~= 'state:' end
 
 -- A run that was never claimed has been pending since its creation.
 local function created(id, stored) return tonumber(stored or call('ZSCORE', P .. ':state:pending', id) or nil) end
@@ -32,15 +33,16 @@ end
 local function conditions(args, index)
   local found = { fields = {}, values = {}, since = tonumber(args[6]), till = tonumber(args[7]), status = args[8] }
   for i = FIRST_INDEX + tonumber(args[10]), #args, 3 do
-    if args[i + 2] == 'blocked' then
-      found.is_blocked = index ~= 'blocked' -- its field has the time since, and any is right
+    if args[i] == 's' and args[i + 1] == 'succeeded' then found.has_succeeded = true end
+    if MARKS[args[i + 2]] then
+      found.mark = index ~= args[i + 2] and args[i] -- its field has the time since, and any is right
     elseif args[i + 2] ~= index then
       found.fields[#found.fields + 1] = args[i]; found.values[#found.values + 1] = args[i + 1]
     end
   end
   found.is_start = string.sub(args[9], -1) == '*'
   found.instance = found.is_start and string.sub(args[9], 1, -2) or args[9]
-  found.has_own = found.is_blocked or found.since or found.till or found.status ~= '' or args[9] ~= ''
+  found.has_own = found.mark or found.has_succeeded or found.since or found.till or found.status ~= '' or args[9] ~= ''
   return found
 end
 
@@ -52,8 +54,8 @@ end
 local function fits(id, wanted)
   if not lib.matches(id, wanted.fields, wanted.values) then return false end
   if not wanted.has_own then return true end
-  local row = lib.named_fields(lib.task_key(id), 'c', 'vq', 'vi', 'vb')
-  if not row or wanted.is_blocked and not row.vb or not fits_instance(wanted, row.vi or id) then return false end
+  local row = lib.named_fields(lib.task_key(id), 'c', 'vq', 'vi', 've', wanted.mark or 'vb')
+  if not row or wanted.mark and not row[wanted.mark] or wanted.has_succeeded and row.ve or not fits_instance(wanted, row.vi or id) then return false end
   if wanted.status ~= '' and not string.find(string.lower(row.vq or ''), wanted.status, 1, true) then return false end
   local at = (wanted.since or wanted.till) and created(id, row.c)
   return not at or at >= (wanted.since or at) and at <= (wanted.till or at)

@@ -4,7 +4,8 @@
 -- `#told` has the tokens of messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
--- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `vq` status, `vw` waiting places, `vl` late events.
+-- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `va` that run has asked it to end, `ve` continued as new at, `vj` what its parent does to it at the end, `vq` status, `vw` waiting places, `vl` late events,
+-- `vy` tasks of its code that have failed, `vz` the first run of those that went on as this one.
 --@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
 
 lib.runs = {}
@@ -19,6 +20,19 @@ function lib.runs.payloads_of(id) return lib.task_key(id) .. SUBKEY.payloads end
 -- The newest run of an instance. An instance without a name of its own is its run.
 function lib.runs.newest_of(instance)
   return lib.safe_call('HGET', P .. ':instances', instance) or instance
+end
+
+-- The run that a handle means: the one that its run went on as, which is mostly the newest of the instance; without an id,
+-- the newest. A run between may have been deleted.
+function lib.runs.meant(id, instance)
+  local newest = lib.runs.newest_of(instance)
+  if id == '' or id == newest or lib.safe_call('HGET', lib.task_key(newest), 'vz') == id then return newest end
+  for _ = 1, 1000 do
+    local after = lib.safe_call('HGET', lib.task_key(id), 'vx')
+    if not after then break end
+    id = after
+  end
+  return id
 end
 
 -- The last run that a call of a child went on as, by the id of its first run: the runs between may have been deleted. The index
