@@ -218,7 +218,7 @@ AFTERWARDS: dict[str, str | Promise] = {
     "discard": _("Cannot be restored."),
     "pause": _("Workers claim no more tasks from this lane. Running tasks continue."),
     "resume": _("Workers claim tasks from this lane again."),
-    "pause_name": _("No task of this name starts. Running tasks continue."),
+    "pause_name": _("No task of this name starts in %(pools)s. Running tasks continue."),
     "resume_name": _("Its tasks return to their places in their lanes."),
     "set_lane": _("The limits apply from the next claim."),
     "pause_pool": _("Workers claim nothing from the lanes of this pool. Running tasks continue."),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from itertools import chain
 
 from queueops.inspect.alarms import Alarm, lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
 from queueops.inspect.shared_readings import SharedReadings
+from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.snapshot import WORKERS, pool_sample
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import server_ms
@@ -50,7 +52,8 @@ def _read(name: str) -> PoolDetail | None:
     model = Model(name, sampled, glance.beats)
     view = pool_view(name, sampled, len(live(sampled, glance.beats)), model.pool())
     lanes = lane_rows(name, sampled, model)
-    alarms = [*pool_alarms(view, sampled, glance.beats), *lane_alarms(lanes, int(sampled["taken"]))]
+    found = chain(pool_alarms(view, sampled, glance.beats), silent_alarms(name, sampled, glance.beats))
+    alarms = [*found, *lane_alarms(lanes, int(sampled["taken"]))]
     told = dict.fromkeys((*(sampled.get("broken") or ()), *reader.broken.get(name, ())))
     return PoolDetail(
         view=view,

@@ -21,6 +21,7 @@ from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
 from queueops.inspect.library_alarms import library_alarms
+from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
@@ -160,6 +161,7 @@ def _alarms(
     for view in views:
         found += library_alarms(view.name, samples[view.name], beats.get(view.name, ()))
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
+        found += silent_alarms(view.name, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))
     return tuple(sorted(found, key=lambda alarm: (alarm.level != "danger", -alarm.failed)))
 
