@@ -14,7 +14,7 @@ from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
-from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of, shows
+from queueops.inspect.task_rows import LONGEST_PREVIOUS, StoredRow, TaskRow, read_row, row_of, shows
 from queueops.model import subkeys
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
@@ -292,7 +292,8 @@ def _as_row(detail: Detail) -> StoredRow:
     fields.setdefault("s", next(iter(detail.states), ""))
     args = record.get(b"a", b"")
     entered = detail.states.get(fields["s"], 0)
-    return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""))
+    previous = record.get(b"pv", b"")[:LONGEST_PREVIOUS]
+    return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""), previous=previous)
 
 
 _EXACT = ("state", "name", "pool", "lane", "kind")
