@@ -31,7 +31,7 @@ NEEDED = {
     """,
     "operate": """
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
-        callbacks-test
+        callbacks-test chunks-retry
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
         task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
         task-suspend_runs task-terminate-run worker-stacks workflow-start

@@ -145,7 +145,7 @@ class World:
         self._ask()
         found = [id for id, state in self.states.items() if query.state in ("", state) and query.id in ("", id)]
         found.sort(key=lambda id: -self.entered.get(id, 0))
-        rows = tuple(self.row(id) for id in found)
+        rows = tuple(row for row in map(self.row, found) if query.tag in ("", *row.tags))
         return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
 
     def task(self, id: str, pool: str = "") -> TaskDetail | None:
