@@ -17,8 +17,9 @@ from console.ui.kind_names import reserve
 from console.ui.kind_pages import actions_of_kind, notes_of_kinds, offered_by_kind, verb_of_kind, verbs_of_kinds
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
+from queueops.inspect.query import FINISHED
 from queueops.model.allowed import refused_verbs
-from queueops.model.states import State, table
+from queueops.model.states import TERMINAL, State, table
 
 Call = Callable[..., Any]
 
@@ -303,7 +304,8 @@ def afterwards(verb: str) -> str:
 
 def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
     """The actions for selected rows: those that state and kind (any, if none is chosen) and the user may do."""
-    permitted = table().actions.get(state, ()) if state else BULK
+    ended = [table().actions.get(each, ()) for each in TERMINAL] if state == FINISHED else []
+    permitted = set(ended[0]).intersection(*ended) if ended else table().actions.get(state, ()) if state else BULK
     found = set(permitted).difference(refused_verbs(kind, {"s": state}))
     return [ACTIONS[verb] for verb in BULK if verb in found and ACTIONS[verb].permission in may]
 

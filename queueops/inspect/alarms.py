@@ -108,8 +108,8 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
     if count := sampled.get("given_up") or 0:
-        told = _some(count, "command to another pool was given up", "commands to other pools were given up")
-        command = manage("queue", "commands", "--place", "dead", "--pool", view.name)
+        told = _some(count, "message to another pool was given up", "messages to other pools were given up")
+        command = manage("queue", "pool-messages", "--place", "given-up", "--pool", view.name)
         yield warning(f"Pool {view.name}: {told}.", "commands?place=dead", command)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"

@@ -10,7 +10,7 @@ from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.facets import Facets, facet_arguments, read_facets
 from queueops.inspect.merged_rows import merged_rows
-from queueops.inspect.query import TaskQuery
+from queueops.inspect.query import TaskQuery, fits
 from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
@@ -194,6 +194,7 @@ def matches(row: TaskRow, query: TaskQuery) -> bool:
     A searched text is left out: the arguments of a shown row stay as they were found.
     """
     exact = all(not getattr(query, facet) or getattr(row, facet) == getattr(query, facet) for facet in _EXACT)
+    exact = exact and fits(query.state, row.state)
     failed = not query.error or row.state == State.FAILED
     return exact and failed and (not query.tag or query.tag in row.tags) and query.id in ("", row.id)
 
@@ -296,4 +297,4 @@ def _as_row(detail: Detail) -> StoredRow:
     return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""), previous=previous)
 
 
-_EXACT = ("state", "name", "pool", "lane", "kind")
+_EXACT = ("name", "pool", "lane", "kind")

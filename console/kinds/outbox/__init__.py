@@ -1,1 +1,1 @@
-"""Outbox: the page of the commands between pools, and the actions on them."""
+"""Pool messages: the page of the messages between pools, and the actions on them."""

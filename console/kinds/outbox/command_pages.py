@@ -1,10 +1,11 @@
-"""Commands page: messages between pools that are due, in delivery or dead, and the actions on them.
+"""Page of pool messages: those that are due, taken or given up, and the actions on them.
 
-Other kinds may show what they could not push with the dead ones.
+Other kinds may show what they could not push with those that were given up.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,12 +19,11 @@ from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import CommandPage
-
-PLACES = ("due", "locked", "dead")
+from queueops.outbox.inspect import PLACES, place_of
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """One page of the commands that are due, in delivery or dead."""
+    """One page of the messages that are due, taken or given up."""
     return page(request, "outbox/page.html", _context(request))
 
 
@@ -33,18 +33,20 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
-    """Try the selected commands again, or drop them; a drop asks first."""
+    """Try the selected messages again, or drop them; a drop asks first."""
     return answer(request, ACTIONS[verb], CommandChoice.parse(request.POST.getlist("task")), "commands")
 
 
 def act_on_dead(request: HttpRequest, verb: str) -> HttpResponse:
-    """Try all dead commands of every pool again, or drop them; asks first if they are many."""
+    """Try all messages that were given up again, or drop them; asks first if they are many."""
     dead = DeadCommands(count=inspect.commands("dead", limit=1).dead)
     return answer(request, ACTIONS_ON_DEAD[verb], dead, "commands")
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
     place = request.GET.get("place", "due")
+    with suppress(FilterError):
+        place = place_of(place)
     place = place if place in PLACES else "due"
     after, wrong = request.GET.get("after", ""), ""
     try:

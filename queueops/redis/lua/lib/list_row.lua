@@ -9,6 +9,7 @@ local LONGEST = 4096
 -- Whether the value of a record's field is the one that a filter wants.
 function lib.fits(field, value, wanted)
   value = value or DEFAULTS[field] or ''
+  if field == 's' and wanted == 'finished' then return CLASS[value] == 'terminal' end
   if field == 'a' then return string.find(value, wanted, 1, true) ~= nil end
   if field ~= 'tg' then return value == wanted end
   return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil
