@@ -17,9 +17,8 @@ from console.ui.kind_names import reserve
 from console.ui.kind_pages import actions_of_kind, notes_of_kinds, offered_by_kind, verb_of_kind, verbs_of_kinds
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
-from queueops.inspect.query import FINISHED
 from queueops.model.allowed import refused_verbs
-from queueops.model.states import TERMINAL, State, table
+from queueops.model.states import FINISHED, TERMINAL, State, table
 
 Call = Callable[..., Any]
 

@@ -22,7 +22,6 @@ from console.ui.links import task_url, url
 from console.ui.render import Frame, one_of, page
 from queueops import inspect
 from queueops.inspect import FilterError, LookUp, NamedHit, TaskQuery, TaskRow
-from queueops.inspect.query import FACETS
 
 MOST = 20
 """The most hits of one kind."""
@@ -79,7 +78,7 @@ def find(request: HttpRequest) -> HttpResponse:
 def _filter_in(text: str) -> TaskQuery | None:
     """The filter of a text such as `tag=customer-3`; None for any other text."""
     facet, sign, value = (part.strip() for part in text.partition("="))
-    if facet not in FACETS or not (sign and value):
+    if facet not in filters.LABELS or not (sign and value):
         return None
     with suppress(FilterError):
         return TaskQuery.from_params({facet: value})

@@ -19,9 +19,8 @@ from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
-from queueops.inspect.query import FINISHED
 from queueops.inspect.selection import Extent, extent_of
-from queueops.model.states import State
+from queueops.model.states import FINISHED, State
 
 LIMIT = 50
 READING_AGE_S = 1.0

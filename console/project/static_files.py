@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.urls import get_script_prefix
-from whitenoise.storage import CompressedManifestStaticFilesStorage
+from whitenoise.storage import CompressedManifestStaticFilesStorage  # type: ignore[import-untyped]
 
 
 class _BelowScriptName:
@@ -25,5 +25,5 @@ class PlainFiles(_BelowScriptName, StaticFilesStorage):
     """Files as they are, for development."""
 
 
-class HashedFiles(_BelowScriptName, CompressedManifestStaticFilesStorage):
+class HashedFiles(_BelowScriptName, CompressedManifestStaticFilesStorage):  # type: ignore[misc]
     """Compressed files with a hash in their names, for production."""

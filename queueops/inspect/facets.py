@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.query import FINISHED, TaskQuery, fits
+from queueops.inspect.query import TaskQuery, fits
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model import kinds
-from queueops.model.states import TERMINAL, table
+from queueops.model.states import FINISHED, TERMINAL, table
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Argument
 

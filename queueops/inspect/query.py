@@ -8,14 +8,12 @@ from typing import Any
 import msgspec
 
 from queueops.errors import FilterError, advice
-from queueops.model.states import TERMINAL, State, table
+from queueops.model.states import FINISHED, TERMINAL, State, table
 
 FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id", "contains")
 FREE = ("name", "contains")
 """Facets that may hold a #, which joins the parts of keys in the store."""
 LONGEST = 200
-FINISHED = "finished"
-"""All states in which a task has ended, as one state of a filter."""
 WORDS = {
     **dict.fromkeys(("startable", "ready", "queued"), str(State.PENDING)),
     **dict.fromkeys(("running", "active", "started"), str(State.LOCKED)),

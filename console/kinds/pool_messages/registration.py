@@ -1,4 +1,4 @@
-"""Registration of the outbox in the console: the page of the messages between pools, and the actions on them."""
+"""Registration of pool messages in the console: the page of the messages between pools, and the actions on them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from django.template import Library
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.kinds.outbox import command_actions, command_pages
-from console.kinds.outbox.command_appearance import says
+from console.kinds.pool_messages import command_actions, command_pages
+from console.kinds.pool_messages.command_appearance import says
 from console.ui.kind_pages import KindPages, Route, VerbWords
 
 PERMISSIONS = {"requeue": Verb.OPERATE, "drop": Verb.DESTROY}

@@ -5,31 +5,31 @@ Other kinds may show what they could not push with those that were given up.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.actions.perform import answer
-from console.kinds.outbox.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.kinds.pool_messages.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
 from console.ui.kind_pages import pieces_at
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import CommandPage
-from queueops.outbox.inspect import PLACES, place_of
+
+PLACES = ("due", "locked", "dead")
 
 
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the messages that are due, taken or given up."""
-    return page(request, "outbox/page.html", _context(request))
+    return page(request, "pool_messages/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of the list."""
-    return fragment(request, "outbox/rows.html", _context(request))
+    return fragment(request, "pool_messages/rows.html", _context(request))
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
@@ -44,15 +44,12 @@ def act_on_dead(request: HttpRequest, verb: str) -> HttpResponse:
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
-    place = request.GET.get("place", "due")
-    with suppress(FilterError):
-        place = place_of(place)
-    place = place if place in PLACES else "due"
     after, wrong = request.GET.get("after", ""), ""
     try:
-        found = inspect.commands(place, after=after)
+        found = inspect.commands(request.GET.get("place", "due"), after=after)
     except FilterError as error:
         found, wrong = CommandPage(rows=()), str(error)
+    place = found.place
     pieces = pieces_at("commands.dead") if place == "dead" else []
     return {
         "place": place,

@@ -46,6 +46,7 @@ class CommandPage(Answer, frozen=True, kw_only=True):
     """Pool messages, the oldest first, and their total number; `next` continues them, empty at the end."""
 
     rows: tuple[CommandRow, ...]
+    place: str = "due"  # due, locked or dead, whatever word the question had
     due: int = 0
     locked: int = 0
     dead: int = 0
@@ -63,7 +64,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     reader = open_reader()
     pools = pools_of(reader, pool)
     if not pools:
-        return CommandPage(rows=())
+        return CommandPage(rows=(), place=place)
     limit = max(1, min(limit, MOST))
     starts = pagination.read(after, pools, (place,)) if after else dict.fromkeys(pools, (place, "", ""))
     asked = {name: (place, limit if name in starts else 0, *starts.get(name, ("", "", ""))[1:]) for name in pools}
@@ -73,6 +74,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     due, locked, dead = (sum(reply[number] for reply in replies.values()) for number in (1, 2, 3))
     return CommandPage(
         rows=tuple(row for _, row in taken),
+        place=place,
         due=due,
         locked=locked,
         dead=dead,

@@ -14,7 +14,7 @@ from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
 from queueops.management.queue.kind_commands import KindCommand, page_options
-from queueops.outbox.inspect import SHOWN
+from queueops.pool_messages.inspect import SHOWN
 
 HEAD = ("MESSAGE", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a pool message, and can only be dropped"
