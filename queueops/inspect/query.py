@@ -18,7 +18,7 @@ WORDS = {
     **dict.fromkeys(("startable", "ready", "queued"), str(State.PENDING)),
     **dict.fromkeys(("running", "active", "started"), str(State.LOCKED)),
     **dict.fromkeys(("retrying", "backing_off"), str(State.RESTART)),
-    **dict.fromkeys(("scheduled", "delayed"), str(State.POSTPONED)),
+    **dict.fromkeys(("delayed",), str(State.POSTPONED)),
     **dict.fromkeys(("done", "completed"), str(State.SUCCEEDED)),
     **dict.fromkeys(("dead", "error"), str(State.FAILED)),
     "canceled": str(State.CANCELLED),

@@ -60,7 +60,7 @@ KINDS = (
         console="console.kinds.composites.registration:PAGES",
     ),
     Kind(
-        name="outbox",
+        name="pool_messages",
         package="queueops.pool_messages",
         keys={
             **dict.fromkeys(("commands", "commands:dead", "commands_locked"), "zset"),

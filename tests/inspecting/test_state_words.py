@@ -40,7 +40,7 @@ def ended(desk: Desk) -> Desk:
         ("ready", ["pending"]),
         ("running", ["locked"]),
         ("retrying", ["restart"]),
-        ("scheduled", ["postponed"]),
+        ("delayed", ["postponed"]),
         ("done", ["succeeded"]),
         ("dead", ["failed"]),
         ("canceled", ["cancelled"]),
