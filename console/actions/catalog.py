@@ -18,7 +18,7 @@ from console.ui.kind_pages import actions_of_kind, notes_of_kinds, offered_by_ki
 from queueops import control
 from queueops.inspect import TaskDetail, TaskFacts
 from queueops.model.allowed import refused_verbs
-from queueops.model.states import State, table
+from queueops.model.states import FINISHED, TERMINAL, State, table
 
 Call = Callable[..., Any]
 
@@ -220,7 +220,7 @@ AFTERWARDS: dict[str, str | Promise] = {
     "pause": _("Workers claim no more tasks from this lane. Running tasks continue."),
     "resume": _("Workers claim tasks from this lane again."),
     "empty_trash": _("Its tasks cannot be restored."),
-    "pause_name": _("No task of this name starts. Running tasks continue."),
+    "pause_name": _("No task of this name starts in %(pools)s. Running tasks continue."),
     "resume_name": _("Its tasks return to their places in their lanes."),
     "set_lane": _("The limits apply from the next claim."),
     "pause_pool": _("Workers claim nothing from the lanes of this pool. Running tasks continue."),
@@ -306,7 +306,8 @@ def afterwards(verb: str) -> str:
 
 def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
     """The actions for selected rows: those that state and kind (any, if none is chosen) and the user may do."""
-    permitted = table().actions.get(state, ()) if state else BULK
+    ended = [table().actions.get(each, ()) for each in TERMINAL] if state == FINISHED else []
+    permitted = set(ended[0]).intersection(*ended) if ended else table().actions.get(state, ()) if state else BULK
     found = set(permitted).difference(refused_verbs(kind, {"s": state}))
     return [ACTIONS[verb] for verb in BULK if verb in found and ACTIONS[verb].permission in may]
 

@@ -83,7 +83,8 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
         text = _("%(label)s: %(target)s.") % {"label": name, "target": entry.target}
         if entry.detail and entry.outcome in (Outcome.REFUSED, Outcome.PARTLY):
             return f"{text.removesuffix('.')}: {entry.detail}."
-        return _joined(text, afterwards(entry.verb))
+        pools = ", ".join(entry.after.get("paused_in", ()))  # of a name
+        return _joined(text, afterwards(entry.verb) % {"pools": pools})
     text = _("%(label)s: %(number)s.") % {"label": name, "number": numbered(entry.changed, _words(entry))}
     if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
         why = ngettext("%(n)s was not changed: %(why)s.", "%(n)s were not changed: %(why)s.", missed)

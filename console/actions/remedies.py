@@ -22,11 +22,12 @@ ALARMS: dict[str, Remedy] = {
     "resume_lane": Remedy(
         "lane-resume", gettext_lazy("Resume the lane"), lambda pool, lane: url("lane-resume", pool=pool, lane=lane)
     ),
-    "pause_name": _by_id("name-pause", gettext_lazy("Pause the name")),
-    "resume_name": _by_id("name-resume", gettext_lazy("Resume the name")),
+    "pause_name": _by_id("name-pause", gettext_lazy("Pause the name in pool %(pool)s")),
+    "resume_name": _by_id("name-resume", gettext_lazy("Resume the name in pool %(pool)s")),
     "empty_trash": Remedy(
         "pool-empty_trash", gettext_lazy("Empty the trash…"), lambda pool, name: url("pool-empty_trash", pool=pool)
     ),
+    "interrupt": _by_id("task-interrupt", gettext_lazy("Cancel and interrupt")),
     "run_now": _by_id("task-run_now", gettext_lazy("Run now")),
 }
 """The remedies of alarms, by their verb; a kind may add some."""
@@ -44,7 +45,7 @@ def alarm_remedy(alarm: Alarm, may: frozenset[str]) -> dict[str, str] | None:
 def _button(found: Remedy, pool: str, name: str, may: frozenset[str]) -> dict[str, str] | None:
     if TABLE[found.url_name] not in may:
         return None
-    return {"action": found.address(pool, name), "label": str(found.label)}
+    return {"action": found.address(pool, name), "label": str(found.label) % {"pool": pool[:60]}}
 
 
 def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str, str] | None:
@@ -53,7 +54,7 @@ def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str,
         lane = finding.target.removeprefix(f"{task.pool}/")
         return {"action": url("lane-resume", pool=task.pool, lane=lane), "label": _("Resume the lane")}
     if finding.verb == "resume_name" and Verb.CONFIGURE in may:
-        return {"action": url("name-resume", {"pool": task.pool}, id=finding.target), "label": _("Resume the name")}
+        return _button(ALARMS["resume_name"], task.pool, finding.target, may)
     own = remedy_of_kind(finding.verb or "")
     if own is not None and finding.target == task.id:
         return _button(own, task.pool, task.id, may)

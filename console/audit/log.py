@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import ngettext
 
 from console.models import AuditedTask, AuditEntry, Outcome
@@ -47,6 +50,11 @@ def new_entry(verb: str, target: str, *, actor_name: str, reason: str = "", **fa
     """Write an entry; its texts are masked, and cut to the lengths of their columns."""
     texts = {"actor_name": actor_name[:150], "target": kept(target, 400), "reason": kept(reason, 500)}
     return AuditEntry.objects.create(verb=verb, **(texts | facts))
+
+
+def as_stored(moment: datetime) -> datetime:
+    """An aware time as the database has times: without USE_TZ they are naive, in the project's zone."""
+    return moment if settings.USE_TZ else timezone.make_naive(moment, timezone.get_default_timezone())
 
 
 def address_of(request: HttpRequest) -> str | None:

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.diagram.history_figures import Figure, Words, figures_of, with_unit
+from console.diagram.history_figures import Figure, Value, Words, figures_of, with_unit
 from console.ui import formatting
 from queueops.inspect import Point, Series, Trend
 
@@ -68,8 +68,7 @@ def charts(series: Series) -> tuple[Chart, ...]:
 
 def draw(series: Series, figure: Figure) -> Chart | None:
     """One chart; None if no point has a value."""
-    seconds = series.step_ms / 1000
-    rows = [[value(point, seconds) for point in series.points] for _label, value in figure.lines]
+    rows = [_values(series, value) for _label, value in figure.lines]
     highest = max((value for row in rows for value in row if value is not None), default=None)
     if highest is None:
         return None
@@ -81,11 +80,21 @@ def draw(series: Series, figure: Figure) -> Chart | None:
         top=with_unit(figure, highest),
         summary=_summary(figure, labels, rows),
         lines=tuple(
-            Line(number, label, *path(row, scale, HEIGHT), with_unit(figure, _last(row)))
+            Line(number, label, *path(row, scale, HEIGHT), _told_last(series, figure, row))
             for number, (label, row) in enumerate(zip(labels, rows, strict=True), start=1)
         ),
         columns=tuple(_columns(series.points, figure, labels, rows)),
     )
+
+
+def _told_last(series: Series, figure: Figure, row: Sequence[float | None]) -> str:
+    """The last value; of a count in a step that is still open it says so."""
+    told = with_unit(figure, _last(row))
+    return _("%(count)s so far") % {"count": told} if series.is_open and figure.is_count else told
+
+
+def _values(series: Series, value: Value) -> list[float | None]:
+    return [value(point, series.seconds_of(point)) for point in series.points]
 
 
 class Spark(msgspec.Struct, frozen=True):
@@ -124,7 +133,7 @@ def spark_of_line(series: Series, word: str, line: str) -> Spark | None:
     """The small chart of one line of a figure, such as `wait`, `p95`; None if less than two points have a value."""
     figure = next(each for each in figures_of(series) if each.word == word)
     value = next(value for each, (_label, value) in zip(LINES[word], figure.lines, strict=True) if each == line)
-    row = [value(point, series.step_ms / 1000) for point in series.points]
+    row = _values(series, value)
     known = [each for each in row if each is not None]
     if len(known) < 2:
         return None

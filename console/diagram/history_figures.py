@@ -27,6 +27,7 @@ class Figure(msgspec.Struct, frozen=True):
     lines: tuple[tuple[Words, Value], ...]
     written: Callable[[float | None], str]
     unit: str = ""
+    is_count: bool = False  # of a step: lower as long as the step is open
 
 
 def _per_second(name: str) -> Value:
@@ -70,7 +71,11 @@ WAIT = Figure("wait", gettext_lazy("Wait"), _times("wait"), formatting.about_ms)
 RUN = Figure("run", gettext_lazy("Run"), _times("run"), formatting.about_ms)
 FIGURES = (FLOW, FAILING, BACKLOG, OLDEST, WAIT, RUN)
 FAILURES = Figure(
-    "failures", gettext_lazy("Failures"), ((gettext_lazy("failures"), _counted("failed")),), formatting.count
+    "failures",
+    gettext_lazy("Failures"),
+    ((gettext_lazy("failures"), _counted("failed")),),
+    formatting.count,
+    is_count=True,
 )
 WORK = Figure(
     "work",
@@ -105,10 +110,9 @@ def with_unit(figure: Figure, value: float | None) -> str:
 
 def texts_of(series: Series, figure: Figure) -> list[str]:
     """The values of a chart's lines at each point; empty where none is known."""
-    seconds = series.step_ms / 1000
     found = []
     for point in series.points:
-        row = [(label, value(point, seconds)) for label, value in figure.lines]
+        row = [(label, value(point, series.seconds_of(point))) for label, value in figure.lines]
         known = any(each is not None for _label, each in row)
         found.append(", ".join(f"{label} {with_unit(figure, each)}" for label, each in row) if known else "")
     return found

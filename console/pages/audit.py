@@ -6,7 +6,6 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -19,6 +18,7 @@ from console.actions import operations
 from console.actions.catalog import label, verbs
 from console.actions.undo import permission
 from console.audit import diff
+from console.audit.log import as_stored
 from console.models import AuditEntry, Outcome
 from console.pages.undo import goes_by_itself, undoable
 from console.ui.error_names import task_of
@@ -120,8 +120,7 @@ def _minute(text: str) -> datetime:
 def _end(minute: datetime) -> datetime:
     """The end of a minute of the user's zone, as the database has times; the later one if clocks show it twice."""
     starts = (timezone.make_aware(minute.replace(fold=fold)).astimezone(UTC) for fold in (0, 1))
-    end = max(starts) + timedelta(minutes=1)
-    return end if settings.USE_TZ else timezone.make_naive(end, timezone.get_default_timezone())
+    return as_stored(max(starts) + timedelta(minutes=1))
 
 
 def _older(request: HttpRequest, entries: QuerySet[AuditEntry], most: int) -> tuple[list[AuditEntry], int | None]:

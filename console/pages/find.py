@@ -6,6 +6,7 @@ Kinds add what they have.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from console.ui.kind_pages import Hit, finders, parts_of
 from console.ui.links import task_url, url
 from console.ui.render import Frame, one_of, page
 from queueops import inspect
-from queueops.inspect import LookUp, NamedHit, TaskQuery, TaskRow
+from queueops.inspect import FilterError, LookUp, NamedHit, TaskQuery, TaskRow
 
 MOST = 20
 """The most hits of one kind."""
@@ -39,13 +40,15 @@ def find(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     if not text:
         return redirect("console:tasks")
+    if filtered := _filter_in(text):
+        return redirect(filters.address(filtered))
     part = parts_of(text)
     found = inspect.look_up(text, MOST, id=part.task(text) if part else "")
     others = [row for each in found.others for row in each.rows]
     if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
         return redirect(task_url(text if part else task.id, task.pool))
-    groups = [group for group in _groups(found, text.casefold()) if group.hits]
+    groups = [group for group in _groups(found, text) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1:
         return redirect(hits[0].url)
@@ -58,18 +61,47 @@ def find(request: HttpRequest) -> HttpResponse:
         "search_url": filters.address(TaskQuery(contains=text)) if Frame(request).sees_arguments else "",
         "ids": one_of([*(each.id for each in finders()), _("the number of a process")]),
         "things": one_of(
-            [_("name"), _("pool"), _("lane"), _("worker"), _("error type"), *(each.thing for each in finders())]
+            [
+                _("name"),
+                _("tag"),
+                _("pool"),
+                _("lane"),
+                _("worker"),
+                _("error type"),
+                *(each.thing for each in finders()),
+            ]
         ),
     }
     return page(request, "find.html", context, status=200 if hits else 404)
 
 
-def _groups(found: LookUp, part: str) -> Iterator[Group]:
+def _filter_in(text: str) -> TaskQuery | None:
+    """The filter of a text such as `tag=customer-3`; None for any other text."""
+    facet, sign, value = (part.strip() for part in text.partition("="))
+    if facet not in filters.LABELS or not (sign and value):
+        return None
+    with suppress(FilterError):
+        return TaskQuery.from_params({facet: value})
+    return None
+
+
+def _tags(text: str) -> list[Hit]:
+    """The tag of this name, if a task has it."""
+    with suppress(FilterError):
+        query = TaskQuery.from_params({"tag": text})
+        if inspect.tasks(query, limit=1).rows:
+            return [Hit(text, filters.address(query))]
+    return []
+
+
+def _groups(found: LookUp, text: str) -> Iterator[Group]:
+    part = text.casefold()
     yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
     told = {(row.pool, row.id) for row in found.tasks or found.begun}
     for other in found.others:
         yield Group(gettext(other.title), [_of_task(row) for row in other.rows if (row.pool, row.id) not in told])
     yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found.names])
+    yield Group(_("Tags"), _tags(text))
     yield Group(_("Pools"), [Hit(pool, url("pool", pool=pool)) for pool in found.pools])
     yield Group(_("Lanes"), [_of_lane(lane) for lane in found.lanes])
     yield Group(_("Workers"), [_of_worker(each) for each in found.workers])

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import label
+from console.audit.log import as_stored
 from console.diagram.moments import ACTION, Happening
 from console.models import AuditEntry, Outcome
 from queueops.inspect import HistoryMark, Series
@@ -35,7 +36,7 @@ def _marked(mark: HistoryMark) -> Happening:
 
 
 def _actions(since_ms: int, until_ms: int, about: str) -> list[Happening]:
-    since, until = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (since_ms, until_ms))
+    since, until = (as_stored(datetime.fromtimestamp(ms / 1000, UTC)) for ms in (since_ms, until_ms))
     entries = AuditEntry.objects.filter(part_of=None, at__gte=since, at__lt=until).exclude(outcome=Outcome.DENIED)
     if about:
         entries = entries.filter(target__contains=about)

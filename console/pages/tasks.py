@@ -20,7 +20,7 @@ from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
 from queueops.inspect.selection import Extent, extent_of
-from queueops.model.states import State
+from queueops.model.states import FINISHED, State
 
 LIMIT = 50
 READING_AGE_S = 1.0
@@ -83,7 +83,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
 def whole_actions(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
     """The bulk actions and their URLs; only for a filter by state, as no verb fits all states."""
     state = query.state or (State.FAILED if query.error else "")
-    if not state or query.id or query.contains:
+    if state in ("", FINISHED) or query.id or query.contains:
         return []
     return [(action, url(f"tasks-all-{action.verb}", query.params())) for action in offered(state, may, query.kind)]
 

@@ -97,28 +97,23 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "console:login"
-LOGIN_REDIRECT_URL = "/ops/"
+LOGIN_REDIRECT_URL = "console:overview"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
 
-STATIC_URL = "static/"
+STATIC_URL = "/static/"  # the storages add a script name
 STATIC_ROOT = DATA / "static"
 STATICFILES_DIRS = [path for path in [BASE_DIR / "static"] if path.is_dir()]
 WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = DEBUG
-_STATIC_STORAGE = (
-    "whitenoise.storage.CompressedManifestStaticFilesStorage"
-    if PRODUCTION
-    else "django.contrib.staticfiles.storage.StaticFilesStorage"
-)
 MEDIA_ROOT = os.environ.get("QUEUEOPS_FILES") or DATA / "files"  # downloads of jobs; another server gives them out
 MEDIA_URL = os.environ.get("QUEUEOPS_FILES_URL") or "files/"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": _STATIC_STORAGE},
+    "staticfiles": {"BACKEND": f"console.project.static_files.{'HashedFiles' if PRODUCTION else 'PlainFiles'}"},
 }
 
 CONTENT_SECURITY_POLICY = {

@@ -9,7 +9,7 @@ from django.views.generic import RedirectView
 handler500 = "console.http.error_pages.server_error"
 
 urlpatterns = [
-    path("", RedirectView.as_view(url="/ops/")),
+    path("", RedirectView.as_view(pattern_name="console:overview")),
     path("ops/", include("console.urls")),
 ]
 if getattr(settings, "SERVE_API", False):

@@ -37,7 +37,7 @@ from console.ui import (
     state_badges,
     traceback,
 )
-from console.ui.badges import badge, condition, icon, word
+from console.ui.badges import badge, condition, icon
 from console.ui.forms import DELAYS
 from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
 from console.ui.static_files import sprite
@@ -104,19 +104,6 @@ def state(name: str) -> SafeString:
 def state_icon(name: str) -> SafeString:
     """A state's icon alone, next to a label."""
     return icon(state_badges.look(name).icon)
-
-
-@register.simple_tag
-def state_use_word(name: str) -> SafeString | str:
-    """The usual word for a state inside another drawing."""
-    found = state_badges.look(name).word
-    return format_html('<tspan class="box-word" dx="4">{}</tspan>', found) if found else ""
-
-
-@register.simple_tag
-def state_word(name: str) -> SafeString | str:
-    """The usual word for a state, if it differs from its name."""
-    return word(state_badges.look(name))
 
 
 @register.simple_tag

@@ -113,7 +113,7 @@ def axis_time(ms: int, series: Series) -> str:
 def past_words(ms: int) -> str:
     """A moment as it is said: `03:12 yesterday`."""
     moment = timezone.localtime(_moment(ms))
-    days = (timezone.localdate() - moment.date()).days
+    days = (datetime.now(moment.tzinfo).date() - moment.date()).days
     day = {0: _("today"), 1: _("yesterday")}.get(days) or date_format(moment, "Y-m-d")
     return f"{date_format(moment, 'H:i')} {day}"
 

@@ -33,10 +33,5 @@ def condition(name: str, words: str, colour: str) -> SafeString:
 
 def badge(look: Look, name: str) -> SafeString:
     """The badge of a state."""
-    span = '<span class="state {}" title="{}">{}{}{}</span>'
-    return format_html(span, look.css_class, look.meaning, icon(look.icon), name, word(look))
-
-
-def word(look: Look) -> SafeString | str:
-    """The usual word for a state, beside its name."""
-    return format_html(' <span class="state-word">{}</span>', look.word) if look.word else ""
+    span = '<span class="state {}" title="{}">{}{}</span>'
+    return format_html(span, look.css_class, look.meaning, icon(look.icon), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -44,13 +44,18 @@ class PostponeForm(ActionForm):
         label=_("or until"), required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
     )
 
+    def clean_until(self) -> datetime | None:
+        """The time in the user's zone: without USE_TZ Django leaves it naive."""
+        until: datetime | None = self.cleaned_data.get("until")
+        return until and (timezone.make_aware(until) if timezone.is_naive(until) else until)
+
     def clean(self) -> dict[str, Any]:
         """Require either a delay or a time in the future."""
         values = super().clean() or {}
         until = values.get("until")
         if until is None and not values.get("delay"):
             raise forms.ValidationError(_("Enter a duration or a time."))
-        if until is not None and not timezone.now() < until < timezone.now() + LONGEST:
+        if until is not None and not datetime.now(UTC) < until < datetime.now(UTC) + LONGEST:
             raise forms.ValidationError(_("Enter a time in the future, at most one year ahead."))
         return values
 
@@ -58,7 +63,7 @@ class PostponeForm(ActionForm):
     def values(self) -> dict[str, Any]:
         """The delay in seconds."""
         until = self.cleaned_data.get("until")
-        ahead = (until - timezone.now()).total_seconds() if until else float(self.cleaned_data["delay"])
+        ahead = (until - datetime.now(UTC)).total_seconds() if until else float(self.cleaned_data["delay"])
         return {"seconds": max(ahead, 0.0)}
 
 

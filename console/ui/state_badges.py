@@ -12,15 +12,11 @@ from queueops.model.states import State, StateClass, table
 
 
 class Look(NamedTuple):
-    """The appearance of a state: the icon's name in the sprite, the meaning in a sentence, the CSS class.
-
-    `word` is the usual word of other task queues, if the name of the state differs from it.
-    """
+    """The appearance of a state: the icon's name in the sprite, the meaning in a sentence, the CSS class."""
 
     icon: str
     meaning: str | Promise
     css_class: str
-    word: str | Promise = ""
 
 
 _SHOWN: dict[str, tuple[str, str | Promise]] = {
@@ -35,8 +31,7 @@ _SHOWN: dict[str, tuple[str, str | Promise]] = {
     State.FAILED: ("circle-x", _("ended with an error")),
     State.CANCELLED: ("ban", _("was ended by an operator or by its own code")),
 }
-_WORDS: dict[str, str | Promise] = {State.LOCKED: _("running"), State.RESTART: _("retrying")}
-LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}", _WORDS.get(state, "")) for state, shown in _SHOWN.items()}
+LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}") for state, shown in _SHOWN.items()}
 UNKNOWN = Look("help-circle", _("unknown state; a newer version may have written it"), "st-unknown")
 _OF_CLASS: dict[str, Look] = {
     StateClass.LEASED: Look(_SHOWN[State.LOCKED][0], _("a worker runs it"), "st-locked"),

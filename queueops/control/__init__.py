@@ -77,10 +77,10 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.control import signal_runs as signal_runs
     from queueops.kinds.workflows.control import start_run as start_run
     from queueops.kinds.workflows.control import suspend_runs as suspend_runs
-    from queueops.outbox.control import drop_commands as drop_commands
-    from queueops.outbox.control import drop_dead_commands as drop_dead_commands
-    from queueops.outbox.control import requeue_commands as requeue_commands
-    from queueops.outbox.control import requeue_dead_commands as requeue_dead_commands
+    from queueops.pool_messages.control import drop_commands as drop_commands
+    from queueops.pool_messages.control import drop_dead_commands as drop_dead_commands
+    from queueops.pool_messages.control import requeue_commands as requeue_commands
+    from queueops.pool_messages.control import requeue_dead_commands as requeue_dead_commands
     from queueops.schedules.control import check_schedule as check_schedule
     from queueops.schedules.control import create_schedule as create_schedule
     from queueops.schedules.control import delete_schedule as delete_schedule

@@ -19,12 +19,20 @@ NONE = "-"
 
 
 def edit_and_retry(
-    id: str, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, pool: str = "", *, who: str = ""
+    id: str,
+    args: Sequence[Any] | None,
+    kwargs: Mapping[str, Any] | None,
+    pool: str = "",
+    *,
+    who: str = "",
+    seen: str = "",
 ) -> Row:
     """Replace a task's arguments (None: keep them); a task that has ended, or is in back-off, then runs again.
 
-    They are checked against the signature if this process knows the task. A map-reduce task runs its map again. Raises
-    BadArguments, NotEncodable and PayloadTooLarge, and NotDecodable if its present arguments cannot be read.
+    They are checked against the signature if this process knows the task. The result of the task before it is not among
+    them. A map-reduce task runs its map again. ``seen`` is the `version` of its detail: an action of another operator
+    since then is not overwritten. Raises BadArguments, NotEncodable, PayloadTooLarge, and NotDecodable if its present
+    arguments cannot be read.
     """
     found = _record(id, pool)
     if found is None:
@@ -33,7 +41,7 @@ def edit_and_retry(
     had, had_named = _had(record) if args is None or kwargs is None else ([], {})
     data = _encode(record, had if args is None else args, had_named if kwargs is None else kwargs) or NONE
     verb = "retry" if record is not None and record.state in _RUN_AGAIN else "edit"
-    return act(verb, [id], place, value=data, who=who)[0]
+    return act(verb, [id], place, value=data, who=who, seen=seen)[0]
 
 
 _RUN_AGAIN = (*TERMINAL, State.RESTART)
@@ -61,7 +69,7 @@ def _had(record: Record | None) -> Arguments:
 def _encode(record: Record | None, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
     handler = registry.find(record.kind, record.name) if record is not None else None
     plan = getattr(handler, "plan", None)
-    if plan is not None:
-        checked: bytes = plan.encode(args, kwargs)
+    if record is not None and plan is not None:
+        checked: bytes = (plan.encode if record.previous is None else plan.encode_after)(args, kwargs)
         return checked
     return encode_arguments(record.name if record is not None else "the task", args, kwargs)

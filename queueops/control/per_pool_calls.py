@@ -27,11 +27,13 @@ def act(
     reason: str = "",
     who: str = "",
     token: str = "",
+    seen: str = "",
 ) -> list[Row]:
     """Perform one action on each task, and answer in the order of `ids` (each once).
 
     Tasks that this same action changed before, when its answer was lost, are answered as OK. Calls with one `token` are
-    one action. Raises BadOption unless `ids` is a list of ids, TooMany and BrokerUnavailable.
+    one action. A task on which an operator has acted since ``seen`` is refused. Raises BadOption unless `ids` is a list
+    of ids, TooMany and BrokerUnavailable.
     """
     wanted = checked(ids)
     if len(token) > LONGEST_TOKEN:
@@ -43,7 +45,9 @@ def act(
     answers = {task_id: Row(id=task_id, word=word, state="", detail=detail) for task_id in wanted}
     broker = get_broker()
     for place, there in found.items():
-        rows = broker.control(place, verb, there, value=value, hard=hard, reason=reason, who=who, token=token)
+        rows = broker.control(
+            place, verb, there, value=value, hard=hard, reason=reason, who=who, token=token, seen=seen
+        )
         answers.update((row.id, row) for row in rows)
         registry.tell_cancelled(place, verb, rows)
     return [_told(answers[task_id]) for task_id in wanted]

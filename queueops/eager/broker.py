@@ -123,6 +123,7 @@ class EagerBroker:
         reason: str = "",
         who: str = "",
         token: str = "",
+        seen: str = "",
     ) -> list[Row]:
         """Perform an operator's action; here only `retry` and `cancel` have an effect."""
         with self.in_place():  # a handle may be used after the block

@@ -138,10 +138,10 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
     from queueops.kinds.workflows.inspect import workflow_runs as workflow_runs
     from queueops.kinds.workflows.inspect import workflow_tags as workflow_tags
-    from queueops.outbox.inspect import CommandPage as CommandPage
-    from queueops.outbox.inspect import CommandRow as CommandRow
-    from queueops.outbox.inspect import commands as commands
-    from queueops.outbox.inspect import dead_commands as dead_commands
+    from queueops.pool_messages.inspect import CommandPage as CommandPage
+    from queueops.pool_messages.inspect import CommandRow as CommandRow
+    from queueops.pool_messages.inspect import commands as commands
+    from queueops.pool_messages.inspect import dead_commands as dead_commands
     from queueops.schedules.inspect import ScheduleDetail as ScheduleDetail
     from queueops.schedules.inspect import ScheduleEvent as ScheduleEvent
     from queueops.schedules.inspect import ScheduleRow as ScheduleRow

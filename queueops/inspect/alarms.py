@@ -12,7 +12,7 @@ from msgspec import structs
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
-from queueops.inspect.store import LATE_MS, NOT_TAKING, UNRESPONSIVE
+from queueops.inspect.store import LATE_MS, NOT_TAKING
 from queueops.inspect.throughput import FAILING, PoolView, failures, flows, pushed_names
 from queueops.inspect.workers import fate_of, names_told, serves, takes_kind
 from queueops.model import kinds
@@ -41,9 +41,9 @@ class Alarm(Answer, frozen=True, kw_only=True):
 
     level: str  # warning, danger
     text: str
-    url_hint: str = ""  # page with more about it: workers, lanes, tasks?..., health
+    url_hint: str = ""  # page with more about it: workers, worker?id=..., lanes, tasks?..., health
     command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
-    verb: str = ""  # resume_lane, pause_name, resume_name, or one of a kind's alarms
+    verb: str = ""  # resume_lane, pause_name, resume_name, interrupt, or one of a kind's alarms
     target: str = ""  # of the verb: `pool/name`
     about: str = ""  # which condition, of what: the same as long as it lasts
     failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
@@ -103,14 +103,13 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"unknown {of}", _unknown_names(view, sampled, alive))
     yield from _of(f"watchdog {of}", _watchdog(view, sampled))
     yield from _of(f"late {of}", _late(view, beats, alive))
-    yield from _of(f"silent {of}", _silent(view, sampled, alive))
     yield from _of(f"growing {of}", _growing(view, sampled))
     yield from _paused_names(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
     if count := sampled.get("given_up") or 0:
-        told = _some(count, "command to another pool was given up", "commands to other pools were given up")
-        command = manage("queue", "commands", "--place", "dead", "--pool", view.name)
+        told = _some(count, "message to another pool was given up", "messages to other pools were given up")
+        command = manage("queue", "pool-messages", "--place", "given-up", "--pool", view.name)
         yield warning(f"Pool {view.name}: {told}.", "commands?place=dead", command)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
@@ -262,9 +261,10 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     many = [each for each in failed.most_common(MOST_NAMES) if each[1] >= LEAST_FAILED]
     for name, count in many:
         if count >= FAILING * ended[name]:
-            text = f"Task {name[:100]}: {count:,} of {ended[name]:,} attempts of the last two minutes failed."
+            share = f"{count:,} of {ended[name]:,} attempts of the last two minutes failed"
+            text = f"Task {name[:100]} of pool {view.name}: {share}."
             found = _stopping(text, name, view.name, sampled)
-            yield structs.replace(found, about=f"failing {name[:100]}", failed=count)
+            yield structs.replace(found, about=f"failing {name[:100]} of {view.name}", failed=count)
 
 
 def _stopping(text: str, name: str, pool: str, sampled: Mapping[str, Any]) -> Alarm:
@@ -313,7 +313,7 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
         if not rows:
             continue
         told = f"{len(rows)} of {_some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
-        command = _resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
+        command = resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
         yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command)
 
 
@@ -332,7 +332,7 @@ def places(beats: Sequence[Beat]) -> str:
     return f" ({', '.join(known[:MOST_PLACES])})" if known else ""
 
 
-def _resumed(beats: Sequence[Beat]) -> str:
+def resumed(beats: Sequence[Beat]) -> str:
     """The command that lets stopped processes run again, on their host."""
     return shlex.join(("kill", "-CONT", *(beat.fields.get("pid", "PID") for beat in beats[:MOST_PLACES])))
 
@@ -349,16 +349,6 @@ def unreplaced(beats: Sequence[Beat], live: Sequence[Beat]) -> list[Beat]:
         else:
             starts.remove(successor)
     return found
-
-
-def _silent(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Frozen processes: their supervisor reports for them, so they are not late."""
-    silent = [beat for beat in live if beat.fields.get("state") in UNRESPONSIVE]
-    longest = max((sampled["taken"] - whole(beat.fields.get("silent_since")) for beat in silent), default=0)
-    if longest > LATE_MS:
-        told = _some(len(silent), "worker process is", "worker processes are")
-        text = f"Pool {view.name}: {told} silent, the longest for {span(longest)}{places(silent)}."
-        yield danger(text, "workers", _resumed(silent))
 
 
 def _growing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

@@ -17,10 +17,11 @@ from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
+from queueops.redis.wire import with_first
 
 RUNNING_AGAIN = ("retry", "edit")
 """Actions not offered for an ended part: its parent task runs it again."""
-_PAYLOADS = ("a", "re", "er", "me")
+_PAYLOADS = ("a", "re", "er", "me", "pv")
 _REASONS = ("y", "x")
 
 
@@ -37,13 +38,16 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
 
     TEXTS_OF_TASKS: ClassVar = ("reason", "cancel_requested")
 
-    args_json: str
+    args_json: str  # the arguments with which it starts
+    own_args_json: str = ""  # the same without the result of the task before it: what an edit replaces
+    first_is_result: bool = False  # whether the first argument is the result of the task before it
     result_json: str
     error: Failure | None = None
     begun_ms: int | None = None
     first_begun_ms: int | None = None  # of a task that starts several times
     ended_ms: int | None = None
     deadline_ms: int | None = None  # end of the lease, or of the retention
+    version: str = ""  # changes with each action of an operator
     fence: int = 0
     uid: int = 0
     timeout_ms: int | None = None
@@ -140,6 +144,8 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
     (kind, name), field, lines = _identity(detail), record.get, history.read_lines(detail.log)
     names = parameters(kind, name)
     args, result, error, meta = (detail.record.get(short, b"") for short in (b"a", b"re", b"er", b"me"))
+    previous = detail.record.get(b"pv")
+    given, own = (args, names) if previous is None else (with_first(args, previous), names[1:])
     entered, leased_or_over = detail.states.get(state, 0), _class_of(state) in (StateClass.LEASED, StateClass.TERMINAL)
     return TaskDetail(
         **facts_of(record, state),
@@ -149,14 +155,17 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         lane=detail.lane,
         created_ms=whole(field("c")) or entered,
         entered_ms=entered,
-        args=hide.call(args, names) if args else "",
-        args_json=hide.document(args or b"[[],{}]", names),
+        args=hide.call(given, names) if given else "",
+        args_json=hide.document(given or b"[[],{}]", names),
+        own_args_json=hide.document(args or b"[[],{}]", own),
+        first_is_result=previous is not None,
         result_json=hide.document(result) if result else "",
         error=read_failure(error),
         reason=field("y", ""),
         begun_ms=maybe_whole(field("b")),
         ended_ms=maybe_whole(field("e")),
         deadline_ms=detail.due if leased_or_over else None,
+        version=field("ot", "") or "-",
         fence=whole(field("f")),
         uid=whole(field("u")),
         timeout_ms=maybe_whole(field("t")),
@@ -238,4 +247,4 @@ def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...])
         return hide.document(value, names)
     if shown := _raw_of_kinds().get(field):
         return shown(value, hide)
-    return hide.document(value) if field in ("re", "me", "er") else hide.text(readable(value))
+    return hide.document(value) if field in ("re", "me", "er", "pv") else hide.text(readable(value))

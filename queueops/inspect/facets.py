@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from queueops.inspect.query import TaskQuery
+from queueops.inspect.query import TaskQuery, fits
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model import kinds
-from queueops.model.states import table
+from queueops.model.states import FINISHED, TERMINAL, table
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Argument
 
@@ -39,7 +39,7 @@ def facets(query: TaskQuery) -> Facets:
     The number is None where no counter knows it. Counts by name, kind and lane come from counters. If these were lost,
     the consistency check rebuilds them, but not those of large states.
     """
-    reader = open_reader()
+    query, reader = query.checked(), open_reader()
     return read_facets(query, reader.ask("facets", dict.fromkeys(reader.pools(), facet_arguments(query))))
 
 
@@ -54,6 +54,8 @@ def count_in(query: TaskQuery, counted: Facets) -> int | None:
     """The number of matching tasks by the count of a facet within the others; None if no counter knows it."""
     for facet, chosen in query.params().items():
         counts = dict(counted.get(facet, ()))
+        if facet == "state" and chosen == FINISHED and None not in (ended := [counts.get(state) for state in TERMINAL]):
+            return sum(filter(None, ended))
         none = 0 if facet == "kind" and None not in counts.values() else None  # kinds without tasks are left out
         if (known := counts.get(chosen, none)) is not None:
             return known
@@ -105,4 +107,4 @@ def _known(facet: str, query: TaskQuery, values: list[tuple[str, int]]) -> list[
 
 
 def _size(found: Mapping[str, list[tuple[str, int]]], state: str) -> int:
-    return sum(count for value, count in found["state"] if not state or value == state)
+    return sum(count for value, count in found["state"] if fits(state, value))

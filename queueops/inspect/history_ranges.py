@@ -144,6 +144,17 @@ class Plan:
         known = [self._points[at] for at in first if at is not None]
         return self.start(min(known)) if known else None
 
+    def counted_ms(self, of: Iterable[tuple[str, str]], found: Found) -> int:
+        """How much of the last point has rows of one of these series; 0 without any."""
+        columns = [found[pool][key] for pool, key in of]
+        ends = (
+            (slot + 1) * level.step_ms
+            for number, (level, slot) in enumerate(self._steps)
+            if self._points[number] == self.range.points - 1 and any(rows[number] is not None for rows in columns)
+        )
+        begin = self.start(self.range.points - 1)
+        return max(ends, default=begin) - begin
+
 
 def read(reader: Reader, questions: Sequence[HistoryQuestion]) -> list[Reading]:
     """The readings of several ranges, in one round trip to each server."""

@@ -10,6 +10,7 @@ from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
 from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.shared_readings import SharedReadings
+from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.snapshot import WORKERS, pool_sample
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import server_ms
@@ -58,8 +59,9 @@ def _read(name: str) -> PoolDetail | None:
     view = pool_view(name, sampled, len(live(sampled, glance.beats)), model.pool())
     lanes = lane_rows(name, sampled, model)
     alarms = [
-        *own_work_alarms(view.name, sampled),
+        *own_work_alarms(name, sampled),
         *pool_alarms(view, sampled, glance.beats),
+        *silent_alarms(name, sampled, glance.beats),
         *lane_alarms(lanes, int(sampled["taken"])),
     ]
     told = dict.fromkeys((*(sampled.get("broken") or ()), *reader.broken.get(name, ())))

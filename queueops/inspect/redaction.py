@@ -48,9 +48,14 @@ def _concealer(patterns: tuple[str, ...]) -> Concealer:
     return Concealer(patterns)
 
 
-def masked_arguments(args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, kind: str, name: str) -> str:
-    """New arguments of a task of this kind and name, as masked JSON for the audit log. Null means no change."""
-    return cut(conf.redactor().document(_encoded([args, kwargs]), parameters(kind, name)), KEPT)
+def masked_arguments(
+    args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None, kind: str, name: str, *, first: int = 0
+) -> str:
+    """New arguments of a task of this kind and name, as masked JSON for the audit log. Null means no change.
+
+    The positional ones begin with the parameter of number ``first``.
+    """
+    return cut(conf.redactor().document(_encoded([args, kwargs]), parameters(kind, name)[first:]), KEPT)
 
 
 def masked_call(args: Sequence[Any], kwargs: Mapping[str, Any], name: str) -> str:

@@ -82,6 +82,7 @@ class Series(Answer, frozen=True, kw_only=True):
     stretches: tuple[Point, ...]  # the same in about a dozen or two longer steps, for a table
     total: Point  # of the whole range
     marks: tuple[HistoryMark, ...] = ()  # alarms, starts of workers and new versions in this time, the newest first
+    counted_ms: int = 0  # how much of the last point was counted: an open step has its closed minutes alone
     begins_ms: int | None = None  # the first point for which the pools have any history; None without any
     broken: tuple[Broken, ...] = ()
 
@@ -94,6 +95,15 @@ class Series(Answer, frozen=True, kw_only=True):
     def until_ms(self) -> int:
         """The end of the last point."""
         return self.points[-1].at_ms + self.step_ms
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only a part of the last point was counted."""
+        return 0 < self.counted_ms < self.step_ms
+
+    def seconds_of(self, point: Point) -> float:
+        """For how long a point was counted: a step, of an open one the part that has rows."""
+        return (self.counted_ms if self.is_open and point is self.points[-1] else self.step_ms) / 1000
 
 
 def series(
@@ -184,6 +194,7 @@ class SeriesQuestion:
         if self._is_rare:
             known, others = (plan.joined([(pool, key) for pool in reading.rows], reading.rows) for key in ALONE)
             rows = [row or (Row() if known[at] and not others[at] else None) for at, row in enumerate(rows)]
+        of_pools = [(pool, POOL) for pool in reading.rows]
         of_stretches = [_of(rows[begin : begin + plan.range.stretch]) for begin in plan.stretches]
         return Series(
             **self._of,
@@ -195,7 +206,8 @@ class SeriesQuestion:
             ),
             total=point_of(plan.start(0), _of(of_stretches) or Row()),
             marks=marks_of(reading.marks, self._of.get("lane") or self._of.get("name") or ""),
-            begins_ms=plan.begin([(pool, POOL) for pool in reading.rows], reading.rows),
+            counted_ms=plan.counted_ms(of_pools, reading.rows),
+            begins_ms=plan.begin(of_pools, reading.rows),
             broken=broken,
         )
 

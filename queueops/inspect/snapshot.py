@@ -22,6 +22,7 @@ from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
 from queueops.inspect.library_alarms import library_alarms
 from queueops.inspect.own_work_alarms import own_work_alarms
+from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
@@ -163,6 +164,7 @@ def _alarms(
         found += own_work_alarms(view.name, samples[view.name])
         found += library_alarms(view.name, samples[view.name], beats.get(view.name, ()))
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
+        found += silent_alarms(view.name, samples[view.name], beats.get(view.name, ()))
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))
     return tuple(sorted(found, key=lambda alarm: (alarm.level != "danger", -alarm.failed)))
 

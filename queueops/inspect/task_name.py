@@ -77,6 +77,11 @@ class NameView(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()
 
     @property
+    def starts_in(self) -> tuple[str, ...]:
+        """The pools with tasks of the name where it is not paused."""
+        return tuple(sorted({*self.pools} - {pause.pool for pause in self.paused}))
+
+    @property
     def failure_rate(self) -> float:
         """The share of the attempts within the hour that failed, 0 to 1."""
         return self.failed / self.ended if self.ended else 0.0

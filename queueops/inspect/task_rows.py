@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -12,9 +13,13 @@ from queueops.model.allowed import allowed_verbs
 from queueops.model.redact import Redactor, cut
 from queueops.model.states import CONTAINERS, TIMED
 from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
+from queueops.redis.wire import with_first
 
 ROW_FIELDS = (*("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi"),)
 """What `page`, `rows` and `tree` return of each task, in the order of ROW_FIELDS in `lua/lib/list_row.lua`."""
+
+LONGEST_PREVIOUS = 4096
+"""LONGEST of `lua/lib/list_row.lua`: a value of that length may be cut."""
 
 
 class TaskFacts(Answer, frozen=True, kw_only=True):
@@ -68,13 +73,14 @@ class StoredRow(NamedTuple):
     args: bytes
     error: bytes
     score: str = ""  # in the index that was walked
+    previous: bytes = b""  # the result that is its first argument, before those of `args`; it may be cut
 
 
 def read_row(task_id: str, row: Sequence[Any], score: str = "") -> StoredRow:
     """Parse a row: the time of its state, the size of its arguments, its fields, its arguments and its error."""
-    entered, size, values, args, error = row
+    entered, size, values, args, error, previous = row
     known = {name: text(value) for name, value in zip(ROW_FIELDS, values, strict=False) if value is not None}
-    return StoredRow(task_id, whole(entered), size, known, args, error, score)
+    return StoredRow(task_id, whole(entered), size, known, args, error, score, previous)
 
 
 def row_of(pool: str, row: StoredRow, hide: Redactor) -> TaskRow:
@@ -126,10 +132,16 @@ def shows(row: StoredRow, wanted: str, hide: Redactor) -> bool:
     return not any(hide.hides(name) for name in names) and wanted in hide.text(text(row.args))
 
 
+def _whole(previous: bytes) -> bytes:
+    """A previous result; one that is cut is only named."""
+    return previous if len(previous) < LONGEST_PREVIOUS else json.dumps("the result of the task before it").encode()
+
+
 def _preview(row: StoredRow, names: tuple[str, ...], hide: Redactor) -> str:
     """Arguments as a short call. Cut arguments are masked as text, because incomplete data cannot be decoded."""
     if row.args_size <= len(row.args):
-        return hide.call(row.args, names) if row.args else ""
+        args = with_first(row.args, _whole(row.previous)) if row.previous else row.args
+        return hide.call(args, names) if args else ""
     if any(hide.hides(name) for name in names):
         return f"({row.args_size:,} bytes)"
     return f"{cut(hide.text(text(row.args)), 80)} ({row.args_size:,} bytes)"

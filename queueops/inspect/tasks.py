@@ -10,11 +10,11 @@ from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.facets import Facets, facet_arguments, read_facets
 from queueops.inspect.merged_rows import merged_rows
-from queueops.inspect.query import TaskQuery
+from queueops.inspect.query import TaskQuery, fits
 from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
-from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of, shows
+from queueops.inspect.task_rows import LONGEST_PREVIOUS, StoredRow, TaskRow, read_row, row_of, shows
 from queueops.model import subkeys
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
@@ -204,6 +204,7 @@ def matches(row: TaskRow, query: TaskQuery) -> bool:
     A searched text is left out: the arguments of a shown row stay as they were found.
     """
     exact = all(not getattr(query, facet) or getattr(row, facet) == getattr(query, facet) for facet in _EXACT)
+    exact = exact and fits(query.state, row.state)
     failed = not query.error or row.state == State.FAILED
     return exact and failed and (not query.tag or query.tag in row.tags) and query.id in ("", row.id)
 
@@ -302,7 +303,8 @@ def _as_row(detail: Detail) -> StoredRow:
     fields.setdefault("s", next(iter(detail.states), ""))
     args = record.get(b"a", b"")
     entered = detail.states.get(fields["s"], 0)
-    return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""))
+    previous = record.get(b"pv", b"")[:LONGEST_PREVIOUS]
+    return StoredRow(detail.id, entered, len(args), fields, args[:4096], record.get(b"er", b""), previous=previous)
 
 
-_EXACT = ("state", "name", "pool", "lane", "kind")
+_EXACT = ("name", "pool", "lane", "kind")

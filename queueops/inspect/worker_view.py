@@ -13,7 +13,7 @@ from queueops.model.memory_line import read
 from queueops.redis.query_replies import read_beats, text, whole
 
 LOOKED_AT, RUNS = 300, 300
-"""The latest tasks of each state that are looked at for runs of the worker, and the most runs of an answer."""
+"""The latest tasks of each state that are looked at for runs of the worker, and the most ended runs of an answer."""
 
 
 class WorkerRun(Answer, frozen=True, kw_only=True):
@@ -82,7 +82,7 @@ def _read(id: str) -> WorkerView | None:
         WorkerRun(id=task.id, pool=task.pool, name=task.name, state="locked", begun_ms=task.since_ms)
         for task in row.running
     ]
-    runs = sorted([*ended, *running], key=lambda run: (run.begun_ms, run.id))
+    latest = sorted(ended, key=_begin)[-RUNS:]  # those that go on are never left out
     return WorkerView(
         row=row,
         now_ms=now,
@@ -91,9 +91,13 @@ def _read(id: str) -> WorkerView | None:
         names=tuple(names_of(beat)),
         memory=read(beat.fields.get("memory", "")),
         stacks=max(filter(None, (_stacks(reply[4]) for reply in found.values())), key=_newest, default=None),
-        runs=tuple(runs[-RUNS:]),
+        runs=tuple(sorted([*latest, *running], key=_begin)),
         broken=broken_pools(reader.broken, reader.silent),
     )
+
+
+def _begin(run: WorkerRun) -> tuple[int, str]:
+    return run.begun_ms, run.id
 
 
 def _stacks(reply: Sequence[bytes | None]) -> Stacks | None:

@@ -131,7 +131,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         beat_ms=beat.beat_ms,
         started_ms=whole(field("started")),
         rss=whole(field("rss")),
-        running=_running(beat),
+        running=running_of(beat),
         facts=_facts(beat),
         state=_state(now, beat),
         silent_since_ms=maybe_whole(field("silent_since")) if field("state") in UNRESPONSIVE else None,
@@ -155,7 +155,7 @@ def _facts(beat: Beat) -> tuple[tuple[str, str], ...]:
         return ()
 
 
-def _running(beat: Beat) -> tuple[RunningTask, ...]:
+def running_of(beat: Beat) -> tuple[RunningTask, ...]:
     """The running tasks, from `[[id, name, epoch ms of its start, pool], ...]`; empty for an unreadable heartbeat."""
     try:
         rows = json.loads(beat.fields.get("running") or "[]")

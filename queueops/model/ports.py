@@ -235,6 +235,7 @@ class Storage(Protocol):
         reason: str = "",
         who: str = "",
         token: str = "",
+        seen: str = "",
     ) -> list[Row]:
         """Apply an operator's or a producer's action to tasks; a row for each, in order."""
 

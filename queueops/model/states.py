@@ -62,6 +62,8 @@ def _of_class(state_class: StateClass) -> tuple[State, ...]:
 
 TIMED = _of_class(StateClass.TIMED)
 TERMINAL = _of_class(StateClass.TERMINAL)
+FINISHED = "finished"
+"""All states in which a task has ended, as one state of a filter."""
 
 
 class Transition(NamedTuple):

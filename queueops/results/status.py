@@ -11,6 +11,7 @@ from queueops.errors import NotDecodable
 from queueops.model.records import Record
 from queueops.model.states import TERMINAL, State
 from queueops.model.task_error import StoredError, error_of
+from queueops.redis.wire import with_first
 from queueops.tasks.encoding import decode_arguments
 from queueops.tasks.metadata import decode_meta
 
@@ -36,7 +37,8 @@ class Progress(msgspec.Struct, frozen=True):
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
     """A task at one moment. Times are milliseconds of the epoch; `attempt` counts failed attempts.
 
-    `args` and `kwargs` are plain JSON, as they are stored; None if they are unreadable. `error`, `error_type` and
+    `args` and `kwargs` are plain JSON, as they are stored; None if they are unreadable. The result of the task before
+    it is among `args`, if that is its first argument. `error`, `error_type` and
     `traceback` are those of the last failed attempt. Nothing is redacted.
 
     `chunks` counts the chunks of a map-reduce task by their state (pending, active, errored, done, failed).
@@ -122,6 +124,7 @@ def progress_of(record: Record) -> Progress | None:
 
 def _arguments(record: Record) -> tuple[list[Any] | None, dict[str, Any] | None]:
     try:
-        return decode_arguments(record.name, record.args)
+        args = record.args if record.previous is None else with_first(record.args, record.previous)
+        return decode_arguments(record.name, args)
     except NotDecodable:
         return None, None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops.errors import BrokerUnavailable
-from queueops.outbox import store as outbox
+from queueops.pool_messages import store as outbox
 from queueops.watchdog.watchdog import Watchdog
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of

@@ -14,7 +14,7 @@ import pytest
 from queueops import get
 from queueops.errors import BrokerUnavailable
 from queueops.model.contracts import Command, Lease, Outcome, Told
-from queueops.outbox.dispatcher import Outbox
+from queueops.pool_messages.dispatcher import Outbox
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of
 from tests.kernel.conftest import MakeDesk

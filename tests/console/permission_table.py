@@ -15,7 +15,8 @@ NEEDED = {
     """,
     "view": """
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
-        commands commands-rows error error-live errors errors-rows find help history-live history-values icons
+        commands commands-alias commands-rows
+        error error-live errors errors-rows find help history-live history-values icons
         files files-rows
         lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live
@@ -31,7 +32,7 @@ NEEDED = {
     """,
     "operate": """
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
-        callbacks-test
+        callbacks-test chunks-retry
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
         task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
         task-suspend_runs task-terminate-run worker-stacks workflow-start

@@ -145,7 +145,7 @@ class World:
         self._ask()
         found = [id for id, state in self.states.items() if query.state in ("", state) and query.id in ("", id)]
         found.sort(key=lambda id: -self.entered.get(id, 0))
-        rows = tuple(self.row(id) for id in found)
+        rows = tuple(row for row in map(self.row, found) if query.tag in ("", *row.tags))
         return TaskPage(rows=rows[:limit], next="further" if after == "" else "", total=len(found))
 
     def task(self, id: str, pool: str = "") -> TaskDetail | None:
@@ -156,6 +156,7 @@ class World:
         return TaskDetail(
             **self._facts(id),
             args_json=f'[["{self.text}", 1], {{"key": true}}]',
+            own_args_json=f'[["{self.text}", 1], {{"key": true}}]',
             result_json=self.text,
             error=failure,
             begun_ms=self.now - 900,
@@ -309,7 +310,7 @@ class World:
         self._ask()
         return [Row(id=id, word="REFUSED", state=self.states.get(id, ""), detail="it was not reached") for id in ids]
 
-    def edit_and_retry(self, id: str, args: Any, kwargs: Any, pool: str = "", *, who: str = "") -> Row:
+    def edit_and_retry(self, id: str, args: Any, kwargs: Any, pool: str = "", *, who: str = "", seen: str = "") -> Row:
         self._act("edit", (id, args, kwargs))
         return Row(id=id, word="OK", state="pending", detail="")
 

@@ -27,7 +27,7 @@ class CommandWorld:
         self.world._ask()
         verbs = ("activate", "ended", "cancel", "progress", self.world.text)
         rows = tuple(self._row(number, verb) for number, verb in enumerate(verbs))
-        return CommandPage(rows=rows, due=5, locked=1, dead=self.dead, next="more")
+        return CommandPage(rows=rows, place=place, due=5, locked=1, dead=self.dead, next="more")
 
     def dead_commands(self) -> dict[str, int]:
         self.world._ask()

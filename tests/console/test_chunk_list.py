@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from console.models import AuditEntry
+from queueops import inspect
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from tests.console.test_mapreduce import html
@@ -53,6 +55,53 @@ def test_long_lists_have_pages_and_a_wrong_address_says_so(namespace: str, opera
     assert 'rel="next"' not in rest
     assert "there is no state" in html(operator, f"{PAGE}?state=eroded", 400)
     assert "begin at its first page" in html(operator, f"{PAGE}?after=nothing", 400)
+
+
+def counts(task: str) -> tuple[int, int]:
+    """Errored and waiting chunks of a task."""
+    view = inspect.chunks_of(task)
+    assert view is not None
+    return view.counts["errored"], view.counts["pending"]
+
+
+def test_ticked_chunks_of_several_tasks_are_retried_with_an_entry_for_each(namespace: str, operator: Client) -> None:
+    errored({"a": 3, "b": 1})
+    page = html(operator, PAGE)
+    assert page.count('name="listed"') == 4
+    ticked = {"listed": ["default a 0", "default a 2", "default b 0"], "next": PAGE}
+    told = operator.post(f"{PAGE}_retry", ticked, follow=True).content.decode()
+    assert "Retry: 3 of 3 chunks of 2 tasks." in told
+    assert (counts("a"), counts("b")) == ((1, 5), (0, 6))
+    entries = AuditEntry.objects.order_by("pk")
+    assert [(entry.verb, entry.target, entry.changed) for entry in entries] == [
+        ("retry_chunks", "a: 0, 2", 2),
+        ("retry_chunks", "b: 0", 1),
+    ]
+
+
+def test_all_failed_chunks_of_a_pool_are_retried_after_a_question(namespace: str, operator: Client) -> None:
+    errored({f"t{number}": 6 for number in range(5)})
+    errored({"c": 1}, "other")
+    form = {"all": "errored", "in": "default", "next": PAGE}
+    question = operator.post(f"{PAGE}_retry", form).content.decode()
+    assert "Retry 30 chunks" in question
+    assert counts("t0") == (6, 0)
+    assert operator.post(f"{PAGE}_retry", form | {"confirmed": "30"}).status_code == 302
+    assert [counts(f"t{number}") for number in range(5)] == [(0, 6)] * 5
+    assert counts("c") == (1, 5)
+    assert AuditEntry.objects.count() == 5
+
+
+def test_a_viewer_and_other_states_have_no_retry(namespace: str, operator: Client, viewer: Client) -> None:
+    errored({"a": 1})
+    for client, address in ((viewer, PAGE), (operator, f"{PAGE}?state=done"), (operator, f"{PAGE}?state=pending")):
+        page = html(client, address)
+        assert 'name="listed"' not in page
+        assert "_retry" not in page
+    for wrong in ({"all": "done"}, {"listed": "default a x"}, {"listed": "default"}):
+        assert operator.post(f"{PAGE}_retry", wrong).status_code == 400
+    assert operator.post(f"{PAGE}_retry", {}).status_code == 302
+    assert counts("a") == (1, 5)
 
 
 def test_the_overview_counts_chunks_by_state(namespace: str, operator: Client) -> None:

@@ -34,12 +34,15 @@ def ids() -> list[str]:
 def test_what_was_given_up_is_shown_with_its_target(pools: Pools, viewer: Client, operator: Client) -> None:
     assert "&lt;boom&gt;" in operator.get("/ops/commands/?place=dead").content.decode()
     page = viewer.get("/ops/commands/?place=dead").content.decode()
+    assert "<h1>Pool messages</h1>" in page
+    for word in ("dead", "given-up", "given up"):
+        assert "&lt;boom&gt;" in operator.get("/ops/pool-messages/", {"place": word}).content.decode()
     assert 'href="/ops/tasks/a/?pool=north"' in page
     assert "boom" not in page
     assert "the turn of the part has come" in page
     assert "_drop" not in page
-    assert "No command waits for delivery." in viewer.get("/ops/commands/").content.decode()
-    assert "No command was given up." not in page
+    assert "No message waits for delivery." in viewer.get("/ops/commands/").content.decode()
+    assert "No message was given up." not in page
     assert viewer.get("/ops/commands/?after=nonsense").status_code == 200
 
 
@@ -60,7 +63,7 @@ def test_all_are_tried_again(pools: Pools, operator: Client) -> None:
 
 def test_dropping_asks_for_the_count_and_a_reason(pools: Pools, administrator: Client) -> None:
     asked = administrator.post("/ops/commands/_drop_dead").content.decode()
-    assert "2 commands" in asked
+    assert "2 messages" in asked
     assert "A dropped cancel or retry is not" in asked
     assert len(ids()) == 2
     sent = {"confirmed": "2", "typed": "2", "reason": "not needed"}

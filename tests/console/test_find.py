@@ -11,8 +11,10 @@ from playwright.sync_api import expect
 
 from queueops import inspect
 from queueops.inspect import LookUp, NamedHit, OtherHits, TaskQuery
+from queueops.redis.broker import get_broker
 from tests.console.browsing import Open
 from tests.console.standin import World
+from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -29,6 +31,8 @@ pytestmark = pytest.mark.django_db
         ("Wareh", "/ops/pools/warehouse/"),
         ("host:1", "/ops/workers/host:1/"),
         ("", "/ops/tasks/"),
+        ("tag=customer-3", "/ops/tasks/?tag=customer-3"),
+        (" state = failed ", "/ops/tasks/?state=failed"),
     ],
 )
 def test_a_single_hit_is_opened_at_once(
@@ -38,6 +42,15 @@ def test_a_single_hit_is_opened_at_once(
     world.states["count-1"] = "aggregating"
     answer = operator.get("/ops/find/", {"q": text})
     assert (answer.status_code, answer.headers.get("Location")) == (302, address)
+
+
+def test_a_tag_is_found_where_a_task_has_it(namespace: str, operator: Client) -> None:
+    desk = Desk(get_broker())
+    desk.push("a", tags=("customer-3",))
+    answer = operator.get("/ops/find/", {"q": "customer-3"})
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/ops/tasks/?tag=customer-3")
+    for nothing in ("customer-4", "tag=", "state=eroded", "color=red"):
+        assert operator.get("/ops/find/", {"q": nothing}).status_code == 404
 
 
 def test_an_error_is_found_by_its_type_and_a_schedule_by_its_id(

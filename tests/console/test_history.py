@@ -6,9 +6,10 @@ import re
 
 import pytest
 from django.test import Client
+from msgspec.structs import replace
 
 from console.diagram.chart import charts, draw, spark, spark_of_failures, spark_of_line
-from console.diagram.history_figures import FAILING, FLOW
+from console.diagram.history_figures import FAILING, FAILURES, FLOW, texts_of
 from console.pages.history import RANGES, written
 from queueops import inspect
 from queueops.inspect import Point, Series, Trend
@@ -40,6 +41,19 @@ def test_a_chart_without_any_value_is_left_out() -> None:
     assert charts(series_of(Point(at_ms=1, known=False))) == ()
     assert [chart.word for chart in charts(series_of(Point(at_ms=1, came=3)))] == ["flow", "failing"]
     assert draw(series_of(Point(at_ms=1)), FAILING).top == "0%"  # type: ignore[union-attr]
+
+
+def test_a_step_that_is_still_open_has_the_rate_of_the_part_that_was_counted() -> None:
+    whole, part = Point(at_ms=1, came=60, failed=9), Point(at_ms=2, came=15, failed=2)
+    series = replace(series_of(whole, part), counted_ms=MINUTE_MS // 4)
+    found = draw(series, FLOW)
+    assert found is not None
+    assert [line.last for line in found.lines] == ["1.0/s", "0/s"]
+    assert "in: 1.0/s at the end" in found.summary
+    assert found.columns[-1].values == texts_of(series, FLOW)[-1] == "in 1.0/s, out 0/s"
+    failures = draw(series, FAILURES)
+    assert failures is not None
+    assert failures.lines[0].last == "2 so far"
 
 
 def test_a_long_range_has_few_columns_with_the_highest_values_in_them() -> None:

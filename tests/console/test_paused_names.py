@@ -52,7 +52,7 @@ def paused_in() -> list[str]:
 def test_a_pause_is_told_where_one_looks_and_ends_by_the_remedy(desk: Desk, administrator: Client) -> None:
     administrator.post(f"{PAGE}_pause", {"next": PAGE})
     assert desk.claim(1) == []
-    assert "No task of this name starts." in words(administrator, PAGE)
+    assert "No task of this name starts there." in words(administrator, PAGE)
     assert "2 more tasks of paused names wait beside the lane" in words(administrator, "/ops/lanes/default/mail/")
     assert f"Task name {NAME} of pool default is paused: 2 tasks wait" in words(administrator, "/ops/")
     why = administrator.get("/ops/tasks/a/why/").content.decode()
@@ -82,6 +82,20 @@ def test_each_step_is_in_the_audit_log_and_can_be_taken_back(desk: Desk, adminis
     assert paused_in() == ["other"]
 
 
+def test_a_pause_in_one_pool_says_so_and_offers_the_others(desk: Desk, administrator: Client) -> None:
+    Desk(desk.broker, "other").push("c", name=NAME)
+    done = administrator.post(f"{PAGE}_pause?pool=default", {"next": PAGE}, follow=True).content.decode()
+    assert f"Pause the name: default/{NAME}. No task of this name starts in default. Running tasks" in done
+    assert "Its tasks still start in other." in done
+    assert f'action="{PAGE}_pause"' in done
+    assert f'action="{PAGE}_resume"' in done
+    assert "Pause in all pools" in done
+    administrator.post(f"{PAGE}_pause", {"next": PAGE})
+    assert paused_in() == ["default", "other"]
+    assert f'action="{PAGE}_pause"' not in administrator.get(PAGE).content.decode()
+    assert "Resume the name in pool default" in administrator.get("/ops/tasks/a/why/").content.decode()
+
+
 def test_others_may_look_and_not_pause(desk: Desk, operator: Client) -> None:
     assert "_pause" not in operator.get(PAGE).content.decode()
     assert operator.post(f"{PAGE}_pause").status_code == 403
@@ -96,7 +110,7 @@ def test_a_name_that_was_never_used_is_not_found(desk: Desk, administrator: Clie
 def test_a_click_pauses_and_one_more_resumes(desk: Desk, open_real: Open) -> None:
     page = open_real(f"registry/{NAME}/")
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("Pause the name: shop.resize. No task of this name starts.")).to_be_visible()
+    expect(page.get_by_text("Pause the name: shop.resize. No task of this name starts in default.")).to_be_visible()
     expect(page.locator("#name-live .flash")).to_contain_text("Paused in the pool default")
     assert desk.claim(1) == []
     tick(page)

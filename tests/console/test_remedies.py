@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -124,6 +125,14 @@ def dead_worker(desk: Desk) -> None:
     desk.client.zadd(desk.keys.workers, {"w1": desk.now() - 60_000})
 
 
+def held_interpreter(desk: Desk) -> None:
+    desk.push("i", name="shop.hang")
+    desk.lease()
+    now = desk.now()
+    running = json.dumps([["i", "shop.hang", now - 90_000, "default"]])
+    beat(desk, state="silent", silent_since=now - 60_000, running=running, host="web1", pid=4711)
+
+
 def growing(desk: Desk) -> None:
     desk.push(*(f"g{number}" for number in range(120)))
 
@@ -131,6 +140,7 @@ def growing(desk: Desk) -> None:
 PLANTS: dict[Callable[[Desk], None], str] = {
     paused_lane: "resume_lane",
     paused_name: "resume_name",
+    held_interpreter: "interrupt",
     paused_schedule: "resume_schedule",
     failing_name: "pause_name",
     blocked_run: "run_now",
@@ -185,10 +195,11 @@ def test_its_button_stands_beside_it_and_is_recorded(
     page = administrator.get(f"/ops/{path}").content.decode()
     (shown,) = [unescape(part) for part in page.split('<div class="flash ')[1:] if alarm.command in unescape(part)]
     (address,) = re.findall(r'<form method="post" action="([^"]+)"', shown.partition("</div>")[0])
-    assert administrator.post(address, {"next": f"/ops/{path}"}).status_code == 302
+    assert administrator.post(address, {"next": f"/ops/{path}", "confirmed": "1"}).status_code == 302
     entry = AuditEntry.objects.latest("pk")
     assert (entry.verb, entry.outcome) == (RECORDED.get(alarm.verb, alarm.verb), "done")
     run_worker()
+    beat(desk)
     left = [found for found in inspect.snapshot().alarms if found.subject == alarm.subject]
     assert not any(found.verb == alarm.verb for found in left), "the same button is not offered again"
     assert alarm_remedy(alarm, frozenset({"view"})) is None

@@ -55,6 +55,19 @@ def view_of(*runs: tuple[int, int | None], slots: int = 2, memory: Iterable[tupl
     )
 
 
+def test_a_slot_that_hangs_is_shown_after_hundreds_of_later_runs(desk: Desk, viewer: Client) -> None:
+    hanging = [[f"h{number}", "shop.hang", desk.now() - 600_000, "default"] for number in range(5)]
+    for batch in range(4):
+        desk.push(*(f"s{batch}-{number}" for number in range(80)))
+        for lease in desk.claim(80):
+            desk.settle(lease)
+    beat(desk, slots=6, busy=5, running=json.dumps(hanging))
+    found = inspect.worker("w1")
+    assert found is not None
+    assert [run.id for run in found.runs if run.ended_ms is None] == [f"h{number}" for number in range(5)]
+    assert viewer.get(PAGE).content.decode().count("shop.hang") >= 5
+
+
 def test_a_running_task_leads_to_its_worker_and_an_ended_one_names_it(desk: Desk, viewer: Client) -> None:
     desk.push("a")
     lease = desk.lease()

@@ -70,6 +70,7 @@ FORMS: dict[str, dict[str, object]] = {
     "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "file-delete": {"path": "tas/task-1", "confirmed": "1", "typed": "1", "reason": "too large"},
     "file-keep": {"path": "tas/task-1"},
+    "chunks-retry": {"listed": "default count-1 6"},
     "task-chunks-postpone": {"delay": "3600"},
     "task-chunks-restart": {"stage": "reduce"},
     "task-chunks-edit-save": {"change": "fields", "value": '{"host": "b"}', "confirmed": "1"},

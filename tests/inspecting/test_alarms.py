@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -37,6 +38,51 @@ def texts() -> str:
 def wait_for(desk: Desk, seconds: int, *ids: str) -> None:
     """These tasks have waited for so long."""
     desk.client.zadd(desk.keys.state("pending"), dict.fromkeys(ids, desk.now() - 1000 * seconds), xx=True)
+
+
+def silent(desk: Desk, *running: tuple[str, str], **fields: object) -> Alarm:
+    """The alarm of a process that has been silent for a minute, with what its supervisor says that it runs."""
+    now = desk.now()
+    rows = [[id, name, now - 90_000 + number, "default"] for number, (id, name) in enumerate(running)]
+    told = {"host": "web1", "pid": 4711, "state": "silent", "silent_since": now - 60_000, "running": json.dumps(rows)}
+    beat(desk, **told | fields)
+    return alarm("silent")
+
+
+@pytest.mark.django_db
+def test_a_task_that_holds_the_interpreter_is_named_and_its_command_ends_it(desk: Desk) -> None:
+    desk.push("a", name="shop.hang")
+    desk.lease()
+    found = silent(desk, ("a", "shop.hang"))
+    assert found.text == (
+        "Pool default: 1 worker process is silent, the longest for 1 min (web1 process 4711)."
+        " The task shop.hang a holds the interpreter."
+    )
+    assert (found.verb, found.target, found.url_hint) == ("interrupt", "default/a", "worker?id=w1")
+    assert found.command == "manage.py queue cancel a --hard --pool default"
+    call_command(*shlex.split(found.command)[1:])
+    record = desk.broker.record("default", "a")
+    assert record is not None
+    assert record.cancelled_hard
+
+
+def test_of_several_tasks_the_stacks_show_which_one_holds_the_interpreter(desk: Desk) -> None:
+    found = silent(desk, ("a", "shop.old"), ("b", "shop.new"))
+    assert found.text.endswith(" Running there: shop.new b, shop.old a. The stacks show what holds the interpreter.")
+    assert (found.verb, found.command) == ("", "manage.py queue stacks w1")
+    assert "Running there" not in silent(desk).text
+
+
+def test_only_a_process_that_is_stopped_is_continued(desk: Desk) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        here = {"host": os.uname().nodename, "pid": process.pid}
+        assert silent(desk, ("a", "shop.hang"), **here).verb == "interrupt"
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: silent(desk, ("a", "shop.hang"), **here).command == f"kill -CONT {process.pid}")
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.django_db

@@ -62,7 +62,7 @@ def test_pages_follow_each_other_over_pools(pools: Pools) -> None:
     assert sorted(seen) == sorted([*names, *[f"h{name}" for name in names]])
     with pytest.raises(FilterError):
         inspect.commands(after="nonsense")
-    with pytest.raises(FilterError, match="due, locked, dead"):
+    with pytest.raises(FilterError, match="due, taken, given up"):
         inspect.commands("anywhere")
 
 
@@ -81,7 +81,7 @@ def test_what_was_given_up_is_an_alarm(pools: Pools) -> None:
     pools.plant(group_of("g", "a"), a="north")
     give_up(pools, "default")
     alarms = [alarm for alarm in inspect.snapshot().alarms if alarm.url_hint == "commands?place=dead"]
-    assert [alarm.text for alarm in alarms] == ["Pool default: 1 command to another pool was given up."]
+    assert [alarm.text for alarm in alarms] == ["Pool default: 1 message to another pool was given up."]
     pools.make_due("default")
 
 
@@ -109,11 +109,12 @@ def test_all_that_was_given_up_is_dropped_in_bounded_steps(pools: Pools) -> None
 def test_a_terminal_lists_tries_again_and_drops(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
     pools.plant(chain_of("c", "a", "b"), a="north", b="south")
     give_up(pools, "default")
-    assert "0 due, 0 locked, 1 dead" in queue("commands")
-    listed = queue("commands", "--place", "dead")
+    assert "0 due, 0 taken, 1 given up" in queue("commands")
+    listed = queue("pool-messages", "--place", "given-up")
+    assert listed == queue("commands", "--place", "dead")
     assert all(word in listed for word in ("activate", "north", "<boom>"))
     (row,) = queue_json("commands", "--place", "dead")["rows"]
-    assert "1 commands of the pool default were tried again." in queue("requeue-command", row["id"])
+    assert "1 messages of the pool default were tried again." in queue("requeue-command", row["id"])
     give_up(pools, "default")
     monkeypatch.setattr("builtins.input", lambda _: "n")
     assert failing("drop-command", row["id"])[0] == 1

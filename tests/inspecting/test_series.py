@@ -65,6 +65,23 @@ def test_an_open_step_is_computed_from_the_finer_ones_in_it(desk: Desk) -> None:
     assert inspect.series("13mo", now_ms=NOW).total.came == 125
 
 
+@pytest.mark.parametrize(("range", "minutes"), [("1h", 1), ("24h", 5), ("14d", 25), ("13mo", 25)])
+def test_a_steady_rate_is_the_same_in_a_step_that_is_still_open(desk: Desk, range: str, minutes: int) -> None:
+    """The open step is as long as its rows: a minute that has just closed is not rolled up yet."""
+    hour, per_minute = HOUR.slot(NOW), Row(came=60)
+    for part in (0, 1):
+        keep(desk, hour * 6 + part, {"p": Row(came=600)}, TEN_MINUTES)
+    for minute in (19, 20, 21, 22, 23, 24):
+        keep(desk, hour * 60 + minute, {"p": per_minute})
+    for now in (NOW, NOW + MINUTE.step_ms):
+        found = inspect.series(range, now_ms=now if range != "1h" else NOW)
+        last = found.points[-1]
+        assert last.came == 60 * minutes
+        day_ms = (hour % 24) * HOUR.step_ms if range == "13mo" else 0
+        assert last.came / (found.seconds_of(last) - day_ms / 1000) == pytest.approx(1.0)
+        assert all(found.seconds_of(point) == found.step_ms / 1000 for point in found.points[:-1])
+
+
 def test_pools_are_added_and_lanes_names_and_states_are_apart(desk: Desk) -> None:
     slot = MINUTE.slot(NOW) - 1
     keep(desk, slot, {"p": Row(came=1, waiting=2), "l|a": Row(came=3), "n|x": Row(came=4), "s|failed": Row(came=5)})

@@ -55,7 +55,7 @@ def test_a_file_of_the_kernel_uses_no_field_of_a_kind(path: Path) -> None:
     assert found == set(), "let the kind fill a hook (lib/base.lua), or declare it as `at_success`"
 
 
-OUTBOX = "queueops/outbox/lua"
+OUTBOX = "queueops/pool_messages/lua"
 """Kinds send messages by it; it has no records of its own."""
 BY_KIND = {
     kind.name: [path for path in FILES if f"{kind.package.replace('.', '/')}/lua" in path.as_posix()]

@@ -12,7 +12,7 @@ PARTS = (
     "queueops.events",
     "queueops.inspect",
     "queueops.management",
-    "queueops.outbox",
+    "queueops.pool_messages",
     "queueops.pytest_plugin",
     "queueops.testing",
     "queueops.watchdog",

@@ -14,14 +14,14 @@ from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.operations.operation_store import OperationStore
 from queueops.kinds.workflows.run_store import RunStore
 from queueops.model import kinds, ports
-from queueops.outbox.dispatcher import CommandStore, Outbox
+from queueops.pool_messages.dispatcher import CommandStore, Outbox
 from queueops.redis.broker import broker_class, get_broker
 from queueops.schedules.firing import ScheduleFiring
 from queueops.schedules.schedule_store import ScheduleStore
 from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
-CALLERS = ("contrib", "kinds", "outbox", "results", "tasks", "watchdog", "worker")
+CALLERS = ("contrib", "kinds", "pool_messages", "results", "tasks", "watchdog", "worker")
 ROLES = (
     ports.Broker,
     ChunkStore,

@@ -17,7 +17,7 @@ OLD = {
     r"plantings?": "composite push",
     r"handoffs?|hand-offs?": "handover",
     r"second[ _]cop(?:y|ies)|speculative[ _]cop(?:y|ies)": "second run",
-    r"outbox[ _]messages?": "command",
+    r"outbox[ _]messages?": "pool message",
     r"patrols?": "rolling check",
     r"ears?": "subscription",
     r"vigils?": "spin wait",

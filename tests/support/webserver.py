@@ -44,12 +44,16 @@ class Answer(NamedTuple):
 class WebServer:
     """gunicorn with the console, and an account `ada` whose password is `correct horse`."""
 
-    def __init__(self, directory: Path, options: Sequence[str] = DEMO, settings: str = "tests.settings") -> None:
+    def __init__(
+        self, directory: Path, options: Sequence[str] = DEMO, settings: str = "tests.settings", **own: str
+    ) -> None:
+        """Own variables of its environment, such as SCRIPT_NAME."""
+        self.prefix = own.get("SCRIPT_NAME", "")
         self._log = directory / "web.log"
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         data = shutil.copytree(_prepared(settings), directory / "data")
-        self.environment = environment = _environment(settings, data)
+        self.environment = environment = _environment(settings, data) | own
         command = [sys.executable, "-m", "gunicorn", *options, "-b", f"fd://{self._listener.fileno()}"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -90,17 +94,17 @@ class WebServer:
 
     def log_in(self, name: str, password: str, cookies: str = "") -> Answer:
         """Try to log in as a browser does, with the cookies of an earlier visit."""
-        page = self.ask("GET", "/ops/login/", Cookie=cookies)
+        page = self.ask("GET", f"{self.prefix}/ops/login/", Cookie=cookies)
         found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)
         assert found, page.text
         together = "; ".join(filter(None, [cookies, cookies_of(page)]))
         form = {"username": name, "password": password, "csrfmiddlewaretoken": found[1]}
-        return self.ask("POST", "/ops/login/", form, Cookie=together)
+        return self.ask("POST", f"{self.prefix}/ops/login/", form, Cookie=together)
 
     def _answers(self) -> bool:
         assert self._process.poll() is None, self.log()
         try:
-            return self.ask("GET", "/ops/login/").status == 200
+            return self.ask("GET", f"{self.prefix}/ops/login/").status == 200
         except OSError:
             return False
 

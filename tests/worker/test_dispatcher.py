@@ -7,7 +7,7 @@ import time
 import pytest
 
 from queueops.model.contracts import Lease
-from queueops.outbox.dispatcher import Outbox
+from queueops.pool_messages.dispatcher import Outbox
 from queueops.redis.broker import get_broker
 from queueops.redis.wire import read_token
 from queueops.worker.execution.thread_executor import ThreadExecutor

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from queueops import inspect
 from queueops.model.contracts import Lease, RoundTrip
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.worker.shared_slot_table import NEVER, Condition, SlotTable
@@ -94,6 +95,21 @@ def test_nothing_is_touched_once_the_process_gives_a_sign_of_life(broker: RedisB
     renew(broker, table)
     assert states(broker, *fetched) == ["locked", "locked"]
     assert left(broker, fetched[0]) < 5
+
+
+def test_a_silent_process_is_shown_with_the_task_that_it_runs_since_its_last_heartbeat(
+    broker: RedisBroker, table: SlotTable
+) -> None:
+    broker.beat("default", "w1", {"slots": 4, "busy": 0, "running": b"[]", "state": "live"})
+    (lease,) = claimed(broker, 1)
+    begin(table, 2, lease)
+    LeaseKeeper(get_broker, "w1", table, SIGN).speak(["default"])
+    (row,) = inspect.workers()
+    assert (row.state, row.busy) == ("silent", 1)
+    assert [(task.id, task.name, task.pool) for task in row.running] == [(lease.id, tasks.add.name, "default")]
+    view = inspect.worker("w1")
+    assert view is not None
+    assert [run.id for run in view.runs] == [lease.id]
 
 
 class Store:

@@ -1,4 +1,4 @@
-"""Registration of follow-ups in the console: among the facts of a task, and with the commands that were given up."""
+"""Registration of follow-ups in the console: among the facts of a task, and with messages that were given up."""
 
 from __future__ import annotations
 

@@ -27,10 +27,10 @@ DELETE = ACTIONS["delete"]._replace(label=_("Discard"))
 OWN = (REDELIVER, CANCEL, DELETE)
 """Actions of all tasks that have another name for callbacks."""
 OFFERED: dict[str, tuple[Action, ...]] = {
-    "scheduled": (ACTIONS["run_now"], CANCEL),
-    "pending": (CANCEL,),
+    "scheduled": (ACTIONS["run_now"], ACTIONS["postpone"], CANCEL),
+    "pending": (ACTIONS["postpone"], CANCEL),
     "in_flight": (CANCEL,),
-    "backing_off": (REDELIVER, CANCEL),
+    "backing_off": (REDELIVER, ACTIONS["postpone"], CANCEL),
     "dead": (REDELIVER, DELETE),
     "delivered": (REDELIVER,),
     "discarded": (REDELIVER, DELETE),

@@ -41,7 +41,7 @@ class ChunkChoice(Choice, frozen=True, kw_only=True):
     @classmethod
     def of_form(cls, request: HttpRequest, task: TaskDetail, counts: Mapping[str, int]) -> Self:
         """Parse a form: selected numbers have precedence over whole states, which the URL may also hold."""
-        numbers = tuple(dict.fromkeys(_number(value) for value in request.POST.getlist("chunk")))
+        numbers = tuple(dict.fromkeys(number_of(value) for value in request.POST.getlist("chunk")))
         if len(numbers) > MOST:
             raise SuspiciousOperation(_("At most %(most)d chunks can be selected at once.") % {"most": MOST})
         resent = tuple((name, request.POST[name]) for name in RESENT if name in request.POST)
@@ -137,7 +137,8 @@ def _judge(entry: AuditEntry, task: str, answer: ChunkAnswer) -> None:
     entry.after[task] = {"word": "OK" if answer.changed else "REFUSED", "state": answer.state, "detail": entry.detail}
 
 
-def _number(value: str) -> int:
+def number_of(value: str) -> int:
+    """The number of a chunk, as a form sent it."""
     if not (value.isascii() and value.isdecimal() and len(value) < 11) or int(value) > HIGHEST:
         raise SuspiciousOperation(_("The selection could not be read. Select the chunks again."))
     return int(value)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import Verb
 from console.kinds.mapreduce import chunk_actions
 from console.kinds.mapreduce.chunk_links import PARTS
-from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list, chunks
+from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list, chunks, retry_listed
 from console.kinds.mapreduce.pieces import PIECES
 from console.kinds.mapreduce.template_tags import register
 from console.kinds.mapreduce.verbs import NOTES, VERBS, lost_by_edit, offer
@@ -38,6 +38,13 @@ PAGES = KindPages(
     routes=(
         _viewed("tasks/<name:id>/chunks/", chunks.show, "task-chunks"),
         Route(pattern="mapreduce/", view=chunk_list.index, name="chunks", permission=Verb.VIEW, section="tasks"),
+        Route(
+            pattern="mapreduce/_retry",
+            view=retry_listed.retry,
+            name="chunks-retry",
+            permission=Verb.OPERATE,
+            verb="retry_chunks",
+        ),
         _viewed(TASK, chunks.show, "task-mapreduce"),
         _viewed(f"{TASK}_live", chunks.live, "task-chunks-live"),
         _viewed(f"{TASK}_rows", chunks.rows, "task-chunks-rows"),

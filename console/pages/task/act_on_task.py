@@ -36,14 +36,15 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
 def edit(request: HttpRequest, id: str) -> HttpResponse:
     """The page that edits the arguments as JSON."""
     task = find(request, id)
-    args, kwargs = json_text.split(task.args_json)
-    return _edit_page(request, task, EditForm(initial={"args": args, "kwargs": kwargs}))
+    args, kwargs = json_text.split(task.own_args_json)
+    return _edit_page(request, task, EditForm(initial={"args": args, "kwargs": kwargs}), seen=task.version)
 
 
 def save(request: HttpRequest, id: str) -> HttpResponse:
     """Save the new arguments; a task that has ended, or is in back-off, runs again with them.
 
-    After a refusal the page shows the form again, with the reason.
+    After a refusal the page shows the form again, with the reason. If an operator has acted on the task since the form
+    was shown, the page also shows its present arguments, and a second save replaces them.
     """
     task, form = find(request, id), EditForm(request.POST)
     lost, sent = lost_by_edit(task), request.POST.dict()
@@ -54,25 +55,33 @@ def save(request: HttpRequest, id: str) -> HttpResponse:
             tell(request, entry)
             return redirect(task_url(task.id, task.pool))
         form.refuse(entry.detail, by_state=entry.outcome == Outcome.REFUSED)
-    return _edit_page(request, task, form, wrong=not confirmed, status=422)
+        if entry.outcome == Outcome.REFUSED and _seen(request) not in ("", task.version):
+            return _edit_page(request, task, form, seen=task.version, has_changed=True, status=422)
+    return _edit_page(request, task, form, seen=_seen(request), wrong=not confirmed, status=422)
+
+
+def _seen(request: HttpRequest) -> str:
+    """The version of the task whose arguments the form showed; empty: any."""
+    return request.POST.get("version", "")[:200]
 
 
 def _saved(request: HttpRequest, task: TaskDetail, form: EditForm) -> AuditEntry:
     action = Action("edit", _edit_and_retry)
-    values = dict(form.cleaned_data)
-    before = {"args": cut(task.args_json, KEPT)}
-    after = {"args": masked_arguments(values["args"], values["kwargs"], task.kind, task.name)}
+    values = form.cleaned_data | {"seen": _seen(request)}
+    before = {"args": cut(task.own_args_json, KEPT)}
+    first = int(task.first_is_result)
+    after = {"args": masked_arguments(values["args"], values["kwargs"], task.kind, task.name, first=first)}
     return do(request, action, Choice.of(task), values, before=before, after=after)
 
 
 def _edit_page(
-    request: HttpRequest, task: TaskDetail, form: EditForm, *, wrong: bool = False, status: int = 200
+    request: HttpRequest, task: TaskDetail, form: EditForm, *, seen: str, status: int = 200, **more: bool
 ) -> HttpResponse:
-    context = {"task": task, "form": form, "lost": lost_by_edit(task), "wrong": wrong}
+    context = {"task": task, "form": form, "lost": lost_by_edit(task), "version": seen, **more}
     return page(request, "task/edit.html", context | {"reason": request.POST.get("reason", "")}, status=status)
 
 
 def _edit_and_retry(
-    ids: Sequence[str], *, pool: str, who: str, args: list[Any], kwargs: dict[str, Any], **_: str
+    ids: Sequence[str], *, pool: str, who: str, args: list[Any], kwargs: dict[str, Any], seen: str, **_: str
 ) -> list[control.Row]:
-    return [control.edit_and_retry(ids[0], args, kwargs, pool=pool, who=who)]
+    return [control.edit_and_retry(ids[0], args, kwargs, pool=pool, who=who, seen=seen)]

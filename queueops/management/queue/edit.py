@@ -34,8 +34,9 @@ def edit(
     if not yes:
         for question in filter(None, (brought.lost_by_edit(found) for brought in kinds.roles("details"))):
             confirm(question)
-    before = {"args": cut(found.args_json, KEPT)}
-    after = {"args": masked_arguments(positional, named, found.kind, found.name)}  # null: the present ones
+    before = {"args": cut(found.own_args_json, KEPT)}
+    masked = masked_arguments(positional, named, found.kind, found.name, first=int(found.first_is_result))
+    after = {"args": masked}  # null: the present ones
     with audit.recorded(verb="edit", pool=found.pool, ids=[id], before=before, after=after) as act:
         act.rows = [control.edit_and_retry(id, positional, named, found.pool, who=act.who)]
     return report(act.rows, as_json=as_json)

@@ -19,6 +19,7 @@ class KindCommand:
     """
 
     name: str
+    aliases: tuple[str, ...] = ()
     run: Callable[..., Iterator[str]]
     text: str
     add_options: Callable[[ArgumentParser], None]

@@ -97,7 +97,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
     for command in commands_of_kinds(ALL):
-        command.add_options(_add(subcommands, command.name, command.run, command.text))
+        command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
     for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")
         found[name].add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
@@ -144,9 +144,11 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["edit"].add_argument("--yes", action="store_true", help="do not ask")
 
 
-def _add(commands: Any, name: str, run: Any, text: str) -> ArgumentParser:
+def _add(commands: Any, name: str, run: Any, text: str, aliases: tuple[str, ...] = ()) -> ArgumentParser:
     about = f"{text[:1].upper()}{text[1:]}."
-    parser: ArgumentParser = commands.add_parser(name, help=text, description=about, parents=[_shared()])
+    parser: ArgumentParser = commands.add_parser(
+        name, aliases=aliases, help=text, description=about, parents=[_shared()]
+    )
     parser.set_defaults(run=run)
     return parser
 

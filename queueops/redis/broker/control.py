@@ -35,19 +35,20 @@ class ControlCalls(StoreClient):
         reason: str = "",
         who: str = "",
         token: str = "",
+        seen: str = "",
     ) -> list[Row]:
         """Apply an operator's action to at most 500 tasks; returns a result for each. ``value`` depends on the verb.
 
         Postpone: due in epoch ms, or "+ms" from now. Cancel: the reason (``hard``: a running task is interrupted).
         Retry and edit: new arguments as JSON ('-' = none). Priority: the number. Move: the lane. Keep: ms.
-        ``reason``: of a retry, for its log.
+        ``reason``: of a retry, for its log. ``seen``: the last action that the operator saw; '-' is none, '' is any.
         """
         if verb == "move":
             self.lane_patterns.prepare(pool, [str(value)])
         allowed = ",".join(states.states_allowing(verb))
         second = "hard" if hard else reason if verb == "retry" else TRASH_MS
         alone, *reply, ended = self._call(
-            "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, *ids
+            "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, seen, *ids
         )
         texts = [part.decode("utf-8", "replace") for part in reply]
         if len(texts) != 3 * len(ids):

@@ -2,7 +2,8 @@
 -- control: an operator's action on one or many tasks: compare and set, each row answered.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 verb, 2 token of this action, 3 first value, 4 second value (of cancel: hard; of retry: the reason), 5 rules,
---       6 who, 7 the states that allow the verb (separated by commas), 8.. ids
+--       6 who, 7 the states that allow the verb (separated by commas), 8 the last action that the operator saw ('' = any,
+--       '-' = none), 9.. ids
 -- Reply: '1' if commands were written and no live worker can deliver them; for each id: word (OK REPEAT REFUSED GONE),
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
@@ -11,12 +12,13 @@
 
 local reply, allowed = { '' }, lib.states_in(ARGV[7])
 local action = { verb = ARGV[1], token = ARGV[2], value = ARGV[3], second = ARGV[4], who = ARGV[6], allowed = allowed }
+if ARGV[8] ~= '' then action.seen = ARGV[8] end
 
 if action.verb == 'retry' then action.reason = ARGV[4] end
 local changed = false
 
 lib.need_agenda()
-for i = 8, #ARGV do
+for i = 9, #ARGV do
   local word, state, detail = lib.act_on(ARGV[i], action)
   changed = changed or word == 'OK'
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''

@@ -13,11 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
+
 from queueops.errors import QueueOpsError
 from queueops.model.contracts import Extend, Outcome, RoundTrip, Settlement
 from queueops.model.ports import Store
 from queueops.worker.execution import settlements
 from queueops.worker.execution.time_limits import SPARE_MS
+from queueops.worker.heartbeat import MAX_RUNNING
 from queueops.worker.loop.pool_client import MAX_SETTLE
 from queueops.worker.shared_slot_table import NEVER, Condition, Running, SlotTable
 from queueops.worker.supervisor.parent_watch import ParentWatch
@@ -53,6 +56,7 @@ class LeaseKeeper:
         self._stacks = stacks
         self._threads: dict[str, threading.Thread] = {}
         self._one_dump = threading.Lock()
+        self._names: dict[tuple[str, int], str] = {}  # of the running tasks, by pool and fence
         self._silent_since = round((time.time() - (time.monotonic() - sign)) * 1000)
 
     def run(self, pools: Sequence[str], lease: float, parent_watch: ParentWatch) -> int:
@@ -90,13 +94,26 @@ class LeaseKeeper:
             store = self._connect()
             self.renew(store, pool)
             fields: dict[str, str | int | bytes] = {"state": self._table.condition.name.lower()}
-            store.beat(pool, self._worker, fields | {"silent_since": self._silent_since})
+            store.beat(pool, self._worker, fields | {"silent_since": self._silent_since} | self._running(store, pool))
             self.tell_stacks(store, pool)
         except QueueOpsError as error:
             logger.warning("Pool %s: the leases of the silent process %s could not be renewed: %s",
                            pool, self._worker, error)  # fmt: skip
         except Exception:  # the keeper survives it: the other pools need it
             logger.exception("Pool %s: the leases of the silent process %s could not be renewed", pool, self._worker)
+
+    def _running(self, store: Store, pool: str) -> dict[str, int | bytes]:
+        """What the process runs: its own last heartbeat is older than the task that holds it."""
+        running, ahead = self._table.running(), time.time() - time.monotonic()
+        for task in running:
+            if task.pool == pool and (pool, task.fence) not in self._names:
+                record = store.record(pool, task.id)
+                self._names[pool, task.fence] = record.name if record is not None else ""
+        rows = [
+            (task.id, self._names.get((task.pool, task.fence), ""), round((task.started + ahead) * 1000), task.pool)
+            for task in running[:MAX_RUNNING]
+        ]
+        return {"busy": len(running), "running": msgspec.json.encode(rows)}
 
     def tell_stacks(self, store: Store, pool: str) -> None:
         """Store the stacks of the process, if an operator has asked for them in this pool."""

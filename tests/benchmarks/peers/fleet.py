@@ -17,7 +17,7 @@ import django
 django.setup()
 
 from queueops.model.contracts import Outcome, RoundTrip, Settlement  # noqa: E402  the apps must be ready first
-from queueops.outbox.dispatcher import BATCH  # noqa: E402
+from queueops.pool_messages.dispatcher import BATCH  # noqa: E402
 from queueops.redis import wire  # noqa: E402
 from queueops.redis.broker import RedisBroker, get_broker  # noqa: E402
 from queueops.redis.pipelined_calls import ScriptLine  # noqa: E402

@@ -6,9 +6,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from console.access.permissions import Verb
 from console.kinds.mapreduce.chunk_appearance import LOOKS
+from console.kinds.mapreduce.pages.retry_listed import STATES
 from console.ui.links import url
-from console.ui.render import page
+from console.ui.render import Frame, page
 from queueops import inspect
 from queueops.inspect import FilterError
 from queueops.kinds.mapreduce.states import ChunkState
@@ -25,6 +27,8 @@ def index(request: HttpRequest) -> HttpResponse:
         "pool": pool,
         "states": [(name, look, _address(name, pool)) for name, look in LOOKS.items()],
         "first_url": _address(state, pool) if after else "",
+        "here": _address(state, pool, after),
+        "can_retry": state in STATES and Verb.OPERATE in Frame(request).may,
     }
     try:
         found = inspect.all_chunks(state, pool, after=after, limit=LIMIT)

@@ -8,9 +8,11 @@ local function without(whole, part)
 end
 
 local function in_state(sizes, state)
-  if state ~= '' then return sizes[state] end
+  if CLASS[state] then return sizes[state] end
   local sum = 0
-  for _, size in pairs(sizes) do sum = sum + size end
+  for each, size in pairs(sizes) do
+    if state ~= 'finished' or CLASS[each] == 'terminal' then sum = sum + size end
+  end
   return sum
 end
 

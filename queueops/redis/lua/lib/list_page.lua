@@ -2,9 +2,12 @@
 --@needs list_row
 
 local function keys_of(suffix)
-  if suffix ~= '*' then return { P .. ':' .. suffix } end
+  local finished = suffix == 'state:finished'
+  if suffix ~= '*' and not finished then return { P .. ':' .. suffix } end
   local keys = {}
-  for state in pairs(CLASS) do keys[#keys + 1] = P .. ':state:' .. state end
+  for state, class in pairs(CLASS) do
+    if not finished or class == 'terminal' then keys[#keys + 1] = P .. ':state:' .. state end
+  end
   return keys
 end
 

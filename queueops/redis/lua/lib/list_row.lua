@@ -9,6 +9,7 @@ local LONGEST = 4096
 -- Whether the value of a record's field is the one that a filter wants.
 function lib.fits(field, value, wanted)
   value = value or DEFAULTS[field] or ''
+  if field == 's' and wanted == 'finished' then return CLASS[value] == 'terminal' end
   if field == 'a' then return string.find(value, wanted, 1, true) ~= nil end
   if field ~= 'tg' then return value == wanted end
   return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil
@@ -52,14 +53,14 @@ function lib.shown_task(id)
   fields.c = fields.c or entered -- a task that was never claimed has been in its state since it was created
   local length = redis.pcall('HSTRLEN', lib.task_key(id), 'a')
   return { fields = fields, entered = entered, length = type(length) == 'number' and length or 0,
-    arguments = start_of(id, 'a'), error = start_of(id, 'er') }
+    arguments = start_of(id, 'a'), error = start_of(id, 'er'), previous = start_of(id, 'pv') }
 end
 
 -- The same as values of a reply, in the order that `read_row` of `inspect/task_rows.py` reads.
 function lib.shown_values(task)
   local values = {}
   for i, field in ipairs(ROW_FIELDS) do values[i] = task.fields[field] or false end
-  return task.entered, task.length, values, task.arguments, task.error
+  return task.entered, task.length, values, task.arguments, task.error, task.previous or ''
 end
 
 function lib.row_of(id, score) return { id, score, lib.shown_values(lib.shown_task(id)) } end

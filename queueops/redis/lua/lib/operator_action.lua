@@ -25,11 +25,14 @@ local function act_on_lost(id, record, action)
   return 'GONE', ''
 end
 
+local CHANGED = 'an operator has acted on it meanwhile: look at it as it is now'
+
 local function reason_against(record, action)
   local verb, refuse = action.verb, lib.hooks.refuse_verb[record.k]
   local reason = refuse and refuse(record, verb, action.value)
     or record.pi and (verb == 'retry' or verb == 'reinstate') and lib.hooks.refuse_part(record)
     or verb == 'reinstate' and lib.refusal_of_reinstate(record)
+  if not reason and action.seen and action.seen ~= (record.ot or '-') then return CHANGED end
   if not reason and NUMERIC[verb] and not lib.number_of(action.value) then return verb .. ' needs a number' end
   return reason
 end
@@ -41,7 +44,8 @@ function lib.refusal_of(record, action)
   return reason_against(record, action) or nil
 end
 
--- `action` has verb, token, value, second, who, and the states that allow the verb. `reason` is for the log, if there is one. A
+-- `action` has verb, token, value, second, who, and the states that allow the verb. `reason` is for the log, if there is one;
+-- `seen`: the last action that the operator saw. A
 -- caller that has read the record gives it. Returns a word (OK REPEAT REFUSED GONE), the state now, and a detail. A REPEAT
 -- without a detail was done by an action of the same token.
 function lib.act_on(id, action, given)

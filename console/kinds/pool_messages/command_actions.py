@@ -1,4 +1,4 @@
-"""Actions on commands between pools: some commands, or all dead ones."""
+"""Actions on messages between pools: some messages, or all that were given up."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ ACTIONS_ON_DEAD: dict[str, Action] = {
 
 
 class CommandChoice(Choice, frozen=True):
-    """Selected commands as (pool, id)."""
+    """Selected messages as (pool, id)."""
 
     def title(self) -> str:
-        """The single command, or the number of commands."""
+        """The single message, or the number of messages."""
         if len(self.tasks) == 1:
             return self.tasks[0][1]
-        return ngettext("%(count)d command", "%(count)d commands", len(self)) % {"count": len(self)}
+        return ngettext("%(count)d message", "%(count)d messages", len(self)) % {"count": len(self)}
 
     def number(self) -> str:
-        """The number of commands."""
-        return ngettext("%(n)s command", "%(n)s commands", len(self)) % {"n": count(len(self))}
+        """The number of messages."""
+        return ngettext("%(n)s message", "%(n)s messages", len(self)) % {"n": count(len(self))}
 
     def facts(self) -> dict[str, Any]:
-        """The commands."""
+        """The messages."""
         return {"before": {"commands": self.values}}
 
     def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
-        """Act on the commands of each pool."""
+        """Act on the messages of each pool."""
         for pool, ids in self.by_pool().items():
             rows = action.call(ids, pool)
             entry.changed += sum(row.word == "OK" for row in rows)
             entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
         if entry.changed < len(self):
             entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
-            entry.detail = "the others do not exist any more, are not commands, or are being delivered now"
+            entry.detail = "the others do not exist any more, are not pool messages, or are being delivered now"
 
 
 class DeadCommands(CommandChoice, frozen=True, kw_only=True):
-    """All dead commands of every pool; `count` is their number now."""
+    """All messages of every pool that were given up; `count` is their number now."""
 
     tasks: tuple[tuple[str, str], ...] = ()
     count: int
@@ -78,15 +78,15 @@ class DeadCommands(CommandChoice, frozen=True, kw_only=True):
         return self.count
 
     def target(self) -> str:
-        """The place of the commands."""
+        """The place of the messages."""
         return "dead"
 
     def facts(self) -> dict[str, Any]:
-        """None: the commands are not read."""
+        """None: the messages are not read."""
         return {}
 
     def act(self, action: Action, entry: AuditEntry, values: dict[str, Any]) -> None:
-        """Act on all dead commands of each pool that has some."""
+        """Act on the messages of each pool that has given up some."""
         for pool in sorted(pool for pool, dead in inspect.dead_commands().items() if dead):
             entry.after[pool] = action.call(pool)
         entry.changed = sum(entry.after.values())

@@ -1,4 +1,4 @@
-"""Registration of the outbox in the console: the page of the commands between pools, and the actions on them."""
+"""Registration of pool messages in the console: the page of the messages between pools, and the actions on them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from django.template import Library
 from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
-from console.kinds.outbox import command_actions, command_pages
-from console.kinds.outbox.command_appearance import says
+from console.kinds.pool_messages import command_actions, command_pages
+from console.kinds.pool_messages.command_appearance import says
 from console.ui.kind_pages import KindPages, Route, VerbWords
 
 PERMISSIONS = {"requeue": Verb.OPERATE, "drop": Verb.DESTROY}
@@ -17,7 +17,8 @@ register.filter("command_says", says)
 
 PAGES = KindPages(
     routes=(
-        Route(pattern="commands/", view=command_pages.index, name="commands", permission=Verb.VIEW),
+        Route(pattern="pool-messages/", view=command_pages.index, name="commands", permission=Verb.VIEW),
+        Route(pattern="commands/", view=command_pages.index, name="commands-alias", permission=Verb.VIEW),
         Route(pattern="commands/_rows", view=command_pages.rows, name="commands-rows", permission=Verb.VIEW),
         *(
             Route(
@@ -33,9 +34,9 @@ PAGES = KindPages(
         ),
     ),
     tags=register,
-    navigation=(("commands", "m", "route", _("Commands")),),
+    navigation=(("commands", "m", "route", _("Pool messages")),),
     verbs={
-        "requeue_commands": VerbWords(label=_("Try commands again"), phrase=_("Try %(what)s again")),
-        "drop_commands": VerbWords(label=_("Drop commands")),
+        "requeue_commands": VerbWords(label=_("Try pool messages again"), phrase=_("Try %(what)s again")),
+        "drop_commands": VerbWords(label=_("Drop pool messages")),
     },
 )

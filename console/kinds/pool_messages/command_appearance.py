@@ -1,4 +1,4 @@
-"""Texts of commands between pools: what each command does."""
+"""Texts of messages between pools: what each message does."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from queueops.control.per_pool_calls import check_pool
 from queueops.errors import TooMany
 from queueops.model.contracts import Row
-from queueops.outbox.store import OutboxCalls
+from queueops.pool_messages.store import OutboxCalls
 from queueops.redis.broker import get_role
 from queueops.redis.broker.control import MOST_AT_ONCE
 
@@ -18,7 +18,7 @@ STEPS = 40
 
 
 def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
-    """Try commands again at once, with all their attempts. The `state` of a row is its index before.
+    """Try pool messages again at once, with all their attempts. The `state` of a row is its index before.
 
     REFUSED is a command that a process has taken now, or an entry that is not a command. GONE is a command that does
     not exist any more. Raises BadOption and TooMany.
@@ -27,7 +27,7 @@ def requeue_commands(ids: Sequence[str], pool: str) -> list[Row]:
 
 
 def drop_commands(ids: Sequence[str], pool: str) -> list[Row]:
-    """Drop commands for good.
+    """Drop pool messages for good.
 
     The store later resends a dropped report of an end, or a part's turn. A dropped cancel or retry is lost.
     """
@@ -35,12 +35,12 @@ def drop_commands(ids: Sequence[str], pool: str) -> list[Row]:
 
 
 def requeue_dead_commands(pool: str) -> int:
-    """Try all dead commands of a pool again; returns how many."""
+    """Try all messages of a pool that were given up again; returns how many."""
     return _all("requeue", pool)
 
 
 def drop_dead_commands(pool: str) -> int:
-    """Drop all dead commands of a pool; returns how many."""
+    """Drop all messages of a pool that were given up; returns how many."""
     return _all("drop", pool)
 
 

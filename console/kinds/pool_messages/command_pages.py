@@ -1,6 +1,6 @@
-"""Commands page: messages between pools that are due, in delivery or dead, and the actions on them.
+"""Page of pool messages: those that are due, taken or given up, and the actions on them.
 
-Other kinds may show what they could not push with the dead ones.
+Other kinds may show what they could not push with those that were given up.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from console.actions.perform import answer
-from console.kinds.outbox.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
+from console.kinds.pool_messages.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
 from console.ui.kind_pages import pieces_at
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
@@ -23,34 +23,33 @@ PLACES = ("due", "locked", "dead")
 
 
 def index(request: HttpRequest) -> HttpResponse:
-    """One page of the commands that are due, in delivery or dead."""
-    return page(request, "outbox/page.html", _context(request))
+    """One page of the messages that are due, taken or given up."""
+    return page(request, "pool_messages/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of the list."""
-    return fragment(request, "outbox/rows.html", _context(request))
+    return fragment(request, "pool_messages/rows.html", _context(request))
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
-    """Try the selected commands again, or drop them; a drop asks first."""
+    """Try the selected messages again, or drop them; a drop asks first."""
     return answer(request, ACTIONS[verb], CommandChoice.parse(request.POST.getlist("task")), "commands")
 
 
 def act_on_dead(request: HttpRequest, verb: str) -> HttpResponse:
-    """Try all dead commands of every pool again, or drop them; asks first if they are many."""
+    """Try all messages that were given up again, or drop them; asks first if they are many."""
     dead = DeadCommands(count=inspect.commands("dead", limit=1).dead)
     return answer(request, ACTIONS_ON_DEAD[verb], dead, "commands")
 
 
 def _context(request: HttpRequest) -> dict[str, Any]:
-    place = request.GET.get("place", "due")
-    place = place if place in PLACES else "due"
     after, wrong = request.GET.get("after", ""), ""
     try:
-        found = inspect.commands(place, after=after)
+        found = inspect.commands(request.GET.get("place", "due"), after=after)
     except FilterError as error:
         found, wrong = CommandPage(rows=()), str(error)
+    place = found.place
     pieces = pieces_at("commands.dead") if place == "dead" else []
     return {
         "place": place,

@@ -1,4 +1,4 @@
-"""Outbox questions: commands between pools that are due, locked by a process, or dead."""
+"""Pool message questions: messages between pools that are due, taken by a process, or given up."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from queueops.redis.query_replies import text, whole
 __all__ = ["CommandPage", "CommandRow", "commands", "dead_commands"]
 
 PLACES = ("due", "locked", "dead")
+SHOWN = {"due": "due", "locked": "taken", "dead": "given up"}
+"""The word of each place on pages and in a terminal."""
+_WORDS = {"waiting": "due", "taken": "locked", "given-up": "dead", "given_up": "dead"}
+"""Other words for a place in a question."""
 MOST = 200
 
 
 class CommandRow(Answer, frozen=True, kw_only=True):
-    """A command: a transition in `pool` to apply to the task `target` of the pool `to`."""
+    """A pool message: a transition in `pool` to apply to the task `target` of the pool `to`."""
 
     TEXTS_OF_TASKS: ClassVar = ("error",)
 
@@ -33,15 +37,16 @@ class CommandRow(Answer, frozen=True, kw_only=True):
     round: int  # retry round of that parent; an earlier round counts no more
     tries: int  # number of delivery attempts
     created_ms: int
-    at_ms: int  # time when it is due, when its lock ends, or when it became dead
+    at_ms: int  # time when it is due, when its lock ends, or when it was given up
     error: str = ""  # error of the last delivery
     size: int = 0  # bytes of its results and errors
 
 
 class CommandPage(Answer, frozen=True, kw_only=True):
-    """Commands, the oldest first, and their total number; `next` continues them, empty at the end."""
+    """Pool messages, the oldest first, and their total number; `next` continues them, empty at the end."""
 
     rows: tuple[CommandRow, ...]
+    place: str = "due"  # due, locked or dead, whatever word the question had
     due: int = 0
     locked: int = 0
     dead: int = 0
@@ -50,16 +55,16 @@ class CommandPage(Answer, frozen=True, kw_only=True):
 
 
 def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int = 50) -> CommandPage:
-    """The commands of a pool, or of all, that are `due` (now or later), `locked` or `dead`. Raises FilterError.
+    """The messages of a pool, or of all, that are `due` (now or later), `taken` or `given up`. Raises FilterError.
 
-    The commands of several pools are merged by time. `after` is the `next` of the previous page.
+    `locked` and `dead`, as in the keys of the store, are understood, too. The messages of several pools are merged by
+    time. `after` is the `next` of the previous page.
     """
-    if place not in PLACES:
-        raise FilterError(reason=f"commands are {', '.join(PLACES)}, and not {place!r}.")
+    place = place_of(place)
     reader = open_reader()
     pools = pools_of(reader, pool)
     if not pools:
-        return CommandPage(rows=())
+        return CommandPage(rows=(), place=place)
     limit = max(1, min(limit, MOST))
     starts = pagination.read(after, pools, (place,)) if after else dict.fromkeys(pools, (place, "", ""))
     asked = {name: (place, limit if name in starts else 0, *starts.get(name, ("", "", ""))[1:]) for name in pools}
@@ -69,6 +74,7 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     due, locked, dead = (sum(reply[number] for reply in replies.values()) for number in (1, 2, 3))
     return CommandPage(
         rows=tuple(row for _, row in taken),
+        place=place,
         due=due,
         locked=locked,
         dead=dead,
@@ -77,8 +83,16 @@ def commands(place: str = "due", pool: str = "", *, after: str = "", limit: int 
     )
 
 
+def place_of(word: str) -> str:
+    """The place that a word means: its own name, or another word for it. Raises FilterError."""
+    place = _WORDS.get(word.replace(" ", "_"), word)
+    if place not in PLACES:
+        raise FilterError(reason=f"messages between pools are {', '.join(SHOWN.values())}, and not {word!r}.")
+    return place
+
+
 def dead_commands() -> dict[str, int]:
-    """The number of dead commands, by pool."""
+    """The number of messages that were given up, by pool."""
     reader = open_reader()
     replies = reader.ask("commands", dict.fromkeys(reader.pools(), ("dead", 0, "", "")))
     return {name: dead for name, (_now, _due, _locked, dead, *_) in replies.items()}

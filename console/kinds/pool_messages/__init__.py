@@ -1,0 +1,1 @@
+"""Pool messages: the page of the messages between pools, and the actions on them."""
