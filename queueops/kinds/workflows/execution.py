@@ -15,13 +15,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-from queueops.errors.workflows import (
-    ActivityFailed,
-    ChildFailed,
-    ChildInUse,
-    NotDeterministic,
-    WorkflowStuck,
-)
+from queueops.errors.workflows import ActivityFailed, ChildFailed, ChildInUse, NotDeterministic, WorkflowStuck
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.cancelling import is_waiting
 from queueops.kinds.workflows.comparison import check_same, stack_of, told_death
