@@ -196,7 +196,7 @@ ENGINE: Mapping[str, Tests] = {
         "test_end_to_end.test_the_code_sees_the_same_length_of_its_history_in_a_replay",
     ),
     "replay logger: a line of the code is written once": (
-        "test_logging.test_a_replay_does_not_write_the_log_lines_of_the_code_again",
+        "test_logging.test_a_replay_does_not_write_the_lines_of_the_code_again",
     ),
     "commands: begun, dropped before and after the commit, ended": (
         "test_replay.test_what_begins_and_ends_in_one_step_is_no_command",
