@@ -21,7 +21,7 @@ MOST_WAITING = 1000
 """Lines that may wait for a slow stream. A thread with another one waits until some are written."""
 
 LONGEST_HOLD_S = 1.0
-"""Seconds for which a fork waits for the thread that writes."""
+"""Seconds for which a fork, or the end of the process, waits for the thread that writes."""
 
 BATCH_S = 0.05
 """Seconds between two batches: so many seconds of lines are lost if the process is killed by SIGKILL."""
@@ -59,8 +59,15 @@ class LineHandler(logging.StreamHandler[TextIO]):
             self.handleError(record)
 
     def flush(self) -> None:
-        """Write the lines that wait; `logging` calls it at the end of the process."""
-        self._write_waiting()
+        """Write the lines that wait, behind those that another thread writes now.
+
+        `logging` calls it at the end of the process. A stream that takes nothing does not hold the end up for long.
+        """
+        if self._writing.acquire(timeout=LONGEST_HOLD_S):
+            try:
+                self._write()
+            finally:
+                self._writing.release()
 
     def _write_waiting(self) -> None:
         while self._lines and self._writing.acquire(blocking=len(self._lines) > MOST_WAITING):

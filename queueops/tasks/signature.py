@@ -157,6 +157,8 @@ class ArgumentSpec:
         if parameter not in self._described:
             return
         annotation, is_open = self._described[parameter]
+        if isinstance(given, (set, frozenset)) and isinstance(found, list):
+            given = list(given)  # the annotation asks for this form, as Iterable[int] does
         if part := lost(name, given, found, is_open=is_open):
             how = inspect.formatannotation(annotation)
             reason = (

@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from queueops.conf import redactor
 from queueops.errors import BrokenPool, BrokerUnavailable, StoreFull
 from queueops.model import kinds
 from queueops.model.contracts import TickReport
 from queueops.model.faults import Faults
 from queueops.model.ids import new_id
 from queueops.model.ports import CommandDispatcher, Duty, Upkeep
+from queueops.model.redact import cut
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH
 from queueops.watchdog.history_rollup import HistoryRollup
@@ -216,7 +218,7 @@ class Watchdog:
             raise
         except Exception as error:  # any error of this pool's keys: it is logged, and the next round tries again
             if self._complaints.error(pool, doing, error) and not isinstance(error, BrokenPool):  # that has an alarm
-                self._note_fault(pool, doing, f"{type(error).__name__}: {error}"[:500])
+                self._note_fault(pool, doing, cut(redactor().text(f"{type(error).__name__}: {error}"), 500))
             return {"error": 1}
         if self._complaints.well(pool, doing):
             self._note_fault(pool, doing, "")

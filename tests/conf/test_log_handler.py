@@ -238,3 +238,16 @@ logging.warning("last words")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "last words\n"
+
+
+def test_the_end_of_a_process_waits_for_the_lines_that_are_being_written(stream: SlowStream) -> None:
+    logger = logger_to(stream)
+    (writing,) = in_threads(1, logger, 1)
+    wait_until(lambda: stream.writes == 1)
+    logger.info("last words")
+    ending = threading.Thread(target=logger.handlers[0].flush)
+    ending.start()
+    stream.opened.set()
+    ending.join(60)
+    assert stream.getvalue().splitlines() == ["0 0", "last words"]
+    writing.join(60)

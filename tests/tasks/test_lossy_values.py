@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
@@ -71,6 +71,7 @@ REFUSED = [
     (dict, {"a": [{2.5: "x"}]}, "the key 2.5 of files['a'][0]: a float"),
     (dict, {b"k": 1}, "the key b'k' of files: a bytes"),
     (list, [bytearray(b"x")], "files[0]: a bytearray"),
+    (list, {b"x"}, "files[0]: a bytes"),
     (list, [dt.date(2026, 1, 2)], "files[0]: a date"),
     (tuple, (1, Decimal(2)), "files[1]: a Decimal"),
     (dict[str, Any], {"a": uuid.UUID(int=1)}, "files['a']: a UUID"),
@@ -107,6 +108,8 @@ def test_what_the_annotation_does_not_bring_back_is_refused_with_its_path(annota
         (dict[dt.date, list[Decimal]], {dt.date(2026, 1, 2): [Decimal("1.50")]}),
         (list[dict[int, Any]], [{1: {"a": 1}}]),
         (set[bytes], {b"x"}),
+        (Iterable[int], {1, 2}),
+        (list, frozenset({1})),
         (tuple[str, bytes, str], ("a.pdf", b"\0", "application/pdf")),
         (Overrides, Overrides(fields={"1": "x"}, day=dt.date(2026, 1, 2))),
         (Overrides, {"fields": {"a": 1}, "day": "2026-01-02"}),

@@ -100,6 +100,12 @@ def test_what_a_task_chooses_is_masked_in_its_line(caplog: pytest.LogCaptureFixt
     assert caplog.records[1].msg == "%s %s %s after %d ms (attempt %d of %d)"  # error trackers group by it
 
 
+def test_a_level_of_the_project_holds_for_failures_too(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR, "queueops.worker")
+    rig.run(end_with(ValueError("no")))
+    assert lines(caplog) == []
+
+
 class Broken(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         raise AttributeError("request")

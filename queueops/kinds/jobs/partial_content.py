@@ -60,13 +60,13 @@ def _is_same(answer: Answer, origin: Origin, total: int) -> bool:
 def _validator(answer: Answer) -> str:
     """A strong ETag, or the time of the last change if a second one would have another time."""
     etag, changed = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
-    if etag.startswith('"'):
+    if etag.startswith('"') and etag.isascii():  # another one would not come back to the server as it is
         return etag
     try:
         age = parsedate_to_datetime(answer.headers.get("date", "")) - parsedate_to_datetime(changed)
     except (ValueError, TypeError):
         return ""
-    return changed if age.total_seconds() >= 1 else ""
+    return changed if age.total_seconds() >= 1 and changed.isascii() else ""
 
 
 def _source(answer: Answer) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from queueops.conf import redactor
 from queueops.errors.workflows import NotDeterministic
 from queueops.kinds.workflows.events import Entry
+from queueops.model.redact import cut
 
 MOST_FRAMES = 20
 MOST_OF_ERROR = 500
@@ -64,4 +66,4 @@ def told_death(task: Any) -> str:
     frame = (traceback.extract_tb(error.__traceback__) or [None])[-1]
     place = f", at {frame.filename}:{frame.lineno} in {frame.name}" if frame else ""
     text = f"{task.code or task.get_name()}: {type(error).__name__}: {error}{place}"
-    return " ".join(text.split())[:MOST_OF_ERROR]
+    return cut(redactor().text(" ".join(text.split())), MOST_OF_ERROR)

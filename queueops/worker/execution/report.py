@@ -60,6 +60,8 @@ def refused(lease: Lease) -> Settlement:
 
 
 def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
+    if not failures.isEnabledFor(logging.WARNING):
+        return
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
     told = _told(lease, ms=ms, outcome=settlement.outcome.value, error=settlement.title)
     _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",

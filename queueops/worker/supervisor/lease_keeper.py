@@ -12,6 +12,7 @@ import select
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -107,8 +108,9 @@ class LeaseKeeper:
         running, ahead = self._table.running(), time.time() - time.monotonic()
         for task in running:
             if task.pool == pool and (pool, task.fence) not in self._names:
-                record = store.record(pool, task.id)
-                self._names[pool, task.fence] = record.name if record is not None else ""
+                with suppress(QueueOpsError):  # a name alone: the beat itself says that the process is looked after
+                    record = store.record(pool, task.id)
+                    self._names[pool, task.fence] = record.name if record is not None else ""
         rows = [
             (task.id, self._names.get((task.pool, task.fence), ""), round((task.started + ahead) * 1000), task.pool)
             for task in running[:MAX_RUNNING]

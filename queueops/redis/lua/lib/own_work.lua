@@ -1,7 +1,7 @@
 -- Own work: tasks that QueueOps pushes itself. Those that fail are figures of their pool, with the error of the last attempt.
 --@needs store_helpers transitions
 
-local LOOKED_AT, MOST, SHOWN_MS = 10, 3, 86400000
+local LOOKED_AT, MOST, SHOWN_MS = 50, 3, 86400000
 
 local function error_of(row)
   local is_json, error = pcall(cjson.decode, row.er or '')

@@ -6,10 +6,10 @@
 -- Key `circuits:waiting`: an address, a line break and the id of a callback; all scores are 0.
 --@needs operator_verbs store_helpers transitions
 
-lib.circuits = {}
+lib.circuits = { AT_ONCE = 500 }
 
 local MOST, IDLE = 1000, 86400000 -- circuits of a pool, and ms without a failure after which one is forgotten
-local AT_ONCE = 500
+local LATEST = 3600000 -- ms between the first callback that asks again and the last one
 
 local function read_circuit(stored)
   local fails, at, till, wait, probe, lane = string.match(stored or '', '^(%d+) (%d+) (%d+) (%d+) ([01]) (%S*)$')
@@ -43,12 +43,14 @@ local function trim()
 end
 
 -- Asks whether a callback may be sent now. Returns the ms that it waits, and whether failures of the address are noted.
+-- Those that wait ask again one after the other: all at once would take the rate and the slots of the other addresses.
 function lib.circuits.ask(name, id, attempt_ms)
   local circuit, member = find(name), name .. '\n' .. id
   if not circuit then return 0, false end
   if circuit.till > now then
     lib.safe_call('ZADD', P .. ':circuits:waiting', 0, member)
-    return circuit.till - now, true
+    local ahead = lib.safe_call('ZLEXCOUNT', P .. ':circuits:waiting', range_of(name)) - 1
+    return circuit.till - now + min(LATEST, ahead * circuit.wait), true
   end
   lib.safe_call('ZREM', P .. ':circuits:waiting', member)
   if circuit.till > 0 then
@@ -82,12 +84,12 @@ local function send_now(id)
 end
 
 -- Closes a circuit. The callbacks that wait for it start now, so many in one call. While others wait, it stays half open.
--- Returns whether it was open, and how many still wait.
+-- Returns whether it was open, how many still wait, and how many it started.
 function lib.circuits.close(name)
   local circuit = find(name)
   local was_open = circuit ~= nil and circuit.till > 0
   local key, from, to = P .. ':circuits:waiting', range_of(name)
-  local waiting = lib.safe_call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, AT_ONCE)
+  local waiting = lib.safe_call('ZRANGE', key, from, to, 'BYLEX', 'LIMIT', 0, lib.circuits.AT_ONCE)
   for _, member in ipairs(waiting) do
     lib.safe_call('ZREM', key, member)
     send_now(string.sub(member, #name + 2))
@@ -99,7 +101,7 @@ function lib.circuits.close(name)
   else
     lib.safe_call('HDEL', P .. ':circuits', name)
   end
-  return was_open, left
+  return was_open, left, #waiting
 end
 
 -- The circuits that a page shows, by lane: for each its address, failures in a row, the time until which it is open ('' = it

@@ -2,8 +2,8 @@
 --@needs cancel end_effects lanes numbers outcomes records run_history run_marks run_stops run_suspend runs store_helpers transitions
 
 local OWN = { s = 1, u = 1, c = 1, b = 1, f = 1, w = 1, h = 1, m = 1, a = 1, e = 1, y = 1, d = 1, x = 1, xh = 1, wt = 1, at = 1,
-  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vy = 1, vb = 1, vc = 1, ve = 1, re = 1, er = 1, ef = 1, fm = 1, fd = 1,
-  pi = 1, pu = 1, pp = 1 }
+  cr = 1, tk = 1, ot = 1, uo = 1, vp = 1, vo = 1, vf = 1, vh = 1, vw = 1, vl = 1, vy = 1, vb = 1, vc = 1, ve = 1, re = 1, er = 1,
+  ef = 1, fm = 1, fd = 1, pi = 1, pu = 1, pp = 1 }
 
 -- Gives the next run the payload that an event names.
 local function take_payload(id, new_id, text)

@@ -1,6 +1,6 @@
 -- Marks of runs: a field with the time since, and an index of the runs that have it. A run that has ended is `continued` if its
 -- code continued as new; the other marks are of runs that have not ended.
---@needs store_helpers transitions
+--@needs transitions
 
 lib.run_marks = { FIELDS = { blocked = 'vb', suspended = 'vs', continued = 've' } }
 

@@ -14,14 +14,11 @@ local function write_history(id, step)
 end
 
 local function drop_call(id, number)
-  local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
-  if not what then
-    what, number = lib.safe_call('HGET', lib.runs.calls_of(id), 'f' .. number), 'f' .. number
-    if not what then number = string.sub(number, 2) end
-  end
-  if not what then return lib.run_calls.drop(id, number) end -- it has not begun, or its end is in the inbox
-  lib.safe_call('HDEL', lib.runs.calls_of(id), number)
-  lib.run_stops.stop(id, number, what)
+  local calls, far = lib.runs.calls_of(id), 'f' .. number
+  local what, far_what = lib.safe_call('HGET', calls, number), lib.safe_call('HGET', calls, far)
+  if not (what or far_what) then return lib.run_calls.drop(id, number) end -- it has not begun, or its end is in the inbox
+  lib.safe_call('HDEL', calls, what and number or far)
+  lib.run_stops.stop(id, what and number or far, what or far_what)
 end
 
 -- Asks what a command has begun to end: the run waits for that.
@@ -32,14 +29,13 @@ local function ask_call(id, number)
   if what then return lib.far_calls.ask(id, what) end
   if not lib.run_calls.waits(id, number) then return end -- its end is in the inbox
   lib.run_calls.drop(id, number)
-  lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"failed","c":' .. number .. ',"at":' .. NOW .. ',"s":"cancelled","y":"'
-    .. lib.run_stops.UNNEEDED .. '"}')
+  local text = '{"e":"failed","c":%s,"at":%s,"s":"cancelled","y":"%s"}'
+  lib.safe_call('RPUSH', lib.runs.inbox_of(id), string.format(text, number, NOW, lib.run_stops.UNNEEDED))
 end
 
 local function tell_other(id, record, tell)
   if tell.pool then return lib.far_calls.tell(id, record, tell) end
-  local other = lib.runs.newest_of(tell.instance)
-  local took = false
+  local other, took = lib.runs.newest_of(tell.instance), false
   if other == id then
     if tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(id), tell.kept, tell.payload) end
     lib.safe_call('RPUSH', lib.runs.inbox_of(id), tell.text)

@@ -55,7 +55,8 @@ local function fits(id, wanted)
   if not lib.matches(id, wanted.fields, wanted.values) then return false end
   if not wanted.has_own then return true end
   local row = lib.named_fields(lib.task_key(id), 'c', 'vq', 'vi', 've', wanted.mark or 'vb')
-  if not row or wanted.mark and not row[wanted.mark] or wanted.has_succeeded and row.ve or not fits_instance(wanted, row.vi or id) then return false end
+  if not row or wanted.mark and not row[wanted.mark] or wanted.has_succeeded and row.ve then return false end
+  if not fits_instance(wanted, row.vi or id) then return false end
   if wanted.status ~= '' and not string.find(string.lower(row.vq or ''), wanted.status, 1, true) then return false end
   local at = (wanted.since or wanted.till) and created(id, row.c)
   return not at or at >= (wanted.since or at) and at <= (wanted.till or at)

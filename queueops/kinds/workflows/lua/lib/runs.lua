@@ -4,8 +4,9 @@
 -- `#told` has the tokens of messages. Fields: `vi` instance, `vp` and `vx` the run before and after, `vo` the run that began the
 -- history (after a reset), `vr` and `vn` the run that waits for this task and the number of its command, `vt` the pool of that
 -- run and `vk` the token of its call (if it is another pool), `vd` that run has given it up, `vs` suspended since, `vb` blocked
--- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `va` that run has asked it to end, `ve` continued as new at, `vj` what its parent does to it at the end, `vq` status, `vw` waiting places, `vl` late events,
--- `vy` tasks of its code that have failed, `vz` the first run of those that went on as this one.
+-- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `va` that run has asked it to end, `ve` continued
+-- as new at, `vj` what its parent does to it at the end, `vq` status, `vw` waiting places, `vl` late events, `vy` tasks of its
+-- code that have failed, `vz` the first run of those that went on as this one.
 --@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
 
 lib.runs = {}
