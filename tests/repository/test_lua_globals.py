@@ -39,7 +39,7 @@ class Bytecode:
         return struct.unpack(f"<{form}", taken)
 
     def _text(self) -> str:
-        return self._take(f"{self._take('Q')[0]}s")[0][:-1].decode()  # type: ignore[attr-defined]
+        return self._take(f"{self._take('Q')[0]}s")[0][:-1].decode("latin-1")  # type: ignore[attr-defined]
 
     def _constant(self) -> str:
         """A constant that is a text; others are of no interest."""

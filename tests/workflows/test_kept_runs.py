@@ -74,8 +74,9 @@ def test_an_evicted_run_is_closed() -> None:
 
 @pytest.fixture
 def _by_memory(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No setting says how many runs are kept; two are the least."""
+    """No setting says how many runs are kept; two are the least. The tests before have filled this process."""
     settings.QUEUEOPS = {**settings.QUEUEOPS, "WORKFLOWS": {}}
+    monkeypatch.setattr(memory, "MEMORY", 1 << 60)
     monkeypatch.setattr(memory, "LEAST", 2)
 
 
