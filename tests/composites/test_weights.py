@@ -162,30 +162,6 @@ def test_what_ends_when_its_parent_is_over_counts_only_as_far_as_it_was(pools: P
     assert (pools.state("g"), progress_of(pools, "g")) == ("succeeded", (12, 12))
 
 
-@pytest.mark.parametrize("ends_before", [True, False], ids=["ended", "running"])
-@pytest.mark.parametrize("where", FAR.values(), ids=FAR)
-def test_a_total_said_when_the_parent_is_over_does_not_count(
-    pools: Pools, where: dict[str, str], ends_before: bool
-) -> None:
-    planted(pools, group_of("g", group_of("h", "a", "b"), "d"), {"a": 10}, where)
-    a = lease_of(pools, "a", where)
-    advance(pools, a, 5)
-    pools.broker.control("default", "cancel", ["g"])
-    pools.deliver()
-    advance(pools, a, 60, 100)
-    if ends_before:
-        pools.settle(a)
-        pools.deliver()
-    assert progress_of(pools, "g") == (5, 12)
-    pools.broker.control("default", "retry", ["g"])
-    pools.deliver()
-    if not ends_before:
-        assert progress_of(pools, "g") == (5, 12)
-        pools.settle(a)
-        pools.deliver()
-    assert progress_of(pools, "g") == (10, 12)
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_its_leaves_say_in_whatever_order_a_whole_comes_to_its_total(pools: Pools, seed: int) -> None:
     chance = random.Random(seed)
