@@ -49,12 +49,15 @@ class Post(RuleBasedStateMachine):
             use_scripts(broker)
         self.pools = Pools(broker, *APART[1:])
         self.pools.empty()
+        for desk in self.pools.desks.values():  # no pool asks about parts by itself, however long an example takes
+            desk.client.hset(desk.keys.clock, "asked_far", desk.now() + NEVER_MS)
         self.model = PostModel()
         self.numbers = itertools.count(1)
         self.leases: list[Lease] = []
         self.held: list[tuple[Command, Letter]] = []
         self.answers: list[tuple[Told, Letter, str]] = []
         self.was_lost = False
+        self.seen: dict[str, int] = {}
 
     def teardown(self) -> None:
         """Whatever is left comes to its end, once nothing goes wrong any more."""
@@ -264,34 +267,37 @@ class Post(RuleBasedStateMachine):
             assert desk.counted("cmd|dropped") == self.model.dropped[pool]
 
     def bind(self) -> None:
-        """The outboxes hold what the model has sent and no more, each in its place; time does not move it."""
+        """The outboxes hold what the model has sent and no more, each in its place; time does not move it.
+
+        A deferral is short, and may be over by now: it ends later than the last look at its pool.
+        """
         for pool, desk in self.pools.desks.items():
             client, now = desk.client, desk.now()
-            found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+            seen, self.seen[pool] = self.seen.get(pool, 0), now
+            found: dict[tuple[str, ...], list[tuple[str, str, float]]] = {}
             for place in ("commands", "commands_locked", "commands_dead"):
                 for name, at in client.zrange(getattr(desk.keys, place), 0, -1, withscores=True):
                     address = tuple(
                         each.decode() for each in client.hmget(desk.keys.command(name.decode()), "v", "to", "i", "me")
                     )
                     if address[0] != "progress":
-                        is_later = place == "commands" and at > now
-                        found.setdefault(address, []).append((name.decode(), "later" if is_later else place))
+                        found.setdefault(address, []).append((name.decode(), place, at))
             sent: dict[tuple[str, ...], list[Letter]] = {}
             for letter in self.model.letters:
                 if letter.pool == pool:
                     sent.setdefault(letter.address, []).append(letter)
             assert {key: len(each) for key, each in found.items()} == {key: len(each) for key, each in sent.items()}
             for address, letters in sent.items():
-                for letter, (name, place) in zip(letters, sorted(found[address]), strict=True):
+                for letter, (name, place, at) in zip(letters, sorted(found[address]), strict=True):
                     assert letter.id in ("", name)
                     letter.id = name
-                    expected = "later" if letter.place == "later" else PLACES[letter.place]
-                    assert place == expected, (letter, place)
-            for place in ("commands", "commands_locked"):
-                key = getattr(desk.keys, place)
-                waiting = [name for name, at in client.zrange(key, 0, -1, withscores=True) if at > now]
-                if waiting:
-                    client.zadd(key, dict.fromkeys(waiting, now + NEVER_MS))
+                    assert place == PLACES[letter.place], (letter, place)
+                    assert at > seen if letter.place == "later" else letter.place != "due" or at <= now, (letter, at)
+            never = now + NEVER_MS
+            later = [each.id for each in self.model.letters if (each.pool, each.place) == (pool, "later")]
+            client.zadd(desk.keys.commands, dict.fromkeys(later, never)) if later else None
+            locked = client.zrange(desk.keys.commands_locked, 0, -1)
+            client.zadd(desk.keys.commands_locked, dict.fromkeys(locked, never)) if locked else None
 
     def ref(self, task_id: str, pool: str) -> str:
         """As a parent in this pool knows a child."""

@@ -20,6 +20,7 @@ local before = lib.family.weight_of(leaf)
 call('HSET', lib.task_key(id), 'pr', done)
 if total ~= '' then
   call('HSET', lib.task_key(id), 'to', total, 'm', 1)
+  if leaf.uc then call('HSET', lib.task_key(id), 'pw', lib.shown(before)) end -- its root keeps counting this weight
   leaf.to = total
 end
 if leaf.to and lib.family.counts(leaf) then
