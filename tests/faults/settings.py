@@ -13,8 +13,8 @@ QUEUEOPS = QUEUEOPS | json.loads(os.environ.get("QUEUEOPS_TESTS_SETTINGS", "{}")
 MEDIA_ROOT = str(DATA / "media")  # where jobs store what they download
 TASKS = {"default": {"BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend", "QUEUES": []}}
 
-if os.environ.get("QUEUEOPS_TESTS_QUIET"):  # no line for a task, as measurements of the peers have none
-    LOGGING = {"version": 1, "disable_existing_loggers": False, "loggers": {"queueops.tasks": {"level": "WARNING"}}}
+if level := os.environ.get("QUEUEOPS_TESTS_TASK_LEVEL"):  # of the lines about each task
+    LOGGING = {"version": 1, "disable_existing_loggers": False, "loggers": {"queueops.tasks": {"level": level}}}
 
 if newer := os.environ.get("QUEUEOPS_TESTS_LIBRARY"):  # another version of the Lua library, as in a deploy
     tables = library.state_tables()

@@ -186,7 +186,10 @@ def test_the_limit_of_a_pattern_holds_for_each_lane_of_its_own(bench: Bench, set
         assert [line.phase for line in bench.ledger.lines() if line.id in ids] == ["start", "end"] * 4
 
 
-def test_each_line_that_a_task_logs_has_its_id_and_its_roots_and_its_start_and_end_are_logged(bench: Bench) -> None:
+def test_each_line_that_a_task_logs_has_its_id_and_its_roots_and_its_start_and_end_are_logged(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUEUEOPS_TESTS_TASK_LEVEL", "DEBUG")
     handle = tasks.logs_and_pushes.push(1)
     worker = bench.worker("--burst", "--log-format", "json")
     assert worker.wait() == 0
@@ -198,8 +201,9 @@ def test_each_line_that_a_task_logs_has_its_id_and_its_roots_and_its_start_and_e
     ]
     lines = [event for event in events if event["logger"] == "queueops.tasks"]
     ids = (handle.id, said["depth 0"]["task"])
-    assert [(event["task"], event.get("outcome")) for event in sorted(lines, key=lambda event: event["task"])] == [
-        (id, outcome) for id in sorted(ids) for outcome in (None, "success")
+    by_task = sorted(lines, key=lambda event: event["task"])
+    assert [(event["task"], event["level"], event.get("outcome")) for event in by_task] == [
+        (id, *line) for id in sorted(ids) for line in (("DEBUG", None), ("INFO", "success"))
     ]
-    assert all(event["root"] == handle.id and event["level"] == "INFO" for event in lines)
+    assert {event["root"] for event in lines} == {handle.id}
     assert not any("task" in event for event in events if event["message"].startswith("Worker"))
