@@ -30,11 +30,6 @@ async def waits() -> None:
     await wf.signal("go")
 
 
-@jobs.job_handler("resize")
-def resize(job: jobs.Job) -> None:
-    """The handler of a job."""
-
-
 @pytest.fixture
 def desk(namespace: str) -> Desk:
     """The pool of the task."""
