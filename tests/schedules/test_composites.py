@@ -93,10 +93,7 @@ def test_one_whose_parts_nobody_has_found_yet_waits_as_it_did_when_its_cancel_is
     assert calls == ["init"]
 
 
-def test_one_that_has_begun_to_write_its_parts_is_not_made_to_wait(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Nightly, "retries", 1)
+def test_one_that_has_begun_to_write_its_parts_is_not_made_to_wait(clock: Clock) -> None:
     task_id = fired(clock, Nightly, 1)
     failing.append("no")
     run_one(clock)

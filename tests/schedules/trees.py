@@ -14,8 +14,6 @@ failing: list[str] = []
 class Nightly(Chain):
     """Adds up; its init is counted, and fails as long as it is told to."""
 
-    retries = 0
-
     async def init(self, first: int, steps: int = 1) -> list[Any]:
         """One and some more."""
         calls.append("init")

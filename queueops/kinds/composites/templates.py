@@ -29,7 +29,7 @@ class Template(TaskClass, abstract=True):
     """Base class of templates: subclass `Chain` or `Group` and define ``init``, which returns the parts.
 
     ``on_conflict`` says what a second push of one ``task_id`` does ("ignore" or "reject"). ``cron``: when it runs by
-    itself. A worker then runs `init` as the first step of the task, with its retries.
+    itself. A worker then runs `init` as the first step of the task, and retries it as that of any task.
     """
 
     kind: ClassVar[str] = ""
