@@ -75,7 +75,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     assert {(demo.data / name).stat().st_mode & 0o777 for name in ("password", "api-token")} == {0o600}
 
     forget_brokers()
-    again = play("--duration", "3", "--rate", "0")
+    again = play("--rate", "0")
     again.introduce()
     assert (again.user, again.password, again.token) == (demo.user, demo.password, demo.token)
     nap_then = get("nap")
@@ -83,6 +83,7 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     assert nap_then.state == "succeeded"
     assert inspect.snapshot().states["succeeded"] >= states["succeeded"]
     _log_in(again)
+    again.interrupt()
     assert again.wait() == 0
     assert again.left() == []
 
