@@ -48,20 +48,20 @@ def test_the_dead_commands_list_it_with_a_link_while_its_task_is_there(
     desk.push("a", own=(("fu", "rubbish"),))
     desk.settle(desk.lease())
     gone = discarded(desk)
-    page = operator.get("/ops/commands/?place=dead").content.decode()
+    page = operator.get("/ops/pool-messages/?place=dead").content.decode()
     assert "Follow-ups that could not be pushed" in page
     assert 'href="/ops/tasks/a/?pool=default"' in page
     assert f"{gone} <span" in page
     assert f"/ops/tasks/{gone}/" not in page
     assert "tests.told" in page
     assert "its id b is in use" in page
-    assert "its id b is in use" not in viewer.get("/ops/commands/?place=dead").content.decode()
-    assert "Follow-ups that could not be pushed" not in operator.get("/ops/commands/").content.decode()
+    assert "its id b is in use" not in viewer.get("/ops/pool-messages/?place=dead").content.decode()
+    assert "Follow-ups that could not be pushed" not in operator.get("/ops/pool-messages/").content.decode()
 
 
 def test_the_alarm_leads_to_the_list(desk: Desk, operator: Client) -> None:
     discarded(desk)
-    assert 'href="/ops/commands/?place=dead"' in operator.get("/ops/").content.decode()
+    assert 'href="/ops/pool-messages/?place=dead"' in operator.get("/ops/").content.decode()
 
 
 def test_the_message_of_a_discard_says_what_was_not_pushed(desk: Desk, administrator: Client) -> None:

@@ -211,6 +211,6 @@ def test_the_links_of_kinds_stand_before_the_workers_and_a_page_marks_its_sectio
     page = operator.get("/ops/mapreduce/").content.decode()
     side = page.partition('<nav class="side')[2].partition("</nav>")[0]
     names = re.findall(r'href="/ops/([\w-]+)/"', side)
-    kinds = ["aggregations", "callbacks", "files", "api-tokens", "workflows", "commands", "schedules"]
+    kinds = ["aggregations", "callbacks", "files", "api-tokens", "workflows", "pool-messages", "schedules"]
     assert names[names.index("lanes") + 1 : names.index("workers")] == kinds
     assert re.findall(r'href="/ops/([\w-]+)/"[^>]*aria-current', side) == ["tasks"]

@@ -160,6 +160,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "workers/",
         "lanes/",
         "commands/",
+        "pool-messages/",
         "schedules/",
         "audit/",
         "registry/",

@@ -21,7 +21,7 @@ REPLACED = {"sampler", "snapshot", "seq"}
 """The watchdog writes these anew, whatever was there."""
 RECORDS = {
     "task:<id>": ("n: its record cannot be read", "n was put right: its record", "1 task is quarantined"),
-    "command:<id>": ("~command:x: it is not a command", "command:x holds something else", "1 command to another pool"),
+    "command:<id>": ("~command:x: it is not a command", "command:x holds something else", "1 message to another pool"),
     "task:<id>#<number>": ("m#0: ", "m#0 was put right: ", ""),
 }
 """Of records the task, the chunk or the command is named: by the check, in the log and in an alarm."""
