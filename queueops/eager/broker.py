@@ -75,7 +75,7 @@ class EagerBroker:
         """Refuse a call that only a store can answer. Raises NeedsStore."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise NeedsStore(what=f"This call of inspect, control, schedules or the console ({name})")
+        raise NeedsStore(what=f"This call ({name})")
 
     def push(self, pushes: Sequence[Push], *, durable: bool = False, under: LeaseRef | None = None) -> list[Pushed]:
         """Run the tasks, one after the other."""

@@ -31,7 +31,7 @@ PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", 
 """The attributes that are options of a push."""
 _OF_A_CLASS = ("name", "tags", "keep", "on_conflict", "cron", "delay")
 _OF_A_RUN = (*_OF_A_CLASS, *PUSHED, "retry_on", "middleware")
-_OF_USING = ("durable", "follow_up", "id", "meta")
+_OF_USING = ("durable", "id", "meta")
 _NEAR = 0.78
 """How like a misspelt attribute is to an option; `chunk_retry_delay` is, and `priorities` is not."""
 
@@ -44,7 +44,7 @@ def _refuse_misspelt(cls: type[TaskClass]) -> None:
         if name.startswith("_") or name in known | inherited or hasattr(value, "__get__"):
             continue
         what = f"The class {cls.__name__}"
-        if name in _OF_USING:
+        if name in {*_OF_USING, *kinds.push_option_names()}:
             raise UnknownOption(what=what, name=name, advice=f". Write {cls.__name__}.using({name}=...)")
         if _is_meant(name, known):
             raise unknown_option(name, known, what)

@@ -20,11 +20,13 @@ PUBLIC: dict[str, str] = {
 }
 """Attributes of answers, which projects read. They keep their names; the kind brings their values."""
 FOREIGN: dict[str, str] = {
-    "tasks/foreign_names.py": "chunks job_id job_timeout schedule",  # of Celery, RQ and Huey
+    "tasks/foreign_names.py": "chunks follow_up job_id job_timeout schedule",  # of Celery, RQ and Huey, and what to write instead
+    "tasks/transactions.py": "django_tasks",  # the package of that name
 }
 """Words that mean no kind."""
 NO_FIELDS: dict[str, str] = {
     "redis/wire.py": "vn",  # of a command
+    "results/types.py": "it",  # of a sentence
     "tasks/encoding.py": "it",  # of a sentence
     "tasks/middleware.py": "it",  # of a sentence
 }
