@@ -20,7 +20,7 @@ PUBLIC: dict[str, str] = {
 }
 """Attributes of answers, which projects read. They keep their names; the kind brings their values."""
 FOREIGN: dict[str, str] = {
-    "tasks/foreign_names.py": "chunks follow_up job_id job_timeout schedule",  # of Celery, RQ and Huey, and what to write instead
+    "tasks/foreign_names.py": "chunks follow_up job_id job_timeout schedule",  # of others, and instead of these
     "tasks/transactions.py": "django_tasks",  # the package of that name
 }
 """Words that mean no kind."""

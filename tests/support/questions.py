@@ -61,6 +61,8 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "raw": lambda: inspect.raw("n", SICK),
     "registry": inspect.registry,
     "run_children": lambda: inspect.run_children("r", SICK),
+    "run_count": lambda: inspect.run_count("suspended"),
+    "run_counts": inspect.run_counts,
     "run_facts": lambda: inspect.run_facts("r", SICK),
     "runs_of_instance": lambda: inspect.runs_of_instance("r", SICK),
     "schedule": lambda: inspect.schedule("hourly", SICK),
@@ -75,6 +77,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "task_name": lambda: inspect.task_name(NAME),
     "tasks": lambda: inspect.tasks(TaskQuery()),
     "tasks_with_prefix": lambda: inspect.tasks_with_prefix("n"),
+    "trash": lambda: inspect.trash(SICK),
     "tree": lambda: inspect.tree("g", SICK),
     "trends": lambda: inspect.trends(pools=[SICK], lanes=_LANE),
     "why": lambda: inspect.why("n", SICK),
@@ -89,7 +92,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
 OF_ONE_POOL = {
     *("aggregation", "callback_body", "chunk", "chunks", "chunks_named", "chunks_of", "fsck", "job_lane", "lane"),
     *("operation", "operation_preview", "operation_waits", "operations_of", "pool", "preview_edit", "raw"),
-    *("run_children", "run_facts", "runs_of_instance", "schedule", "tail", "task", "tree", "why"),
+    *("run_children", "run_facts", "runs_of_instance", "schedule", "tail", "task", "trash", "tree", "why"),
     "workflow_run",
 }
 """Those that have no answer while the pool has none."""
