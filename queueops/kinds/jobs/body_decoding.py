@@ -28,7 +28,7 @@ def decoded(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def _unpacked(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """All members of a body, each with its checksum. Zeros may stand between them. An empty body is empty."""
+    """All members of a body, each with its checksum. Zeros may stand between them."""
     engine: Any = None
     rest, members, is_over = b"", 0, False
     try:
@@ -37,21 +37,20 @@ def _unpacked(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
             while len(rest) > 1 and not is_over:
                 if engine is None:
                     rest = rest.lstrip(b"\0") if members else rest
-                    if len(rest) < 2:
+                    if len(rest) < 2 or (is_over := members > 0 and not rest.startswith(MAGIC)):
                         break
-                    is_over = members > 0 and not rest.startswith(MAGIC)
                     engine = zlib.decompressobj(GZIP if members else _format_of(rest, name))
                     members += 1
-                    continue
                 yield engine.decompress(rest, PIECE)
                 rest = engine.unused_data if engine.eof else engine.unconsumed_tail
                 engine = None if engine.eof else engine
-        if engine is not None and not is_over:
+        if engine is not None:
             yield engine.decompress(rest)
             yield engine.flush()
     except zlib.error as error:
         raise _wrong(f"The body is not {name}: {error}.") from error
-    if (rest and not members) or (engine is not None and not is_over and not engine.eof):
+    is_whole = members > 0 and rest != MAGIC[:1] if engine is None else engine.eof
+    if not is_whole:
         raise AttemptFailed(FailureKind.BODY, f"The body ended within its {name} data.")
 
 
