@@ -58,7 +58,11 @@ class Exchange(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _serve(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client was killed between the head and the body: no request has come
+            self.close_connection = True
+            return
         self.local.asked.append(Asked(self.command, self.path, self.headers, body, self.client_address[1]))
         path = self.path.partition("?")[0]
         try:
