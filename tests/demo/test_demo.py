@@ -165,7 +165,7 @@ def _ask_api(demo: Playing) -> None:
     """The page of the API answers, and a job is handed in with the token."""
     with urllib.request.urlopen(demo.api, timeout=60) as page:
         assert "swagger" in page.read().decode()
-    job = {"aggr_id": "by hand", "handler": "nobody", "delay": 3600}
+    job = {"aggr_id": "by hand", "handler": "unknown", "delay": 3600}
     headers = {"Authorization": f"Bearer {demo.token}", "Content-Type": "application/json"}
     request = urllib.request.Request(demo.api.replace("/docs", "/jobs"), json.dumps(job).encode(), headers)
     assert wait_until(lambda: _status_of(request), say=demo.news) == 201
