@@ -144,6 +144,7 @@ def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.Monk
     settings.QUEUEOPS = settings.QUEUEOPS | {"NAMESPACE": name}
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
     yield name
+    hubs.close()  # their threads use the brokers' connections
     close_brokers()
 
 
@@ -152,13 +153,6 @@ def language_ends() -> Iterator[None]:
     """A request leaves its language to the thread: the next test begins without it."""
     yield
     translation.deactivate()
-
-
-@pytest.fixture
-def hubs_end() -> Iterator[None]:
-    """No thread that reads events is left behind."""
-    yield
-    hubs.close()
 
 
 @pytest.fixture(autouse=True)

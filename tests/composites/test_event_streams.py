@@ -10,7 +10,7 @@ from queueops.testing import run_worker
 from tests.composites.work import tell
 from tests.support.waiting import until_end
 
-pytestmark = pytest.mark.usefixtures("hubs_end", "namespace")
+pytestmark = pytest.mark.usefixtures("namespace")
 
 
 def test_by_its_root_a_composite_is_followed_through_all_pools() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from queueops.inspect import Broken
 from queueops.redis.broker import RedisBroker
 from tests.faults import tasks
 from tests.support import topology
@@ -32,6 +33,10 @@ class Layout:
     @property
     def pools(self) -> list[str]:
         return [*self.well, self.frozen]
+
+    def silent(self, broken: Iterable[Broken]) -> list[str]:
+        """Those of its pools that did not answer. The pool `default` is on any server, and has no tasks here."""
+        return [each.pool for each in broken if each.pool in self.pools]
 
     @property
     def options(self) -> list[str]:

@@ -18,7 +18,7 @@ from queueops.testing import eager, run_worker
 from tests.support.tasks_for_tests import add, fail, give_up
 from tests.support.waiting import until_end
 
-pytestmark = pytest.mark.usefixtures("hubs_end", "namespace")
+pytestmark = pytest.mark.usefixtures("namespace")
 STEPS = ("now", "gap", "end", "progress", "state", "log")
 
 
