@@ -168,6 +168,7 @@ class Kernel(RuleBasedStateMachine):
         self.model.claim(found.leases, want, worker)
         self.leases += found.leases
         self.notice_quarantined()
+        self.desk.put_off(*self.model.newly_delayed())  # at once: on a slow machine the pause may be over soon
 
     @rule(worker=workers, want=st.integers(2, 4), settled=st.lists(ends, min_size=1, max_size=4))
     def work(self, worker: str, want: int, settled: list[tuple[int, Outcome, int, bool]]) -> None:
