@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.kinds.jobs.net_guard import (
+from queueops.kinds.jobs.http.net_guard import (
     check_headers,
     check_url,
     fault_of_address,

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from queueops.errors import BadOption, NotDecodable
-from queueops.kinds.jobs.callback_plans import CALLBACK
-from queueops.kinds.jobs.callbacks import CallbackHandler
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks.delivery import CallbackHandler
 from queueops.kinds.jobs.download_job import run_download
-from queueops.kinds.jobs.download_options import DOWNLOAD
-from queueops.kinds.jobs.file_deletion import DELETE_FILES, FILE_DELETION, FileDeletionHandler
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.files.download_options import DOWNLOAD
+from queueops.kinds.jobs.files.file_deletion import DELETE_FILES, FILE_DELETION, FileDeletionHandler
+from queueops.kinds.jobs.store import JOB
 from queueops.model.ids import check_lane
 from queueops.model.ports import Handler
 from queueops.tasks import registry

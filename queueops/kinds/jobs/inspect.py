@@ -18,13 +18,20 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.inspect.task_rows import TaskFacts
 from queueops.inspect.tasks import tasks
+from queueops.kinds.jobs.aggregations.circuit_rows import CLOSED, OPEN, Circuit, read_circuit
+from queueops.kinds.jobs.aggregations.job_list import JobPage, JobRow, jobs, started_attempts
+from queueops.kinds.jobs.aggregations.lane_names import (
+    AGGREGATION,
+    DESTINATION,
+    lane_of_aggregation,
+    lane_of_destination,
+)
 from queueops.kinds.jobs.api_tokens import ApiToken, api_tokens
-from queueops.kinds.jobs.callback_plans import CALLBACK
-from queueops.kinds.jobs.callback_senders import HTTP
-from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
-from queueops.kinds.jobs.callbacks import message_of
-from queueops.kinds.jobs.circuit_rows import CLOSED, OPEN, Circuit, read_circuit
-from queueops.kinds.jobs.file_list import (
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks.callback_senders import HTTP
+from queueops.kinds.jobs.callbacks.callback_states import CALLBACK_STATES, callback_word
+from queueops.kinds.jobs.callbacks.delivery import message_of
+from queueops.kinds.jobs.files.file_list import (
     OrphanFiles,
     QueuedFilePage,
     QueuedFileRow,
@@ -34,13 +41,10 @@ from queueops.kinds.jobs.file_list import (
     orphan_files,
     stored_files,
 )
-from queueops.kinds.jobs.job_list import JobPage, JobRow, jobs, started_attempts
-from queueops.kinds.jobs.job_outcome import JobOutcome, outcome_of
-from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION, lane_of_aggregation, lane_of_destination
-from queueops.kinds.jobs.net_guard import shown_url
+from queueops.kinds.jobs.files.job_outcome import JobOutcome, outcome_of
+from queueops.kinds.jobs.http.net_guard import shown_url
 from queueops.kinds.jobs.standstill import FullDisk, Maintenance, full_disks, maintenance
-from queueops.kinds.jobs.store import JobCalls, StoredCallback
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.store import JOB, JobCalls, StoredCallback
 from queueops.kinds.jobs.usage import uses_jobs
 from queueops.model.states import State
 from queueops.redis.broker import get_role
