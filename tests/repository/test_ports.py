@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
-from queueops.kinds.operations.operation_store import OperationStore
 from queueops.kinds.workflows.store.run_store import RunStore
 from queueops.model import kinds, ports
 from queueops.pool_messages.dispatcher import CommandStore, Outbox
@@ -27,7 +26,6 @@ ROLES = (
     ChunkStore,
     CommandStore,
     CompositeStore,
-    OperationStore,
     ports.Producer,
     RunStore,
     ScheduleStore,

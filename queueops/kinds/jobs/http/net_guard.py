@@ -140,12 +140,6 @@ def check_headers(headers: object) -> dict[str, str]:
     return dict(headers)
 
 
-def shown_headers(headers: dict[str, str]) -> dict[str, str]:
-    """The same headers with masked secrets, as they may be shown and logged."""
-    redactor = conf.redactor()
-    return {name: MASK if redactor.hides(name) else redactor.text(value) for name, value in headers.items()}
-
-
 def shown_url(url: str) -> str:
     """A URL without its credentials, and without the values of secret query parameters."""
     try:

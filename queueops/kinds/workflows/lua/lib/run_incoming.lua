@@ -1,5 +1,5 @@
 -- Messages about runs: what they do in the pool that gets them, and what the answer changes for the run.
---@needs conflicts lanes operator_verbs run_messages run_recall run_stops runs store_helpers transitions
+--@needs conflicts lanes operator_verbs run_outgoing run_recall run_stops runs store_helpers transitions
 
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
