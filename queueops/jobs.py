@@ -13,7 +13,8 @@ from typing import Any, Unpack
 
 from queueops.errors import BadOption, advice
 from queueops.kinds.jobs.files.download_options import DOWNLOAD
-from queueops.kinds.jobs.handlers import Job, JobHandler, job_handler
+from queueops.kinds.jobs.handlers import JobHandler, job_handler
+from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.job_store import get_job_store
 from queueops.kinds.jobs.store import JOB, NewJob
 from queueops.kinds.jobs.submission import JobOptions, new_job

@@ -12,6 +12,7 @@ from queueops.kinds.jobs.counters import BAD_PROXY, RESPONSE, count
 from queueops.kinds.jobs.disk_guard import AGAIN_S, may_start
 from queueops.kinds.jobs.file_calls import RETENTION, QueuedFile
 from queueops.kinds.jobs.files.download_options import read_download
+from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
@@ -20,7 +21,6 @@ from queueops.tasks.decisions import Permanent, RetryLater
 
 if TYPE_CHECKING:
     from queueops.kinds.jobs.files.download import Downloaded
-    from queueops.kinds.jobs.handlers import Job
 
 
 def run_download(job: Job) -> dict[str, Any]:

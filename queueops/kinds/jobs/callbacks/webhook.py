@@ -72,7 +72,8 @@ def send(delivery: Delivery, *, settings: JobSettings | None = None) -> Delivere
             redirects=KEEPING,
         ) as response:
             status = response.status_code
-            failure = None if response.is_success else failure_of_status(response)
+            wait = response.headers.get("retry-after", "")
+            failure = None if response.is_success else failure_of_status(response.status_code, wait)
             answer = _beginning(response, settings.callback_answer)
     except (AddressRefused, HeaderRefused, AttemptFailed) as error:
         failure = failure_of_error(error)

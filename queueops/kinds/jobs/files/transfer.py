@@ -133,7 +133,7 @@ def _sent_headers(wanted: Download, settings: JobSettings) -> dict[str, str]:
 def _check_status(answer: Answer) -> None:
     if answer.status_code >= 400 or answer.status_code in REDIRECTS:
         failed = AttemptFailed(FailureKind.STATUS, "")
-        failed.failure = failure_of_status(answer)
+        failed.failure = failure_of_status(answer.status_code, answer.headers.get("retry-after", ""))
         raise failed
 
 

@@ -6,12 +6,8 @@ import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-
-if TYPE_CHECKING:
-    from queueops.kinds.jobs.http.http_client import Answer
 
 DAY = 86_400.0
 TOO_MANY, GONE = 429, 410
@@ -57,15 +53,14 @@ class AttemptFailed(Exception):
         self.failure = Failure(kind=kind, reason=reason, retriable=retriable)
 
 
-def failure_of_status(response: Answer) -> Failure:
-    """The failure of an answer whose status is not a success."""
-    status = response.status_code
+def failure_of_status(status: int, wait: str = "") -> Failure:
+    """The failure of an answer whose status is not a success; ``wait`` is its header `Retry-After`."""
     return Failure(
         kind=FailureKind.STATUS,
         reason=f"The answer has the status {status}.",
         retriable=status >= 500 or status in RETRIABLE,
         status=status,
-        retry_after=retry_after(response.headers.get("retry-after", "")),
+        retry_after=retry_after(wait),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -12,11 +12,9 @@ from queueops.errors.workflows import RunEnded
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.arguments import check_entry, encode_signal
 from queueops.kinds.workflows.events import Entry
+from queueops.kinds.workflows.testing.memory_run import MemoryRun
+from queueops.kinds.workflows.testing.simulation import Simulation
 from queueops.model.reasons import kept
-
-if TYPE_CHECKING:
-    from queueops.kinds.workflows.testing.environment import WorkflowEnvironment
-    from queueops.kinds.workflows.testing.memory_run import MemoryRun
 
 
 class EnvironmentRun:
@@ -25,7 +23,7 @@ class EnvironmentRun:
     Without an id, it means the newest run of the instance.
     """
 
-    def __init__(self, environment: WorkflowEnvironment, instance: str, id: str) -> None:
+    def __init__(self, environment: Simulation, instance: str, id: str) -> None:
         self._environment = environment
         self.instance = instance
         self.id = id
@@ -166,4 +164,4 @@ class EnvironmentRun:
 
     @property
     def _run(self) -> MemoryRun:
-        return self._environment._last(self.id) if self.id else self._environment.newest(self.instance)
+        return self._environment._last(self.id or self._environment._instances[self.instance])
