@@ -263,7 +263,8 @@ def test_what_a_deed_does_is_told_before_it() -> None:
 
 
 def test_every_deed_has_its_permission() -> None:
-    from console.actions.catalog import ACTIONS, BULK
+    from console.actions.catalog import ACTIONS
+    from queueops.control.verbs import BULK
 
     assert all(f"task-{verb}" in TABLE for verb in ACTIONS)
     assert all(f"tasks-{verb}" in TABLE for verb in BULK)
