@@ -23,7 +23,7 @@ from console.ui import formatting, json_text, state_badges, traceback
 from console.ui.json_text import shown, split
 from console.ui.links import alarm_url
 from queueops.inspect import Alarm
-from queueops.inspect.history import Moment
+from queueops.inspect.task_history import Moment
 from queueops.model.retry import Retry
 from queueops.model.states import table
 from tests.console.standin import World

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from queueops.control.verbs import ON_TASKS, VERBS
-from queueops.inspect.history_ranges import RANGES
+from queueops.inspect.history.ranges import RANGES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import (
     days,

@@ -1,4 +1,4 @@
-"""The past: what the history has of one moment, of all pools with their lanes, names and states."""
+"""One moment of the past: what the history has of it, of all pools with their lanes, names and states."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msgspec import structs
 
 from queueops.inspect import lane_labels
 from queueops.inspect.answers import Answer, Broken, broken_pools
-from queueops.inspect.history_ranges import store_ms
+from queueops.inspect.history.ranges import store_ms
+from queueops.inspect.history.series import Point, point_of
 from queueops.inspect.remembered import Remembered
-from queueops.inspect.series import Point, point_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
 from queueops.model.history import LEVELS, POOL, Level, Row, together, unpack

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import Answer, Broken, broken_pools
-from queueops.inspect.history_ranges import (
+from queueops.inspect.history.ranges import (
     FIT,
     FITS_MS,
     RANGES,

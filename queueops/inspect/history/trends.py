@@ -1,4 +1,4 @@
-"""Trends: the counts of many series over one range, for the small charts of lists.
+"""Trends: the counts of many series over one range, for the small charts of lists and for the overview.
 
 All series of one call are read in one round trip to each server.
 """
@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 
 from queueops.errors import BrokerUnavailable
 from queueops.inspect.answers import Answer
-from queueops.inspect.history_ranges import MOST_SERIES, Found, Plan, range_of, read, store_ms
+from queueops.inspect.history.ranges import FIT, MOST_SERIES, RANGES, Found, Plan, range_of, read, store_ms
+from queueops.inspect.history.series import Point, Series, SeriesQuestion, point_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
-from queueops.model.history import POOL
+from queueops.model.history import MINUTE, POOL, together
+from queueops.redis.history_reader import HistoryQuestion
+
+DAY_MS = 86_400_000
 
 Pairs = tuple[tuple[str, str], ...]
 """A pool, and what it has."""
@@ -56,6 +60,15 @@ class Trends(Answer, frozen=True, kw_only=True):
         return tuple(trend for each in sorts for trend in each.values())
 
 
+class OverviewHistory(Answer, frozen=True, kw_only=True):
+    """The past of all pools together, and the trends of what the overview lists."""
+
+    series: Series  # over the range of the charts
+    hour: Series
+    yesterday: Point  # the same minute; not `known` without data
+    trends: Trends
+
+
 def trends(
     range: str = "1h",
     *,
@@ -72,7 +85,7 @@ def trends(
     ``max_age_s`` seconds ago. It costs one round trip. Things of a pool that does not answer have no trend.
     Raises FilterError.
     """
-    things = things_of(pools, lanes, errors, workers)
+    things = _things_of(pools, lanes, errors, workers)
     return _TRENDS.read((range, things, now_ms), max_age_s, lambda: _trends(range, things, now_ms))
 
 
@@ -94,18 +107,35 @@ def name_trends(
     return _NAMES.read(question, max_age_s, lambda: _name_trends(*question))
 
 
+def overview_history(
+    range: str = "fit",
+    *,
+    lanes: Iterable[tuple[str, str]] = (),
+    errors: Iterable[tuple[str, str]] = (),
+    pools: Iterable[str] = (),
+    max_age_s: float = 0.0,
+) -> OverviewHistory:
+    """The history of all pools over a range and over the last hour, and an hour's trends of lanes, errors and pools.
+
+    ``range`` is as in `series`, the things are as in `trends`. The answer may be one that this process read up to
+    ``max_age_s`` seconds ago. Raises FilterError.
+    """
+    things = _things_of(pools, lanes, errors, ())
+    return _OVERVIEWS.read((range, things), max_age_s, lambda: _overview(range, things))
+
+
 def _trends(word: str, things: Things, now_ms: int) -> Trends:
     reader, plan = open_reader(), range_of(word)
     if not any(things):
         return Trends()
     made = Plan(plan, now_ms or store_ms(reader))
     try:
-        (reading,) = read(reader, [made.question(wanted_of(things))])
+        (reading,) = read(reader, [made.question(_wanted_of(things))])
     except BrokerUnavailable:
         if not reader.broker.servers.is_cluster:
             raise
         return Trends()  # no pool of these things answers: the rows are shown without charts
-    return trends_in(things, made, reading.rows)
+    return _trends_in(things, made, reading.rows)
 
 
 def _name_trends(wanted: Sequence[str], range: str, now_ms: int) -> dict[str, Trend]:
@@ -114,14 +144,33 @@ def _name_trends(wanted: Sequence[str], range: str, now_ms: int) -> dict[str, Tr
         return {}
     plan = Plan(chosen, now_ms or store_ms(reader))
     (reading,) = read(reader, [plan.question(dict.fromkeys(reader.pools(), tuple(f"n|{name}" for name in wanted)))])
-    return {name: trend_of(plan, [(pool, f"n|{name}") for pool in reading.rows], reading.rows) for name in wanted}
+    return {name: _trend_of(plan, [(pool, f"n|{name}") for pool in reading.rows], reading.rows) for name in wanted}
+
+
+def _overview(word: str, things: Things) -> OverviewHistory:
+    reader, asked, hour = open_reader(), SeriesQuestion(word), SeriesQuestion("1h")
+    names, now = reader.pools(), store_ms(reader)
+    plan, minute = Plan(RANGES["1h"], now), MINUTE.slot(now - DAY_MS)
+    questions = asked.questions(names, now, is_open=True)
+    of_hour = [] if word in (FIT, "1h") else hour.questions(names, now, is_open=False)
+    day_ago = HistoryQuestion([(MINUTE.word, minute)], dict.fromkeys(names, (POOL,)))
+    *found, of_things, yesterday = read(reader, [*questions, *of_hour, plan.question(_wanted_of(things)), day_ago])
+    series = asked.answer(found, now)
+    rows = [row for of_pool in yesterday.rows.values() for row in of_pool[POOL] if row is not None]
+    return OverviewHistory(
+        series=series,
+        hour=series if series.range == "1h" else hour.answer(found[-1:], now),
+        yesterday=point_of(minute * MINUTE.step_ms, together(rows) if rows else None),
+        trends=_trends_in(things, plan, of_things.rows),
+    )
 
 
 _TRENDS: SharedReadings[Trends] = SharedReadings()
 _NAMES: SharedReadings[dict[str, Trend]] = SharedReadings()
+_OVERVIEWS: SharedReadings[OverviewHistory] = SharedReadings()
 
 
-def things_of(
+def _things_of(
     pools: Iterable[str],
     lanes: Iterable[tuple[str, str]],
     errors: Iterable[tuple[str, str]],
@@ -132,7 +181,7 @@ def things_of(
     return Things(*once)
 
 
-def wanted_of(things: Things) -> dict[str, list[str]]:
+def _wanted_of(things: Things) -> dict[str, list[str]]:
     """The series to read, by pool."""
     found: dict[str, list[str]] = {}
     for sign, pairs in zip(SIGNS, things, strict=True):
@@ -141,11 +190,11 @@ def wanted_of(things: Things) -> dict[str, list[str]]:
     return found
 
 
-def trends_in(things: Things, plan: Plan, found: Found) -> Trends:
+def _trends_in(things: Things, plan: Plan, found: Found) -> Trends:
     """The trends of these things; without those of a pool that does not answer."""
     of_pools, lanes, errors, workers = (
         {
-            (pool, thing): trend_of(plan, [(pool, sign + thing)], found)
+            (pool, thing): _trend_of(plan, [(pool, sign + thing)], found)
             for pool, thing in pairs
             if sign + thing in found.get(pool, ())
         }
@@ -155,7 +204,7 @@ def trends_in(things: Things, plan: Plan, found: Found) -> Trends:
     return Trends(pools=pools, lanes=lanes, errors=errors, workers=workers)
 
 
-def trend_of(plan: Plan, of: Iterable[tuple[str, str]], found: Found) -> Trend:
+def _trend_of(plan: Plan, of: Iterable[tuple[str, str]], found: Found) -> Trend:
     """The counts of these series (pool, series) together."""
     rows = plan.joined(of, found)
     return Trend(
