@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect, jobs
+from queueops.kinds.jobs.aggregations.circuit_rows import Circuit
 from queueops.kinds.jobs.callbacks.circuits import address_of
 from queueops.kinds.jobs.checks import check_circuit_key
-from queueops.kinds.jobs.inspect import Circuit
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
