@@ -44,12 +44,12 @@ class Verb(NamedTuple):
     reasoned: bool = False  # the store keeps its reason, too
     stays: bool = False  # it leaves a task in its state
 
-    def act(self, ids: Any, **given: Any) -> list[Row]:
+    def act(self, ids: Any, **values: Any) -> list[Row]:
         """Perform the action on tasks."""
-        found: list[Row] = getattr(control, self.function or self.name)(ids, **self.fixed, **given)
-        return found
+        rows: list[Row] = getattr(control, self.function or self.name)(ids, **self.fixed, **values)
+        return rows
 
-    def given(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the function, from the options of the subcommand."""
         return {name: options[option] for name, option in self.takes.items()}
 

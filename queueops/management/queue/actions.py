@@ -34,7 +34,7 @@ Call = Callable[..., list[Row]]
 def act(**given: Any) -> Iterator[str]:
     """Act on each task once, 500 a call, each call recorded; yields the rows. Workers perform what is more."""
     known = ON_TASKS[given["subcommand"].replace("-", "_")]
-    verb, call = known.name, partial(known.act, **known.given(given))
+    verb, call = known.name, partial(known.act, **known.arguments(given))
     if not given["ids"] and not given["here"] and (planned := by_workers.planned(verb, query_of(given))):
         return _by_workers(verb, planned, given)
     if verb == "cancel" and given["hard"]:

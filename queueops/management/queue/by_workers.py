@@ -55,7 +55,7 @@ def perform(verb: str, found: Planned, given: Mapping[str, Any]) -> Iterator[str
     facts = {"verb": done_as, "target": target, "filter": params, "reason": given.get("reason", "")}
     with audit.recorded(**facts, most=found.count) as act:
         how: dict[str, Any] = {"most": found.count, "asked_ms": found.asked_ms, "who": act.who, "token": act.token}
-        begun = control.begin_operation(verb, found.query, **how, **ON_TASKS[verb].given(given))
+        begun = control.begin_operation(verb, found.query, **how, **ON_TASKS[verb].arguments(given))
         act.operations = list(begun)
     places = act.operations
     for broken in begun.broken:
