@@ -1,4 +1,4 @@
-"""The guides of `docs/guides/` and the page `docs/start.md`: their code does what they say."""
+"""The README and the guides of `docs/guides/`: their code does what they say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.core import mail
 from django.test import RequestFactory
 
 from queueops import inspect
-from queueops.testing import WorkflowEnvironment, run_worker
+from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.jobs.servers import LocalServer, serving
 from tests.repository.examples import executed
 from tests.support.topology import free_ports
@@ -27,6 +27,12 @@ def receiver() -> Iterator[LocalServer]:
     take = lambda exchange: exchange.answer(204)  # noqa: E731
     with serving({"/render": take, "/done": take}) as server:
         yield server
+
+
+def test_the_first_lines_of_the_readme_do_what_they_say() -> None:
+    with eager():
+        names = executed("../README.md", without="urlpatterns")
+    assert names["handle"].id == "welcome:42"
 
 
 @pytest.mark.django_db(transaction=True)
