@@ -114,13 +114,13 @@ def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFi
     (told,) = [record for record in caplog.records if record.name == "shop.tasks"]
     assert told.getMessage() == f"docs.fails failed as {handle.id}"
     assert told.exc_info[0] is IndexError
-    task_failed.disconnect(names["tell"])
+    task_failed.disconnect(names["report"])
 
 
 @pytest.mark.usefixtures("store", "own_tasks", "queueops")
 def test_the_view_for_prometheus_gives_the_figures_of_the_overview():
     names = executed("production.md")
-    task_failed.disconnect(names["tell"])
+    task_failed.disconnect(names["report"])
     task(name="docs.waits")(lambda: None).push()
     answer = names["metrics"](None)
     lines = answer.content.decode().splitlines()
