@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import get_annotations
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,17 @@ def entries(package: str) -> Iterator[str]:
         else:
             options = f'show_root_heading: true, show_root_toc_entry: true, heading: "{name}"'
             yield f"::: {home}\n    options: {{{options}}}\n"
+            yield from fields(value)
+
+
+def fields(value: Any) -> Iterator[str]:
+    """A block with the fields of a Struct, a named tuple or a data class: they have no docstrings of their own."""
+    names = getattr(value, "__struct_fields__", None) or getattr(value, "_fields", None) or ()
+    names = names or getattr(value, "__dataclass_fields__", ())
+    of_bases = [get_annotations(each) for each in reversed(value.__mro__)] if names else []
+    types = {name: annotation for found in of_bases for name, annotation in found.items()}
+    if names:
+        yield "\n".join(("```python", *(f"{name}: {types[name]}" for name in names if name[0] != "_"), "```\n"))
 
 
 def homes(package: str) -> dict[str, str]:

@@ -27,6 +27,8 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#([^)]+))?\)")
 FILE = re.compile(r"`((?:queueops|console|static|templates|tests|docs|\.ci)/[\w./-]+)`")
 COMMAND = re.compile(r"^manage\.py (.+)$", re.MULTILINE)
+INLINE = re.compile(r"`manage\.py ((?:queue|jobs|runworker|watchdog|checkworkflows) [^`]+|watchdog|runworker)`")
+GUIDES = sorted(f"guides/{path.name}" for path in (DOCS / "guides").glob("*.md"))
 
 
 def test_the_table_of_states_in_the_docs_is_the_table_of_the_code():
@@ -159,6 +161,14 @@ def test_every_command_in_the_docs_can_be_given(page: str):
         name, *words = shlex.split(line, comments=True)
         parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
         parser.parse_args(words)  # it exits where the words are wrong
+
+
+@pytest.mark.parametrize("page", ["runbook.md", "upgrade.md", "start.md", *GUIDES])
+def test_every_command_in_a_sentence_can_be_given(page: str):
+    for line in INLINE.findall((DOCS / page).read_text()):
+        name, *words = shlex.split(line)
+        parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+        parser.parse_args(words)
 
 
 def verbs_of_queue(page: Path) -> set[str]:
