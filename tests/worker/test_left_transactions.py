@@ -27,13 +27,8 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == "sqlite":
         yield {"ENGINE": "django.db.backends.sqlite3", "NAME": tmp_path_factory.mktemp("database") / "db.sqlite3"}
     else:
-        with postgresql.server() as directory:
-            yield {
-                "ENGINE": "django.db.backends.postgresql",
-                "NAME": "postgres",
-                "USER": "tests",
-                "HOST": str(directory),
-            }
+        with postgresql.server() as found:
+            yield found
 
 
 @pytest.fixture(params=[0, 600], ids=["closed after each task", "kept"])
