@@ -1,6 +1,6 @@
 -- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
 -- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
---@needs conflicts lanes run_ends run_outgoing runs store_helpers transitions
+--@needs conflicts lanes run_ends run_outgoing run_refused runs store_helpers transitions
 
 local SLICE = 250
 
@@ -42,25 +42,6 @@ local function end_given_up(id, record, child)
   return true
 end
 
--- Whether a child goes on when its run ends.
-local function goes_on(plan)
-  return plan.fields[#plan.fields] == 'abandon' and plan.fields[#plan.fields - 1] == 'vj'
-end
-
--- A child that goes on without its run, and whose instance is in use: no code gets the error. It is cancelled for this reason,
--- and an operator may retry it.
-function lib.run_calls.keep_refused(spec, why)
-  local function add(field, value) spec.values[field] = value; spec.fields[#spec.fields + 1] = field; spec.fields[#spec.fields + 1] = value end
-  add('vd', '1')
-  lib.place(spec)
-  lib.flush(); lib.flush_lanes()
-  lib.end_run_now(spec.id, lib.read_record(spec.id), why)
-end
-
-function lib.run_calls.log_refused(id, child, why)
-  lib.log_line(id, { k = 'log', text = 'its child ' .. child .. ' was not begun: ' .. why })
-end
-
 local function in_use(plan, why)
   return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"in_use","y":' .. cjson.encode(why) .. '}'
 end
@@ -89,11 +70,11 @@ end
 
 -- Begins a call of a run that ends.
 local function start_alone(id, record, plan)
-  plan.alone = goes_on(plan)
+  plan.alone = lib.run_refused.goes_on(plan)
   local why = start_call(id, record, plan)
   if not (why and plan.alone) then return end
-  lib.run_calls.keep_refused(spec_of(id, record, plan), why)
-  lib.run_calls.log_refused(id, plan.id, why)
+  lib.run_refused.keep(spec_of(id, record, plan), why)
+  lib.run_refused.log(id, plan.id, why)
 end
 
 -- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices. `over`: the run ends.
@@ -147,7 +128,7 @@ function lib.run_calls.start_abandoned(id, record)
   local key = later_of(id)
   for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, -1)) do
     local plan = lib.run_calls.plan_of(text)
-    if plan and goes_on(plan) then
+    if plan and lib.run_refused.goes_on(plan) then
       start_alone(id, record, plan)
       lib.safe_call('ZREM', key, text)
     end

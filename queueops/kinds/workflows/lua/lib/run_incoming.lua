@@ -1,5 +1,5 @@
 -- Messages about runs: what they do in the pool that gets them, and what the answer changes for the run.
---@needs conflicts lanes operator_verbs run_calls run_outgoing run_recall run_stops runs store_helpers transitions
+--@needs conflicts lanes operator_verbs run_outgoing run_recall run_refused run_stops runs store_helpers transitions
 
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
@@ -41,7 +41,7 @@ function lib.hooks.effect.run_call(command)
   lib.need_lane(spec.values.l or 'default')
   lib.flush(); lib.flush_lanes()
   if why then
-    lib.run_calls.keep_refused(spec, why)
+    lib.run_refused.keep(spec, why)
     return 'REFUSED', why
   end
   if plan.instance then lib.safe_call('HSET', P .. ':instances', plan.instance, id) end
@@ -54,7 +54,7 @@ function lib.hooks.reply.run_call(command, word, detail)
   command.run = command.me
   local why = word == 'REFUSED' and detail or 'its pool could not read the call'
   local row = lib.runs.read(command.run)
-  if row and TERMINAL[row.s] then lib.run_calls.log_refused(command.run, command.i, why) end
+  if row and TERMINAL[row.s] then lib.run_refused.log(command.run, command.i, why) end
   finish(command, failed(command.cn, why))
 end
 
