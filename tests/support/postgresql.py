@@ -47,7 +47,12 @@ def server() -> Iterator[dict[str, Any]]:
         run("initdb", "-U", "tests", "-A", "trust", "--no-sync")
         run("pg_ctl", "start", "-w", "-l", str(directory / "log"), "-o", f"-k {directory} -c listen_addresses='' -F")
         try:
-            yield {"ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "tests", "HOST": str(directory)}
+            yield {
+                "ENGINE": "django.db.backends.postgresql",
+                "NAME": "postgres",
+                "USER": "tests",
+                "HOST": str(directory),
+            }
         finally:
             run("pg_ctl", "stop", "-w", "-m", "immediate")
     finally:
