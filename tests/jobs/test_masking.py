@@ -17,7 +17,7 @@ from console.models import AuditEntry
 from queueops import control, inspect, jobs
 from queueops.errors.job_network import AddressRefused
 from queueops.jobs import Job
-from queueops.kinds.jobs.net_guard import check_url
+from queueops.kinds.jobs.http.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.logs import TextFormatter
