@@ -107,10 +107,6 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _paused_names(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
-    if count := sampled.get("given_up") or 0:
-        told = _some(count, "message to another pool was given up", "messages to other pools were given up")
-        command = manage("queue", "pool-messages", "--place", "given-up", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}.", "commands?place=dead", command)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."
