@@ -31,8 +31,7 @@ class OutboxCalls(StoreClient):
         Not repeated automatically.
         """
         arguments = wire.command_arguments(self.rules, told, apply, take)
-        prefix = self.keys(pool).prefix
-        reply = self.once(lambda: self.scripts.call("command", prefix, *arguments), pool)
+        reply = self.once(pool, self.scripts.send, "command", self.keys(pool).prefix, *arguments)
         return wire.read_posted(pool, reply)
 
     def bring(self, pool: str) -> None:

@@ -20,40 +20,39 @@ CUT_AFTER_S = 1.0
 LEAST_S = 2.0
 """Minimum seconds that every call has for its reply, whatever its caller's timeout: a busy machine needs some."""
 
-_mine = threading.local()
+
+class _Mine(threading.local):
+    """What counts for the calls of one thread."""
+
+    since: float | None = None
+    """Since when the thread waits for Redis. Only while it does, `run_out` may interrupt the main thread."""
+    until: float | None = None
+    """When the caller's timeout ends."""
+    is_ending = False
+    """Whether a failed call must not be repeated: the process is to end."""
 
 
-class Waiting:
-    """Marks code that waits for Redis. Only here may `run_out` interrupt the main thread."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        _mine.since = time.monotonic()
-
-    def __exit__(self, *error: object) -> None:
-        _mine.since = None
+mine = _Mine()
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """Limit the script calls of this thread to this many seconds, but not below LEAST_S."""
-    _mine.until = time.monotonic() + max(LEAST_S, seconds)
+    mine.until = time.monotonic() + max(LEAST_S, seconds)
     try:
         yield
     finally:
-        _mine.until = None
+        mine.until = None
 
 
 def left() -> float | None:
     """Seconds that this thread's calls have left; None without a limit."""
-    until = getattr(_mine, "until", None)
-    return None if until is None else max(0.01, until - time.monotonic())
+    return None if mine.until is None else max(0.01, mine.until - time.monotonic())
 
 
 def run_out() -> None:
     """End pending calls of the main thread, because the process is to end. Safe in its signal handlers."""
-    _mine.ending = True
+    mine.is_ending = True
     signal.signal(signal.SIGALRM, _cut)
     signal.setitimer(signal.ITIMER_REAL, CUT_AFTER_S, CUT_AFTER_S / 4)
 
@@ -63,12 +62,6 @@ def end() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def has_run_out() -> bool:
-    """Whether a failed call of this thread must not be repeated."""
-    return getattr(_mine, "ending", False)
-
-
 def _cut(number: int, frame: FrameType | None) -> None:
-    since = getattr(_mine, "since", None)
-    if since is not None and time.monotonic() - since >= CUT_AFTER_S:
+    if mine.since is not None and time.monotonic() - mine.since >= CUT_AFTER_S:
         raise TimeoutError("there was no answer, and this process is to end")

@@ -26,7 +26,7 @@ class Confirmation:
     def __init__(self, link: StoreClient, pool: str) -> None:
         self._link = link
         self._pool = pool
-        self._line: Any = link._repeat(self._connect, pool)
+        self._line: Any = link.repeat(self._connect, pool=pool)
 
     def wait(self) -> None:
         """Called after the push: write once more, and return when that write is on disk. Raises NotDurable.

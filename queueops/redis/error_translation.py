@@ -1,21 +1,16 @@
-"""Error translation: turns Redis' errors into QueueOps' exceptions, and repeats calls that may succeed later."""
+"""Error translation: turns Redis' errors into QueueOps' exceptions, and says which calls may succeed later."""
 
 from __future__ import annotations
 
-import random
 import re
-import time
-from collections.abc import Callable
-from typing import TypeVar
 
 from redis import exceptions
 
-from queueops.conf import BrokerRetry, redactor
+from queueops.conf import redactor
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.errors.refusals import refusal_about
 from queueops.model.redact import cut
 from queueops.model.store_url import masked
-from queueops.redis import deadlines
 
 LATER = (
     "BUSY",
@@ -31,7 +26,6 @@ LATER = (
 LONGEST_REASON = 1_000
 """The most characters of the server's own text in an error."""
 
-T = TypeVar("T")
 _WRAPPED = re.compile(
     r"^(?:Command # \d+ .* of pipeline caused error: )?"
     r"(?:Error running script .*@user_script: ?\d+: (?=-?[A-Z]{3,} ))?",
@@ -111,28 +105,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, exceptions.AskError):
         return f"the slot of the pool is being moved to another server of the cluster, {error.host}:{error.port}"
     return cut(redactor().text(said(error)), LONGEST_REASON)
-
-
-def repeat(call: Callable[[], T], url: str, retry: BrokerRetry) -> T:
-    """Repeat an atomic, idempotent call until it is answered, at most ``retry.attempts`` times.
-
-    Raises BrokerUnavailable if no attempt was answered or the store refuses this user, StoreFull if Redis is out of
-    memory. After ``retry.budget`` seconds, after the caller's timeout, or once the process was told to end, a failed
-    attempt is not repeated.
-    """
-    left = deadlines.left()
-    last = time.monotonic() + (retry.budget if left is None else min(left, retry.budget))
-    for attempt in range(1, retry.attempts + 1):
-        try:
-            with deadlines.Waiting():
-                return call()
-        except (exceptions.RedisError, exceptions.RedisClusterException, OSError) as error:
-            again = attempt < retry.attempts and time.monotonic() < last and not deadlines.has_run_out()
-            if again and is_later(error) and not is_full(error):
-                time.sleep(min(retry.cap, retry.base * 2 ** (attempt - 1)) * random.uniform(0.5, 1))
-                continue
-            ours = translate(error, url, attempt)
-            if ours is None:
-                raise
-            raise ours from error
-    raise AssertionError("attempts is at least 1")

@@ -106,7 +106,7 @@ class FanOut:
         return found
 
     def _copy(self, key: str, call: Callable[[Any, str], T]) -> T:
-        server = self._link._repeat(lambda: self._link.servers.name(key))
+        server = self._link.repeat(self._link.servers.name, key)
         if reason := self._silence.reason(server):
             raise self.unavailable(reason)
         answer: T = self._one(server, key, lambda key: self._link.ask_key(key, call))
@@ -128,7 +128,7 @@ class FanOut:
 
         Returns replies by server name, and why the other servers did not answer.
         """
-        clients = self._link._repeat(self._link.servers.clients)
+        clients = self._link.repeat(self._link.servers.clients)
         if not self._link.servers.is_cluster:
             return {name: call(client) for name, client in clients.items()}, {}
         return self._ask(clients, call)
@@ -136,7 +136,7 @@ class FanOut:
     def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
         """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""
         link = self._link
-        link._repeat(link.servers.clients)
+        link.repeat(link.servers.clients)
         groups: dict[str, list[str]] = {}
         homeless: dict[str, str] = {}
         for pool in names:

@@ -37,28 +37,23 @@ class ScriptLine:
     def send(self, *arguments: Argument) -> None:
         """Send one call. Raises redis-py's errors."""
         call = (self._prefix, *arguments)
-        self._write(*self._scripts.command(self._name), 1, *call)
+        packed = hiredis.pack_command((*self._scripts.command(self._name), 1, *call))  # type: ignore[arg-type]
+        self._connection.send_packed_command((packed,), check_health=False)
         self._calls.append(call)
 
     def receive(self) -> Any:
-        """Return the reply of the oldest pending call. Raises redis-py's errors, as `Scripts.call`."""
+        """Return the reply of the oldest pending call. Raises redis-py's errors, as `Scripts.send`."""
         try:
-            return self._receive()
+            if not self._early:
+                try:
+                    self._early.append(self._connection.read_response())
+                except ResponseError as error:
+                    if not is_missing(error):
+                        raise
+                    self._call_again()
         except ResponseError as error:
             self._scripts.note_place(self._name, error)
             raise
-
-    def _receive(self) -> Any:
-        if not self._early:
-            try:
-                reply = self._connection.read_response()
-            except ResponseError as error:
-                if not is_missing(error):
-                    raise
-                self._call_again()
-            else:
-                self._calls.popleft()
-                return reply
         self._calls.popleft()
         return self._early.popleft()
 
@@ -82,9 +77,6 @@ class ScriptLine:
             return None
 
     def _execute(self, *command: Argument) -> Any:
-        self._write(*command)
-        return self._connection.read_response()
-
-    def _write(self, *command: Argument) -> None:
         packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # it takes any length
         self._connection.send_packed_command((packed,), check_health=False)
+        return self._connection.read_response()

@@ -197,7 +197,7 @@ class Reader:
 
     def now_ms(self) -> int:
         """The time of the store; of a cluster, the time of a server that answers."""
-        found, _ = self._fan_out.servers(lambda client: self.broker._repeat(client.time))
+        found, _ = self._fan_out.servers(lambda client: self.broker.repeat(client.time))
         seconds, microseconds = next(iter(found.values()))
         return int(seconds) * 1000 + int(microseconds) // 1000
 
@@ -304,7 +304,7 @@ class Reader:
             if any(isinstance(reply, ResponseError) and is_missing(reply) for reply in replies):
                 with suppress(ResponseError):  # the call loads the library
                     prefix = Keys(self.settings.namespace, names[0]).prefix
-                    self.broker.scripts.call(script, prefix, *arguments[names[0]])
+                    self.broker.scripts.send(script, prefix, *arguments[names[0]])
                 replies = self.broker.ask(names[0], read)
             return {pool: self._or_broken(pool, reply, about) for pool, reply in zip(names, replies, strict=True)}
 
@@ -341,7 +341,7 @@ class Reader:
         def ask(names: list[str]) -> dict[str, list[Any]]:
             prefixes = {pool: Keys(self.settings.namespace, pool).prefix for pool in names}
             calls = [(prefixes[pool], values) for pool in names for values in arguments[pool]]
-            replies = iter(self.broker._repeat(lambda: self._run(script, calls), names[0]))
+            replies = iter(self.broker.repeat(self._run, script, calls, pool=names[0]))
             return {pool: list(islice(replies, len(arguments[pool]))) for pool in names}
 
         return self.everywhere(arguments, ask)
@@ -359,7 +359,7 @@ class Reader:
             except ResponseError as error:
                 if not is_missing(error):
                     raise  # else the single calls load it
-        return [scripts.call(script, prefix, *values) for prefix, values in calls]
+        return [scripts.send(script, prefix, *values) for prefix, values in calls]
 
     def _explained(self, pool: str, call: Any) -> Any:
         try:

@@ -84,6 +84,13 @@ class Line(NamedTuple):
     spin_wait: SpinWait
 
 
+class _Mine(threading.local):
+    """The connections of one thread, by server."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Line] = {}
+
+
 class Scripts:
     """The functions of the library on the servers of a store."""
 
@@ -95,13 +102,13 @@ class Scripts:
         self._scripts_until = 0.0
         self._servers = servers
         self._shebang = True
-        self._mine = threading.local()
+        self._mine = _Mine()
         self._digests: dict[tuple[str, bool], str] = {}
 
     @property
     def has_functions(self) -> bool:
         """Whether calls go to functions now. If a server has refused them, they are tried again after a while."""
-        return self._scripts_until == 0.0 or time.monotonic() >= self._scripts_until
+        return time.monotonic() >= self._scripts_until
 
     def without_functions(self, seconds: float) -> None:
         """Send scripts for so many seconds."""
@@ -114,8 +121,8 @@ class Scripts:
 
     def command(self, name: str) -> tuple[str, str]:
         """The first words of a call: FCALL and the function, or EVALSHA and the digest."""
-        if self.has_functions:
-            return "FCALL", self.library.function(name)
+        if time.monotonic() >= self._scripts_until:
+            return "FCALL", f"{name}_{self.library.digest}"
         shebang = self._shebang
         digest = self._digests.get((name, shebang))
         if digest is None:
@@ -123,31 +130,24 @@ class Scripts:
             digest = self._digests[name, shebang] = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         return "EVALSHA", digest
 
-    def call(self, name: str, prefix: str, *arguments: Any) -> Any:
+    def send(self, name: str, prefix: str, *arguments: Any) -> Any:
         """Call a function on a pool's keys. An error of the function has a note with its file and line."""
         try:
-            return self._call(name, prefix, *arguments)
+            try:
+                return self.execute(prefix, *self.command(name), 1, prefix, *arguments, soon=name in PROMPT)
+            except ResponseError as error:
+                if not is_missing(error):
+                    raise
+                return self.call_again(name, (prefix, *arguments), partial(self.execute, prefix))
         except ResponseError as error:
             self.note_place(name, error)
             raise
-
-    def command_of_one_key(self, word: str, key: str) -> Any:
-        """Send a command that has a key and nothing else, such as HGETALL. Raises redis-py's errors."""
-        return self._execute(key, word, key)
 
     def note_place(self, name: str, error: ResponseError) -> None:
         """Add a note with the file and the line to an error of this function; the server names a line of the text."""
         if found := _PLACE.search(str(error)):
             text = library.script(name, shebang=self._shebang) if found[1] == "script" else self.library.text
             error.add_note(f"In the Lua library: {library.place(text, int(found[2]), name)}")
-
-    def _call(self, name: str, prefix: str, *arguments: Any) -> Any:
-        try:
-            return self._execute(prefix, *self.command(name), 1, prefix, *arguments, soon=name in PROMPT)
-        except ResponseError as error:
-            if not is_missing(error):
-                raise
-            return self.call_again(name, (prefix, *arguments), partial(self._execute, prefix))
 
     def load(self, execute: Execute) -> None:
         """Load the library to one server, unless it gets scripts. Raises LibraryRefused and redis-py's errors."""
@@ -205,34 +205,29 @@ class Scripts:
         self._shebang = False
         return self._evaluate(name, call, execute)
 
-    def _execute(self, key: str, *command: Any, soon: bool = False) -> Any:
+    def execute(self, key: str, *command: Any, soon: bool = False) -> Any:
         """Send one command on this thread's own connection: redis-py's pool costs as much as the call itself.
 
-        ``key`` says to which server, ``soon`` that the reply is fast enough to poll for it.
+        ``key`` says to which server, ``soon`` that the reply is fast enough to poll for it. Raises redis-py's errors.
         """
-        server = self._servers.name(key)
-        left = deadlines.left()
-        line = self._lines.get(server) or self._open(server, key, left)
+        server = self._servers.name(key) if self._servers.is_cluster else ""
+        left = None if deadlines.mine.until is None else deadlines.left()
+        line = self._mine.lines.get(server) or self._open(server, key, left)
         try:
             # redis-py's own packing takes three times as long
             line.connection.send_packed_command((hiredis.pack_command(command),), check_health=False)
             if soon:
                 line.spin_wait.keep()
-            return read_reply(line.connection, left)
+            return line.connection.read_response() if left is None else read_reply(line.connection, left)
         except BaseException as error:
             if not isinstance(error, ResponseError) or isinstance(error, ReadOnlyError):
-                self._lines.pop(server).connection.disconnect()  # a late reply must not be taken for the next call's
+                self._mine.lines.pop(server).connection.disconnect()  # its late reply is not that of the next call
             raise
 
     def close(self) -> None:
         """Close this thread's own connections; the next call opens a new one."""
-        while self._lines:
-            self._lines.popitem()[1].connection.disconnect()
-
-    @property
-    def _lines(self) -> dict[str, Line]:
-        """The connections of this thread, by server."""
-        return self._mine.__dict__
+        while self._mine.lines:
+            self._mine.lines.popitem()[1].connection.disconnect()
 
     def _open(self, server: str, key: str, left: float | None) -> Line:
         """Connect. If the caller's time is short, a connection with that timeout shows whether the server is alive."""
@@ -243,5 +238,5 @@ class Scripts:
             probe.disconnect()
         connection = own_connection(client)
         connection.connect()
-        line = self._lines[server] = Line(connection, SpinWait(socket_of(connection).fileno()))
+        line = self._mine.lines[server] = Line(connection, SpinWait(socket_of(connection).fileno()))
         return line

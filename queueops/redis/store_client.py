@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import redis
-from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
 from queueops import conf
 from queueops.errors import BrokenPool
 from queueops.redis import wire
 from queueops.redis.client_factory import connect, servers
-from queueops.redis.error_translation import repeat, slot_moves, unavailable
 from queueops.redis.fanout import FanOut
 from queueops.redis.keys import Keys
 from queueops.redis.lane_patterns import LanePatterns
 from queueops.redis.library_use import LibraryUse
 from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
+from queueops.redis.retry_calls import repeat
 from queueops.redis.scripts import Scripts
 from queueops.redis.wrong_types import SIGNS, foreign_keys, replies, right
 
@@ -62,7 +60,7 @@ class StoreClient:
         """The redis-py client of the whole store, for commands that concern all servers of a cluster."""
         if not self.servers.is_cluster:
             return self.servers.client("")
-        return self._repeat(lambda: connect(self.settings.url, **self.settings.connect))
+        return self.repeat(lambda: connect(self.settings.url, **self.settings.connect))
 
     @property
     def spread(self) -> bool:
@@ -75,14 +73,14 @@ class StoreClient:
 
     def server(self, pool: str) -> str:
         """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
-        return self._repeat(lambda: self.servers.name(self.keys(pool).prefix), pool)
+        return self.repeat(self.servers.name, self.keys(pool).prefix, pool=pool) if self.servers.is_cluster else ""
 
     def ask(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
         """Make a redis-py call on the server that holds a pool.
 
         The call is atomic and idempotent, so it is repeated.
         """
-        return self._repeat(lambda: call(self.at(pool)), pool)
+        return self.repeat(lambda: call(self.at(pool)), pool=pool)
 
     def ask_one(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
         """Make a redis-py call about one key, as `ask` does; None for a key of a wrong type."""
@@ -97,7 +95,7 @@ class StoreClient:
         A caller that waits for a result is idle before, and redis-py's own call then takes twice as long.
         """
         try:
-            reply = self._repeat(lambda: self.scripts.command_of_one_key("HGETALL", key), pool)
+            reply = repeat(self.servers, self.settings, key, self.scripts.execute, key, "HGETALL", key)
         except ResponseError as error:
             return right(error)  # type: ignore[no-any-return]
         return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
@@ -174,41 +172,23 @@ class StoreClient:
 
     def ask_key(self, key: str, call: Callable[[redis.Redis, str], Any]) -> Any:
         """Make a redis-py call about a key on the key's server, as `ask` does."""
-        return self._noticing(key, lambda: call(self.servers.client(key), key), self.settings.retry)
+        return repeat(self.servers, self.settings, key, lambda: call(self.servers.client(key), key))
 
-    def _repeat(self, call: Callable[[], T], pool: str = "default") -> T:
-        return self._noticing(self.keys(pool).prefix, call, self.settings.retry)
+    def repeat(self, call: Callable[..., T], *arguments: Any, pool: str = "default") -> T:
+        """Make an atomic, idempotent call that concerns a pool until it is answered. Raises as `retry_calls.repeat`."""
+        return repeat(self.servers, self.settings, self.keys(pool).prefix, call, *arguments)
 
-    def once(self, call: Callable[[], T], pool: str) -> T:
+    def once(self, pool: str, call: Callable[..., T], *arguments: Any) -> T:
         """Make a script call that must not be repeated. Raises BrokerUnavailable, StoreFull or BrokenPool."""
         try:
-            return self._noticing(self.keys(pool).prefix, call, ONCE)
+            return repeat(self.servers, self.settings, self.keys(pool).prefix, call, *arguments, retry=ONCE)
         except ResponseError as error:
             raise self.explained(pool, error) from error
-
-    def _noticing(self, key: str, call: Callable[[], T], retry: conf.BrokerRetry) -> T:
-        """Make a call for a key. If it fails, the key may be on another server at the next attempt.
-
-        An event loop of code that is replayed refuses it: the call would be made in each replay.
-        """
-        if (refuse := getattr(asyncio._get_running_loop(), "refuse_store", None)) is not None:
-            refuse()
-
-        def attempt() -> T:
-            try:
-                return call()
-            except (redis.RedisError, OSError) as error:
-                self.servers.failed(key, error)
-                if slot_moves(error) and getattr(error, "slot_id", None) not in (None, key_slot(key.encode())):
-                    raise unavailable(error, self.settings.url) from error  # of another pool in the same call
-                raise
-
-        return repeat(attempt if self.servers.is_cluster else call, self.settings.url, retry)
 
     def _call(self, script: str, pool: str, *arguments: Any) -> Any:
         prefix = self.keys(pool).prefix
         try:
-            return self._repeat(lambda: self.scripts.call(script, prefix, *arguments), pool)
+            return repeat(self.servers, self.settings, prefix, self.scripts.send, script, prefix, *arguments)
         except ResponseError as error:
             raise self.explained(pool, error, about=[each for each in arguments[:2] if may_be_id(each)]) from error
 

@@ -7,6 +7,7 @@ serves both. Redis cannot tell a waiting client that its connection was cut. So 
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from queueops.model.contracts import Lease
@@ -29,8 +30,11 @@ class RedisWaker:
         self._key = key
         self._connection = own_connection(client)
         self._seconds = WATCHFUL_S if isinstance(self._connection, Watchful) else PATIENCE_S
-        with deadlines.Waiting():
+        deadlines.mine.since = time.monotonic()
+        try:
             self._connection.connect()
+        finally:
+            deadlines.mine.since = None
         self.arm()
 
     @property

@@ -15,7 +15,6 @@ import queueops
 from queueops.errors import BrokerUnavailable
 from queueops.events import hub
 from queueops.redis.broker import get_broker
-from queueops.redis.error_translation import repeat
 from queueops.results import waiting
 from queueops.tasks.discovery import tasks_run_here
 
@@ -79,4 +78,4 @@ def _delete(key: bytes | str, client: Any) -> None:
 def _ask(call: Callable[[Any], Any]) -> Any:
     """Raises BrokerUnavailable."""
     broker = get_broker()
-    return repeat(lambda: call(broker.client), broker.settings.url, broker.settings.retry)
+    return broker.repeat(lambda: call(broker.client))

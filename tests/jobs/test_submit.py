@@ -139,7 +139,7 @@ def test_an_id_that_is_given_twice_is_one_job(desk: Desk) -> None:
 
 
 def test_a_push_whose_answer_was_lost_creates_nothing_twice(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    call, lost = desk.broker.scripts.call, [True]
+    call, lost = desk.broker.scripts.send, [True]
 
     def once_lost(script: str, *arguments: Any) -> Any:
         reply = call(script, *arguments)
@@ -148,7 +148,7 @@ def test_a_push_whose_answer_was_lost_creates_nothing_twice(desk: Desk, monkeypa
             raise ConnectionResetError
         return reply
 
-    monkeypatch.setattr(desk.broker.scripts, "call", once_lost)
+    monkeypatch.setattr(desk.broker.scripts, "send", once_lost)
     handles = jobs.submit_many(
         [{"aggregation": "a", "handler": "work"}, {"aggregation": "a", "handler": "work", "id": "mine"}]
     )

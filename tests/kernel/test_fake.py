@@ -20,7 +20,7 @@ from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk, ids_of, make
 class FakeScripts(Scripts):
     """Calls that go through the client, for a fake has no connection to send on."""
 
-    def _execute(self, key: str, *command: object, soon: bool = False) -> object:
+    def execute(self, key: str, *command: object, soon: bool = False) -> object:
         return self._servers.client("").execute_command(*command)
 
 

@@ -31,7 +31,7 @@ class Store:
             settings=Settings(),
             servers=servers,
             keys=lambda pool: Keys("queueops", pool),
-            _repeat=lambda call: call(),
+            repeat=lambda call: call(),
         )
         self.fan_out = FanOut(cast(Any, link))
 

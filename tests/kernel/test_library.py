@@ -165,7 +165,7 @@ def test_a_function_does_the_same_as_a_script(desk: Desk, name: str, arguments: 
         desk.client.flushdb()
         desk.broker.scripts.without_functions(seconds)
         try:
-            return desk.broker.scripts.call(name, desk.keys.prefix, *arguments)
+            return desk.broker.scripts.send(name, desk.keys.prefix, *arguments)
         except ResponseError as error:  # arguments that are not those of this function; the place in the text differs
             return re.sub(r"user_(?:function|script):\d+|script: .*", "", str(error))
 
@@ -190,7 +190,7 @@ def test_an_error_of_the_server_names_the_file_and_the_line(
         desk.client.set(desk.keys.agenda, "text")
     desk.broker.scripts.without_functions(seconds)
     with pytest.raises(ResponseError) as raised:
-        desk.broker.scripts.call(name, desk.keys.prefix, *arguments)
+        desk.broker.scripts.send(name, desk.keys.prefix, *arguments)
     (note,) = raised.value.__notes__
     line_of = desk.broker.scripts.note_place
     for wrong in ("Base of the library.", "  redis.register_function("):
@@ -311,6 +311,6 @@ def test_a_call_after_one_that_failed_in_the_middle_begins_anew(desk: Desk, monk
     desk.push("a", "b", retries=1)
     for act in (desk.drain, lambda: desk.push("c"), lambda: desk.broker.draw("default", "w", 1), desk.drain):
         with pytest.raises(ResponseError, match="spoilt"):
-            desk.broker.scripts.call("spoils", desk.broker.keys("default").prefix, *["1"] * 9)
+            desk.broker.scripts.send("spoils", desk.broker.keys("default").prefix, *["1"] * 9)
         act()
     assert desk.states("a", "b", "c") == ["succeeded"] * 3

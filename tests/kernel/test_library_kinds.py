@@ -57,7 +57,7 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
     for seconds in (FOREVER, 0):
         desk.broker.scripts.library = library.library()
         desk.broker.scripts.without_functions(seconds)
-        assert desk.broker.scripts.call("twice", desk.keys.prefix, 21) == 42
+        assert desk.broker.scripts.send("twice", desk.keys.prefix, 21) == 42
 
 
 @pytest.mark.parametrize(

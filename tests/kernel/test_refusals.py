@@ -119,7 +119,7 @@ def test_a_function_refuses_before_it_writes(
     recorded: type[RecordedScripts], refusing: RedisBroker, name: str, arguments: list[str], word: str
 ) -> None:
     values = [refusing.rules if value == RULES else value for value in arguments]
-    reply = refusing.scripts.call(name, refusing.keys(POOL).prefix, *values)
+    reply = refusing.scripts.send(name, refusing.keys(POOL).prefix, *values)
     assert words_of(name, reply) == {word}
     assert recorded.wrong == []
 
@@ -129,7 +129,7 @@ def test_a_write_before_a_refusal_is_found(
 ) -> None:
     text = library.script("note").replace("return 'GONE'", "call('SET', P .. ':seq', 1) return 'GONE'")
     monkeypatch.setattr(library, "script", lambda name: text)
-    assert refusing.scripts.call("note", refusing.keys(POOL).prefix, "gone", "0", "1", "", "", "0") == b"GONE"
+    assert refusing.scripts.send("note", refusing.keys(POOL).prefix, "gone", "0", "1", "", "", "0") == b"GONE"
     (found,) = recorded.wrong
     assert "after ['SET " in found
 

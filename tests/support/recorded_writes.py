@@ -89,9 +89,9 @@ class RecordedScripts(Scripts):
     def _evaluate(self, name: str, call: tuple[Any, ...], execute: Any) -> Any:
         return execute("EVAL", self._text(name), 1, *call)
 
-    def call(self, name: str, prefix: str, *arguments: Any) -> Any:
+    def send(self, name: str, prefix: str, *arguments: Any) -> Any:
         """Call a function, and check that it has not written before it refused."""
-        writes, *rest = super().call(name, prefix, *arguments)
+        writes, *rest = super().send(name, prefix, *arguments)
         reply = rest[0] if rest else None
         words = words_of(name, reply)
         if words and words <= REFUSALS:

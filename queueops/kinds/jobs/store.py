@@ -228,8 +228,7 @@ class JobCalls(FileCalls, Fencing):
         flat = [part for pair in counts.items() for part in pair]
         arguments = (process, batch, REMEMBERED_MS, *flat)
         self.announce(pool)
-        prefix = self.keys(pool).prefix
-        return bool(self.once(lambda: self.scripts.call("count_jobs", prefix, *arguments), pool))
+        return bool(self.once(pool, self.scripts.send, "count_jobs", self.keys(pool).prefix, *arguments))
 
     def counts(self, pool: str) -> dict[str, int]:
         """The counters of a pool, by name."""

@@ -21,17 +21,17 @@ class RedisExchanges:
         self._link = link
         self._pool = pool
         self._worker = worker
-        self._line = link.once(lambda: ScriptLine(link, pool, "exchange"), pool)
+        self._line = link.once(pool, ScriptLine, link, pool, "exchange")
 
     def send(self, trip: RoundTrip) -> None:
         """Send one exchange."""
         link = self._link
         arguments = wire.exchange_arguments(self._worker, link.longest_ms, link.rules, trip)
-        link.once(lambda: self._line.send(*arguments), self._pool)
+        link.once(self._pool, self._line.send, *arguments)
 
     def receive(self) -> Exchange:
         """The reply of the oldest pending exchange."""
-        return wire.read_exchange(self._pool, self._worker, self._link.once(self._line.receive, self._pool))
+        return wire.read_exchange(self._pool, self._worker, self._link.once(self._pool, self._line.receive))
 
     def close(self) -> None:
         """Close the connection. The worker does not know leases of pending replies until it calls ``recover``."""
@@ -44,8 +44,7 @@ class ExchangeCalls(StoreClient):
     def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
         """One round trip of a worker. Not repeated automatically: after a lost reply the worker calls ``recover``."""
         arguments = wire.exchange_arguments(worker, self.longest_ms, self.rules, trip)
-        prefix = self.keys(pool).prefix
-        reply = self.once(lambda: self.scripts.call("exchange", prefix, *arguments), pool)
+        reply = self.once(pool, self.scripts.send, "exchange", self.keys(pool).prefix, *arguments)
         return wire.read_exchange(pool, worker, reply)
 
     def exchanges(self, pool: str, worker: str) -> RedisExchanges:
