@@ -153,7 +153,7 @@ def _real(value: bytes) -> float | None:
 
 _CODECS: dict[Codec, Callable[[bytes], Any]] = {
     "text": _text,
-    "bytes": lambda value: value,
+    "bytes": bytes,
     "whole": _whole,
     "real": _real,
     "flag": lambda value: value == b"1",

@@ -122,6 +122,8 @@ class Outbox:
         Commands for a pool that does not answer take no room: the others are delivered as before.
         """
         now, lines = time.monotonic(), list(self._lines.values())
+        if not lines:
+            return 0 if self._closed else max(0, min(BATCH, ROOM - self._taken))
         if self._closed or any(line.look_at > now for line in lines):
             return 0
         return max(0, min(BATCH, ROOM - self._taken + sum(line.held(now) for line in lines)))

@@ -20,18 +20,18 @@ class LanePatterns:
     """The limits that this process has given to lanes. A pool without patterns costs one dict lookup."""
 
     def __init__(self, settings: conf.Settings, declare: Declare) -> None:
-        self._pools = {name: pool for name, pool in settings.pools.items() if pool.lane_patterns}
+        self.pools = {name: pool for name, pool in settings.pools.items() if pool.lane_patterns}
         self._declare = declare
         self._declared: dict[tuple[str, str], float] = {}
 
     def prepare_for(self, pool: str, pushes: Iterable[Push]) -> None:
         """Called before these tasks are put into their lanes. Raises what a store call raises."""
-        if pool in self._pools:
+        if pool in self.pools:
             self.prepare(pool, {push.lane for push in pushes})
 
     def prepare(self, pool: str, lanes: Iterable[str]) -> None:
         """Called before tasks are put into these lanes."""
-        settings, now = self._pools.get(pool), time.monotonic()
+        settings, now = self.pools.get(pool), time.monotonic()
         for lane in lanes if settings is not None else ():
             wanted = settings.pattern_of(lane) if settings is not None else None
             if wanted is not None and self._declared.get((pool, lane), 0.0) <= now:
@@ -42,4 +42,4 @@ class LanePatterns:
 
     def has_any(self, pool: str) -> bool:
         """Whether a pool has patterns."""
-        return pool in self._pools
+        return pool in self.pools

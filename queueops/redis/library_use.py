@@ -35,14 +35,15 @@ class LibraryUse:
     def __init__(self, link: StoreClient) -> None:
         """Bind the store client whose library is noted."""
         self._link = link
-        self._next = 0.0
+        self.due_at = 0.0
+        """When the use is noted again."""
 
     def note(self) -> None:
         """Note that this process uses its library, at most once a minute. A failure does not stop the work."""
         now = time.monotonic()
-        if now < self._next or not self._link.scripts.has_functions:
+        if now < self.due_at or not self._link.scripts.has_functions:
             return
-        self._next = now + NOTED_S
+        self.due_at = now + NOTED_S
         row = {self._link.scripts.library.name: round(time.time())}
         try:
             self._in_copies(lambda client, key: client.zadd(key, row, gt=True))

@@ -36,7 +36,7 @@ class Registry:
 
     def __init__(self, link: StoreClient) -> None:
         self._link = link
-        self._announced: dict[str, float] = {}  # until when
+        self.announced: dict[str, float] = {}  # until when
         self._known: set[bytes] = set()
         self._broken: dict[str, str] = {}
 
@@ -54,11 +54,9 @@ class Registry:
         """Share the known broken lists with another client of this process, so that each is logged once."""
         self._broken = other._broken
 
-    def announce(self, pool: str, *, again: bool = False) -> None:
-        """List a pool, at most once a minute. A failure does not stop the work: the next call tries again."""
+    def announce(self, pool: str) -> None:
+        """List a pool; callers ask ``announced`` first. A failure does not stop the work: the next call tries again."""
         now = time.monotonic()
-        if not again and self._announced.get(pool, 0.0) > now:
-            return
         self._known.add(pool.encode())
         try:
             listed = self._in_copies(lambda client, key: client.sadd(key, pool))
@@ -70,7 +68,7 @@ class Registry:
             logger.debug("Pool %s is not in the list of pools yet: %s", pool, error)
             return
         if any(answer is not None for answer in listed.values()):
-            self._announced[pool] = now + ANNOUNCED_S
+            self.announced[pool] = now + ANNOUNCED_S
 
     def names(self) -> list[str]:
         """The listed and the declared pools, sorted by name.
@@ -93,7 +91,7 @@ class Registry:
     def _read(self, call: Any) -> set[bytes]:
         found: set[bytes] = set().union(*(names or () for names in self._in_copies(call).values()))
         if self._broken:
-            self._announced.clear()  # they are listed again once that works
+            self.announced.clear()  # they are listed again once that works
             return found | self._known
         self._known = found
         return set(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -136,8 +137,11 @@ class StoreClient:
 
         ``again`` if it was registered a moment ago and its name may be lost.
         """
-        self.registry.announce(pool, again=again)
-        self.note_use()
+        now = time.monotonic()
+        if again or self.registry.announced.get(pool, 0.0) <= now:
+            self.registry.announce(pool)
+        if self.library_use.due_at <= now:
+            self.library_use.note()
 
     def load_library(self, pool: str) -> None:
         """Load the Lua library to the server of a pool, as a process does at its start.

@@ -30,17 +30,14 @@ class RedisWaker:
         self._key = key
         self._connection = own_connection(client)
         self._seconds = WATCHFUL_S if isinstance(self._connection, Watchful) else PATIENCE_S
+        self.patience_s = self._seconds + LATE_S
+        """Seconds after `arm` in which a server that is well answers."""
         deadlines.mine.since = time.monotonic()
         try:
             self._connection.connect()
         finally:
             deadlines.mine.since = None
         self.arm()
-
-    @property
-    def patience_s(self) -> float:
-        """Seconds after `arm` in which a server that is well answers."""
-        return self._seconds + LATE_S
 
     def fileno(self) -> int:
         """The descriptor to select on."""

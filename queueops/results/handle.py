@@ -184,38 +184,36 @@ class TaskHandle(Generic[Result]):
     def _broker(self) -> Any:
         return brokers.get_broker() if self._memory is None else self._memory
 
-    @property
-    def _generation(self) -> waiting.Generation:
-        return waiting.Generation(self.uid, self.word == AFTER)
-
     def _end(self, patience: waiting.Patience) -> Record:
         """Wait for the end: the record of the ended task."""
         _refuse_event_loop()
         self._check()
+        broker, generation = self._broker, waiting.Generation(self.uid, self.word == AFTER)
         while True:
-            waiting.wait(self._broker, self.pool, self.id, patience, self._generation, is_new=self._is_new())
-            if (record := self._ended()) is not None:
+            waiting.wait(broker, self.pool, self.id, patience, generation, is_new=self._is_new())
+            if (record := self._ended(broker, generation)) is not None:
                 return record
 
     async def _aend(self, patience: waiting.Patience) -> Record:
         self._check()
+        broker, generation = self._broker, waiting.Generation(self.uid, self.word == AFTER)
         while True:
-            await waiting.await_end(self._broker, self.pool, self.id, patience, self._generation, is_new=self._is_new())
-            if (record := await waiting.in_thread(self._ended)) is not None:
+            await waiting.await_end(broker, self.pool, self.id, patience, generation, is_new=self._is_new())
+            if (record := await waiting.in_thread(partial(self._ended, broker, generation))) is not None:
                 return record
 
     def _is_new(self) -> bool:
         """Whether this handle comes from a push of this moment."""
         return self._memory is None and time.monotonic() - self._made_at < waiting.NEW_S
 
-    def _ended(self) -> Record | None:
+    def _ended(self, broker: Any, generation: waiting.Generation) -> Record | None:
         """The record of the ended task; None if it runs again meanwhile."""
-        record = self._record()
+        record: Record | None = broker.record(self.pool, self.id)
         if record is None:
             raise TaskGone(id=self.id, pool=self.pool)
-        if not self._generation.is_it(record.push_uid):
-            record = self._broker.last(self.pool, self.id)
-            if record is None or not self._generation.is_it(record.push_uid):
+        if not generation.is_it(record.push_uid):
+            record = broker.last(self.pool, self.id)
+            if record is None or not generation.is_it(record.push_uid):
                 raise TaskSuperseded(id=self.id)
         return record if record.is_over else None
 

@@ -79,15 +79,12 @@ def unregister(kind: str, name: str) -> None:
 
 def find(kind: str, name: str, phase: str = "") -> Handler | None:
     """The handler of a task in this phase, or None if this process does not know it."""
-    handler = _find(kind, name)
+    handler = _handlers.get((kind, name)) or _resolved(kind, name)
     in_phase: Callable[[str], Handler] | None = getattr(handler, "in_phase", None) if phase else None
     return in_phase(phase) if in_phase is not None else handler
 
 
-def _find(kind: str, name: str) -> Handler | None:
-    handler = _handlers.get((kind, name))
-    if handler is not None:
-        return handler
+def _resolved(kind: str, name: str) -> Handler | None:
     resolver = _resolvers.get(kind) or _load(kind)
     if resolver is not None:
         return resolver(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -112,7 +112,10 @@ class ArgumentSpec:
             args: list[Any] = []
             kwargs: dict[str, Any] = {}
         else:
-            args, raw = self._positional(data)
+            try:
+                args, raw = self._decode(data)
+            except _BROKEN as error:
+                self._refuse(data, error)
             kwargs = {name: self._named(name, value) for name, value in raw.items()} if raw else {}
         if kwargs or not self._least <= len(args) <= self._most:
             self._check_names(args, kwargs)
@@ -184,14 +187,11 @@ class ArgumentSpec:
             names = ", ".join(repr(name) for name in self.signature.parameters if name in missing)
             raise BadArguments(name=self.name, reason=f"{names} must be given.")
 
-    def _positional(self, data: bytes) -> tuple[list[Any], dict[str, msgspec.Raw]]:
-        try:
-            return self._decode(data)
-        except _BROKEN as error:
-            args, _ = decode_arguments(self.name, data)  # raises NotDecodable for data that is not a call
-            if len(args) > self._most:
-                self._check_names(args, {})
-            raise BadArguments(name=self.name, reason=self._reason(error)) from error
+    def _refuse(self, data: bytes, error: Exception) -> NoReturn:
+        args, _ = decode_arguments(self.name, data)  # raises NotDecodable for data that is not a call
+        if len(args) > self._most:
+            self._check_names(args, {})
+        raise BadArguments(name=self.name, reason=self._reason(error)) from error
 
     def _named(self, name: str, value: msgspec.Raw) -> Any:
         decoder = self._decoders.get(name, self._open_named)

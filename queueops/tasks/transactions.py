@@ -34,7 +34,7 @@ def to_wait_for(name: str, mode: Transactions | None = None, advice: str = _ADVI
     With "warn" it is sent at once, and the first push of each place in the code logs a warning that ends with `advice`.
     Without a `mode` the setting counts.
     """
-    mode = mode or of_settings()
+    mode = mode or conf.current().transactions or Transactions.NOW
     if mode is Transactions.NOW:
         return ()
     opened = _opened()

@@ -74,7 +74,7 @@ def test_what_a_process_uses_stays(desk: Desk, make_desk: Callable[..., Desk], u
         use(older)
         look(desk)
         let_pass(desk, KEPT_S - 60)
-        older.broker.library_use._next = 0.0  # a minute has passed
+        older.broker.library_use.due_at = 0.0  # a minute has passed
         use(older)
         let_pass(desk, KEPT_S - 60)
         assert look(desk) == []
@@ -86,7 +86,7 @@ def test_what_a_process_uses_stays(desk: Desk, make_desk: Callable[..., Desk], u
 def test_watchdogs_of_two_versions_leave_each_other_their_library(desk: Desk, make_desk: Callable[..., Desk]) -> None:
     desk.push("a")
     let_pass(desk, KEPT_S + 1)
-    desk.broker.library_use._next = 0.0  # a minute has passed, too
+    desk.broker.library_use.due_at = 0.0  # a minute has passed, too
     newer = make_desk()
     newer.broker.scripts.library = Library("newer", library().text.replace(library().digest, "newer"))
     watchdogs = [Watchdog(each.broker, pools=[POOL]) for each in (desk, newer)]
@@ -114,7 +114,7 @@ def test_the_set_is_bounded_and_a_broken_one_stops_no_work(desk: Desk) -> None:
     assert look(desk) == []
     assert desk.client.zcard(key) <= 50
     desk.client.set(key, "rubbish")
-    desk.broker.library_use._next = 0.0
+    desk.broker.library_use.due_at = 0.0
     desk.push("a")
     assert desk.drain() == ["a"]
 

@@ -213,7 +213,7 @@ def test_it_is_called_back_though_another_thread_does_not_know_yet_that_it_has_s
     taken.noticed.clear()
     first, second = rig.task(lambda context: 1), rig.task(lambda context: 2)
     rig.submit(first)
-    wait_until(lambda: not taken)
+    wait_until(lambda: not taken.items)
     rig.submit(second)
     wait_until(lambda: rig.executor._idle_listener is None)
     taken.noticed.set()
@@ -224,7 +224,7 @@ def test_nobody_is_sent_who_does_not_know_yet_that_it_has_something_to_do(unhurr
     rig, taken, _ = unhurried
     taken.noticed.clear()
     rig.submit(rig.task(lambda context: 1), 2)
-    wait_until(lambda: not taken)
+    wait_until(lambda: not taken.items)
     assert not rig.executor.has_rest()
     taken.noticed.set()
     rig.ends(4)
@@ -242,7 +242,7 @@ def test_what_was_not_started_is_taken_back_without_whoever_is_to_watch(make_rig
     assert rig.executor.queued() == 0
     begin.set()
     wait_until(lambda: not rig.executor._posted)
-    listener.leave()
+    listener.manned = False
     listener.recall()
     rig.ends(1)
     wait_until(lambda: rig.executor.has_rest())

@@ -82,7 +82,7 @@ def test_each_item_is_taken_once_while_many_threads_put_and_take() -> None:
     wait_until(lambda: sum(len(taker.taken) for taker in takers) == 8000)
     end(queue, *takers)
     assert Counter(number for taker in takers for number in taker.taken) == Counter(range(8000))
-    assert len(queue) == 0
+    assert not queue.items
 
 
 def test_items_keep_their_order() -> None:
@@ -104,7 +104,7 @@ def test_errors_from_outside_leave_no_thread_that_sleeps_beside_an_item() -> Non
         queue.put(number)
     wait_until(lambda: len(taker.taken) + len(other.taken) >= 200 - taker.late)
     resting(queue, 2)
-    assert len(queue) == 0
+    assert not queue.items
     assert taker.late > 0
     end(queue, taker, other)
     assert queue._resting == []

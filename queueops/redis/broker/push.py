@@ -53,10 +53,15 @@ class PushCalls(Fencing):
 
     def _push_batch(self, pool: str, batch: Sequence[Push], under: LeaseRef | None) -> list[Pushed]:
         self.announce(pool)
-        self.lane_patterns.prepare_for(pool, batch)
+        if pool in self.lane_patterns.pools:
+            self.lane_patterns.prepare_for(pool, batch)
+        arguments = pushwire.enqueue_arguments(batch)
         try:
-            reply = self._create("enqueue", pool, pushwire.enqueue_arguments(batch), under)
-            return self._displaced(pool, batch, reply, under)
+            if under is None:
+                reply = self._call("enqueue", pool, *arguments)
+            else:
+                reply = self._create("enqueue", pool, arguments, under)
+            return self._displaced(pool, batch, reply, under) if reply[2:] else pushwire.read_enqueued(batch, reply)
         except BrokenPool as error:
             if isinstance(error.__cause__, ResponseError):  # a new lane is in no index yet: only this call knows it
                 raise self.explained(pool, error.__cause__, {push.lane or "default" for push in batch}) from error

@@ -46,7 +46,7 @@ class AsyncExecutor:
         self._ended = ended
         self._refused = refused
         self._broke = broke
-        self._waiting: deque[Context] = deque()
+        self.waiting: deque[Context] = deque()
         self._free: list[AsyncSlot] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -56,19 +56,15 @@ class AsyncExecutor:
     def submit(self, contexts: list[Context]) -> None:
         """Run these tasks as soon as slots are free."""
         loop = self._loop or self._start()
-        self._waiting.extend(contexts)
+        self.waiting.extend(contexts)
         loop.call_soon_threadsafe(self._pump)
-
-    def queued(self) -> int:
-        """How many tasks wait for a slot."""
-        return len(self._waiting)
 
     def take_back(self) -> list[Lease]:
         """Remove and return the waiting tasks."""
         taken = []
-        while self._waiting:
+        while self.waiting:
             try:
-                taken.append(self._waiting.popleft().lease)
+                taken.append(self.waiting.popleft().lease)
             except IndexError:  # the event loop took the last one between the two lines
                 break
         return taken
@@ -118,8 +114,8 @@ class AsyncExecutor:
             loop.close()
 
     def _pump(self) -> None:
-        while self._free and self._waiting:
-            slot, context = self._free.pop(), self._waiting.popleft()
+        while self._free and self.waiting:
+            slot, context = self._free.pop(), self.waiting.popleft()
             self._begin(slot, self._run_one(slot, context))
 
     def _begin(self, slot: AsyncSlot, coroutine: Coroutine[Any, Any, None]) -> None:

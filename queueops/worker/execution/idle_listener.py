@@ -29,6 +29,7 @@ class IdleListener:
         """``home`` is the main loop's selector; ``heed`` handles what arrived, see `Loop`."""
         self.heed = heed
         self.manned = False
+        """Whether a thread watches. Without one, the listeners stay here until `bring_home`."""
         self._home = home
         self._lines: list[Line] = []
         self._self_pipe = SelfPipe()
@@ -43,10 +44,6 @@ class IdleListener:
             self._lines = list(lines)
             for line in self._lines:
                 line.move(self._selector)
-
-    def leave(self) -> None:
-        """The thread stops watching. The listeners stay until `bring_home`, or until a thread watches here again."""
-        self.manned = False
 
     def bring_home(self) -> None:
         """Return the wake-up listeners to the main loop, if no thread watches them here."""
@@ -70,4 +67,4 @@ class IdleListener:
 
     def _recalled(self) -> None:
         self._self_pipe.answer()
-        self.leave()
+        self.manned = False

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from operator import attrgetter
 
 from queueops.errors import Interrupt
 from queueops.model.contracts import Lease, Settlement
@@ -31,6 +32,7 @@ Done = tuple[Lease, Settlement, float]
 
 logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
+_asked: Callable[[ThreadSlot], int] = attrgetter("asked")
 
 
 class ThreadExecutor:
@@ -53,7 +55,8 @@ class ThreadExecutor:
         self._ring = ring
         self._stand_in = stand_in
         self._keeps = False
-        self._kept: Context | None = None
+        self.kept: Context | None = None
+        """The task that the thread which makes this turn has kept: it starts it after the turn."""
         self._queue: ThreadQueue[Context | IdleListener | None] = ThreadQueue()
         self._given = 0  # items put into the queue, minus tasks taken back
         self._idle_listener: IdleListener | None = None  # an idle thread watches it, or will soon
@@ -77,10 +80,10 @@ class ThreadExecutor:
             if handler.is_async:
                 asynchronous.append(Context(lease, handler, self._channel, self.epoch))
             elif self._keeps:
-                self._keeps, self._kept = False, Context(lease, handler, self._channel, self.epoch)
+                self._keeps, self.kept = False, Context(lease, handler, self._channel, self.epoch)
             else:
                 self._give(Context(lease, handler, self._channel, self.epoch))
-                if len(self._slots) < self._limit and self._queue:
+                if len(self._slots) < self._limit and self._queue.items:
                     self._start_thread()
                 elif self._idle_listener is not None and self._resting() < 0:
                     self._idle_listener.recall()
@@ -89,12 +92,7 @@ class ThreadExecutor:
 
     def queued(self) -> int:
         """How many tasks wait for a slot."""
-        return len(self._queue) - self._posted + self._async.queued()
-
-    @property
-    def keeps_one(self) -> bool:
-        """Whether the thread that makes this turn has kept a task, which it starts after the turn."""
-        return self._kept is not None
+        return len(self._queue.items) - self._posted + len(self._async.waiting)
 
     def has_rest(self) -> bool:
         """Whether no task waits for a slot, a thread is idle, and no thread watches the idle listener."""
@@ -228,7 +226,7 @@ class ThreadExecutor:
         The steps of a chain then follow each other in one thread, without a wake-up. Returns what to run next.
         """
         self.waiting = False
-        if self._queue or not self.awake.acquire(blocking=False):
+        if self._queue.items or not self.awake.acquire(blocking=False):
             self._ring()
             return None
         try:
@@ -258,7 +256,7 @@ class ThreadExecutor:
         try:
             turn()
         finally:
-            kept, self._kept, self._keeps = self._kept, None, False
+            kept, self.kept, self._keeps = self.kept, None, False
         return kept
 
     def _give(self, item: Context | IdleListener) -> None:
@@ -270,7 +268,7 @@ class ThreadExecutor:
 
         A thread that was given an item is not idle, even if it has not noticed yet.
         """
-        return sum(slot.asked for slot in self._slots) - self._given
+        return sum(map(_asked, self._slots)) - self._given
 
     def _refused(self, context: Context) -> Settlement | None:
         """Return the settlement of a task cancelled before its start: it goes back to the store, which cancels it."""

@@ -24,22 +24,19 @@ class ThreadQueue(Generic[Item]):
     """Items in their order."""
 
     def __init__(self) -> None:
-        self._items: deque[Item] = deque()
+        self.items: deque[Item] = deque()
+        """The items that no thread has taken yet."""
         self._resting: list[Bell] = []  # the last one rings first
         self._is_one_waking = False  # it looks for more items when it has taken one
 
-    def __len__(self) -> int:
-        """How many items no thread has taken yet."""
-        return len(self._items)
-
     def put(self, item: Item) -> None:
         """Add an item, and wake a thread for it if one rests."""
-        self._items.append(item)
+        self.items.append(item)
         self._wake()
 
     def take_now(self) -> Item:
         """Remove the first item. Raises IndexError if there is none."""
-        return self._items.popleft()
+        return self.items.popleft()
 
     def taker(self) -> Callable[[], Item]:
         """A function for one thread alone: it removes the first item, and sleeps as long as there is none."""
@@ -48,11 +45,11 @@ class ThreadQueue(Generic[Item]):
         def take() -> Item:
             while True:
                 try:
-                    item = self._items.popleft()
+                    item = self.items.popleft()
                 except IndexError:
                     self._rest(bell)
                 else:
-                    if self._items and self._resting:
+                    if self.items and self._resting:
                         self._wake()
                     return item
 
@@ -69,7 +66,7 @@ class ThreadQueue(Generic[Item]):
         """Sleep until an item comes, or until an error is raised in this thread from outside."""
         self._resting.append(bell)
         try:
-            if not self._items:  # else one came before this thread was seen to rest
+            if not self.items:  # else one came before this thread was seen to rest
                 bell.get()
         finally:
             self._is_one_waking = False  # an item that comes from now on wakes another thread

@@ -51,6 +51,7 @@ class Dispatcher:
         self.closed = False
         self._last_end = float("-inf")
         self._options = options
+        self._is_alone, self._claims = options.is_alone, options.claims
         self._executor = executor
         self._watch = watch
         self._prefetch = prefetch
@@ -69,7 +70,7 @@ class Dispatcher:
         options = self._options
         return PoolClient(
             pool, worker, broker, options.lease, self._watch.left_ms, thread,
-            pipelined=options.is_alone, lanes=options.lanes, kinds=options.kinds, closed=closed_by_kinds(),
+            pipelined=self._is_alone, lanes=options.lanes, kinds=options.kinds, closed=closed_by_kinds(),
         )  # fmt: skip
 
     def collect(self, now: float) -> None:
@@ -107,9 +108,9 @@ class Dispatcher:
             want = self._room(ahead)
             if client.due(now, want, hungry=hungry):
                 self._round(client, now, want)
-            else:
+            elif client.transport.under_way:
                 self._receive(client)
-            if client.cut_off:
+            if client.transport.failures:
                 self._cancel(client.overstayed(now), CUT_OFF, lost=True)
         if len(self.clients) > 1:
             self.clients.rotate(1)
@@ -122,7 +123,7 @@ class Dispatcher:
         if room > 0 and client.trusts(lease, now):
             self._executor.submit([lease])
             client.ask_about(lease.id)
-            if not self._executor.keeps_one:
+            if self._executor.kept is None:
                 self._round(client, now, room - 1)
         else:
             self.release([lease], now)
@@ -143,7 +144,7 @@ class Dispatcher:
 
     def send_notes(self, now: float, *, before_settling: bool = False) -> None:
         """Send progress and log lines of tasks, when they are due or before a settlement."""
-        if self._channel.waiting() and (before_settling or now >= self._notes_at):
+        if self._channel.notes and (before_settling or now >= self._notes_at):
             self._notes_at = now + NOTES_EVERY
             for client in self.clients if self._apart else ():
                 client.transport.call("notes", partial(self._send_notes, client.pool))
@@ -172,15 +173,17 @@ class Dispatcher:
 
     def has_told_all(self) -> bool:
         """Whether the store knows the outcome of every task that has ended here."""
-        return not self._executor.done and not any(
-            client.to_settle or client.transport.under_way for client in self.clients
-        )
+        for client in self.clients:
+            if client.to_settle or client.transport.under_way:
+                return False
+        return not self._executor.done
 
     def is_calm(self) -> bool:
         """Whether this process stays to wait for tasks, and the last claims found none."""
-        return not (self.closed or self._options.burst) and all(
-            client.dry and not client.cut_off for client in self.clients
-        )
+        for client in self.clients:
+            if not client.dry or client.transport.failures:
+                return False
+        return not (self.closed or self._options.burst)
 
     def is_empty(self) -> bool:
         """Whether this process holds no lease, and no reply can bring one."""
@@ -189,16 +192,21 @@ class Dispatcher:
     def next_moment(self, now: float) -> float:
         """When ``exchange`` or ``send_notes`` may have something to do because of time alone."""
         room = self._room(self._prefetch.ahead(self._watch.stuck))
-        hungry = self._executor.queued() <= self._executor.low
-        if any(client.transport.has_answer() or client.due(now, room, hungry=hungry) for client in self.clients):
-            return now
-        moments = [client.due_at(room) for client in self.clients]
-        moments += [slow for client in self.clients if (slow := client.transport.slow_at) > now]
-        if self._executor.queued():
+        queued, moments = self._executor.queued(), []
+        for client in self.clients:
+            transport = client.transport
+            if (transport.under_way and transport.has_answer()) or client.due(
+                now, room, hungry=queued <= self._executor.low
+            ):
+                return now
+            moments.append(client.due_at(room))
+            if transport.under_way and (slow := transport.slow_at) > now:
+                moments.append(slow)
+        if queued:
             moments.append(now + LINGER)
         if not self.is_empty():
             moments.append(self._watch.look_at)
-        if self._channel.waiting():
+        if self._channel.notes:
             moments.append(self._notes_at)
         return min(moments)
 
@@ -235,12 +243,12 @@ class Dispatcher:
 
     def _round(self, client: PoolClient, now: float, want: int) -> None:
         """Make one round trip. While work flows, a process without siblings reads the reply of the previous one."""
-        if not client.transport.accepts(flows=client.flows):
+        if client.transport.thread is not None and not client.transport.accepts(flows=client.flows):
             return
         self.send_notes(now, before_settling=bool(client.to_settle))
         take = -1 if self.closed else self._commands.room
         client.send(now, want, idle=want > 0 and not self._options.burst, take=take)
-        self._receive(client, leave=1 if want > 0 and client.flows and self._options.is_alone else 0)
+        self._receive(client, leave=1 if want > 0 and self._is_alone and client.flows else 0)
 
     def _receive(self, client: PoolClient, leave: int = 0) -> None:
         while client.transport.has_answer(leave):
@@ -278,11 +286,12 @@ class Dispatcher:
             return 0
         options = self._options
         now = time.monotonic() if self._apart else 0.0
-        outstanding = sum(
-            len(client.held) + (0 if client.transport.is_slow(now) else client.wanted)
-            for client in self._by_pool.values()
-        )
-        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.claims)
+        outstanding = 0
+        for client in self._by_pool.values():
+            outstanding += len(client.held)
+            if client.transport.under_way and not client.transport.is_slow(now):
+                outstanding += client.wanted
+        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, self._claims)
         if options.max_tasks is not None:
             room = min(room, options.max_tasks - self.claimed - sum(client.wanted for client in self.clients))
         return max(0, room)

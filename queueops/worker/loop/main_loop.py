@@ -87,6 +87,7 @@ class Loop:
         self._broken: BaseException | None = None
         self.watch_also(self_pipe, self_pipe.answer)
         self._lines = [self._line(client) for client in self._dispatcher.clients]
+        self._listeners = [line for line, _ in self._lines]
 
     def watch_also(self, source: Any, call: Callable[[], object]) -> None:
         """Call ``call`` whenever ``source`` (an object with ``fileno``) is readable."""
@@ -147,14 +148,15 @@ class Loop:
             if self._is_reachable(client) and line.check(now):
                 client.ready = True
         dispatcher.exchange(now)
-        for line, _ in self._lines:
+        for line in self._listeners:
             line.arm()
         self._worker_signals.look(self._dispatcher.finished, self._dispatcher.is_dry)
         if now >= self._heartbeat.due_at:
             self._beat()
         if self._table.has_ended and dispatcher.has_told_all():
             self._table.forget_ended()
-        self._stop_if_done(now)
+        if self._options.burst or self._options.max_tasks is not None:
+            self._stop_if_done(now)
 
     def _start_epoch(self, now: float) -> None:
         """Give back every task that was not started: a lease keeper acted for this process, and may have given it back.
@@ -198,7 +200,7 @@ class Loop:
         self._until = self._next_moment(now)
         self._table.expect(self._until)
         if self._until > now and self._dispatcher.is_calm() and executor.has_rest():
-            self._idle_listener.man(line for line, _ in self._lines)
+            self._idle_listener.man(self._listeners)
             executor.post(self._idle_listener)
         else:
             self._idle_listener.bring_home()
@@ -218,7 +220,9 @@ class Loop:
         if self._is_over() or (executor.done and executor.queued() <= executor.low):
             return now
         moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._shutdown.at, self._dispatcher.next_moment(now)]
-        moments += [line.retry_at for line, client in self._lines if self._is_reachable(client)]
+        for line, client in self._lines:
+            if self._is_reachable(client):
+                moments.append(line.retry_at)
         return min(moments)
 
     def _stand_in(self) -> None:
@@ -250,16 +254,16 @@ class Loop:
         try:
             for call in news:
                 call()
-            wanted = listener.manned and not (executor.keeps_one or self._is_over())
+            wanted = listener.manned and not (executor.kept is not None or self._is_over())
             if wanted and all(line.stands for line, _ in self._lines):
                 executor.waiting = False
                 self._stand_in()
-                stays = not (executor.keeps_one or self._broken or self._is_over())
+                stays = not (executor.kept is not None or self._broken or self._is_over())
         except Exception as error:  # the loop raises it, and the process ends
             self._broken = error
             self._self_pipe.ring()
         if listener.manned and not stays:
-            listener.leave()
+            listener.manned = False
 
     def _line(self, client: PoolClient) -> tuple[WakeupListener, PoolClient]:
         connect = partial(self._broker.waker, client.pool, self._worker)

@@ -30,6 +30,7 @@ class MatchingLanes:
         self, patterns: tuple[str, ...], kinds: tuple[str, ...] = (), pool: str = "", closed: Iterable[Closed] = ()
     ) -> None:
         self.patterns, self.kinds = patterns, kinds
+        self.remembers = bool(patterns or kinds)
         self._pool, self._closed = pool, tuple(closed)
         self._met: dict[str, None] = {}
         self._look_at = 0.0
@@ -55,7 +56,7 @@ class MatchingLanes:
 
     def take(self, leases: Iterable[Lease]) -> None:
         """Remember the lanes of these leases, the latest at the end."""
-        if not (self.patterns or self.kinds):
+        if not self.remembers:
             return
         for lease in leases:
             self._met.pop(lease.lane, None)

@@ -102,7 +102,7 @@ class PoolClient:
         It may have expired while this process was stopped, or the store may have taken it back after an outage.
         """
         at = lease.handed_ms / 1000 - self._clock_ahead
-        return at > self._given_back_at and now - at < TRUSTED_S and not self.cut_off
+        return at > self._given_back_at and now - at < TRUSTED_S and not self.transport.failures
 
     def forget(self, lease: Lease) -> bool:
         """Stop holding this lease; False if it is not held, or if the task's next lease is held."""
@@ -150,7 +150,7 @@ class PoolClient:
 
         After an idle time, the first claim is sent alone. The next one waits for its reply.
         """
-        return self.ready and not self.dry and self._at_once > 1 and not self.cut_off
+        return self.ready and not self.dry and self._at_once > 1 and not self.transport.failures
 
     def is_flushed(self, now: float) -> bool:
         """Whether the store has answered every settlement, and no metrics wait; in an outage metrics are given up."""
@@ -162,7 +162,8 @@ class PoolClient:
 
         ``hungry``: few tasks are queued, so settlements go at once.
         """
-        if now < self.transport.retry_at or not self.transport.accepts(flows=self.flows):
+        transport = self.transport
+        if now < transport.retry_at or (transport.thread is not None and not transport.accepts(flows=self.flows)):
             return False
         if self._asked or self.has_commands or now >= self._extend_at:
             return True
@@ -172,7 +173,7 @@ class PoolClient:
 
     def due_at(self, want: int) -> float:
         """When ``due`` may become true because of time alone."""
-        if not self.transport.accepts(flows=self.flows):
+        if self.transport.thread is not None and not self.transport.accepts(flows=self.flows):
             return float("inf")
         moments = [self._extend_at]
         if self.to_settle:
@@ -199,7 +200,7 @@ class PoolClient:
             recovers=recovers,
             lanes=self._lanes.served() if want else self._lanes.patterns,
             kinds=self._lanes.kinds,
-            met=self._lanes.met(now) if want else (),
+            met=self._lanes.met(now) if want and self._lanes.remembers else (),
         )
         error = self.transport.send(trip, self._known(settle) if recovers else ())
         if error is not None:
@@ -225,11 +226,10 @@ class PoolClient:
             ids: Iterable[str] = self.held
         else:
             ids = self._asked
-        extend = [
-            Extend(task_id, held.lease.fence, self._left_ms(held.lease))
-            for task_id in ids
-            if (held := self.held.get(task_id)) is not None
-        ]
+        extend = []
+        for task_id in ids:
+            if (held := self.held.get(task_id)) is not None:
+                extend.append(Extend(task_id, held.lease.fence, self._left_ms(held.lease)))
         self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
@@ -246,7 +246,8 @@ class PoolClient:
                 held.until = until
         for lease in reply.leases:
             self.held[lease.id] = Held(lease, until)
-        self._lanes.take(reply.leases)
+        if reply.leases:
+            self._lanes.take(reply.leases)
         if trip.want > 0:
             self._plan(reply, trip.want)
         elif self.dry:  # a round trip without a claim removes the worker from the list of idle workers

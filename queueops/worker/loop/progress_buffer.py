@@ -51,7 +51,7 @@ class ProgressBuffer:
         self._set_deadline = set_deadline
         self._lock = threading.Lock()
         self._numbers = count(1)
-        self._notes: dict[tuple[str, str, int], Notes] = {}
+        self.notes: dict[tuple[str, str, int], Notes] = {}
 
     def progress(self, lease: Lease, done: float, total: float | None) -> None:
         """Report this progress with the next send."""
@@ -75,17 +75,13 @@ class ProgressBuffer:
         """Set the task's time limit to this many seconds from now."""
         self._set_deadline(lease, seconds)
 
-    def waiting(self) -> bool:
-        """Whether anything waits to be sent."""
-        return bool(self._notes)
-
     def take(self, pool: str = "") -> list[Notes]:
         """Take what is to be sent now, of one pool or of all."""
-        if not self._notes:
+        if not self.notes:
             return []
         with self._lock:
-            taken = {key: notes for key, notes in self._notes.items() if pool in ("", key[0])}
-            self._notes = {key: notes for key, notes in self._notes.items() if key not in taken}
+            taken = {key: notes for key, notes in self.notes.items() if pool in ("", key[0])}
+            self.notes = {key: notes for key, notes in self.notes.items() if key not in taken}
         return list(taken.values())
 
     def send(self, notes: Iterable[Notes] | None = None) -> list[Lease]:
@@ -106,9 +102,9 @@ class ProgressBuffer:
 
     def _of(self, lease: Lease) -> Notes:
         key = (lease.pool, lease.id, lease.fence)
-        notes = self._notes.get(key)
+        notes = self.notes.get(key)
         if notes is None:
-            notes = self._notes[key] = Notes(lease)
+            notes = self.notes[key] = Notes(lease)
         return notes
 
     def _send(self, note: Notes) -> bool:

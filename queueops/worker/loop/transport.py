@@ -81,7 +81,7 @@ class Transport:
     def receive(self) -> tuple[PendingTrip, Exchange] | Exception:
         """Return the oldest pending round trip and its reply, or the error if it failed."""
         try:
-            reply = self._open().receive() if self.thread is None else self._answers.popleft()
+            reply = (self._line or self._open()).receive() if self.thread is None else self._answers.popleft()
         except Exception as error:  # the loop survives every error of a round trip
             reply = error
         if isinstance(reply, Exception):
@@ -151,7 +151,7 @@ class Transport:
     def _send(self, trip: PendingTrip, known: Collection[tuple[str, int]]) -> None:
         if trip.recovers:
             self._broker.recover(self._pool, self._worker, {}, known)
-        self._open().send(trip)
+        (self._line or self._open()).send(trip)
 
     def _failed(self, error: Exception) -> Exception:
         """Note the failure, and return the error. A refused library is raised if no round trip has worked yet.
