@@ -23,7 +23,7 @@ from console.ui.formatting import count
 from console.ui.kind_pages import RecordWords, words_of_record
 from queueops import inspect
 from queueops.errors import QueueOpsError
-from queueops.inspect import REACHING, TaskDetail, TaskRow
+from queueops.inspect import REACHING, TaskDetail, TaskRow, detail
 from queueops.model.ids import ID, NAME
 
 MOST = 500  # the most for one call of queueops.control
@@ -65,7 +65,7 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def found(self) -> dict[str, TaskRow | TaskDetail]:
         """The tasks as they were before the action; each is read once, with a call of its own."""
-        read = self.rows or (inspect.task(id, pool) for pool, id in self.tasks)
+        read = self.rows or (detail.brief(id, pool) for pool, id in self.tasks)
         return {name: task for name, task in zip(self.values, read, strict=True) if task is not None}
 
     @property
@@ -101,7 +101,7 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
             return None
         first = ""
         with suppress(QueueOpsError):  # the action itself tells of an outage
-            for task in self.rows or (inspect.task(id, pool) for pool, id in self.tasks):
+            for task in self.rows or (detail.brief(id, pool) for pool, id in self.tasks):
                 if task is None or words_of_record(task.kind) is None or (first and task.kind != first):
                     return None
                 first = task.kind

@@ -96,6 +96,19 @@ def task(id: str, pool: str = "") -> TaskDetail | None:
     return None if detail is None or not (detail.record or detail.states) else _describe(detail, redactor())
 
 
+def brief(id: str, pool: str = "") -> TaskDetail | None:
+    """What an action on the task depends on: its state, its parent and its other facts. None if it does not exist.
+
+    It has no payloads, no log, and nothing of its lane, its workers and its parts.
+    """
+    if not may_be_id(id):
+        return None
+    reader = open_reader()
+    fields = tuple(field for field in kinds.fields() if field not in ("s", *_PAYLOADS))
+    found = reader.briefs(pools_of(reader, pool), id, fields)
+    return _describe(found[0], redactor()) if len(found) == 1 else task(id, pool)
+
+
 def raw(id: str, pool: str = "") -> dict[str, str]:
     """The record field by field as stored, redacted: `n (name)` to text. Empty if it does not exist."""
     detail = find(id, pool)

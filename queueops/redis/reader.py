@@ -24,6 +24,8 @@ from queueops.redis.query_replies import Beat, Detail, read_beats, read_detail, 
 from queueops.redis.scripts import is_missing
 from queueops.redis.wrong_types import executed, right
 
+_BRIEF = (b"log", (), b"conf", (), b"workers", ())
+"""What a brief detail has none of."""
 T = TypeVar("T")
 Argument = str | int | bytes
 
@@ -155,6 +157,23 @@ class Reader:
         found = [read_detail(pool, task_id, reply) for pool, reply in self.ask("detail", asked).items()]
         for detail in found:
             detail.broken = self.broken.get(detail.pool, ())
+        return found
+
+    def briefs(self, names: Iterable[str], task_id: str, fields: Sequence[str]) -> list[Detail]:
+        """These fields of the record in each pool that has one, and whether it is in quarantine; nothing else."""
+        keys = {pool: Keys(self.settings.namespace, pool) for pool in names}
+        asked = {
+            pool: [("HMGET", key.task(task_id), "s", *fields), ("ZSCORE", key.state(State.QUARANTINED), task_id)]
+            for pool, key in keys.items()
+        }
+        found: list[Detail] = []
+        for pool, (values, quarantined) in self._read(asked).items():
+            known = dict(zip(("s", *fields), right(values) or (), strict=False))
+            if known.get("s") is not None:
+                flat = [part for name, value in known.items() if value is not None for part in (name.encode(), value)]
+                states = () if (at := right(quarantined)) is None else (State.QUARANTINED.encode(), at)
+                reply = (b"record", flat, b"states", states, b"lane", known.get("l") or b"default", *_BRIEF)
+                found.append(read_detail(pool, task_id, reply))
         return found
 
     def workers(self, names: Iterable[str], limit: int) -> tuple[int, list[tuple[str, Beat]]]:

@@ -36,6 +36,7 @@ from queueops.inspect import (
     Tree,
     WorkerRow,
 )
+from queueops.inspect import detail as task_detail
 from queueops.model.contracts import Row
 from queueops.model.states import table
 from tests.console.standin_chunks import COUNTS, ChunkWorld
@@ -337,6 +338,7 @@ class World:
             monkeypatch.setattr(control, name, self._verb(self.other, name))
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         monkeypatch.setattr(control, "recall", self.recall)
+        monkeypatch.setattr(task_detail, "brief", self.task)
         ChunkWorld(self).install(monkeypatch)
         LaneWorld(self).install(monkeypatch)
         LookUpWorld(self).install(monkeypatch)

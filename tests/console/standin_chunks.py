@@ -25,6 +25,7 @@ from queueops.inspect import (
     Straggler,
     Strip,
 )
+from queueops.kinds.mapreduce.inspect import overview
 
 if TYPE_CHECKING:
     from tests.console.standin import World
@@ -160,7 +161,12 @@ class ChunkWorld:
 
         return act
 
+    def counts_of(self, id: str, pool: str = "") -> tuple[str, dict[str, int]]:
+        self.world._ask()
+        return "default", COUNTS
+
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(overview, "counts_of", self.counts_of)
         """Answer and act in the engine's place."""
         for name in ("chunks_of", "chunks", "all_chunks", "chunks_named", "chunk", "preview_edit"):
             monkeypatch.setattr(inspect, name, getattr(self, name))

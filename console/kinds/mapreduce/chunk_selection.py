@@ -17,7 +17,6 @@ from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
 from queueops import control
 from queueops.control import ChunkAnswer
-from queueops.inspect import TaskDetail
 from queueops.kinds.mapreduce.states import ChunkState
 
 HIGHEST = 10**9
@@ -39,20 +38,22 @@ class ChunkChoice(Choice, frozen=True, kw_only=True):
     question: ClassVar[str] = "mapreduce/confirm.html"
 
     @classmethod
-    def of_form(cls, request: HttpRequest, task: TaskDetail, counts: Mapping[str, int]) -> Self:
-        """Parse a form: selected numbers have precedence over whole states, which the URL may also hold."""
+    def of_form(cls, request: HttpRequest, task: tuple[str, str], counts: Mapping[str, int]) -> Self:
+        """Parse a form about a task (pool, id). Selected numbers have precedence over whole states.
+
+        The URL may hold states, too.
+        """
         numbers = tuple(dict.fromkeys(number_of(value) for value in request.POST.getlist("chunk")))
         if len(numbers) > MOST:
             raise SuspiciousOperation(_("At most %(most)d chunks can be selected at once.") % {"most": MOST})
         resent = tuple((name, request.POST[name]) for name in RESENT if name in request.POST)
-        tasks = ((task.pool, task.id),)
         if numbers:
-            return cls(tasks, numbers=numbers, count=len(numbers), resent=resent)
+            return cls((task,), numbers=numbers, count=len(numbers), resent=resent)
         states = request.POST.getlist("whole") or request.GET.getlist("whole")
         if any(state not in set(ChunkState) for state in states):
             raise SuspiciousOperation(_("The selection could not be read. Select the chunks again."))
         whole = tuple(dict.fromkeys(states))
-        return cls(tasks, whole=whole, count=sum(counts[state] for state in whole), resent=resent)
+        return cls((task,), whole=whole, count=sum(counts[state] for state in whole), resent=resent)
 
     def __len__(self) -> int:
         return self.count

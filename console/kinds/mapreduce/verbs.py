@@ -8,24 +8,24 @@ from django.utils.translation import ngettext
 from console.actions.catalog import Action
 from console.ui.formatting import count
 from console.ui.kind_pages import Loss, VerbWords
-from queueops import inspect
 from queueops.inspect import TaskDetail, TaskFacts
+from queueops.kinds.mapreduce.inspect import overview
 
 
 def lost_by_edit(task: TaskDetail) -> Loss | None:
     """All chunks and their results: a map-reduce task with other arguments runs its map again."""
     if task.goes_on_at not in RETRIES:
         return None
-    view = inspect.chunks_of(task.id, task.pool, count=1)
-    if view is None or not view.total:
+    found = overview.counts_of(task.id, task.pool)
+    if found is None or not (total := sum(found[1].values())):
         return None
     note = ngettext(
         "New arguments run the map again. The chunk and its result are deleted.",
         "New arguments run the map again. The %(n)s chunks and their results are deleted.",
-        view.total,
+        total,
     )
     advice = _("Type the number of chunks and a reason.")
-    return Loss(count=view.total, note=note % {"n": count(view.total)}, advice=advice)
+    return Loss(count=total, note=note % {"n": count(total)}, advice=advice)
 
 
 def _chunks(number: int) -> str:

@@ -14,6 +14,7 @@ from queueops.inspect import ChunkRow
 from queueops.inspect.errors import title
 from queueops.inspect.redaction import KEPT, masked_data
 from queueops.kinds.mapreduce.contracts import ChunkAnswer
+from queueops.kinds.mapreduce.inspect import overview
 from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.management.arguments import any_json, delay, json_object
 from queueops.management.queue import audit
@@ -76,8 +77,8 @@ def mend(*, id: str, verb: str, numbers: list[int], as_json: bool, **given: Any)
     state, pool = given["state"], given["pool"]
     _check(id, pool)
     if state and not given["yes"]:
-        view = inspect.chunks_of(id, pool, count=1)
-        confirm(f"{verb.capitalize()} {view.counts.get(state, 0) if view else 0:,} chunks?")
+        found = overview.counts_of(id, pool)
+        confirm(f"{verb.capitalize()} {found[1].get(state, 0) if found else 0:,} chunks?")
     if state and verb == "speculate":
         raise CommandError("Say which chunks are to run a second time, by number.", returncode=2)
     if (verb == "postpone") == (given["delay"] is None):
@@ -182,13 +183,13 @@ def _kept(answer: ChunkAnswer) -> Iterator[str]:
 
 def _confirm_edit(id: str, pool: str, state: str, change: dict[str, Any]) -> None:
     """Show the changes of some chunks, and ask."""
-    view = inspect.chunks_of(id, pool, count=1)
-    if view is None:
+    found = overview.counts_of(id, pool)
+    if found is None:
         raise missing(f"task {id!r}", pool)
     shown = inspect.preview_edit(id, [state], pool, **change)
     texts = (f"chunk {row.number}: {row.before} -> {row.after or 'stays: it has no fields'}" for row in shown)
     lines = map(printable, texts)
-    confirm("\n".join([*lines, f"Change the data of {view.counts.get(state, 0):,} chunks, and run them again?"]))
+    confirm("\n".join([*lines, f"Change the data of {found[1].get(state, 0):,} chunks, and run them again?"]))
 
 
 def _check(id: str, pool: str) -> None:

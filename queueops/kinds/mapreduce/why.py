@@ -10,7 +10,7 @@ from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.why.waiting import servers
 from queueops.kinds.mapreduce.details import goes_on_at
-from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of
+from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of, counts_of
 from queueops.kinds.mapreduce.states import AGGREGATING
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail
@@ -26,12 +26,13 @@ def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[
 def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
     """What a retry of a map-reduce task keeps, and what it runs."""
     stage = goes_on_at(record, state)
-    if stage in ("process", "reduce") and (view := chunks_of(detail.id, detail.pool, count=1)):
-        done = f"{view.counts['done']:,} of {view.total:,} chunks are done"
+    if stage in ("process", "reduce") and (found := counts_of(detail.id, detail.pool)):
+        _, sizes = found
+        done = f"{sizes['done']:,} of {sum(sizes.values()):,} chunks are done"
         if stage == "reduce":
             yield good("A retry runs the reduce again, with the results of the chunks.", value=done)
             return
-        counts = ", ".join(f"{view.counts[name]:,} {name}" for name in OPEN if view.counts[name])
+        counts = ", ".join(f"{sizes[name]:,} {name}" for name in OPEN if sizes[name])
         yield good(f"A retry runs the chunks that are not done ({counts}), then the reduce.", value=done)
 
 

@@ -27,15 +27,16 @@ from queueops import control, inspect
 from queueops.control import ChunkAnswer
 from queueops.inspect import ChunkDetail, TaskDetail
 from queueops.inspect.redaction import KEPT, masked_data
+from queueops.kinds.mapreduce.inspect import overview
 from queueops.model.redact import cut
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb on the selected chunks; ask first if there are many."""
-    task, action = find(request, id), ACTIONS[verb]
+    action, (pool, counts) = ACTIONS[verb], counts_of(id, request.POST.get("pool", "") or request.GET.get("pool", ""))
     if not action.form(request.POST).is_valid():
         raise SuspiciousOperation(_("Enter a duration or a time."))
-    return answer(request, action, ChunkChoice.of_form(request, task, counts_of(task)))
+    return answer(request, action, ChunkChoice.of_form(request, (pool, id), counts))
 
 
 def restart(request: HttpRequest, id: str) -> HttpResponse:
@@ -43,7 +44,7 @@ def restart(request: HttpRequest, id: str) -> HttpResponse:
     task, start = find(request, id), STARTS.get(request.POST.get("stage", ""))
     if start is None:
         raise SuspiciousOperation(_("There is no such stage."))
-    counts = counts_of(task)
+    counts = counts_of(task.id, task.pool)[1]
     if start.name != "reduce":
         count = counts["failed"] + counts["errored"] if start.name == "failed" else sum(counts.values())
         whole = ("failed",) if start.name == "failed" else ()
@@ -92,12 +93,12 @@ def _find(request: HttpRequest, id: str, number: int) -> tuple[TaskDetail, Chunk
     return task, chunk
 
 
-def counts_of(task: TaskDetail) -> dict[str, int]:
-    """The number of chunks in each state."""
-    view = inspect.chunks_of(task.id, task.pool, first=0, count=1)
-    if view is None:
+def counts_of(id: str, pool: str) -> tuple[str, dict[str, int]]:
+    """The pool of the task, and the number of its chunks in each state; else 404."""
+    found = overview.counts_of(id, pool)
+    if found is None:
         raise Http404
-    return view.counts
+    return found
 
 
 def _edit_page(

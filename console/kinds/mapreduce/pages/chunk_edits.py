@@ -60,7 +60,8 @@ def _action(changed: dict[str, Any]) -> Action:
 
 def _chosen(request: HttpRequest, id: str) -> tuple[TaskDetail, ChunkChoice]:
     task = find(request, id)
-    return task, ChunkChoice.of_form(request, task, counts_of(task))
+    place = (task.pool, task.id)
+    return task, ChunkChoice.of_form(request, place, counts_of(task.id, task.pool)[1])
 
 
 def _form(

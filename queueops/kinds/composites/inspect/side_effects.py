@@ -6,7 +6,7 @@ The confirmation page shows them as sentences.
 from __future__ import annotations
 
 from queueops.errors import BrokerUnavailable
-from queueops.inspect.detail import TaskDetail
+from queueops.inspect.detail import TaskDetail, brief
 from queueops.inspect.detail import task as find_task
 from queueops.model.states import CONTAINERS, TERMINAL, State
 
@@ -68,14 +68,17 @@ def _behind(task: TaskDetail, outcome: str) -> tuple[str, ...]:
 
 
 def _below(task: TaskDetail) -> tuple[str, ...]:
-    if not task.parts_open:
+    if task.kind == "task":
         return ()
-    what = "open parts are" if task.parts_open > 1 else "open part is"
-    return (f"Its {task.parts_open:,} {what} cancelled too.",)
+    whole = task if task.parts_open else find_task(task.id, task.pool)  # a brief one has no parts
+    if whole is None or not whole.parts_open:
+        return ()
+    what = "open parts are" if whole.parts_open > 1 else "open part is"
+    return (f"Its {whole.parts_open:,} {what} cancelled too.",)
 
 
 def _parent(task: TaskDetail) -> TaskDetail | None:
-    parent = find_task(task.parent, task.parent_pool or task.pool) if task.parent else None
+    parent = brief(task.parent, task.parent_pool or task.pool) if task.parent else None
     return parent if parent is not None and parent.uid == task.parent_uid else None
 
 

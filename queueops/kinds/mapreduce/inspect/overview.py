@@ -138,6 +138,13 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
     )
 
 
+def counts_of(id: str, pool: str = "") -> tuple[str, dict[str, int]] | None:
+    """The pool of a task, and the number of its chunks in each state, without their figures. None: no such task."""
+    found = reader_of(id, pool)
+    counts = None if found is None else found[1].counts()
+    return None if found is None or counts is None else (found[0], counts)
+
+
 def tolerated(policy: str, total: int) -> int | None:
     """The number of chunks that a record's policy lets fail, or None for any number. A percentage counts all chunks."""
     if policy.endswith("%"):

@@ -12,7 +12,7 @@ import msgspec
 import redis
 from redis.exceptions import ResponseError
 
-from queueops.kinds.mapreduce.states import AGGREGATING
+from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_STATES
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.redis.keys import Keys
 from queueops.redis.query_replies import maybe_whole, text
@@ -62,6 +62,18 @@ class ChunkReader:
         """All figures at once, by name; see `chunk_summary.lua`."""
         reply = self._call("chunk_summary", STRAGGLERS, RUNS, LOOKS, KINDS, STEPS)
         return {text(name): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
+
+    def counts(self) -> dict[str, int] | None:
+        """The number of chunks in each state, read at one moment; None without a record."""
+        keys = self._keys
+
+        def fill(pipe: Any) -> None:
+            pipe.hget(keys.task(self._id), "s")
+            for state in CHUNK_STATES:
+                pipe.zcard(chunk_set(keys, self._id, state))
+
+        state, *found = self._broker.ask_all(keys.pool, fill, transaction=True)
+        return None if state is None else {name: size or 0 for name, size in zip(CHUNK_STATES, found, strict=True)}
 
     def columns(self, first: int, width: int, count: int) -> Sequence[Any]:
         """``count`` columns of ``width`` chunks each, from chunk ``first`` on; see `chunk_strip.lua`."""
