@@ -82,6 +82,10 @@ def _read() -> None:
     TaskHandle[None]("01M8D5E7650RK38A1E4P8ZH0FE").status()
 
 
+def _server() -> None:
+    get_broker().server("default")
+
+
 EFFECTS: dict[str, tuple[Callable[[], None], str]] = {
     "thread": (_thread, "A thread or an executor"),
     "executor": (_executor, "A thread or an executor"),
@@ -93,6 +97,7 @@ EFFECTS: dict[str, tuple[Callable[[], None], str]] = {
     "push": (_push, "The store"),
     "push_many": (_push_many, "The store"),
     "read": (_read, "The store"),
+    "server": (_server, "The store"),
 }
 
 
