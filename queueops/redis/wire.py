@@ -87,13 +87,13 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
     return Exchange(
         leases=[read_lease(claim, *row) for row in leases] if leases else [],
         settled=_texts(words),
-        lost=_texts(lost),
+        lost=_texts(lost) if lost else [],
         cancels=list(zip(reasons, reasons, strict=True)),
         sleep_ms=int(sleep_ms),
         ready=bool(ready),
-        commands=read_commands(pool, commands),
+        commands=read_commands(pool, commands) if commands else [],
         now_ms=now,
-        hard=_texts(hard),
+        hard=_texts(hard) if hard else [],
         ended=endings.read(pool, ended) if ended else [],
     )
 

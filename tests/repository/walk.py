@@ -13,12 +13,14 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Set
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks import install
 from tests.benchmarks.processes import Programs
 from tests.benchmarks.server import Server, running
+from tests.benchmarks.stage import MARK
 from tests.benchmarks.systems import OURS, PEERS, PROGRAMS, System
 
 HERE = Path(__file__).parent / "walking"
@@ -68,16 +70,17 @@ def walk(system: System, server: Server, folder: Path) -> Walk:
         done = subprocess.run(push, env=environment, cwd=folder, stdout=subprocess.PIPE, text=True, check=True)
     finally:
         programs.end()
-    walks = read(calls, done.stdout.split()[-1], FOLDERS.get(system.name, f"/site-packages/{system.name}/"))
+    workers = {str(pid) for _, pid, *_ in MARK.iter_unpack((folder / "marks").read_bytes())}
+    walks = read(calls, done.stdout.split()[-1], workers, FOLDERS.get(system.name, f"/site-packages/{system.name}/"))
     return sorted(walks, key=lambda each: len(each.functions))[len(walks) // 2]
 
 
-def read(calls: Path, producer: str, folder: str) -> list[Walk]:
-    """The walks, of the functions in this folder."""
+def read(calls: Path, producer: str, workers: Set[str], folder: str) -> list[Walk]:
+    """The walks in these processes, of the functions in this folder. A supervisor does not see the task."""
     walks: dict[str, Walk] = {}
     for line in calls.read_text().splitlines():
         number, process, path, name, first = line.split("\t")
-        if folder in path:
+        if folder in path and process in {producer, *workers}:
             one = walks.setdefault(number, Walk(Counter(), Counter()))
             side = one.producer if process == producer else one.worker
             side[path.rpartition(folder)[2], f"{name}:{first}"] += 1

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from queueops import signals
 from queueops.errors import QueueOpsError
 from queueops.model import kinds
 from queueops.model.contracts import Lease
@@ -150,7 +151,8 @@ class Loop:
         dispatcher.exchange(now)
         for line in self._listeners:
             line.arm()
-        self._worker_signals.look(self._dispatcher.finished, self._dispatcher.is_dry)
+        if signals.worker_idle.receivers:
+            self._worker_signals.look(dispatcher.finished, dispatcher.is_dry)
         if now >= self._heartbeat.due_at:
             self._beat()
         if self._table.has_ended and dispatcher.has_told_all():

@@ -32,7 +32,7 @@ class WorkerSignals:
 
     def look(self, finished: int, is_dry: Callable[[], bool]) -> None:
         """Send `worker_idle` if tasks have ended since the previous one, and nothing is left."""
-        if finished == self._finished or not signals.worker_idle.receivers or not is_dry():
+        if finished == self._finished or not is_dry():
             return
         if self._idle is not None and self._idle.is_alive():
             return  # the next turn looks again
