@@ -40,10 +40,13 @@ def repeat(
     while True:
         attempt += 1
         try:
-            return call(*arguments)
+            try:
+                return call(*arguments)
+            except (RedisError, OSError) as error:
+                if servers.is_cluster:
+                    _note(servers, settings, key, error)  # may fail as the call did
+                raise
         except (RedisError, RedisClusterException, OSError) as error:
-            if servers.is_cluster:
-                _note(servers, settings, key, error)
             mine.since = None
             delay = _delay(error, attempt, begun, retry or settings.retry)
             if delay is None:
@@ -65,10 +68,9 @@ def refuse_in_replay() -> None:
 
 def _note(servers: OneServer | Cluster, settings: Settings, key: str, error: Exception) -> None:
     """Record a failure in a cluster. The key may be on another server at the next attempt."""
-    if isinstance(error, RedisError | OSError):
-        servers.failed(key, error)
-        if slot_moves(error) and getattr(error, "slot_id", None) not in (None, key_slot(key.encode())):
-            raise unavailable(error, settings.url) from error  # of another pool in the same call
+    servers.failed(key, error)
+    if slot_moves(error) and getattr(error, "slot_id", None) not in (None, key_slot(key.encode())):
+        raise unavailable(error, settings.url) from error  # of another pool in the same call
 
 
 def _delay(error: Exception, attempt: int, begun: float, retry: BrokerRetry) -> float | None:
