@@ -91,8 +91,8 @@ class FakeStores:
     pid = 0
 
     def __init__(self) -> None:
+        import_module("lupa")  # the extra `lua`: fakeredis without it has no scripts
         fakeredis = import_module("fakeredis")
-        import_module("lupa")  # the extra `lua` of fakeredis, which imports it at the first script
         self._make, self._server = fakeredis.FakeRedis, fakeredis.FakeServer()
 
     def __call__(self, settings: conf.Settings) -> Any:

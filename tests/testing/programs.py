@@ -19,7 +19,6 @@ from queueops import (
     chain,
     current,
     group,
-    jobs,
     task,
     wf,
     workflow,
@@ -159,11 +158,6 @@ def approved(run: Run) -> TaskHandle[Any]:
     run()
     order.handle("order-7").signal("approve", "yes")
     return handle
-
-
-def submitted(run: Run) -> TaskHandle[Any]:
-    """A job with a handler."""
-    return jobs.submit(aggregation="shop", handler="programs", url="https://a.example", retries=0, rate=1)
 
 
 def followed(outcome: str, call: Any) -> Program:
