@@ -35,7 +35,7 @@ def enter(settings: conf.Settings) -> Any:
     own = replace(settings, namespace=f"eager-{uuid.uuid4().hex[:12]}", pools=pools, connect={}, lease=conf.DAY)
     broker = _maker()(own)
     if not _open:
-        broker.client.flushall()  # the data of earlier blocks
+        broker.at("default").flushall()  # the data of earlier blocks
     _open.append(broker)
     return broker
 
