@@ -6,10 +6,11 @@ jobs, workflows, follow-ups. It runs on a store of the test's own, which starts 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -58,17 +59,22 @@ class EagerBroker(MemoryBroker):
     def __init__(self) -> None:
         super().__init__()
         self._running = RunningTasks()
+        self._made: EagerWorker | None = None
+        self._lock = threading.Lock()
         self._logs: dict[tuple[str, str], list[bytes]] = {}
         self._following: dict[tuple[str, str], Push] = {}
 
-    @cached_property
+    @property
     def _worker(self) -> EagerWorker:
         """The worker of this block's store; the first use starts the server. Raises NeedsServer."""
-        return EagerWorker(eager_store.enter(self.settings))
+        with self._lock:
+            if self._made is None:
+                self._made = EagerWorker(eager_store.enter(self.settings))
+            return self._made
 
     @property
     def _has_store(self) -> bool:
-        return "_worker" in vars(self)
+        return self._made is not None
 
     @property
     def _store(self) -> Upkeep:

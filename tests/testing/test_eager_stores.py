@@ -107,6 +107,13 @@ def test_a_task_that_waits_for_what_it_pushed_runs_it() -> None:
     with eager():
         assert chain(wait.s(2)).push().result() == [2, [2, [1, [1, [0, 0]]]]]
         assert wait.push(1).result() == [1, [1, [0, 0]]]
+        assert chain(wait_later.s(3)).push().result() == 3
+
+
+@task(name="programs.wait_later", retries=0)
+async def wait_later(value: int) -> Any:
+    """The same on the loop."""
+    return await (await current().apush(chain(note.s(value)))).aresult(5)
 
 
 def test_a_result_that_can_never_come_is_a_timeout_at_once() -> None:
