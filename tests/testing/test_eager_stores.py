@@ -11,10 +11,11 @@ import pytest
 from queueops import ResultTimeout, TaskGone, chain, current, group, jobs, task
 from queueops.errors import EmbeddedFailed, UnknownTask
 from queueops.errors.kinds import NeedsServer
+from queueops.results.handle import TaskHandle
 from queueops.tasks import registry
 from queueops.testing import eager, eager_store, run_worker
 from tests.support import tasks_for_tests as tasks
-from tests.testing.programs import PROGRAMS, Inverse, Program, note, order, outcome, told
+from tests.testing.programs import PROGRAMS, Inverse, Program, note, order, outcome, plan, told
 
 fakes = functools.cache(eager_store.FakeStores)
 
@@ -133,3 +134,23 @@ def test_a_task_without_code_in_a_chain_is_refused_with_its_name() -> None:
             chain(part).push()
     finally:
         registry.register(note.handler)
+
+
+@task(name="programs.stop", retries=0)
+def stop(task_id: str) -> None:
+    """Cancel what it is a part of, and note whether it hears of it."""
+    TaskHandle[Any](task_id).cancel("enough")
+    told.append(current().cancel_requested)
+
+
+def test_a_running_part_hears_that_its_chain_is_cancelled() -> None:
+    told.clear()
+    with eager():
+        assert chain(stop.s("whole"), note.si(1)).using(id="whole").push().state == "cancelled"
+    assert told == [True]
+
+
+def test_many_parts_that_push_chains_run_one_after_the_other() -> None:
+    with eager():
+        handle = group(*[plan.s(number) for number in range(100)]).push()
+        assert [TaskHandle[Any](each).state for each in handle.result()] == ["succeeded"] * 100
