@@ -18,6 +18,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
 from queueops.redis.client_factory import connect
 from queueops.tasks import discovery, registry
+from queueops.testing import eager_store
 from tests.support import fork_server, leaks, servers, topology
 from tests.support.chromium import find_chromium, find_nginx
 from tests.support.places import CLUSTER, free_namespace, is_for_both, parametrize
@@ -80,6 +81,7 @@ def store() -> Iterator[embedded.Server]:
     yield server
     fork_server.shared.end()
     embedded.stop(django_settings.STORE)
+    eager_store.stop()
     strays = leaks.strays(os.environ["QUEUEOPS_TESTS_DATA"])
     for process in strays:
         process.kill()

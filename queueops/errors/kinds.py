@@ -13,6 +13,13 @@ class BadKind(QueueOpsError, LookupError):
 
 
 class NeedsStore(QueueOpsError, LookupError):
-    """{what} needs a store, and eager() has none. Use namespace() and run_worker(), or the fixture queueops_worker."""
+    """{what} does not work in eager() and recorder(). Use namespace() and run_worker(), or the fixture queueops_worker.
+
+    It needs a store with all tasks.
+    """
 
     what: str
+
+
+class NeedsServer(QueueOpsError, LookupError):
+    """In eager() all but plain tasks needs a server. Write: pip install 'queueops[embedded]' - or 'fakeredis[lua]'."""

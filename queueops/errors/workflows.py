@@ -18,10 +18,6 @@ class OutsideWorkflow(QueueOpsError, RuntimeError):
     advice: str
 
 
-class RunsNotStored(QueueOpsError, LookupError):
-    """The broker stores no runs of workflows. A test without a store uses WorkflowEnvironment."""
-
-
 class BlockedStep(QueueOpsError):
     """A decision step of a workflow could not be made. The run is blocked, and tried again later."""
 

@@ -34,7 +34,7 @@ _lock = threading.Lock()
 
 def hub_of(broker: object) -> Hub | None:
     """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them."""
-    if not isinstance(broker, StoreClient):
+    if getattr(broker, "runs_here", False) or not isinstance(broker, StoreClient):
         return None
     with _lock:
         hub = _hubs.get(id(broker))

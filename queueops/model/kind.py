@@ -31,7 +31,6 @@ Role = Literal[
     "checks",
     "start_checks",
     "duty",
-    "eager",
     "start",
     "examines",
     "facts",
@@ -119,7 +118,6 @@ class Kind:
     - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
     - ``duty``: a function that makes a `Duty` of the watchdog, of a broker and of `has_code`: whether the code of the
       project is known here.
-    - ``eager``: a subclass of `EagerBroker` with its calls and steps in eager mode.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
       leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
@@ -173,7 +171,6 @@ class Kind:
     checks: str = ""
     start_checks: str = ""
     duty: str = ""
-    eager: str = ""
     start: str = ""
     examines: str = ""
     facts: str = ""

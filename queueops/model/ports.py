@@ -1,8 +1,8 @@
 """Ports: the interfaces between the engine's components. Only data passes between them.
 
 A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
-storage knows no execution logic. `queueops.redis` implements all ports of the store; the eager broker of
-`queueops.testing` implements those of producers. A kind declares its own port, as map-reduce does for its chunks.
+storage knows no execution logic. `queueops.redis` implements all ports of the store; the brokers of
+`queueops.testing` implement those of producers. A kind declares its own port, as map-reduce does for its chunks.
 """
 
 from __future__ import annotations
@@ -348,8 +348,9 @@ class Waker(Protocol):
 _FITTING: dict[tuple[type, type], bool] = {}
 
 
-def has_calls(of: type, port: type) -> bool:
-    """Whether a class has all calls of a port. A check of a protocol takes 25 us, so it is made once for each class."""
+def has_calls(broker: object, port: type) -> bool:
+    """Whether a broker has all calls of a port. The check takes 25 us, so it is made once for each class."""
+    of = broker.__class__
     found = _FITTING.get((of, port))
     if found is None:
         found = _FITTING[of, port] = issubclass(of, port)

@@ -53,7 +53,7 @@ def hidden(definition: Any, *, named: bool) -> Hidden | None:
 
 def check(task_name: str, found: Hidden) -> None:
     """Refuse or warn, unless tasks run in this process. Raises NotImportable."""
-    if _run_here or getattr(brokers.get_broker(), "runs_here", False):
+    if _run_here or brokers.runs_here():
         return
     if found.reason:
         raise NotImportable(name=task_name, reason=found.reason)

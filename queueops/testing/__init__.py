@@ -1,4 +1,4 @@
-"""Test support for tasks: `eager()` needs no store, `run_worker()` runs pushed tasks, in a `namespace()`.
+"""Test support for tasks: `eager()` runs them at their push, `recorder()` none, `run_worker()` those on a store.
 
 pytest finds the fixtures `queueops` (a clean namespace) and `queueops_worker` by itself: see `queueops.pytest_plugin`.
 """
@@ -6,6 +6,7 @@ pytest finds the fixtures `queueops` (a clean namespace) and `queueops_worker` b
 from queueops.kinds.workflows.testing.environment import WorkflowEnvironment
 from queueops.testing.eager import eager
 from queueops.testing.namespace import namespace
+from queueops.testing.recorder import recorder
 from queueops.testing.worker import run_worker
 
-__all__ = ["WorkflowEnvironment", "eager", "namespace", "run_worker"]
+__all__ = ["WorkflowEnvironment", "eager", "namespace", "recorder", "run_worker"]

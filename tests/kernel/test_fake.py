@@ -10,18 +10,11 @@ import pytest
 from queueops.conf import Settings
 from queueops.model.contracts import Conflict, Outcome
 from queueops.redis.broker import RedisBroker
-from queueops.redis.scripts import Scripts
 from queueops.redis.servers import OneServer
 from queueops.schedules.definition import ScheduleDefinition
 from queueops.schedules.firing import ScheduleFiring
+from queueops.testing.eager_store import FakeScripts
 from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk, ids_of, make
-
-
-class FakeScripts(Scripts):
-    """Calls that go through the client, for a fake has no connection to send on."""
-
-    def execute(self, key: str, *command: object, soon: bool = False) -> object:
-        return self._servers.client("").execute_command(*command)
 
 
 @pytest.fixture(params=[True, False], ids=["functions", "scripts"])

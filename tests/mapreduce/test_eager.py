@@ -1,4 +1,4 @@
-"""Map-reduce where it is pushed, without a store: the same results, failures and counts as with workers."""
+"""Map-reduce in eager mode: the same results, failures and counts as with workers."""
 
 from __future__ import annotations
 

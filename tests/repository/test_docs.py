@@ -21,6 +21,7 @@ from queueops.model import kinds, states
 from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.repository.examples import DOCS, PYTHON, SAID, examples, executed
 from tests.soak.night import FAULTS
+from tests.support.stored_records import records_of
 
 pytest_plugins = ["queueops.pytest_plugin"]
 ROOT = Path(__file__).parents[2]
@@ -55,7 +56,8 @@ def test_the_examples_about_testing_pass(queueops_worker: Callable[..., int]):
     names = executed("testing.md")
     names["test_a_number_is_doubled"]()
     names["test_a_pushed_number_is_doubled"](queueops_worker)
-    for case in ("DoubleTest", "OrderTest"):
+    names["test_a_number_is_doubled_twice"]()
+    for case in ("SignUpTest", "DoubleTest", "OrderTest"):
         found = unittest.defaultTestLoader.loadTestsFromTestCase(names[case]).run(unittest.TestResult())
         assert found is not None
         assert (found.testsRun, found.errors, found.failures) == (1, [], [])
@@ -74,7 +76,7 @@ def test_the_examples_of_chains_groups_and_iterators_run():
     order.objects.filter = pages
     with eager() as broker:
         executed("composites.md", **stubs, url="a.html", CHARTS=["x", "y"], Order=order)
-    ended = [(record.name, record.state) for record in broker.records.values()]
+        ended = [(record.name, record.state) for record in records_of(broker)]
     assert {state for _, state in ended} == {"succeeded"}
     assert {"chain", "group", "docs_composites.Report", "docs_composites.Backfill"} <= {name for name, _ in ended}
     assert sum(name == "docs.index" for name, _ in ended) == 4

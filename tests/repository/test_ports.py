@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.workflows.store.run_store import RunStore
@@ -17,6 +16,8 @@ from queueops.pool_messages.dispatcher import CommandStore, Outbox
 from queueops.redis.broker import broker_class, get_broker
 from queueops.schedules.firing import ScheduleFiring
 from queueops.schedules.schedule_store import ScheduleStore
+from queueops.testing.eager import EagerBroker
+from queueops.testing.recorder import Recorder
 from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,9 +64,11 @@ def test_the_redis_broker_has_each_call_as_it_is_declared(name):
     assert _parameters(getattr(broker_class(), name)) == _parameters(DECLARED[name])
 
 
-@for_each("name", sorted(set(DECLARED).intersection(dir(eager_class()))))
-def test_the_eager_broker_takes_each_call_as_it_is_declared(name):
-    assert _parameters(getattr(eager_class(), name)) == _parameters(DECLARED[name])
+@for_each("name", sorted(DECLARED))
+def test_the_brokers_of_tests_take_each_call_as_it_is_declared(name):
+    for broker in (EagerBroker, Recorder):
+        if name in dir(broker):
+            assert _parameters(getattr(broker, name)) == _parameters(DECLARED[name])
 
 
 @for_each("name", sorted(calls_of(ports.CommandDispatcher)))
@@ -79,11 +82,6 @@ def test_each_duty_of_the_watchdog_has_each_call_as_it_is_declared(name):
     assert [type(duty) for duty in duties] == [ScheduleFiring]
     for duty in duties:
         assert _parameters(getattr(type(duty), name, None)) == _parameters(calls_of(ports.Duty)[name])
-
-
-def test_the_eager_broker_has_all_calls_of_producers_and_kinds():
-    wanted = {*calls_of(ports.Producer), *calls_of(ChunkStore), *calls_of(CompositeStore)}
-    assert wanted.difference(dir(eager_class())) == set()
 
 
 def _calls(folder: Path) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from queueops.model.contracts import Outcome
 from queueops.tasks.context import Context
 from queueops.testing import eager
 from tests.support.rig import Rig
+from tests.support.stored_records import records_of
 from tests.support.tasks_for_tests import add
 from tests.support.waiting import wait_until
 
@@ -237,7 +238,7 @@ def test_what_runs_eagerly_is_cancelled_with_all_that_has_not_begun(
     with eager() as broker:
         handle = whole().push()
         assert (handle.state, handle.status().reason) == ("cancelled", "enough")
-        assert sorted(record.state for record in broker.records.values() if record.id != "whole") == states
+        assert sorted(record.state for record in records_of(broker) if record.id != "whole") == states
         if not states:
             counts = broker.chunk_counts("default", "whole")
             assert (counts["done"], counts["pending"], sum(counts.values())) == (1, 2, 3)

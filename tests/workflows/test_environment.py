@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.test import SimpleTestCase
 
-from queueops import activity, wf, workflow
-from queueops.errors import BadOption, QueueOpsError, TaskCancelled, TaskFailed
+from queueops import activity, chain, wf, workflow
+from queueops.errors import BadOption, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, WorkflowStuck
 from queueops.inspect import workflow_runs
 from queueops.redis.broker import forget_brokers
@@ -276,13 +276,14 @@ def test_a_cancel_ends_a_run_that_has_not_begun(env: WorkflowEnvironment) -> Non
     assert (run.history(), env.calls) == ([], [])
 
 
-def test_eager_mode_refuses_runs_and_names_the_environment(namespace: str) -> None:
+def test_a_run_in_eager_mode_goes_on_at_once_and_waits_for_no_timer(namespace: str) -> None:
     with eager():
-        for start in (order.start, order.using(id="order-7").start):
-            with pytest.raises(QueueOpsError, match="uses WorkflowEnvironment"):
-                start("7")
-        with pytest.raises(TaskFailed, match="uses WorkflowEnvironment"):
-            order.push("7").result(timeout=1)
+        run = order.start("7", id="order-7")
+        assert [entry.kind for entry in run.history()][-1] == "timer"
+        order.handle("order-7").signal("approve", True)
+        assert (run.state, run.result(timeout=1)) == ("idle", "receipt of 7")
+        assert order.start("8").result() == "rejected"
+        assert chain(order.s("9")).push().result() == "rejected"
     assert run_worker() == 0  # no run has gone to the store of the settings
     assert workflow_runs().rows == ()
 

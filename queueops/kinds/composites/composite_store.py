@@ -31,7 +31,7 @@ class CompositeStore(Protocol):
 
 
 def get_composite_store() -> CompositeStore:
-    """The broker of this process, or the eager broker. Raises LookupError if the kind is not registered."""
+    """The broker of this process. Raises LookupError if the kind is not registered."""
     broker = brokers.get_broker()
     if not _is_store(broker):
         raise LookupError("the broker creates no composites: the kind composites is not registered")
@@ -39,4 +39,4 @@ def get_composite_store() -> CompositeStore:
 
 
 def _is_store(broker: object) -> TypeGuard[CompositeStore]:
-    return has_calls(type(broker), CompositeStore)
+    return has_calls(broker, CompositeStore)

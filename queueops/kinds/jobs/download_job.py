@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
+from queueops.errors.kinds import NeedsStore
 from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.counters import BAD_PROXY, RESPONSE, count
 from queueops.kinds.jobs.disk_guard import AGAIN_S, may_start
@@ -15,7 +16,7 @@ from queueops.kinds.jobs.files.download_options import read_download
 from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
-from queueops.redis.broker import get_role
+from queueops.redis.broker import get_role, runs_here
 from queueops.tasks.context import current
 from queueops.tasks.decisions import Permanent, RetryLater
 
@@ -27,6 +28,8 @@ def run_download(job: Job) -> dict[str, Any]:
     """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
     from queueops.kinds.jobs.files.download import download  # its packages are an extra, and slow to import
 
+    if runs_here():  # a test without a store fetches nothing, and writes no file of the project
+        raise NeedsStore(what="A download")
     pool = _pool()
     if not may_start(pool or "default"):
         current().restart(AGAIN_S)

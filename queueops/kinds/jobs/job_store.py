@@ -1,4 +1,4 @@
-"""Port of the store that takes jobs: the broker, or the eager broker."""
+"""Port of the store that takes jobs: the broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JobStore(Protocol):
 
 
 def get_job_store() -> JobStore:
-    """The broker of this process, or the eager broker. Raises LookupError if the kind is not registered."""
+    """The broker of this process. Raises LookupError if the kind is not registered."""
     broker = brokers.get_broker()
     if not _is_store(broker):
         raise LookupError("the broker takes no jobs: the kind jobs is not registered")
@@ -31,4 +31,4 @@ def get_job_store() -> JobStore:
 
 
 def _is_store(broker: object) -> TypeGuard[JobStore]:
-    return has_calls(type(broker), JobStore)
+    return has_calls(broker, JobStore)

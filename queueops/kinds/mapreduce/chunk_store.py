@@ -39,7 +39,7 @@ class ChunkStore(Protocol):
 
 
 def get_chunk_store() -> ChunkStore:
-    """The broker of this process, or the eager broker. Raises LookupError if the kind is not registered."""
+    """The broker of this process. Raises LookupError if the kind is not registered."""
     broker = brokers.get_broker()
     if not _is_store(broker):
         raise LookupError("the broker stores no chunks: the kind mapreduce is not registered")
@@ -47,4 +47,4 @@ def get_chunk_store() -> ChunkStore:
 
 
 def _is_store(broker: object) -> TypeGuard[ChunkStore]:
-    return has_calls(type(broker), ChunkStore)
+    return has_calls(broker, ChunkStore)

@@ -202,12 +202,11 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     def _begin(self, push: Push, instance: str) -> WorkflowHandle[R]:
         durable, under = self.options.durable, self.options.under or held()
-        store = get_run_store()  # eager mode has none, and refuses a run without an instance, too
         if not instance:
             (pushed,) = brokers.get_broker().push((push,), durable=durable, under=under)
             return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
         ignores = self.options.on_conflict is Conflict.IGNORE
-        word, run = store.start_run(instance, push, ignores=ignores, durable=durable, under=under)
+        word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
         return WorkflowHandle(run, push.pool, word, instance=instance)
 
     def using(self, *, on_parent_end: OnParentEnd | None = None, **options: Unpack[PushOptions]) -> Workflow[P, R]:

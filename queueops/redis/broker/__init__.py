@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
 
 from queueops import conf
-from queueops.errors.kinds import BadKind, NeedsStore
+from queueops.errors.kinds import BadKind
 from queueops.model import kinds
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
@@ -95,16 +95,19 @@ def get_broker() -> RedisBroker:
     return broker
 
 
+def runs_here() -> bool:
+    """Whether a test has replaced the store, and tasks run where they are pushed, or not at all."""
+    return getattr(_in_place, "runs_here", False)
+
+
 def get_role(role: type[Role]) -> Role:
     """The broker of this process, in the role that a kind adds to it. Raises LookupError if no kind does."""
     return in_role(get_broker(), role)
 
 
 def in_role(broker: RedisBroker, role: type[Role]) -> Role:
-    """A broker in the role that a kind adds to it. Raises LookupError if no kind does, and NeedsStore in eager mode."""
+    """A broker in the role that a kind adds to it. Raises LookupError if no kind does."""
     if not isinstance(broker, role):
-        if getattr(broker, "runs_here", False):
-            raise NeedsStore(what=f"A call of {role.__name__}")
         raise LookupError(f"no registered kind brings {role.__name__} to the broker")
     return broker
 

@@ -28,7 +28,6 @@ KIND = Kind(
     name_facts="tests.kinds.sample.details:facts_of_name",
     holds="rounds",
     why="tests.kinds.sample.why",
-    eager="tests.kinds.sample.eager:EagerRounds",
     start_checks="tests.kinds.sample.upkeep:check_rounds",
     duty="tests.kinds.sample.upkeep:RoundCount",
     console="tests.kinds.sample.pages:PAGES",

@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
-from queueops.errors.workflows import RunsNotStored
 from queueops.model.contracts import Lease, LeaseRef, Push
 from queueops.model.ports import has_calls
 from queueops.model.records import Record
@@ -216,12 +215,12 @@ class RunStore(Protocol):
 
 
 def get_run_store() -> RunStore:
-    """The broker of this process. Raises RunsNotStored if it stores no runs, as that of `queueops.testing.eager`."""
+    """The broker of this process. Raises LookupError if the kind is not registered."""
     broker = brokers.get_broker()
     if not _is_store(broker):
-        raise RunsNotStored()
+        raise LookupError("the broker stores no runs: the kind workflows is not registered")
     return broker
 
 
 def _is_store(broker: object) -> TypeGuard[RunStore]:
-    return has_calls(type(broker), RunStore)
+    return has_calls(broker, RunStore)
