@@ -36,7 +36,9 @@ _OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"a
 
 def eager_class() -> type[EagerBroker]:
     """The class of eager brokers, with what the registered kinds bring. Raises BadKind."""
-    bases = (*kinds.roles("eager"), EagerBroker)
+    from queueops.eager.follow_ups import EagerFollowUps  # a subclass of the broker below
+
+    bases = (*kinds.roles("eager"), EagerFollowUps, EagerBroker)
     return cast("type[EagerBroker]", type("EagerBroker", bases, {"__doc__": EagerBroker.__doc__}))
 
 

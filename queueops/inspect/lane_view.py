@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from queueops.inspect.alarms import Alarm, bound_of, lane_alarms
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.alarms import bound_of, lane_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows

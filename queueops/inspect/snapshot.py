@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from queueops.inspect.alarms import Alarm, broken_alarms, lane_alarms, live, pool_alarms
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from queueops.inspect import follow_up_alarms
 from queueops.inspect.answers import Answer
 from queueops.inspect.estimates import Estimate
 from queueops.model import kinds
@@ -86,7 +87,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         start_rate=estimate.per_s,
         coming_rate=sum(rate for flow, rate in both if flow.endswith(f">{State.PENDING}")),
         leaving_rate=sum(rate for flow, rate in both if flow.startswith(f"{State.PENDING}>")),
-        notes=tuple(note for tell in kinds.roles("notes") for note in tell(sampled)),
+        notes=(*(note for tell in kinds.roles("notes") for note in tell(sampled)), *follow_up_alarms.notes(sampled)),
         **{name: value for figures in brought for name, value in figures.of_pool(sampled).items()},
     )
 

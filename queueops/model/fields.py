@@ -72,3 +72,13 @@ KERNEL_FIELDS: dict[str, Field] = {
     "y": Field("reason"),
 }
 """The fields that every task may have, by the name in the store."""
+FOLLOW_UP_FIELDS: dict[str, Field] = {
+    "fd": Field("follow_ups_dead", "whole"),
+    "fm": Field("follow_ups_pushed"),
+    "fu": Field("follow_ups", "bytes", at_success=True),
+    "og": Field("follows_uid", "whole"),
+    "oi": Field("follows"),
+    "oo": Field("follows_outcome"),
+    "op": Field("follows_pool"),
+}
+"""The fields of tasks with follow-ups, and of the tasks that follow. A record has them in ``own``."""

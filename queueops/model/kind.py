@@ -15,22 +15,17 @@ Role = Literal[
     "states",
     "part_states",
     "part",
-    "dispatcher",
     "control",
     "inspect",
     "details",
     "why",
     "cli",
-    "name_facts",
-    "known",
     "alarms",
     "notes",
     "figures",
     "console",
     "settings",
     "checks",
-    "start_checks",
-    "duty",
     "eager",
     "start",
     "examines",
@@ -66,18 +61,8 @@ class Kind:
 
     ``names`` are names of tasks that each worker knows, though the project does not define them.
 
-    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only built-in rows have some.
-
     ``commands`` are classes of commands of `manage.py`, by name. Only built-in rows have some. Django looks for
     each in a module of its name in `queueops.management.commands`.
-
-    ``holds`` says what it keeps in a pool beside tasks, as the question before a flush names it.
-
-    ``options`` are options of `@task`, and attributes of a class, by name, each with a function that reads the value.
-    The task has what it gives, in ``of_kinds``. Only built-in rows have some: code is read before the entry points are.
-
-    ``push_options`` are options of a push, by name, each with an object that has `read(name, value)` and
-    `fields(value)`: the record fields. Only built-in rows have some, and ``classes``: public classes to subclass.
 
     ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
 
@@ -96,7 +81,6 @@ class Kind:
     - ``states``: the `KindStates`: what it adds to the table of the states of tasks.
     - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
     - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
-    - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
     - ``control``, ``inspect``, ``signals``: modules whose ``__all__`` are names of `queueops.control`,
       `queueops.inspect` and `queueops.signals`.
     - ``endings``: a module with `send(ended)`, which tells receivers of ended records, and `wanted()`: whether there
@@ -104,9 +88,6 @@ class Kind:
     - ``details``: the `KindDetails` of the kind: what it adds to the details of a task.
     - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
     - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
-    - ``known``: an object with `values(task)`, values of `KnownTask` by attribute, and `columns`, the titles and
-      attributes of a terminal's table. Only built-in rows have one.
-    - ``name_facts``: a function of the name of tasks that gives facts, each with its title, for a terminal.
     - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
     - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
     - ``figures``: a module with `of_pool(sampled)` and `of_snapshot(samples)`, values of `PoolView` and `Snapshot` by
@@ -116,9 +97,6 @@ class Kind:
     - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only built-in rows
       have one: the settings are read before the entry points are.
     - ``checks``: a function that gives messages of Django's system checks.
-    - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
-    - ``duty``: a function that makes a `Duty` of the watchdog, of a broker and of `has_code`: whether the code of the
-      project is known here.
     - ``eager``: a subclass of `EagerBroker` with its calls and steps in eager mode.
     - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
     - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
@@ -139,13 +117,9 @@ class Kind:
     keys: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     leased_as: Mapping[str, str] = field(default_factory=dict)
-    loggers: tuple[str, ...] = ()
-    holds: str = ""
     containers: tuple[str, ...] = ()
     commands: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
-    push_options: Mapping[str, str] = field(default_factory=dict)
     counting: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     own_work: tuple[str, ...] = ()
@@ -157,22 +131,17 @@ class Kind:
     states: str = ""
     part_states: str = ""
     part: str = ""
-    dispatcher: str = ""
     control: str = ""
     inspect: str = ""
     details: str = ""
     why: str = ""
     cli: str = ""
-    name_facts: str = ""
-    known: str = ""
     alarms: str = ""
     notes: str = ""
     figures: str = ""
     console: str = ""
     settings: str = ""
     checks: str = ""
-    start_checks: str = ""
-    duty: str = ""
     eager: str = ""
     start: str = ""
     examines: str = ""

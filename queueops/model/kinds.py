@@ -2,7 +2,7 @@
 
 A kind is what a record can be beside a plain task. All that is its own stands in its own package. The kernel finds it
 by the row. Its Lua is there: functions in ``lua/``, modules in ``lua/lib/``. The library of the store takes them from
-there. The outbox, the follow-ups and the schedules have no records of their own, but such rows.
+there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_args
 
 from queueops.errors.kinds import BadKind
 from queueops.model import subkeys
-from queueops.model.fields import CODECS, KERNEL_FIELDS, Field
+from queueops.model.fields import CODECS, FOLLOW_UP_FIELDS, KERNEL_FIELDS, Field
 from queueops.model.kind import Kind, Role
 from queueops.model.kind_rows import KINDS as KINDS
 
@@ -63,7 +63,6 @@ CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
 COUNTING = tuple(record for kind in KINDS for record in kind.counting)
 OWN_WORK = tuple(record for kind in KINDS for record in kind.own_work)
 PARTS = tuple(word for kind in KINDS for word in kind.parts)
-LOGGERS = tuple(logger for kind in KINDS for logger in kind.loggers)
 
 
 @cached
@@ -85,7 +84,7 @@ def fields() -> Mapping[str, Field]:
 @cached
 def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
     """The fields of a record with these kinds. Raises BadKind for one that two of them have, or the kernel."""
-    known = dict(KERNEL_FIELDS)
+    known = KERNEL_FIELDS | FOLLOW_UP_FIELDS
     owners = dict.fromkeys(known, "the kernel")
     named = dict.fromkeys((*NOT_FIELDS, *(each.name for each in known.values())), "the kernel")
     for kind in found:
@@ -125,33 +124,6 @@ def only(role: Role) -> Any:
     for found in roles(role):
         return found
     raise LookupError(f"no registered kind brings the role {role}")
-
-
-def option_names() -> tuple[str, ...]:
-    """The options of a task, or attributes of a class, that kinds bring."""
-    return tuple(name for kind in KINDS for name in kind.options)
-
-
-def read_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options that kinds bring out of ``given``, and read those with a value. Raises what a reader raises."""
-    found = {name: given.pop(name, None) for name in option_names()}
-    return {name: _option_reader(name)(value) for name, value in found.items() if value is not None}
-
-
-@cached
-def _option_reader(name: str) -> Any:
-    return next(_at(kind, "options", kind.options[name]) for kind in KINDS if name in kind.options)
-
-
-def push_option_names() -> tuple[str, ...]:
-    """The options of a push that kinds bring."""
-    return tuple(name for kind in KINDS for name in kind.push_options)
-
-
-@cached
-def push_option(name: str) -> Any:
-    """What reads an option of a push that a kind brings, and gives its record fields."""
-    return next(_at(kind, "push_options", kind.push_options[name]) for kind in KINDS if name in kind.push_options)
 
 
 def settings_readers() -> dict[str, str]:

@@ -10,8 +10,8 @@ from queueops.eager.execution import run
 from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, RoundTrip, Settlement, Told
 from queueops.model.ports import Broker
-from queueops.pool_messages.store import OutboxCalls
 from queueops.redis.broker import get_broker, get_role
+from queueops.redis.broker.pool_messages import OutboxCalls
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import worker_id
 

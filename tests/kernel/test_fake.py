@@ -13,7 +13,7 @@ from queueops.redis.broker import RedisBroker
 from queueops.redis.scripts import Scripts
 from queueops.redis.servers import OneServer
 from queueops.schedules.definition import ScheduleDefinition
-from queueops.schedules.firing import ScheduleFiring
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk, ids_of, make
 
 

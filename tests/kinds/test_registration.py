@@ -74,8 +74,8 @@ def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -
         ("1 / 0", "brought_kind:KIND cannot be imported: division by zero"),
         ("KIND = 1", "brought_kind:KIND is 1, and must be a Kind"),
         (
-            GOOD.replace('name="brought"', 'name="pool_messages"'),
-            "the kinds pool_messages and pool_messages both have pool_messages",
+            GOOD.replace('name="brought"', 'name="operations"'),
+            "the kinds operations and operations both have operations",
         ),
         (
             GOOD.replace('("brought",)', '("chain",)'),

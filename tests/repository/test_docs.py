@@ -16,7 +16,7 @@ from django.core.management import get_commands, load_command_class
 
 from queueops import Chain, task, task_failed
 from queueops.management.queue.kind_commands import KindCommand
-from queueops.management.queue.options import ALL
+from queueops.management.queue.options import ALL, OWN_OPTIONS
 from queueops.model import kinds, states
 from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment, eager, run_worker
@@ -204,6 +204,7 @@ def commands_of(kind: kinds.Kind) -> tuple[KindCommand, ...]:
 def test_every_verb_of_queue_has_an_example():
     shown = {path.name: verbs_of_queue(path) for path in DOCS.glob("*.md")}
     own = {command.name: kind.name for kind in kinds.KINDS for command in commands_of(kind)}
+    own |= {command.name: "" for command in OWN_OPTIONS}
     in_other_pages = {name for name, kind in own.items() if kind == "workflows"}
     assert shown["command-line.md"] == {*ALL, *own} - in_other_pages
     assert set().union(*shown.values()) == {*ALL, *own}

@@ -22,13 +22,16 @@ from queueops.management.queue import (
     actions,
     edit,
     flush,
+    follow_ups,
     fsck,
     history,
     lanes,
     names,
+    pool_messages,
     pools,
     queries,
     registry,
+    schedules,
     trash,
     trees,
     workers,
@@ -88,6 +91,8 @@ WORKERS = {
 TRASH = {"trash": (trash.trash, "how many deleted tasks are kept, or with --empty their end")}
 FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
 TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
+OWN_OPTIONS = (*pool_messages.COMMANDS, *follow_ups.COMMANDS, *schedules.COMMANDS)
+"""Subcommands whose options stand beside them."""
 ALL = QUESTIONS | TASKS | EDITS | LANES | POOLS | WORKERS | TRASH | FLUSH
 
 
@@ -96,7 +101,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
-    for command in commands_of_kinds(ALL):
+    for command in (*OWN_OPTIONS, *commands_of_kinds(ALL)):
         command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
     for name in ("show", "why", "tree", *EDITS):
         found[name].add_argument("id", help="the task's id")

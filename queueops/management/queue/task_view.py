@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail, follow_ups
 from queueops.inspect.estimates import UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
@@ -32,6 +32,7 @@ def shown_task(task: TaskDetail) -> str:
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
             *(line for brought in kinds.roles("details") for line in brought.lines(task)),
+            *follow_ups.lines(task),
             ("can be", ", ".join(task.allowed)),
         )
     )

@@ -7,7 +7,7 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs attempts lanes numbers outcomes phases settle store_helpers task_end transitions wakeup
+--@needs attempts lanes numbers outbox_dispatch outcomes phases settle store_helpers task_end transitions wakeup
 
 lib.need_agenda()
 
@@ -57,7 +57,7 @@ for i = 1, #found, 2 do
   if row and row.w == worker and row.s == state then taken = taken + take_back(id, row.f) end
 end
 lib.settle_up()
-lib.hooks.deliver(-1)
+lib.deliver(-1)
 lib.try('ZREM', P .. ':idle', worker)
 lib.wake(ctx.brought)
 return { taken, more, ctx.ended_wholes }

@@ -7,7 +7,7 @@
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it. Nothing is wrong if that is empty: the entry
 --        is to be given to another call.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs attempts fieldcheck lanes numbers paused_names phases rate_limit records rules store_helpers transitions
+--@needs attempts fieldcheck lanes numbers outbox_dispatch paused_names phases rate_limit records rules store_helpers transitions
 --@needs wakeup
 
 lib.need_agenda()
@@ -135,5 +135,5 @@ for i = 6, #ARGV do
     check_lost(id, places_of(id), record ~= nil)
   end
 end
-if ctx.repair then lib.flush(); lib.flush_lanes(); lib.settle_up(); lib.hooks.deliver(-1); lib.wake(ctx.brought) end
+if ctx.repair then lib.flush(); lib.flush_lanes(); lib.settle_up(); lib.deliver(-1); lib.wake(ctx.brought) end
 return ctx.found

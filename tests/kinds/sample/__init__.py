@@ -25,12 +25,8 @@ KIND = Kind(
     control="tests.kinds.sample.control",
     inspect="tests.kinds.sample.inspect",
     details="tests.kinds.sample.details:DETAILS",
-    name_facts="tests.kinds.sample.details:facts_of_name",
-    holds="rounds",
     why="tests.kinds.sample.why",
     eager="tests.kinds.sample.eager:EagerRounds",
-    start_checks="tests.kinds.sample.upkeep:check_rounds",
-    duty="tests.kinds.sample.upkeep:RoundCount",
     console="tests.kinds.sample.pages:PAGES",
 )
 NAME = "tests.rounds"

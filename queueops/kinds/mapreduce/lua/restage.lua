@@ -6,7 +6,7 @@
 -- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets lanes numbers phases reopen store_helpers
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets lanes numbers outbox_dispatch phases reopen store_helpers
 --@needs transitions wakeup
 
 lib.need_agenda()
@@ -16,7 +16,7 @@ local parent = lib.read_record(task)
 if not parent then return { 'GONE', '', '', 0, 0 } end
 if stage == 'step' then
   local left = lib.redo_step(task, 1000)
-  lib.settle_up(); lib.hooks.deliver(-1); lib.wake(ctx.brought)
+  lib.settle_up(); lib.deliver(-1); lib.wake(ctx.brought)
   return { 'OK', parent.s, '', left, ctx.unfit }
 end
 
@@ -74,7 +74,7 @@ if not refused then
   lib.log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = value })
 end
 lib.settle_up()
-lib.hooks.deliver(-1)
+lib.deliver(-1)
 if not refused then lib.wake(ctx.brought) end
 local row = lib.named_fields(lib.task_key(task), 's', 'rd')
 return { refused and 'REFUSED' or 'OK', row.s, refused or '', row.rd and 1 or 0, 0 }

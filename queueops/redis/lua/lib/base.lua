@@ -70,16 +70,11 @@ lib.hooks.check_entry = {} -- by word: the consistency check of `~<word>:<rest>`
 lib.hooks.check_lane = {} -- by kind: its consistency check of a lane
 lib.hooks.check_pool = {} -- by kind: its consistency check of what it keeps of a pool
 
--- Messages to other pools. The last step of a function that may have written some: hands them to its caller, with at most
--- `most` others (-1: none at all), or wakes a worker for them. Returns them, whether only the caller can deliver them, and
--- whether those that wait have changed.
-lib.hooks.deliver = false
-lib.hooks.messages_key = false -- the key that exists while messages wait
+-- Messages to other pools.
 lib.hooks.effect = {} -- by the message's verb: its effect on its target here; returns a word and a detail
 lib.hooks.reply = {} -- by verb: what that answer changes for the sender
 lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
 lib.hooks.open_lane = {} -- by kind of a follow-up: gives its lane settings before it enters, given its fields
-lib.hooks.follow_end = false -- creates what follows the end of a task, given id, record and outcome; returns why it could not
 
 -- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
 lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared

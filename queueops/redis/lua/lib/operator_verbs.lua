@@ -1,5 +1,5 @@
 -- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
---@needs cancel end_effects lanes numbers outcomes records store_helpers transitions trash wakeup
+--@needs cancel end_effects follow_ups lanes numbers outcomes records store_helpers transitions trash wakeup
 
 lib.operator_verbs = {}
 
@@ -142,7 +142,7 @@ end
 function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
 
 function lib.operator_verbs.discard(id, record)
-  local reason = lib.hooks.follow_end(id, record, 'discarded')
+  local reason = lib.follow_end(id, record, 'discarded')
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
     lib.hooks.note_part_end(id, record.pi, 'failed')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from queueops.inspect.alarms import Alarm, manage, no_watchdog, warning
+from queueops.inspect.alarm import Alarm, manage, no_watchdog, warning
 from queueops.inspect.spans import span
 
 

@@ -41,22 +41,8 @@ class Call(Protocol):
 FollowUp = tuple[str, tuple[Call, ...]]
 
 
-class FollowUpOption:
-    """The option `follow_up` of a push."""
-
-    def read(self, name: str, value: Any) -> tuple[FollowUp, ...]:
-        """The calls by outcome. Raises BadOption for another outcome, and for what is not the call of a task."""
-        return _read(name, value)
-
-    def fields(self, value: tuple[FollowUp, ...]) -> tuple[tuple[str, str], ...]:
-        """The field of the record. Raises what a push of these calls raises."""
-        return (("fu", _encode(value)),)
-
-
-OPTION = FollowUpOption()
-
-
-def _read(name: str, value: Any) -> tuple[FollowUp, ...]:
+def read_follow_ups(name: str, value: Any) -> tuple[FollowUp, ...]:
+    """The calls by outcome. Raises BadOption for another outcome, and for what is not the call of a task."""
     if value is None:
         return ()
     if not isinstance(value, Mapping):
@@ -76,7 +62,8 @@ def _read(name: str, value: Any) -> tuple[FollowUp, ...]:
     return tuple(found)
 
 
-def _encode(follow_ups: Sequence[FollowUp]) -> str:
+def encode_follow_ups(follow_ups: Sequence[FollowUp]) -> str:
+    """The field of the record. Raises what a push of these calls raises."""
     plans = [_plan(outcome, call) for outcome, calls in follow_ups for call in calls]
     data = msgspec.json.encode(plans)
     limit = conf.current().payload_limit

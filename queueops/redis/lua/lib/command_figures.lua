@@ -2,7 +2,7 @@
 -- one is found before a script needs it.
 --@needs outbox
 
-function lib.hooks.figures.pool_messages(figures)
+function lib.command_figures(figures)
   for _, index in ipairs({ ctx.COMMANDS, ctx.COMMANDS_LOCKED }) do call('ZCARD', index) end
   figures.given_up = call('ZCARD', ctx.COMMANDS_DEAD)
 end

@@ -5,7 +5,7 @@
 
 local MOST_PAUSED = 50
 
-function lib.hooks.figures.schedules(figures)
+function lib.schedule_figures(figures)
   local rows, broken = {}, {}
   for _, id in ipairs(call('ZRANGEBYSCORE', ctx.SCHEDULES, '+inf', '+inf', 'LIMIT', 0, MOST_PAUSED)) do
     local row = lib.named_fields(lib.schedule_key(id), 'pa', 'pd', 'og', 'br')

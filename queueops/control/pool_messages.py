@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from queueops.control.per_pool_calls import check_pool
 from queueops.errors import TooMany
 from queueops.model.contracts import Row
-from queueops.pool_messages.store import OutboxCalls
 from queueops.redis.broker import get_role
 from queueops.redis.broker.control import MOST_AT_ONCE
+from queueops.redis.broker.pool_messages import OutboxCalls
 
 __all__ = ["drop_commands", "drop_dead_commands", "requeue_commands", "requeue_dead_commands"]
 

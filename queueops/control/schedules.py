@@ -7,11 +7,11 @@ from typing import Any
 from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
 from queueops.model.ids import new_id
 from queueops.redis.broker import get_broker, get_role, in_role
+from queueops.redis.broker.schedules import ScheduleCalls
 from queueops.redis.reader import Reader
-from queueops.schedules.declare import define, find_task
 from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
 from queueops.schedules.schedule import Schedule
-from queueops.schedules.store import ScheduleCalls
+from queueops.tasks.declared_schedules import define, find_task
 
 __all__ = [
     "check_schedule",

@@ -10,6 +10,7 @@ import redis
 from queueops.errors import TooMany
 from queueops.model.records import pairs
 from queueops.redis import pushwire, query_replies
+from queueops.redis.schedule_keys import log_key
 from queueops.redis.store_client import StoreClient
 from queueops.redis.wrong_types import executed
 from queueops.schedules.definition import (
@@ -21,7 +22,6 @@ from queueops.schedules.definition import (
     Undefined,
     decode_definition,
 )
-from queueops.schedules.schedule_keys import log_key
 
 MOST_SCHEDULES = 500
 """Maximum schedules of one pool: lists show all of them."""

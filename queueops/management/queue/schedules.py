@@ -19,11 +19,6 @@ VERBS = ("show", "pause", "resume", "run", "delete")
 DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted"}
 
 
-def facts_of_name(name: str) -> Iterator[tuple[str, str]]:
-    """The schedules that push tasks of a name."""
-    yield "schedules", ", ".join(row.id for row in inspect.schedules() if row.task == name)
-
-
 def list_schedules(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
     """All schedules, by their next run."""
     return listing(inspect.schedules(pool), HEAD, _line, empty="There is no schedule.", as_json=as_json)

@@ -10,11 +10,11 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.inspect import CommandRow
+from queueops.inspect.pool_messages import SHOWN
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import moment, printable, shown_broken, table, to_json
 from queueops.management.queue.kind_commands import KindCommand, page_options
-from queueops.pool_messages.inspect import SHOWN
 
 HEAD = ("MESSAGE", "POOL", "SAYS", "FROM", "TO", "IN", "GENERATION", "TRIES", "AT", "LAST ERROR")
 NO_COMMAND = "it is not a pool message, and can only be dropped"

@@ -75,12 +75,10 @@ end
 -- Last step of a script that may have written commands. The caller takes those, and at most `most` others (-1: none at
 -- all). Also returns whether only the caller can deliver the written commands,
 -- and whether the outbox changed.
-function lib.hooks.deliver(most)
+function lib.deliver(most)
   local fresh, taken, alone = #ctx.outbox.fresh, {}, false
   if most >= 0 and (fresh > 0 or (most > 0 and not ctx.calm and call('EXISTS', ctx.COMMANDS) == 1)) then taken = take_commands(most) end
   if fresh > #taken then alone = not announce_commands() end
   if ctx.outbox.touched then remind_of_commands() end
   return taken, alone, ctx.outbox.touched
 end
-
-function lib.hooks.messages_key() return P .. ':commands' end

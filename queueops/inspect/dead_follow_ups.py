@@ -6,8 +6,8 @@ import json
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from queueops.follow_ups.details import FollowUp, FollowUpTask
 from queueops.inspect.answers import Answer, Listing, broken_pools
+from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
 from queueops.redis.query_replies import text, whole

@@ -88,19 +88,5 @@ def define_code(task: Task[Any, Any, Any], schedule: Schedule) -> ScheduleDefini
 def scheduled_tasks() -> Iterator[tuple[Task[Any, Any, Any], Schedule]]:
     """The tasks with a schedule in the code."""
     for task in all_tasks():
-        if (schedule := task.of_kinds.get("cron")) is not None:
-            yield task, schedule
-
-
-class KnownSchedule:
-    """What the list of known tasks says of the schedule of a task."""
-
-    columns = (("SCHEDULE", "schedule"),)
-
-    def values(self, task: Task[Any, Any, Any]) -> dict[str, Any]:
-        """Its line."""
-        schedule = task.of_kinds.get("cron")
-        return {"schedule": "" if schedule is None else str(schedule.line)}
-
-
-KNOWN = KnownSchedule()
+        if task.schedule is not None:
+            yield task, task.schedule

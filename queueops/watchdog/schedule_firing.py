@@ -7,14 +7,15 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 from django.conf import settings
 
 from queueops.errors import QueueOpsError, StoreFull, TooMany
-from queueops.schedules.declare import declared
 from queueops.schedules.definition import NEW, Firing, ScheduleDefinition, ScheduleState
 from queueops.schedules.missed_runs import LATE_MS, firing
 from queueops.schedules.schedule_store import ScheduleStore
+from queueops.tasks.declared_schedules import declared
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
 CALLS = 20
@@ -177,7 +178,7 @@ class ScheduleFiring:
         self._broker.put_schedule(pool, definition, due, seen=row.version if row is not None else NEW, who="code")
 
 
-def duty(broker: ScheduleStore, *, has_code: bool) -> ScheduleFiring:
+def duty(broker: Any, *, has_code: bool) -> ScheduleFiring:
     """The firing of a watchdog; with the project's code it also stores the schedules that the code declares."""
     if not has_code:
         return ScheduleFiring(broker)

@@ -83,7 +83,7 @@ local function last_reason()
 end
 
 -- Those of the last day: the alarm ends by itself.
-function lib.hooks.figures.follow_ups(figures)
+function lib.follow_up_figures(figures)
   if call('ZCARD', ctx.DEAD_FOLLOW_UPS) == 0 then return end
   local count, in_an_hour = call('ZCOUNT', ctx.DEAD_FOLLOW_UPS, lib.text(now - SHOWN_MS), '+inf'), lib.counted_last_hour('fu|dead')
   if count > 0 then figures.dead_follow_ups, figures.dead_follow_up_reason = count, last_reason() end
@@ -91,6 +91,6 @@ function lib.hooks.figures.follow_ups(figures)
 end
 
 -- Their retention ends.
-function lib.hooks.tick.follow_ups()
+function lib.trim_dead_follow_ups()
   unlist(lib.try('ZRANGEBYSCORE', ctx.DEAD_FOLLOW_UPS, '-inf', lib.text(now - LISTED_MS), 'LIMIT', 0, OUT_AT_ONCE) or {})
 end

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from django.conf import settings
 
 from queueops.errors import QueueOpsError
-from queueops.schedules.declare import define_code, scheduled_tasks, task_names
 from queueops.schedules.definition import ScheduleDefinition, ScheduleState
+from queueops.tasks.declared_schedules import define_code, scheduled_tasks, task_names
 
 Code = Mapping[str, ScheduleDefinition]
 

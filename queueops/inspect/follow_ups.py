@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from queueops.inspect.answers import Answer
-from queueops.inspect.detail import TaskDetail
-from queueops.inspect.kind_details import KindDetails
 from queueops.inspect.store import parameters
 from queueops.model.redact import Redactor, cut, readable
 from queueops.redis.query_replies import Detail, text, whole
+
+if TYPE_CHECKING:
+    from queueops.inspect.detail import TaskDetail
 
 
 class FollowUp(Answer, frozen=True, kw_only=True):
@@ -70,34 +71,27 @@ def shown(value: bytes, hide: Redactor) -> str:
     return json.dumps(plans, ensure_ascii=False)
 
 
-class FollowUpDetails(KindDetails):
-    """The follow-ups of a task, and the task that it follows."""
-
-    raw: ClassVar = {"fu": shown}
-
-    def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
-        """What its end is to push, what its last end has pushed, and what it follows."""
-        field = record.get
-        return {
-            "follow_ups": planned(detail.record),
-            "followed_by": pushed(detail),
-            "follow_ups_dead": max(0, whole(field("fd"))),
-            "follows": field("oi", ""),
-            "follows_pool": field("op", "") or (detail.pool if "oi" in record else ""),
-            "follows_outcome": field("oo", ""),
-        }
-
-    def lines(self, task: TaskDetail) -> Iterable[tuple[str, object]]:
-        """The same in a terminal."""
-        return (
-            ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
-            ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
-            ("followed by", ", ".join(each.id for each in task.followed_by)),
-            ("follow-ups not pushed", task.follow_ups_dead or None),
-        )
+def of_task(detail: Detail, record: Mapping[str, str]) -> dict[str, Any]:
+    """What its end is to push, what its last end has pushed, and what it follows: values of `TaskDetail`."""
+    field = record.get
+    return {
+        "follow_ups": planned(detail.record),
+        "followed_by": pushed(detail),
+        "follow_ups_dead": max(0, whole(field("fd"))),
+        "follows": field("oi", ""),
+        "follows_pool": field("op", "") or (detail.pool if "oi" in record else ""),
+        "follows_outcome": field("oo", ""),
+    }
 
 
-DETAILS = FollowUpDetails()
+def lines(task: TaskDetail) -> Iterable[tuple[str, object]]:
+    """The same in a terminal."""
+    return (
+        ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
+        ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
+        ("followed by", ", ".join(each.id for each in task.followed_by)),
+        ("follow-ups not pushed", task.follow_ups_dead or None),
+    )
 
 
 def _plans(value: bytes) -> Iterator[dict[str, Any]]:

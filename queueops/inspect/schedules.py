@@ -15,12 +15,12 @@ from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, parameters, pools_of
 from queueops.redis.broker import get_role, in_role
+from queueops.redis.broker.schedules import ScheduleCalls
 from queueops.redis.reader import Reader
-from queueops.schedules.code_schedules import in_code, known_names, note_on, unkept
 from queueops.schedules.cron import read_timetable
-from queueops.schedules.declare import task_names
 from queueops.schedules.definition import Schedules, ScheduleState
-from queueops.schedules.store import ScheduleCalls
+from queueops.tasks.code_schedules import in_code, known_names, note_on, unkept
+from queueops.tasks.declared_schedules import task_names
 
 __all__ = [
     "ScheduleDetail",

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
-from queueops.follow_ups.inspect import DeadFollowUp, dead_follow_ups
+from queueops.inspect.dead_follow_ups import DeadFollowUp, dead_follow_ups
 from queueops.management.arguments import positive
 from queueops.management.queue.formatting import listing, moment
 from queueops.management.queue.kind_commands import KindCommand

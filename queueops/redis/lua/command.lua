@@ -8,7 +8,7 @@
 -- Reply: word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and detail of each applied command; taken commands (id, fields);
 --        '1' if more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
---@needs attempts lanes outbox phases task_end transitions wakeup
+--@needs attempts lanes outbox outbox_dispatch phases task_end transitions wakeup
 
 lib.need_agenda()
 
@@ -49,6 +49,6 @@ for _ = 1, tonumber(ARGV[3]) do
 end
 lib.count_minute('cmd|applied', tonumber(ARGV[3]))
 local most = tonumber(ARGV[1])
-local taken = lib.hooks.deliver(most)
+local taken = lib.deliver(most)
 lib.wake(ctx.brought)
 return { words, taken, most > 0 and #taken >= most and '1' or '', ctx.ended_wholes }

@@ -62,7 +62,7 @@ local function push(spec)
   if word == 'REJECTED' then return 'its id ' .. spec.id .. ' is in use' end
 end
 
-function lib.hooks.follow_end(id, known, outcome)
+function lib.follow_end(id, known, outcome)
   local record = known.fu and lib.read_record(id)
   if not (record and record.fu) then return end
   local uid, made, reasons = record.u or '', {}, {}
@@ -115,7 +115,7 @@ function lib.hooks.effect.follow_up(command)
   return reason and 'REFUSED' or 'OK', reason
 end
 
-function lib.hooks.details.follow_ups(_, record, put)
+function lib.follow_up_details(record, put)
   local states = {}
   for ref in string.gmatch(record.fm or '', '%S+') do
     local id, pool = lib.far(ref)
