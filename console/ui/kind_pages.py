@@ -1,4 +1,4 @@
-"""Kind pages: what a kind shows in the console, registered by its row in ``queueops.model.kinds``."""
+"""Kind pages: what a kind shows in the console, named by its ``console``."""
 
 from __future__ import annotations
 

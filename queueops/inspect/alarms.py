@@ -61,8 +61,8 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"late {of}", _late(view, beats, alive))
     yield from _of(f"growing {of}", _growing(view, sampled))
     yield from _paused_names(view, sampled)
-    for of_kind in kinds.roles("alarms"):
-        yield from of_kind(view.name, sampled)
+    for details in kinds.roles("details"):
+        yield from details.alarms(view.name, sampled)
     yield from follow_up_alarms.alarms(view.name, sampled)
     yield from schedule_alarms.alarms(view.name, sampled)
     if count := sampled.get("given_up") or 0:
@@ -199,7 +199,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
     """Whether any task, or a part of one, left a running state within the last minute."""
     running = held()
-    of_parts = (figures.moves(sampled) for figures in kinds.roles("figures"))
+    of_parts = (figures.moves(sampled) for figures in kinds.roles("parts.figures"))
     moves = (move for found in (flows(sampled), *of_parts) for move in found.items())
     return any(rate and flow.partition(">")[0] in running for flow, rate in moves)
 

@@ -15,7 +15,7 @@ class Field(NamedTuple):
     """One field of a record.
 
     With ``at_success`` it is read when the task succeeds: its presence needs more than the shortest path. With
-    ``in_lease`` a worker gets it with the lease, in ``own``; only built-in rows have such fields.
+    ``in_lease`` a worker gets it with the lease, in ``own``; only built-in kinds have such fields.
     """
 
     name: str

@@ -18,16 +18,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from queueops.model import kinds, states, subkeys
-from queueops.model.kind import Kind
 from queueops.model.state_types import PartStates
 from queueops.redis import keys
 
-KERNEL = Kind(name="kernel", package="queueops.redis")
-"""Brings the functions and modules that serve every kind."""
+KERNEL = "queueops.redis"
+"""The package with the functions and modules that serve every kind."""
 WORDED = ("due_entry", "check_entry", "effect", "reply", "dead_message")
 """Hooks whose keys are words or verbs; those of the others are kinds, or the kinds of records."""
 BASE = "base"
@@ -98,42 +96,27 @@ def _calls(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CALLS.findall(text))) if _HOOK in text else ()
 
 
-def _folder(kind: Kind, path: str) -> Traversable:
-    try:
-        return resources.files(kind.package).joinpath(path)
-    except ModuleNotFoundError as error:
-        if not f"{kind.package}.".startswith(f"{error.name}."):
-            raise  # the package is there, and imports what is not
-        raise LookupError(f"the kind {kind.name} has no package {kind.package} in this installation") from None
-
-
 def _files(path: str) -> dict[str, str]:
     """The texts of the files in this folder of the kernel and of each kind, by name."""
-    _check_kinds()
     found: dict[str, str] = {}
     owners: dict[str, str] = {}
-    for kind in (KERNEL, *(each for each in kinds.registered() if each.package)):
-        folder = _folder(kind, path)
+    packages = {"kernel": KERNEL} | {kind.name: type(kind).__module__ for kind in kinds.registered()}
+    for kind, package in packages.items():
+        folder = resources.files(package).joinpath(path)
         for file in folder.iterdir() if folder.is_dir() else ():
             name = file.name.removesuffix(".lua")
             if name == file.name:
                 continue
             if name in owners:
-                raise LookupError(f"{owners[name]} and {kind.name} both bring {path}/{file.name} to the Lua library")
-            owners[name] = kind.name
+                raise LookupError(f"{owners[name]} and {kind} both bring {path}/{file.name} to the Lua library")
+            owners[name] = kind
             found[name] = file.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
 
 
-def _check_kinds() -> None:
-    for kind in kinds.registered():
-        if kind.package and not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
-            raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
-
-
 @functools.cache
 def modules() -> Mapping[str, Module]:
-    """All modules, by name. Raises LookupError if two kinds bring the same name, or a package is missing."""
+    """All modules, by name. Raises LookupError if two kinds bring the same name."""
     return {
         name: Module(text, _needs(text), () if name == BASE else tuple(_FILLS.findall(text)), _calls(text))
         for name, text in _files("lua/lib").items()

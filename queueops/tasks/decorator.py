@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from queueops.errors import BadOption
 from queueops.errors.tasks import BadTask
-from queueops.model import kinds
 from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
 from queueops.tasks import discovery, registry
@@ -145,8 +144,7 @@ def _unfit(function: Any) -> str:
     if isinstance(function, str):
         return f'@task was given the text {function!r}. Write @task(name="{function}").'
     if isinstance(function, type):
-        *others, last = (name for kind in kinds.KINDS for name in kind.classes)
-        return f"{function.__name__} is a class. Write a function, or subclass {', '.join(others)} or {last}."
+        return f"{function.__name__} is a class. Write a function, or subclass MapReduce, Iterator, Chain or Group."
     if isinstance(function, (classmethod, staticmethod)):
         sort = type(function).__name__
         return f"@task was given a {sort}. Write a function outside of the class, and call the method from there."

@@ -161,12 +161,12 @@ class Task(Generic[Params, Returned, Result]):
 
     def s(self, /, *args: Any, **kwargs: Any) -> Signature:
         """Make this call a part of a chain or group: in a chain, its first argument is the previous result."""
-        part: Signature = kinds.only("part")(self, args, kwargs)
+        part: Signature = kinds.only("tree.part")(self, args, kwargs)
         return part
 
     def si(self, /, *args: Any, **kwargs: Any) -> Signature:
         """The same, but without the previous result."""
-        part: Signature = kinds.only("part")(self, args, kwargs, ignores_previous=True)
+        part: Signature = kinds.only("tree.part")(self, args, kwargs, ignores_previous=True)
         return part
 
     def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:

@@ -15,6 +15,7 @@ from queueops.model.kinds import KINDS
 from queueops.redis import library
 from queueops.redis.library import BASE
 from tests.kernel.desk import FOREVER, Desk
+from tests.support.kinds import kind
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Calla
             path = tmp_path / "sample_kind" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
+        monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind("sample", "sample_kind")))
         kinds.forget()
         for each in caches:
             each.cache_clear()
@@ -208,41 +209,23 @@ def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("other", "message"),
     [
-        (Kind(name="mapreduce", package="queueops.events"), "the kinds mapreduce and mapreduce both have mapreduce"),
-        (Kind(name="sample", package="queueops.events", records=("task",)), "the kinds task and sample both have task"),
-        (Kind(name="sample", package="queueops.events", records=("a b",)), "'a b' among its records is not valid"),
-        (Kind(name="sample", package="queueops.events", subkeys={"rounds": "hash"}), "write it as '#rounds'"),
-        (Kind(name="sample", package="queueops.events", records=("chain",)), "composites and sample both have chain"),
+        (kind("mapreduce", "queueops.events"), "the kinds mapreduce and mapreduce both have mapreduce"),
+        (kind("sample", "queueops.events", records=("task",)), "the kinds task and sample both have task"),
+        (kind("sample", "queueops.events", records=("a b",)), "'a b' among its records is not valid"),
+        (kind("sample", "queueops.events", subkeys={"rounds": "hash"}), "write it as '#rounds'"),
+        (kind("sample", "queueops.events", records=("chain",)), "composites and sample both have chain"),
         (
-            Kind(name="sample", package="queueops.events", subkeys={"#open": "hash"}),
+            kind("sample", "queueops.events", subkeys={"#open": "hash"}),
             "composites and sample both have #open",
         ),
-        (Kind(name="sample", package="queueops.events"), "the kind sample brings no Lua: queueops.events has neither"),
     ],
-    ids=["name", "task", "invalid", "invalid sub-key", "records", "subkeys", "nothing"],
+    ids=["name", "task", "invalid", "invalid sub-key", "records", "subkeys"],
 )
-def test_a_kind_that_repeats_another_or_brings_nothing_is_refused(
-    monkeypatch: pytest.MonkeyPatch, forgotten: None, kind: Kind, message: str
+def test_a_kind_that_repeats_another_is_refused(
+    monkeypatch: pytest.MonkeyPatch, forgotten: None, other: Kind, message: str
 ) -> None:
-    monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, other))
     with pytest.raises(LookupError, match=re.escape(message)):
-        library.modules.__wrapped__()
-
-
-def test_a_kind_whose_package_imports_what_is_missing_says_so(
-    monkeypatch: pytest.MonkeyPatch, forgotten: None, tmp_path: Path
-) -> None:
-    (tmp_path / "broken_kind").mkdir()
-    (tmp_path / "broken_kind" / "__init__.py").write_text("import nothing_like_that\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="broken_kind")))
-    with pytest.raises(ModuleNotFoundError, match="nothing_like_that"):
-        library.modules.__wrapped__()
-
-
-def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> None:
-    monkeypatch.setattr(kinds, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
-    with pytest.raises(LookupError, match=r"the kind sample has no package queueops\.no_such_kind"):
         library.modules.__wrapped__()

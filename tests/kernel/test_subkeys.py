@@ -18,7 +18,7 @@ from tests.kernel.test_modules_of_kinds import KERNEL
 FIELDS = {"#brief", "#due"}
 """Fields of a lease and of a waiting push: no field of a record has a name like that."""
 ROOT = Path(queueops.__file__).parent
-OF_THE_TABLE = ("model/subkeys.py", "model/kind_rows.py")
+OF_THE_TABLE = ("model/subkeys.py",)
 EXAMPLES = {"model/kinds.py": {"#rounds"}, "redis/keys.py": {"#queue"}}
 PYTHON = [
     path

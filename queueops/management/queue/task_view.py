@@ -64,7 +64,7 @@ def shown_status(found: Snapshot) -> str:
     """The whole system: alarms, states, pools, lanes."""
     alarms = "\n".join(map(_alarm, found.alarms)) or "Everything is well."
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
-    columns = [column for figures in kinds.roles("figures") for column in figures.COLUMNS]
+    columns = [column for figures in kinds.roles("parts.figures") for column in figures.COLUMNS]
     head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
     pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(

@@ -1,6 +1,6 @@
 """Redis broker and storage: implement the contracts by calls of scripts, grouped by role.
 
-The roles of the kernel stand here. Each registered kind adds its own, by its row in `queueops.model.kinds`.
+The roles of the kernel stand here. Each registered kind adds its own, by its method `store`.
 """
 
 from __future__ import annotations
