@@ -26,7 +26,7 @@ from queueops.redis import keys
 
 KERNEL = "queueops.redis"
 """The package with the functions and modules that serve every kind."""
-WORDED = ("due_entry", "check_entry", "effect", "reply", "dead_message")
+WORDED = ("due_entry", "check_entry", "effect", "reply", "dead_message", "tree", "parts")
 """Hooks whose keys are words or verbs; those of the others are kinds, or the kinds of records."""
 BASE = "base"
 """The module that stands before all others, outside of ``do ... end``."""
@@ -39,7 +39,7 @@ DENY_OOM = "redis.call('SETRANGE', KEYS[1] .. ':none', 0, '')\n"
 _HOOK = "hooks"
 """Occurs in every file that fills or calls a hook: the other files need no search."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
-_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
+_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = \{\}", re.MULTILINE)
 _FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
 _KNOWN_FILL = re.compile(r"^(?:function lib\.hooks\.\w+(?:\.\w+)?\(|lib\.hooks\.\w+(?:\.\w+)? = )", re.MULTILINE)
 _PART = r"(?:\s*\.\s*\w+|\s*\[(?:[^\[\]]|\[[^\]]*\])*\])"
@@ -53,7 +53,7 @@ _FILLS_HIDDEN = re.compile(
 """Where a file may fill a hook in another form than the known one, which is taken out before."""
 _HIDDEN_BEGINS = re.compile(r"function|lib")
 """What each of these forms begins with: the search for a literal word is fast."""
-_CALLS = re.compile(r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
+_CALLS = re.compile(r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)? = )(?:\.(\w+))?")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 LOOKS = ("fsck", "sample")
 """Functions that write only if they are told to. Each has a second form that only reads. A server that refuses writes
@@ -75,9 +75,9 @@ class Module(NamedTuple):
     text: str
     needs: tuple[str, ...]
     fills: tuple[tuple[str, str], ...] = ()
-    """The hooks that it fills, each with its key ('' if the hook has none)."""
-    calls: tuple[str, ...] = ()
-    """The hooks that it calls."""
+    """The hooks that it fills, each with its key ('' without one, which is refused)."""
+    calls: tuple[tuple[str, str], ...] = ()
+    """The hooks that it calls, each with its key ('' if the key is a value)."""
 
 
 class Function(NamedTuple):
@@ -92,7 +92,7 @@ def _needs(text: str) -> tuple[str, ...]:
     return tuple(name for line in _NEEDS.findall(text) for name in line.split())
 
 
-def _calls(text: str) -> tuple[str, ...]:
+def _calls(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(_CALLS.findall(text))) if _HOOK in text else ()
 
 
@@ -185,13 +185,11 @@ def _refuse_hidden(file: str, text: str) -> None:
 
 @functools.cache
 def hooks() -> Mapping[str, Mapping[str, str]]:
-    """The modules that fill each hook of the kernel, by hook and key ('' if the hook has none).
+    """The modules that fill each hook of the kernel, by hook and key.
 
-    Raises LookupError for a hook that the kernel does not have, that is filled twice, or that needs a key and has none.
-    A hook without keys must be filled.
+    Raises LookupError for a hook that the kernel does not have, that is filled twice, or that has no key.
     """
-    keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
-    found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
+    found: dict[str, dict[str, str]] = {hook: {} for hook in _HOOKS.findall(modules()[BASE].text)}
     known = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
     for name, function in functions().items():
         _refuse_hidden(f"{name}.lua", f"\n{function.text}")  # its first line has the flags
@@ -200,21 +198,15 @@ def hooks() -> Mapping[str, Mapping[str, str]]:
             _refuse_hidden(f"lib/{name}.lua", module.text)
         for hook, key in module.fills:
             shown = f"{hook}.{key}" if key else hook
-            if hook not in keyed:
+            if hook not in found:
                 raise LookupError(f"the module {name} fills the hook {shown}, which the kernel does not have")
-            if keyed[hook] is not bool(key):
-                raise LookupError(
-                    f"the module {name} fills {shown}: the hook {hook} has {'' if keyed[hook] else 'no '}keys"
-                )
-            if key and hook not in WORDED and key not in known:
+            if not key:
+                raise LookupError(f"the module {name} fills {shown}: the hook {hook} has keys")
+            if hook not in WORDED and key not in known:
                 raise LookupError(f"the module {name} fills the hook {shown}: there is no kind {key}, nor such records")
             if key in found[hook]:
                 raise LookupError(f"the modules {found[hook][key]} and {name} both fill the hook {shown}")
             found[hook][key] = name
-    for hook in keyed:
-        if not keyed[hook] and not found[hook]:
-            names = ", ".join(kind.name for kind in kinds.registered())
-            raise LookupError(f"no module fills the hook {hook}; the registered kinds are {names}")
     return found
 
 
@@ -229,10 +221,11 @@ def modules_of(name: str) -> list[str]:
             f"the module {one}": modules()[one].calls for one in order
         }
         for caller, called in callers.items():
-            for hook in called:
+            for hook, key in called:
                 if hook not in fillers:
                     raise LookupError(f"{caller} calls the hook {hook}, which the kernel does not have")
-                missing |= set(fillers[hook].values()) - set(order)
+                filling = (module for word, module in fillers[hook].items() if key in ("", word))
+                missing |= set(filling) - set(order)
         if not missing:
             return order
         wanted = (*wanted, *sorted(missing))

@@ -13,7 +13,6 @@ from queueops.model import kinds
 from queueops.model.kind import Kind
 from queueops.model.kinds import KINDS
 from queueops.redis import library
-from queueops.redis.library import BASE
 from tests.kernel.desk import FOREVER, Desk
 from tests.support.kinds import kind
 
@@ -86,8 +85,8 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
             "the module probe fills due_entry: the hook due_entry has keys",
         ),
         (
-            {"lua/lib/probe.lua": "function lib.hooks.settle_foreign.probe() end\n"},
-            "the module probe fills settle_foreign.probe: the hook settle_foreign has no keys",
+            {"lua/lib/probe.lua": "function lib.hooks.parts.claim() end\n"},
+            "the modules chunk_claim and probe both fill the hook parts.claim",
         ),
         (
             {"lua/lib/probe.lua": "function lib.hooks.promote.mapreduc() end\n"},
@@ -173,19 +172,11 @@ def test_a_line_that_fills_a_hook_unseen_is_refused(
         "for _, each in pairs(lib.hooks.tick) do each() end",
         "-- lib.hooks = {}",
         "local a = lib.hooks.promote[1]\na = 2",
-        "return lib.hooks.messages_key(), lib.hooks.deliver(-1)",
+        "return lib.hooks.tree.refuse(record), lib.hooks.parts.check(id)",
     ],
 )
 def test_a_fill_in_the_known_form_and_a_read_are_not_refused(text: str) -> None:
     library._refuse_hidden("lib/probe.lua", text)
-
-
-def test_a_hook_without_keys_must_be_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = library.modules()
-    base = known[BASE]._replace(text=f"{known[BASE].text}lib.hooks.sample = false\n")
-    monkeypatch.setattr(library, "modules", lambda: {**known, BASE: base})
-    with pytest.raises(LookupError, match="no module fills the hook sample"):
-        library.hooks.__wrapped__()
 
 
 def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(

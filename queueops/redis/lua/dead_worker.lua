@@ -23,7 +23,7 @@ local FAILURES = { error = true, timeout = true, crash = true }
 
 local function count_failure(id, outcome)
   if not FAILURES[outcome] then return end
-  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.task_of_foreign(id) or id), 'n')
+  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.parts.task_of(id) or id), 'n')
   if name then lib.count_minute('err|' .. name, 1) end
 end
 
@@ -37,7 +37,7 @@ local function take_back(id, fence)
   else
     local record = lib.is_foreign(id) or lib.read_record(id)
     if not record then return 0 end -- what can't be read is put aside when its lease ends
-    if lib.is_foreign(id) then lib.hooks.release_foreign(id) else lib.outcomes.release(id, record) end
+    if lib.is_foreign(id) then lib.hooks.parts.release(id) else lib.outcomes.release(id, record) end
   end
   if call('EXISTS', lib.task_key(id)) == 1 then call('HSET', lib.task_key(id), 'f', lib.next_number()) end
   return 1

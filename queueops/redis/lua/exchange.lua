@@ -58,7 +58,7 @@ for _ = 1, tonumber(ARGV[7]) do
     call('ZADD', P .. ':agenda', 'XX', lib.text(now + ms), id)
     if handed then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
     if lib.is_foreign(id) then
-      local its_reason, is_hard = lib.hooks.end_of_foreign(id)
+      local its_reason, is_hard = lib.hooks.parts.end_of(id)
       if its_reason then reason, by_force = its_reason, is_hard end
     end
     if reason then cancels[#cancels + 1] = id; cancels[#cancels + 1] = reason end

@@ -126,7 +126,7 @@ for i = 6, #ARGV do
     for _, check in pairs(lib.hooks.check_pool) do check() end
   elseif string.sub(id, 1, 1) == '~' then -- an entry of the agenda that no kind checks
   elseif lib.is_foreign(id) then
-    lib.hooks.check_foreign(id)
+    lib.hooks.parts.check(id)
   elseif record and CLASS[record.s] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record); lib.check_fields(id, record)
     local check = lib.hooks.check_record[record.k]

@@ -67,7 +67,7 @@ end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0, 0 } end
 if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is not a map-reduce task', 0, 0 } end
-local refused = lib.hooks.refuse_part(parent) or stages[stage]()
+local refused = lib.hooks.tree.refuse(parent) or stages[stage]()
 if not refused then
   call('HSET', lib.task_key(task), 'ot', token)
   local value = stage == 'process' and states or nil

@@ -17,7 +17,7 @@ end
 
 -- Expires a task; what it consists of is deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
 function lib.expire(id, record, over)
-  if record.pi and lib.hooks.keep_part(id, record, over) then return lib.act('kept') end
+  if record.pi and lib.hooks.tree.keep(id, record, over) then return lib.act('kept') end
   local purge = lib.hooks.purge[record.k]
   if purge and purge(id, record) then
     lib.schedule(id, now)
@@ -79,7 +79,7 @@ local function act_on_member(member, grace)
     end
     return lib.act(word or 'unknown')
   end
-  if lib.is_foreign(member) then return lib.hooks.act_on_foreign(member, grace) end
+  if lib.is_foreign(member) then return lib.hooks.parts.act(member, grace) end
   local record = lib.read_record(member)
   if not (record and CLASS[record.s]) then return lib.put_aside(member) end
   if TIMED[record.s] then return promote(member, record) end

@@ -55,13 +55,11 @@ lib.hooks.refuse_verb = {} -- why an operator may not do this, given verb and va
 lib.hooks.fails_at_release = {} -- whether it fails when an operator takes its lease back
 lib.hooks.check_record = {} -- its consistency check; returns whether it has a lane of its own
 
--- A task that is part of another one has the field `pi`.
-lib.hooks.note_part_end = false -- notes its end for the other, given id, that task, and state
-lib.hooks.settle_part_ends = false -- goes on with the others
-lib.hooks.refuse_part = false -- why an ended part may not be retried alone; nil if it may
-lib.hooks.weigh_part = false -- counts anew the total and the progress of a part
-lib.hooks.stop_part = false -- a running part is asked to stop by an operator
-lib.hooks.keep_part = false -- keeps an ended part as long as the other needs it; returns whether it does
+-- By word: a task that is part of another one has the field `pi`. `note_end`: notes its end for the other, given id, that
+-- task, and state; `settle`: goes on with the others; `refuse`: why an ended part may not be retried alone; nil if it may;
+-- `weigh`: counts anew the total and the progress of a part; `stop`: a running part is asked to stop by an operator;
+-- `keep`: keeps an ended part as long as the other needs it; returns whether it does.
+lib.hooks.tree = {}
 
 lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
 lib.hooks.figures = {} -- by kind: adds its figures to those of the pool
@@ -76,23 +74,16 @@ lib.hooks.reply = {} -- by verb: what that answer changes for the sender
 lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
 lib.hooks.open_lane = {} -- by kind of a follow-up: gives its lane settings before it enters, given its fields
 
--- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
-lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared
-lib.hooks.claim_foreign = false -- leases one that was taken from a lane, given its place there last
-lib.hooks.settle_foreign = false -- settles its lease, as `lib.settle`
-lib.hooks.release_foreign = false -- takes its lease back
-lib.hooks.end_of_foreign = false -- why the worker that runs one should end it, and whether by force; nil if it need not
-lib.hooks.task_of_foreign = false -- the id of the task that it belongs to
-lib.hooks.check_foreign = false -- its consistency check
-lib.hooks.flush_foreign = false -- writes their collected moves
-lib.hooks.settle_foreign_moves = false -- writes their collected moves, and goes on with their tasks
-
--- Own lanes: a lane `#<task>` holds what belongs to one task. `#active` of other lanes is a set, that of these a sorted set.
-lib.hooks.own_lane_key = false -- the key of its ready members
-lib.hooks.own_lane_active = false -- the key of its running members
-lib.hooks.own_lane_conf = false -- its settings
-lib.hooks.own_lane_share = false -- how many members this worker may take (0: the lane is closed; nil: this worker takes none)
-lib.hooks.lease_from_own_lane = false -- leases members that were taken from it
+-- By word: foreign members. An index of tasks may hold `<task>#<rest>`, of which one kind knows what it is. `act`: acts on one
+-- that is due, given the time to which leases are spared; `claim`: leases one that was taken from a lane, given its place
+-- there last; `settle`: settles its lease, as `lib.settle`; `release`: takes its lease back; `end_of`: why the worker that
+-- runs one should end it, and whether by force; nil if it need not; `task_of`: the id of its task; `check`: its consistency
+-- check; `flush`: writes their collected moves; `settle_moves`: does so, and goes on with their tasks.
+-- A lane `#<task>` holds what belongs to one task. `#active` of other lanes is a set, that of these a sorted set.
+-- `lane_key`, `lane_active`, `lane_conf`: the keys of its ready and of its running members, and its settings;
+-- `lane_share`: how many members this worker may take (0: the lane is closed; nil: this worker takes none);
+-- `lease_lane`: leases members that were taken from it.
+lib.hooks.parts = {}
 
 -- Begins a call: nothing is left of the call before, even if that failed in the middle.
 local function enter(keys, arguments)

@@ -94,7 +94,7 @@ end
 function lib.operator_verbs.cancel(id, record, reason, how)
   local hard = how == 'hard'
   if LEASED[record.s] then
-    if record.pi then lib.hooks.stop_part(id) end
+    if record.pi then lib.hooks.tree.stop(id) end
     call('HSET', lib.task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
     lib.harden(id, hard or record.x and record.xh)
     lib.tell_worker(record.w, id)
@@ -145,7 +145,7 @@ function lib.operator_verbs.discard(id, record)
   local reason = lib.follow_end(id, record, 'discarded')
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
-    lib.hooks.note_part_end(id, record.pi, 'failed')
+    lib.hooks.tree.note_end(id, record.pi, 'failed')
   end
   lib.erase(id, record)
   return '', reason and 'its follow-up could not be pushed: ' .. lib.shortened(reason, 500)

@@ -21,7 +21,7 @@ end
 -- behind `position`: id, fence, outcome, value, and for all but a success delay ms, fingerprint, title, counted.
 function lib.settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
-  if lib.is_foreign(id) then return lib.hooks.settle_foreign(id, ARGV[position + 2], outcome, end_at(position)) end
+  if lib.is_foreign(id) then return lib.hooks.parts.settle(id, ARGV[position + 2], outcome, end_at(position)) end
   local _, state, fence, name, more = lib.values_of(lib.task_key(id), 's', 'f', 'n', 'm')
   if not state then return 'GONE' end
   if fence ~= ARGV[position + 2] then return 'STALE' end

@@ -13,5 +13,5 @@ function lib.tell_end(id, record, state)
   if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
   if record.wt then lib.publish(lib.task_key(id) .. SUBKEY.done, state) end
   lib.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
-  if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
+  if record.pi then lib.hooks.tree.note_end(id, record.pi, state) end
 end

@@ -27,4 +27,4 @@ lib.hooks.note_end.chain = note_whole
 lib.hooks.note_end.group = note_whole
 lib.hooks.note_end.iterator = note_whole
 
-function lib.hooks.note_part_end(id, parent, state) lib.note_child_end(id, parent, state) end
+function lib.hooks.tree.note_end(id, parent, state) lib.note_child_end(id, parent, state) end

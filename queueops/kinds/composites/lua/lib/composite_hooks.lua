@@ -35,7 +35,7 @@ end
 
 function lib.hooks.fails_at_release.iterator(record) return record.fb end
 
-function lib.hooks.stop_part(id) lib.safe_call('HDEL', lib.task_key(id), 'ag') end
+function lib.hooks.tree.stop(id) lib.safe_call('HDEL', lib.task_key(id), 'ag') end
 
 function lib.hooks.end_instead.iterator(id, record) return lib.family.fails_with_task(id, record) end
 
@@ -47,13 +47,13 @@ lib.hooks.end_parts.chain = end_parts
 lib.hooks.end_parts.group = end_parts
 lib.hooks.end_parts.iterator = end_parts
 
-function lib.hooks.settle_part_ends()
+function lib.hooks.tree.settle()
   if ctx.ended_children[1] or next(ctx.ended_leaves) then lib.family.settle() end
 end
 
-function lib.hooks.weigh_part(id) lib.family.weigh(id) end
+function lib.hooks.tree.weigh(id) lib.family.weigh(id) end
 
-function lib.hooks.keep_part(id, record, over) return lib.family.keep(id, record, over) end
+function lib.hooks.tree.keep(id, record, over) return lib.family.keep(id, record, over) end
 
 local function purge(id, record) return record.kt and record.cc and lib.family.expire_parts(id, record.u) end
 lib.hooks.purge.chain = purge

@@ -58,7 +58,7 @@ local function check_owner(ref, task)
   if lib.wrong(ref, 'its task is gone') then lib.abandon_chunks(task) end
 end
 
-function lib.hooks.check_foreign(ref)
+function lib.hooks.parts.check(ref)
   local task, number, twin = lib.split_ref(ref)
   if not task or twin then return end
   local before = #ctx.found

@@ -7,7 +7,7 @@ lib.RESTING = { pending = true, postponed = true, restart = true }
 -- Whether an operator may change the chunks: all exist, and the task waits for them or has finished with them.
 function lib.may_reopen(parent)
   if not (parent.ch and parent.cn) then return false end
-  if TERMINAL[parent.s] then return not lib.hooks.refuse_part(parent) end
+  if TERMINAL[parent.s] then return not lib.hooks.tree.refuse(parent) end
   return parent.s == 'aggregating' or (parent.ph and lib.RESTING[parent.s])
 end
 
