@@ -26,8 +26,6 @@ from queueops.redis import keys
 
 KERNEL = "queueops.redis"
 """The package with the functions and modules that serve every kind."""
-WORDED = ("due_entry", "check_entry", "effect", "reply", "dead_message", "tree", "parts")
-"""Hooks whose keys are words or verbs; those of the others are kinds, or the kinds of records."""
 BASE = "base"
 """The module that stands before all others, outside of ``do ... end``."""
 PREFIX = "queueops_"
@@ -39,9 +37,10 @@ DENY_OOM = "redis.call('SETRANGE', KEYS[1] .. ':none', 0, '')\n"
 _HOOK = "hooks"
 """Occurs in every file that fills or calls a hook: the other files need no search."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
-_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = \{\}", re.MULTILINE)
-_FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
-_KNOWN_FILL = re.compile(r"^(?:function lib\.hooks\.\w+(?:\.\w+)?\(|lib\.hooks\.\w+(?:\.\w+)? = )", re.MULTILINE)
+_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (of_kinds\(\)|\{\}).*\n((?:--  \..*\n)*)", re.MULTILINE)
+_WORDS = re.compile(r"^--  \.(\w+):", re.MULTILINE)
+_FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)((?:\.\w+)*)", re.MULTILINE)
+_KNOWN_FILL = re.compile(r"^(?:function lib\.hooks(?:\.\w+)+\(|lib\.hooks(?:\.\w+)+ = )", re.MULTILINE)
 _PART = r"(?:\s*\.\s*\w+|\s*\[(?:[^\[\]]|\[[^\]]*\])*\])"
 _FILLS_HIDDEN = re.compile(
     r"\bfunction\s+lib\s*\.\s*hooks\b"
@@ -53,7 +52,10 @@ _FILLS_HIDDEN = re.compile(
 """Where a file may fill a hook in another form than the known one, which is taken out before."""
 _HIDDEN_BEGINS = re.compile(r"function|lib")
 """What each of these forms begins with: the search for a literal word is fast."""
-_CALLS = re.compile(r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)? = )(?:\.(\w+))?")
+_CALLS = re.compile(
+    r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)* = )"
+    r"(?:((?:\.\w+)+)|\[[^\]]*\] or NONE\)(\.\w+)|\) do if each(\.\w+))?"
+)
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 LOOKS = ("fsck", "sample")
 """Functions that write only if they are told to. Each has a second form that only reads. A server that refuses writes
@@ -75,9 +77,9 @@ class Module(NamedTuple):
     text: str
     needs: tuple[str, ...]
     fills: tuple[tuple[str, str], ...] = ()
-    """The hooks that it fills, each with its key ('' without one, which is refused)."""
+    """The hooks that it fills, each with its words, such as `.lane`, or `.chain.reset`."""
     calls: tuple[tuple[str, str], ...] = ()
-    """The hooks that it calls, each with its key ('' if the key is a value)."""
+    """The hooks that it calls, each with the words that are known."""
 
 
 class Function(NamedTuple):
@@ -93,7 +95,9 @@ def _needs(text: str) -> tuple[str, ...]:
 
 
 def _calls(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple(dict.fromkeys(_CALLS.findall(text))) if _HOOK in text else ()
+    return (
+        tuple(dict.fromkeys((hook, "".join(words)) for hook, *words in _CALLS.findall(text))) if _HOOK in text else ()
+    )
 
 
 def _files(path: str) -> dict[str, str]:
@@ -178,35 +182,36 @@ def _refuse_hidden(file: str, text: str) -> None:
         number = hidden.string.count("\n", 0, hidden.start())
         raise LookupError(
             f"{file}, line {number + 1}, may fill a hook: {code.splitlines()[number].strip()!r}."
-            " Write `function lib.hooks.<hook>.<key>(...)` at the beginning of a line to fill it,"
-            " and `lib.hooks.<hook>` with a key or a call to ask it"
+            " Write `function lib.hooks.<moment>.<kind>.<word>(...)` at the beginning of a line to fill it,"
+            " and `lib.hooks.<moment>` with a key or a call to ask it"
         )
 
 
 @functools.cache
 def hooks() -> Mapping[str, Mapping[str, str]]:
-    """The modules that fill each hook of the kernel, by hook and key.
+    """The modules that fill each hook of the kernel, by hook and words, such as `.lane`, or `.chain.reset`.
 
-    Raises LookupError for a hook that the kernel does not have, that is filled twice, or that has no key.
+    Raises LookupError for a hook that the kernel does not have, and for one that is filled twice.
     """
-    found: dict[str, dict[str, str]] = {hook: {} for hook in _HOOKS.findall(modules()[BASE].text)}
-    known = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
+    known = {hook: (form != "{}", _WORDS.findall(words)) for hook, form, words in _HOOKS.findall(modules()[BASE].text)}
+    found: dict[str, dict[str, str]] = {hook: {} for hook in known}
+    named = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
     for name, function in functions().items():
         _refuse_hidden(f"{name}.lua", f"\n{function.text}")  # its first line has the flags
     for name, module in modules().items():
         if name != BASE:
             _refuse_hidden(f"lib/{name}.lua", module.text)
-        for hook, key in module.fills:
-            shown = f"{hook}.{key}" if key else hook
-            if hook not in found:
-                raise LookupError(f"the module {name} fills the hook {shown}, which the kernel does not have")
-            if not key:
-                raise LookupError(f"the module {name} fills {shown}: the hook {hook} has keys")
-            if hook not in WORDED and key not in known:
-                raise LookupError(f"the module {name} fills the hook {shown}: there is no kind {key}, nor such records")
-            if key in found[hook]:
-                raise LookupError(f"the modules {found[hook][key]} and {name} both fill the hook {shown}")
-            found[hook][key] = name
+        for hook, words in module.fills:
+            of_kinds, wanted = known.get(hook, (False, []))
+            kind, _, word = words[1:].partition(".") if of_kinds else ("", "", words[1:])
+            if not word or hook not in known or (wanted and word not in wanted):
+                raise LookupError(f"the module {name} fills the hook {hook}{words}, which the kernel does not have")
+            if of_kinds and kind not in named:
+                reason = f"there is no kind {kind}, nor such records"
+                raise LookupError(f"the module {name} fills the hook {hook}{words}: {reason}")
+            if words in found[hook]:
+                raise LookupError(f"the modules {found[hook][words]} and {name} both fill the hook {hook}{words}")
+            found[hook][words] = name
     return found
 
 
@@ -221,10 +226,10 @@ def modules_of(name: str) -> list[str]:
             f"the module {one}": modules()[one].calls for one in order
         }
         for caller, called in callers.items():
-            for hook, key in called:
+            for hook, words in called:
                 if hook not in fillers:
                     raise LookupError(f"{caller} calls the hook {hook}, which the kernel does not have")
-                filling = (module for word, module in fillers[hook].items() if key in ("", word))
+                filling = (module for known, module in fillers[hook].items() if known.endswith(words))
                 missing |= set(filling) - set(order)
         if not missing:
             return order
@@ -269,8 +274,9 @@ def state_tables() -> str:
 def _kind_tables() -> str:
     """The Lua tables of sub-keys and kinds.
 
-    They are the records of own work; the names of sub-keys; those of a record that are erased and carried with it: of
-    the kernel, and of kinds; kinds of record; fields read at a success; and which kinds have sub-keys.
+    They are a table by kinds; the records of own work; the names of sub-keys; those of a record that are erased and
+    carried with it: of the kernel, and of kinds; kinds of record; fields read at a success; and which kinds have
+    sub-keys.
     """
     named = ", ".join(f"['{name}'] = '#{name}'" for name in keys.subkey_names())
     erased = ", ".join(f"'{each.name}'" for each in subkeys.RECORD if each.erased)
@@ -279,7 +285,9 @@ def _kind_tables() -> str:
     records = ", ".join(f"'{record}'" for kind in kinds.registered() for record in kind.records)
     subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     more = ", ".join(f"'{short}'" for short, field in kinds.fields().items() if field.at_success)
+    names = dict.fromkeys(each for kind in kinds.registered() for each in (kind.name, *kind.records))
     tables = (
+        f"local function of_kinds() return {{ {', '.join(f'{name} = {{}}' for name in names)} }} end\n",
         f"local OWN_WORK = {{ {', '.join(map(repr, kinds.OWN_WORK))} }}\n",
         f"local SUBKEY = {{ {named} }}\n",
         f"local ERASED, CARRIED, SUBKEYS = {{ {erased} }}, {{ {carried} }}, {{ {of_kinds} }}\n",

@@ -61,7 +61,7 @@ def bring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[queueops.kinds]\nbrought = brought_kind:KIND\n")
-        lua = {"lua/lib/brought.lua": "function lib.hooks.reset.brought(id) end\n"}
+        lua = {"lua/lib/brought.lua": "function lib.hooks.retry.brought.reset(id) end\n"}
         for name, content in {"__init__.py": text, **lua, **files}.items():
             path = tmp_path / "brought_kind" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -
     before = library.library().digest
     bring()
     assert [kind.name for kind in kinds.registered()] == [*(kind.name for kind in kinds.KINDS), "brought"]
-    assert library.hooks()["reset"]["brought"] == "brought"
+    assert library.hooks()["retry"][".brought.reset"] == "brought"
     assert library.library().digest != before
     assert check_kinds() == check_roles() == []
 

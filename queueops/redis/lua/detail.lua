@@ -75,5 +75,5 @@ put('workers', workers)
 put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
 
 lib.follow_up_details(record, put)
-for _, add in pairs(lib.hooks.details) do add(id, record, put) end
+for _, each in pairs(lib.hooks.show) do if each.details then each.details(id, record, put) end end
 return lib.told(reply)

@@ -113,7 +113,7 @@ end
 
 if not ARGV[6] then
   lib.check_conf(named_by); check_round(named_by)
-  for _, check in pairs(lib.hooks.check_lane) do check(named_by) end
+  for _, each in pairs(lib.hooks.check) do if each.lane then each.lane(named_by) end end
 end
 for i = 6, #ARGV do
   local id = ARGV[i]
@@ -123,13 +123,13 @@ for i = 6, #ARGV do
   if check_entry then
     check_entry(rest)
   elseif word == 'pool' then
-    for _, check in pairs(lib.hooks.check_pool) do check() end
+    for _, each in pairs(lib.hooks.check) do if each.pool then each.pool() end end
   elseif string.sub(id, 1, 1) == '~' then -- an entry of the agenda that no kind checks
   elseif lib.is_foreign(id) then
     lib.hooks.parts.check(id)
   elseif record and CLASS[record.s] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record); lib.check_fields(id, record)
-    local check = lib.hooks.check_record[record.k]
+    local check = (lib.hooks.check[record.k] or NONE).record
     if check and check(id, record) then check_round('#' .. id) end
   else
     check_lost(id, places_of(id), record ~= nil)

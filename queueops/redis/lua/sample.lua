@@ -93,7 +93,7 @@ local figures = {
 lib.command_figures(figures)
 lib.follow_up_figures(figures)
 lib.schedule_figures(figures)
-for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
+for _, each in pairs(lib.hooks.show) do if each.figures then each.figures(figures, tonumber(ARGV[1])) end end
 if ARGV[2] ~= '' then lib.note_gauges(figures) end
 figures = cjson.encode(figures)
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end

@@ -28,7 +28,7 @@ lib.act_on_due(limit)
 lib.note_paused()
 for state in pairs(TERMINAL) do trim(state) end
 lib.trim_dead_follow_ups()
-for _, tick in pairs(lib.hooks.tick) do tick() end
+for _, each in pairs(lib.hooks.check) do if each.tick then each.tick() end end
 for _, worker in ipairs(lib.safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
   call('ZREM', P .. ':workers', worker); lib.safe_call('ZREM', P .. ':idle', worker)
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker, P .. ':unable:' .. worker)

@@ -56,7 +56,7 @@ local function push(spec)
     lib.flush(); lib.flush_lanes()
     ctx.unwritten = {}
   end
-  local open_lane = lib.hooks.open_lane[spec.values.k]
+  local open_lane = (lib.hooks.claim[spec.values.k] or NONE).open_lane
   if open_lane then open_lane(spec.values) end
   local word = lib.place(spec)
   if word == 'REJECTED' then return 'its id ' .. spec.id .. ' is in use' end

@@ -4,7 +4,7 @@
 
 local function settle_success(id, record, has_more, position)
   if has_more then lib.read_more(id, record) end
-  local succeed = lib.hooks.succeed[record.k]
+  local succeed = (lib.hooks.settle[record.k] or NONE).succeed
   local settled = succeed and succeed(id, record, ARGV[position + 4])
   if settled ~= nil then return settled end
   if record.to then call('HSET', lib.task_key(id), 'pr', record.to) end -- what has succeeded stands at its total

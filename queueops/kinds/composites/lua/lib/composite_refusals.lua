@@ -22,5 +22,5 @@ local function refuse_verb(record, verb, value)
     return 'a ' .. record.k .. ' is not in a lane: its parts are'
   end
 end
-lib.hooks.refuse_verb.chain = refuse_verb
-lib.hooks.refuse_verb.group = refuse_verb
+lib.hooks.retry.chain.refuse_verb = refuse_verb
+lib.hooks.retry.group.refuse_verb = refuse_verb

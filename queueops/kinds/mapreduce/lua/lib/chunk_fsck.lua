@@ -79,7 +79,7 @@ function lib.hooks.parts.check(ref)
 end
 
 -- Checks the task of chunks. Returns whether it has chunks, and so a lane of its own.
-function lib.hooks.check_record.mapreduce(id, record)
+function lib.hooks.check.mapreduce.record(id, record)
   if not record.ch then return false end
   if record.s ~= 'aggregating' or record.rd then return true end
   local count, open = lib.all_chunks(id), lib.open_chunks(id)

@@ -13,7 +13,7 @@ local function settle_map(id, record, count)
   ctx.gathering[id] = false
 end
 
-function lib.hooks.succeed.mapreduce(id, row, count)
+function lib.hooks.settle.mapreduce.succeed(id, row, count)
   if row.s ~= 'mapping' then return nil end
   local record = lib.read_record(id)
   if not record then return false end -- the agenda finds out, and puts it into quarantine
