@@ -117,7 +117,7 @@ def _of_kinds(check: Callable[[], list[CheckMessage]]) -> list[CheckMessage]:
 
 
 def _kind_error(error: LookupError) -> Error:
-    hint = "Kinds stand in queueops.model.kinds, and come from other packages by entry points of 'queueops.kinds'."
+    hint = "Kinds stand in queueops.kinds, and come from other packages by entry points of 'queueops.kinds'."
     return Error(str(error), hint=hint, id="queueops.E006")
 
 

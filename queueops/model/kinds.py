@@ -98,6 +98,11 @@ def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
 
 
 @cached
+def _of_built_in(role: str) -> tuple[Any, ...]:
+    return tuple(each for _, each in brought(KINDS, role))
+
+
+@cached
 def roles(role: str) -> tuple[Any, ...]:
     """What the kinds bring for a role, such as `store` or `work.facts`. Each is imported here. Raises BadKind."""
     return tuple(each for _, each in brought(registered(), role))
@@ -149,8 +154,8 @@ def public_name(role: str, name: str) -> Any:
     The names of the built-in kinds are found whatever is wrong with a kind of another package.
     """
     if not name.startswith("_"):
-        for of_all in (False, True):
-            for _, module in brought(registered() if of_all else KINDS, role):
+        for found in (_of_built_in, roles):
+            for module in found(role):
                 if name in module.__all__:
                     return getattr(module, name)
     raise AttributeError(f"module 'queueops.{role.rpartition('.')[2]}' has no attribute {name!r}")
