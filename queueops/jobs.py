@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any, Unpack
 
 from queueops.errors import BadOption, advice
-from queueops.kinds.jobs.download_options import DOWNLOAD
-from queueops.kinds.jobs.handlers import Job, JobHandler, job_handler
+from queueops.kinds.jobs.files.download_options import DOWNLOAD
+from queueops.kinds.jobs.handlers import JobHandler, job_handler
+from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.job_store import get_job_store
-from queueops.kinds.jobs.store import NewJob
-from queueops.kinds.jobs.submission import JOB, JobOptions, new_job
+from queueops.kinds.jobs.store import JOB, NewJob
+from queueops.kinds.jobs.submission import JobOptions, new_job
 from queueops.model import warn_once
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry, transactions

@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
-from queueops.kinds.operations.operation_store import OperationStore
-from queueops.kinds.workflows.run_store import RunStore
+from queueops.kinds.workflows.store.run_store import RunStore
 from queueops.model import ports
 from queueops.redis.broker import broker_class
 from queueops.schedules.schedule_store import ScheduleStore
@@ -25,7 +24,6 @@ ROLES = (
     ports.Broker,
     ChunkStore,
     CompositeStore,
-    OperationStore,
     ports.Producer,
     RunStore,
     ScheduleStore,

@@ -14,9 +14,9 @@ from queueops import activity, wf
 from queueops.errors.workflows import NotDeterministic, OutsideWorkflow, RefusedInWorkflow
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import Execution
-from queueops.kinds.workflows.loop import WorkflowTask
-from queueops.kinds.workflows.step import RunInfo, Step
+from queueops.kinds.workflows.replay.execution import Execution
+from queueops.kinds.workflows.replay.loop import WorkflowTask
+from queueops.kinds.workflows.replay.step import RunInfo, Step
 from tests.workflows.test_environment import charge, double
 
 Code = Callable[[], Awaitable[Any]]

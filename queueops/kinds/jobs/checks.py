@@ -10,8 +10,8 @@ from django.core.files.storage import FileSystemStorage
 from django.utils.module_loading import import_string
 
 from queueops import conf
-from queueops.kinds.jobs.file_store import new_storage
-from queueops.kinds.jobs.s3_buckets import missing_packages
+from queueops.kinds.jobs.files.file_store import new_storage
+from queueops.kinds.jobs.files.s3_buckets import missing_packages
 from queueops.kinds.jobs.settings import of_jobs
 
 PACKAGES = ("idna", "ninja", "puremagic", "urllib3")
@@ -90,8 +90,8 @@ def are_set() -> bool:
 
 def downloads() -> bool:
     """Whether the project has jobs whose files go to the storage: its own handler `download` need not do so."""
-    from queueops.kinds.jobs.download_options import DOWNLOAD
-    from queueops.kinds.jobs.submission import JOB
+    from queueops.kinds.jobs.files.download_options import DOWNLOAD
+    from queueops.kinds.jobs.store import JOB
     from queueops.tasks import registry
 
     return are_set() and (JOB, DOWNLOAD) not in registry.handlers()

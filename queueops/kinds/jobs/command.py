@@ -17,10 +17,10 @@ from queueops import conf, control, inspect
 from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.errors import QueueOpsError
 from queueops.inspect import JobRow
-from queueops.kinds.jobs import orphans
-from queueops.kinds.jobs.file_lines import file_lines
-from queueops.kinds.jobs.file_store import delete_file
-from queueops.kinds.jobs.net_guard import shown_url
+from queueops.kinds.jobs.files import orphans
+from queueops.kinds.jobs.files.file_lines import file_lines
+from queueops.kinds.jobs.files.file_store import delete_file
+from queueops.kinds.jobs.http.net_guard import shown_url
 from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.kinds.jobs.submission import new_job
 from queueops.management.arguments import positive, take_djangos_options

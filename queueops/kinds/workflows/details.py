@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from queueops.inspect.alarm import Alarm
-from queueops.inspect.history import Moment
 from queueops.inspect.kind_details import Finder, KindDetails
+from queueops.inspect.task_history import Moment
 from queueops.kinds.workflows import alarms, refused_verbs
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, read_object, whole

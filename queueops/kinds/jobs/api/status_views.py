@@ -13,9 +13,10 @@ from queueops.kinds.jobs.api.authentication import Bearer
 from queueops.kinds.jobs.api.problems import Problem
 from queueops.kinds.jobs.api.schemas import Health, Statistics
 from queueops.kinds.jobs.api_tokens import Scope
-from queueops.kinds.jobs.callback_plans import CALLBACK
-from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
-from queueops.kinds.jobs.submission import JOB, JOB_STATES
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks.callback_states import CALLBACK_STATES, callback_word
+from queueops.kinds.jobs.store import JOB
+from queueops.kinds.jobs.submission import JOB_STATES
 
 router = Router(tags=["status"])
 POOL = "default"

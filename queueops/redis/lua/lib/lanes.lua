@@ -1,6 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order. A lane is in lanes:ready if and only if it has a ready task, a free
 -- slot, and no pause. A lane with a rate limit also needs a token.
---@needs attempts rate_limit store_helpers transitions
+--@needs minute_counts rate_limit store_helpers transitions
 
 fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
 fresh.gain = TABLE -- how many became ready beside those of `lane_entries`, by lane

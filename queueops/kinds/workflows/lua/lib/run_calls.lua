@@ -1,6 +1,6 @@
 -- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
 -- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
---@needs conflicts lanes run_ends run_messages runs store_helpers transitions
+--@needs conflicts lanes run_ends run_outgoing runs store_helpers transitions
 
 local SLICE = 250
 

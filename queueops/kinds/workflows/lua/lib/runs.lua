@@ -7,7 +7,7 @@
 -- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `va` that run has asked it to end, `ve` continued
 -- as new at, `vj` what its parent does to it at the end, `vq` status, `vw` waiting places, `vl` late events, `vy` tasks of its
 -- code that have failed, `vz` the first run of those that went on as this one.
---@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
+--@needs minute_counts claim_on_settle handover lanes run_outgoing numbers phases store_helpers transitions
 
 lib.runs = {}
 
