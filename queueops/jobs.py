@@ -1,4 +1,4 @@
-"""Jobs: work that is handed in by aggregation, each with a limit of its own.
+"""Jobs: work that is submitted by aggregation, each with a limit of its own.
 
 from queueops import jobs
 
@@ -29,7 +29,7 @@ _UNKNOWN_HANDLER = "No @job_handler of this process has the name %r, whose jobs 
 
 
 def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any]:
-    """Hand in one job. The first job of an aggregation decides its `limit` (jobs at once) and `rate` (starts a second).
+    """Submit one job. The first job of an aggregation decides its `limit` (jobs at once) and `rate` (starts a second).
 
     `handler` names what runs it. `url`, the text `extra` and the dict `options` are for the handler. With an `id` of
     your own, a job is created once while its record is kept: the word of a second handle is EXISTS. A `fingerprint`
@@ -43,7 +43,7 @@ def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any
 
 
 def submit_many(jobs: Iterable[Mapping[str, Any]]) -> list[TaskHandle[Any]]:
-    """Hand in many jobs: each has the arguments of `submit` as a dict. If one is invalid, none is created.
+    """Submit many jobs: each has the arguments of `submit` as a dict. If one is invalid, none is created.
 
     Up to 1,000 jobs of one pool are created all or none. More of them are created in batches of 1,000: if one is
     refused or the store stops answering, the batches before have been created.

@@ -90,7 +90,7 @@ def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
             text = f"{lane} is paused; {_waiting(row.ready)}."
             yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
-            empty = "" if row.drain_s is None else f"; empty in about {span(row.drain_s * 1000)}"
+            empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)}"
             text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
             option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))
             yield warning(text, "lanes", manage("queue", "set-lane", *words, *option))

@@ -45,7 +45,7 @@ class Past(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()
 
     def row(self, *, pool: str = "", lane: str = "", name: str = "", error: str = "", worker: str = "") -> Point | None:
-        """The figures of that pool, lane, name, error or worker, or of all pools; None if they are not known apart."""
+        """The figures of that pool, lane, name, error or worker, or of all pools; None without any."""
         wanted = {"lane": lane, "name": name, "error": error, "worker": worker}
         what = next((what for what, value in wanted.items() if value), "pool" if pool else "")
         if not what:

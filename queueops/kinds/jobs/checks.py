@@ -61,7 +61,7 @@ def check_storage() -> list[CheckMessage]:
         url = ""
     if url.startswith(("http://", "https://")):
         return []
-    text = f"Callbacks tell where a file is as {url!r}, which is not a URL with a host."
+    text = f"Callbacks name the URL of a file as {url!r}, which is not a URL with a host."
     hint = f'Set QUEUEOPS["JOBS"]["DOWNLOAD_URL"], or MEDIA_URL with a host.{_silenced("queueops.W005")}'
     return [Warning(text, hint=hint, id="queueops.W005")]
 

@@ -50,10 +50,10 @@ REASON = "cancelled by {name} over HTTP"
     auth=Bearer(Scope.SUBMIT),
     response={201: Created, 200: Created},
     operation_id="submit_job",
-    summary="Hand in one job",
+    summary="Submit one job",
 )
 def submit(request: HttpRequest, given: NewJob) -> Any:
-    """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
+    """Submit one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
 
     The same key with another body is refused (422).
     """
@@ -69,7 +69,7 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     auth=Bearer(Scope.SUBMIT),
     response={201: CreatedMany, 200: CreatedMany},
     operation_id="submit_jobs",
-    summary="Hand in many jobs at once",
+    summary="Submit many jobs at once",
 )
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     """Hand in many jobs. If one is wrong, none is made, and the answer says which.

@@ -30,7 +30,7 @@ def health(request: HttpRequest) -> Any:
     return {"status": "ok"}
 
 
-@router.get("/ready", response=Health, operation_id="ready", summary="Check that jobs can be handed in")
+@router.get("/ready", response=Health, operation_id="ready", summary="Check that jobs can be submitted")
 def ready(request: HttpRequest) -> Any:
     """Whether jobs can be handed in: the store answers, and no maintenance is on. It needs no token."""
     if inspect.maintenance() is not None:

@@ -31,7 +31,7 @@ NOT_DELIVERED = re.compile(
 
 
 class CallbackRow(Answer, frozen=True, kw_only=True):
-    """A callback: where it goes, the job that it tells of, and what the target answered last."""
+    """A callback: where it goes, the job whose outcome it sends, and what the target answered last."""
 
     TEXTS: ClassVar = ("url", "answer")
 
