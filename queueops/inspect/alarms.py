@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from queueops.inspect import follow_up_alarms, schedule_alarms
+from queueops.inspect import follow_up_alarms, pool_message_alarms, schedule_alarms
 from queueops.inspect.alarm import CHECK, Alarm, danger, manage, no_watchdog, warning
 from queueops.inspect.answers import Broken
 from queueops.inspect.lanes import LaneRow
@@ -63,12 +63,9 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _paused_names(view, sampled)
     for details in kinds.roles("details"):
         yield from details.alarms(view.name, sampled)
+    yield from pool_message_alarms.alarms(view.name, sampled)
     yield from follow_up_alarms.alarms(view.name, sampled)
     yield from schedule_alarms.alarms(view.name, sampled)
-    if count := sampled.get("given_up") or 0:
-        told = _some(count, "message to another pool was given up", "messages to other pools were given up")
-        command = manage("queue", "pool-messages", "--place", "given-up", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}.", "commands?place=dead", command)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."

@@ -211,10 +211,22 @@ def test_a_callback_that_is_cancelled_while_it_waits_is_not_sent(target: LocalSe
     made(target, 3)
     run_worker()
     (waiting,) = [row.id for row in inspect.callbacks("scheduled").rows]
+    assert circuit().waiting == 1
     control.cancel([waiting])
+    assert circuit().waiting == 0
     assert control.close_circuit(target.url("/hook"))
     assert run_worker() == 0
     assert inspect.task(waiting).state == "cancelled"
+
+
+def test_a_callback_that_goes_to_another_address_does_not_wait_for_the_first(target: LocalServer) -> None:
+    made(target, 3)
+    run_worker()
+    (waiting,) = [row.id for row in inspect.callbacks("scheduled").rows]
+    control.redirect_callbacks([waiting], target.url("/ok"))
+    assert circuit().waiting == 0
+    run_worker()
+    assert asked(target)["/ok"] == 1
 
 
 def test_the_circuit_can_be_switched_off(target: LocalServer, settings: Any) -> None:

@@ -115,6 +115,10 @@ class _Code:
         """The checked arguments of the next run."""
         return self._handler.plan.encode(args, kwargs)
 
+    def encode_result(self, value: Any) -> bytes:
+        """What the code returned, checked by its annotation."""
+        return self._handler.result_type.encode(self._handler.name, value)
+
 
 class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     """An async function as a workflow. `start` begins a run, whose decision steps workers make.

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import OutsideWorkflow
-from queueops.kinds.workflows.arguments import check_name, encode_signal
+from queueops.kinds.workflows.arguments import check_name
 from queueops.kinds.workflows.replay import cancelling
 from queueops.kinds.workflows.replay.digests import digest_of
 from queueops.kinds.workflows.replay.execution import Execution
@@ -138,8 +138,7 @@ async def send_signal(instance: str, name: str, value: Any = None, *, pool: str 
     """
     execution = current("wf.send_signal()")
     to = check_lane(pool, "name of a pool") if pool else ""
-    data = encode_signal(name, value)
-    return await execution.tell(check_id(instance, "id of an instance"), name, data, to)
+    return await execution.tell(check_id(instance, "id of an instance"), name, value, to)
 
 
 def span(name: str) -> AbstractContextManager[None]:

@@ -173,8 +173,11 @@ def _target(url: object, ports: tuple[int, ...] | None, private: tuple[Network, 
         raise _Fault(f"it has {len(url):,} characters, and must have 1 to {LONGEST_URL:,}")
     if NEVER_IN_URLS.search(url):
         raise _Fault("it has a space, a backslash, a control character or half of a character")
-    if mask := mask_in(unquote(url)):
-        raise _Fault(f"it has {mask} in the place of a secret, as shown URLs have: give the secret itself")
+    if mask := mask_in(unquote(url), is_secret_parameter):
+        raise _Fault(
+            f"it has {mask} in the place of a secret, as shown URLs have: give the secret itself."
+            f" A secret that is really {mask} cannot be told from a mask"
+        )
     try:
         parts = urlsplit(url)
         port = parts.port

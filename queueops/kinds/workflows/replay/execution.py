@@ -11,12 +11,14 @@ import contextlib
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
 from queueops.errors.workflows import ActivityFailed, ChildFailed, ChildInUse, NotDeterministic, WorkflowStuck
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.arguments import encode_signal
 from queueops.kinds.workflows.events import Block, Entry
 from queueops.kinds.workflows.replay.cancelling import is_waiting
 from queueops.kinds.workflows.replay.comparison import check_same, stack_of, told_death
@@ -27,6 +29,7 @@ from queueops.kinds.workflows.replay.step import FRAME, Code, ContinueAsNew, OnP
 from queueops.model.contracts import Push
 from queueops.model.ids import new_id
 from queueops.tasks.encoding import decode_result, encode_result
+from queueops.tasks.lossy_values import encode_plain
 
 T = TypeVar("T")
 SHOWN = 20
@@ -166,8 +169,7 @@ class Execution:
                 self._end(entry)
 
     def _end(self, entry: Entry) -> None:
-        found = self._open.pop(entry.command, None)
-        if found is None:
+        if (found := self._open.pop(entry.command, None)) is None:
             return  # the code gave it up before this event came
         if found.handle is not None:
             self.loop.now_ms = max(self.loop.now_ms, found.entry.at_ms)
@@ -178,11 +180,11 @@ class Execution:
 
     def _compare(self, block: Block) -> None:
         if self._main is not None and self._is_over:
-            self._close(self._main)
+            self._close(self._main, was_stored=any(entry.state == "succeeded" for entry in block.commands))
         check_same(self.info.name, self.steps, self.step.commands, block.commands)
 
-    def _close(self, main: asyncio.Task[Any]) -> None:
-        """The code has ended: judge how."""
+    def _close(self, main: asyncio.Task[Any], *, was_stored: bool = False) -> None:
+        """The code has ended: judge how. ``was_stored``: the history has its result, which is not checked anew."""
         step = self.step
         step.over = True
         if self.loop.exit is None and main.cancelled():
@@ -195,7 +197,8 @@ class Execution:
                 step.state, step.error = "failed", error
         else:
             try:
-                step.state, step.result = "succeeded", encode_result(self.info.name, main.result())
+                encode = partial(encode_result, self.info.name) if was_stored else self.code.encode_result
+                step.state, step.result = "succeeded", encode(main.result())
             except Exception as unfit:  # the result cannot be encoded, whatever its own code raises
                 step.state, step.error = "failed", unfit
         left = sum(1 for task in self.loop.tasks.values() if task is not main)
@@ -271,8 +274,10 @@ class Execution:
         """The name of a pool that is not that of the run; else empty."""
         return pool if pool != self.info.pool else ""
 
-    async def tell(self, instance: str, name: str, data: bytes, pool: str = "") -> bool:
+    async def tell(self, instance: str, name: str, value: Any, pool: str = "") -> bool:
         """Send a signal to another instance. Returns whether it had a run that took it."""
+        found = self._recorded.get(self._numbers + 1)
+        data = encode_signal(name, value, was_sent=found is not None and found.kind == "tell")
         to = self._other(pool) if pool else ""
         entry = Entry("tell", command=self._next(), instance=instance, name=name, payload=events.raw(data), pool=to)
         return (await self._wait(entry)).kind == "done"
@@ -306,7 +311,7 @@ class Execution:
         else:
             with self.loop.effects():
                 value = call()
-            data = encode_result(self.info.name, value, "value of a side effect")
+            data = encode_plain(self.info.name, value, "value of a side effect")
         self.step.commands.append(Entry("side", command=number, payload=events.raw(data)))
         return decode_result(self.info.name, data)
 

@@ -28,6 +28,9 @@ class Code(Protocol):
     def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
         """The checked arguments of the next run of the instance."""
 
+    def encode_result(self, value: Any) -> bytes:
+        """What the code returned, checked by its annotation."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:

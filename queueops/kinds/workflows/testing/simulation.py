@@ -32,7 +32,6 @@ from queueops.kinds.workflows.testing.runs_again import RunsAgain
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.tasks import registry
-from queueops.tasks.encoding import encode_result
 from queueops.worker.execution import failure
 
 MOST_STEPS = 100_000
@@ -229,9 +228,10 @@ class Simulation(RunsAgain):
         """End a child with what its replacement returns or raises."""
         if not begun.is_open:
             return
-        args, kwargs = _handler(push.name).plan.decode(push.args)
+        handler = _handler(push.name)
+        args, kwargs = handler.plan.decode(push.args)
         try:
-            data = encode_result(push.name, value_of(partial(known.function, *args, **kwargs)))
+            data = handler.result_type.encode(push.name, value_of(partial(known.function, *args, **kwargs)))
         except EventLoopBlocked:
             raise
         except Exception as error:  # the code of a test runs here

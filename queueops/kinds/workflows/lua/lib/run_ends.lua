@@ -110,7 +110,10 @@ local function forget_steps(id)
   call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vy', 'vb', 'vc', 'vs', 've', 'vx')
   lib.run_marks.leave_all(id)
 end
-lib.hooks.retry.workflow.reset = forget_steps
+function lib.hooks.retry.workflow.reset(id, record)
+  forget_steps(id)
+  lib.runs.name_newest(id, record)
+end
 lib.hooks.retry.workflow.start_over = forget_steps
 
 local RUNS_IT = { run_now = true, retry = true, requeue = true, release = true }

@@ -1,5 +1,5 @@
 -- Messages about runs: what they do in the pool that gets them, and what the answer changes for the run.
---@needs conflicts lanes operator_verbs run_outgoing run_recall run_stops runs store_helpers transitions
+--@needs conflicts lanes operator_verbs run_outgoing run_recall run_refused run_stops runs store_helpers transitions
 
 local MOST_WAITS = 10 -- tries of a stop whose task has not begun yet
 
@@ -33,13 +33,17 @@ function lib.hooks.effect.run_call(command)
   local known = lib.named_fields(lib.task_key(id), 'vk', 's') or {}
   if known.vk == command.vk then return 'OK' end -- this very message came before
   local why = refusal(plan, id)
-  if why then return 'REFUSED', why end
+  if why and not plan.alone then return 'REFUSED', why end
   local spec = { id = id, policy = 'replace', token = '', fields = plan.fields, values = {} }
   for i = 1, #plan.fields, 2 do spec.values[plan.fields[i]] = plan.fields[i + 1] end
   if string.sub(due, 1, 1) == '+' then spec.due = now + (tonumber(due) or 0) else spec.due = tonumber(due) end
   if spec.due and spec.due <= now then spec.due = nil end
   lib.need_lane(spec.values.l or 'default')
   lib.flush(); lib.flush_lanes()
+  if why then
+    lib.run_refused.keep(spec, why)
+    return 'REFUSED', why
+  end
   if plan.instance then lib.safe_call('HSET', P .. ':instances', plan.instance, id) end
   lib.place(spec)
   return 'OK'
@@ -48,7 +52,10 @@ end
 function lib.hooks.reply.run_call(command, word, detail)
   if word == 'OK' then return end
   command.run = command.me
-  finish(command, failed(command.cn, word == 'REFUSED' and detail or 'its pool could not read the call'))
+  local why = word == 'REFUSED' and detail or 'its pool could not read the call'
+  local row = lib.runs.read(command.run)
+  if row and TERMINAL[row.s] then lib.run_refused.log(command.run, command.i, why) end
+  finish(command, failed(command.cn, why))
 end
 
 function lib.hooks.dead_message.run_call(command, reason)

@@ -22,7 +22,7 @@ function lib.far_calls.start(id, record, plan)
   add('vr', id); add('vn', plan.number); add('vt', string.match(P, '^{[^:]*:(.*)}$')); add('vk', token)
   add('ro', record.ro or id); add('me', record.me); add('tr', record.tr); add('vi', plan.instance)
   lib.send('run_call', plan.pool, plan.id, id, record.u, 0, 'vk', token, 'cn', plan.number,
-    'sp', cjson.encode({ due = plan.due, instance = plan.instance, fields = fields }))
+    'sp', cjson.encode({ due = plan.due, instance = plan.instance, fields = fields, alone = plan.alone }))
 end
 
 -- Sends a signal to an instance of another pool.

@@ -54,7 +54,7 @@ end
 local function obey(id, record, step)
   local room = ctx.at_once.room
   if step.over then ctx.at_once.room = 0 end -- what begins now is ended by the same step: no worker gets it
-  lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {})
+  lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {}, step.over)
   ctx.at_once.room = room
   for _, timer in ipairs(step.timers) do
     local number, due = unpack(timer)

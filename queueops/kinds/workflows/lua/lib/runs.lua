@@ -38,6 +38,11 @@ end
 
 -- The last run that a call of a child went on as, by the id of its first run: the runs between may have been deleted. The index
 -- of instances has it.
+-- Makes a run that goes on again the newest one of its instance: it is the only open one.
+function lib.runs.name_newest(id, record)
+  if record.vi then lib.safe_call('HSET', P .. ':instances', record.vi, id) end
+end
+
 function lib.runs.point_to(call_id, id) lib.safe_call('HSET', P .. ':instances', call_id, id) end
 
 -- A call of another run means this task from now on.
