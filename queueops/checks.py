@@ -19,8 +19,8 @@ from django.utils.module_loading import import_string
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
 from queueops.model import kinds
-from queueops.model.kind import Role
 from queueops.tasks import registry
+from queueops.tasks.declared_schedules import define_code, scheduled_tasks
 
 NEAR = 0.88
 """How like QUEUEOPS a name must be: QUEUOPS and QUEUE_OPS are, QUEUES is not."""
@@ -76,8 +76,17 @@ def check_roles(**_: Any) -> list[CheckMessage]:
 
 
 def check_starts(**_: Any) -> list[CheckMessage]:
-    """The checks of kinds that a worker and a watchdog make at their start, too."""
-    return [] if conf.problems() else _of_kinds(lambda: _made("start_checks"))
+    """The checks that a worker and a watchdog make at their start, too: schedules whose task cannot be created."""
+    return [] if conf.problems() else list(_impossible_schedules())
+
+
+def _impossible_schedules() -> Iterator[CheckMessage]:
+    for task, schedule in scheduled_tasks():
+        try:
+            define_code(task, schedule)
+        except QueueOpsError as error:
+            hint = "Give the arguments: cron=Schedule(line, args=[...], kwargs={...})."
+            yield Error(f"The schedule of {task.name}: {error}", hint=hint, id="queueops.E005")
 
 
 def _roles() -> list[CheckMessage]:
@@ -90,11 +99,7 @@ def _roles() -> list[CheckMessage]:
         kinds.check_public_names(role)
     kinds.check_words()
     commands_of_kinds(ALL)
-    return _made("checks")
-
-
-def _made(role: Role) -> list[CheckMessage]:
-    return [message for check in kinds.roles(role) for message in check()]
+    return [message for check in kinds.roles("checks") for message in check()]
 
 
 def _of_kinds(check: Callable[[], list[CheckMessage]]) -> list[CheckMessage]:
@@ -112,7 +117,7 @@ def _of_kinds(check: Callable[[], list[CheckMessage]]) -> list[CheckMessage]:
 
 
 def _kind_error(error: LookupError) -> Error:
-    hint = "Kinds stand in queueops.model.kinds, and come from other packages by entry points of 'queueops.kinds'."
+    hint = "Kinds stand in queueops.kinds, and come from other packages by entry points of 'queueops.kinds'."
     return Error(str(error), hint=hint, id="queueops.E006")
 
 

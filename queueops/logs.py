@@ -25,7 +25,6 @@ from typing import Any
 
 from queueops.conf import redactor
 from queueops.errors import BadOption
-from queueops.model import kinds
 from queueops.model.redact import MASK
 
 FORMATS = ("text", "json")
@@ -44,6 +43,7 @@ OURS = (
     "queueops",
     "queueops.audit",
     "queueops.events",
+    "queueops.outbox",
     "queueops.push",
     "queueops.redis",
     "queueops.signals",
@@ -54,7 +54,6 @@ OURS = (
     "queueops.worker",
     "console.audit",
     "console.kinds",
-    *kinds.LOGGERS,
 )
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""

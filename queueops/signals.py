@@ -35,7 +35,7 @@ worker_stopping = Signal()
 
 def __getattr__(name: str) -> Signal:
     """A signal of a kind, such as those about the end of chains."""
-    found: Signal = kinds.public_name("signals", name)
+    found: Signal = kinds.public_name("tree.signals", name)
     return found
 
 

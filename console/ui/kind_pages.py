@@ -1,10 +1,11 @@
-"""Kind pages: what a kind shows in the console, registered by its row in ``queueops.model.kinds``."""
+"""Kind pages: what a kind shows in the console, named by its ``console``."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from django.http import HttpRequest, HttpResponseBase
@@ -172,6 +173,8 @@ class Loss:
     advice: str | Promise
 
 
+OF_THE_ENGINE = ("pool_messages", "follow_ups", "schedules")
+"""What is no kind, and registers its pages like one."""
 NavigationItem = tuple[str, str, str, str | Promise]
 """A link of the navigation: name of its URL, key, icon, label."""
 
@@ -229,7 +232,7 @@ def kind_pages() -> tuple[KindPages, ...]:
 @kinds.cached
 def refused_pages() -> dict[str, str]:
     """The kinds whose pages are not shown, each with the reason and the remedy."""
-    return refusals([(kind.name, pages) for kind, pages in kinds.brought(kinds.registered(), "console")])
+    return refusals(_brought())
 
 
 @kinds.cached
@@ -237,7 +240,15 @@ def _fitting() -> tuple[KindPages, ...]:
     refused = refused_pages()
     for name, reason in refused.items():
         logger.error("The pages of the kind %s are not shown: %s", name, reason)
-    return tuple(pages for kind, pages in kinds.brought(kinds.registered(), "console") if kind.name not in refused)
+    return tuple(pages for name, pages in _brought() if name not in refused)
+
+
+def _brought() -> list[tuple[str, KindPages]]:
+    """The pages of the built-in kinds, those of the engine's own parts, and those of kinds of other packages."""
+    found = [(kind.name, pages) for kind, pages in kinds.brought(kinds.registered(), "console")]
+    place = len(kinds.brought(kinds.KINDS, "console"))
+    own = [(name, import_module(f"console.kinds.{name}.registration").PAGES) for name in OF_THE_ENGINE]
+    return [*found[:place], *own, *found[place:]]
 
 
 def tabs_of_kind(record: str) -> list[Tab]:

@@ -12,7 +12,17 @@ from queueops.control.lanes import pause_lane, pause_pool, resume_lane, resume_p
 from queueops.control.lost_answers import recall
 from queueops.control.names import pause_name, resume_name
 from queueops.control.per_pool_calls import MOST
+from queueops.control.pool_messages import drop_commands, drop_dead_commands, requeue_commands, requeue_dead_commands
 from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
+from queueops.control.schedules import (
+    check_schedule,
+    create_schedule,
+    delete_schedule,
+    pause_schedule,
+    resume_schedule,
+    run_schedule,
+    update_schedule,
+)
 from queueops.control.tasks import (
     cancel,
     delete,
@@ -77,17 +87,6 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.control import signal_runs as signal_runs
     from queueops.kinds.workflows.control import start_run as start_run
     from queueops.kinds.workflows.control import suspend_runs as suspend_runs
-    from queueops.pool_messages.control import drop_commands as drop_commands
-    from queueops.pool_messages.control import drop_dead_commands as drop_dead_commands
-    from queueops.pool_messages.control import requeue_commands as requeue_commands
-    from queueops.pool_messages.control import requeue_dead_commands as requeue_dead_commands
-    from queueops.schedules.control import check_schedule as check_schedule
-    from queueops.schedules.control import create_schedule as create_schedule
-    from queueops.schedules.control import delete_schedule as delete_schedule
-    from queueops.schedules.control import pause_schedule as pause_schedule
-    from queueops.schedules.control import resume_schedule as resume_schedule
-    from queueops.schedules.control import run_schedule as run_schedule
-    from queueops.schedules.control import update_schedule as update_schedule
 
 __all__ = [
     "MOST",

@@ -3,11 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from queueops.errors import FilterError
-from queueops.inspect.alarms import Alarm, bound_of
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.alarms import bound_of
 from queueops.inspect.answers import Broken, Listing
+from queueops.inspect.dead_follow_ups import DeadFollowUp, dead_follow_ups
 from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
+from queueops.inspect.follow_ups import FollowUp, FollowUpTask
 from queueops.inspect.fsck import fsck
 from queueops.inspect.history.moment import Past, PastRow, past
 from queueops.inspect.history.ranges import RANGES
@@ -27,9 +30,21 @@ from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
+from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, is_own_name, registry
+from queueops.inspect.schedules import (
+    ScheduleDetail,
+    ScheduleEvent,
+    ScheduleRow,
+    next_runs,
+    preview,
+    schedulable,
+    schedule,
+    schedules,
+    unkept_schedules,
+)
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
@@ -48,10 +63,6 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
-    from queueops.follow_ups.details import FollowUp as FollowUp
-    from queueops.follow_ups.details import FollowUpTask as FollowUpTask
-    from queueops.follow_ups.inspect import DeadFollowUp as DeadFollowUp
-    from queueops.follow_ups.inspect import dead_follow_ups as dead_follow_ups
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
     from queueops.kinds.composites.inspect.side_effects import rule as rule
@@ -145,19 +156,6 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
     from queueops.kinds.workflows.inspect import workflow_run as workflow_run
     from queueops.kinds.workflows.inspect import workflow_runs as workflow_runs
     from queueops.kinds.workflows.inspect import workflow_tags as workflow_tags
-    from queueops.pool_messages.inspect import CommandPage as CommandPage
-    from queueops.pool_messages.inspect import CommandRow as CommandRow
-    from queueops.pool_messages.inspect import commands as commands
-    from queueops.pool_messages.inspect import dead_commands as dead_commands
-    from queueops.schedules.inspect import ScheduleDetail as ScheduleDetail
-    from queueops.schedules.inspect import ScheduleEvent as ScheduleEvent
-    from queueops.schedules.inspect import ScheduleRow as ScheduleRow
-    from queueops.schedules.inspect import next_runs as next_runs
-    from queueops.schedules.inspect import preview as preview
-    from queueops.schedules.inspect import schedulable as schedulable
-    from queueops.schedules.inspect import schedule as schedule
-    from queueops.schedules.inspect import schedules as schedules
-    from queueops.schedules.inspect import unkept_schedules as unkept_schedules
 
 __all__ = [
     "CALLBACK_STATES",

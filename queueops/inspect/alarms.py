@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import quote
 
 from msgspec import structs
 
-from queueops.inspect.answers import Answer, Broken
+from queueops.inspect import follow_up_alarms, pool_message_alarms, schedule_alarms
+from queueops.inspect.alarm import CHECK, Alarm, danger, manage, no_watchdog, warning
+from queueops.inspect.answers import Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING
@@ -27,61 +29,15 @@ BACKLOG = 100
 """Fewer ready tasks than this are not a backlog, however fast their number grows."""
 GROWING, LASTING_S, LEAST_GROWTH = 1.1, 60.0, 10
 """Arrivals per end from which a backlog grows, or tasks in a minute. One that is empty within a minute is a burst."""
-NO_WATCHDOG_MS = 15_000
 MOST_NAMES = 3
 """The most failing names with an alarm of their own."""
 MOST_PLACES = 3
 """The most workers that an alarm names."""
 
 
-class Alarm(Answer, frozen=True, kw_only=True):
-    """A condition that needs an operator, with its remedy: a command to type, and where there is one, a verb."""
-
-    TEXTS: ClassVar = ("text", "command")
-
-    level: str  # warning, danger
-    text: str
-    url_hint: str = ""  # page with more about it: workers, worker?id=..., lanes, tasks?..., health
-    command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
-    verb: str = ""  # resume_lane, pause_name, resume_name, interrupt, or one of a kind's alarms
-    target: str = ""  # of the verb: `pool/name`
-    about: str = ""  # which condition, of what: the same as long as it lasts
-    failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
-
-    @property
-    def subject(self) -> str:
-        """The same text as long as the condition lasts, whatever its figures are."""
-        words = self.command.split(" ")
-        told = (word for before, word in zip(("", *words), words, strict=False) if before not in _FIGURES)
-        return self.about or " ".join((self.url_hint, *told))
-
-
-def warning(text: str, hint: str, command: str, verb: str = "", target: str = "") -> Alarm:
-    """A condition to look at; `hint` is the page with more about it, `command` or `verb` the remedy."""
-    return Alarm(level="warning", text=text, url_hint=hint, command=command, verb=verb, target=target)
-
-
-def danger(text: str, hint: str, command: str) -> Alarm:
-    """A condition that loses work, or stops it."""
-    return Alarm(level="danger", text=text, url_hint=hint, command=command)
-
-
-_FIGURES = ("--limit", "--rate", "maxmemory")
-"""Words of a command that a figure follows."""
-
-
 def _of(about: str, alarms: Iterable[Alarm]) -> Iterator[Alarm]:
     """The alarms of one condition, each with what it is about."""
     return (alarm if alarm.about else structs.replace(alarm, about=about) for alarm in alarms)
-
-
-def manage(*words: str) -> str:
-    """A command of `manage.py`, as it is typed into a shell."""
-    return shlex.join(("manage.py", *words))
-
-
-CHECK = manage("check", "--deploy")
-"""It says why the store does not answer."""
 
 
 def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
@@ -105,8 +61,11 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _of(f"late {of}", _late(view, beats, alive))
     yield from _of(f"growing {of}", _growing(view, sampled))
     yield from _paused_names(view, sampled)
-    for of_kind in kinds.roles("alarms"):
-        yield from of_kind(view.name, sampled)
+    for details in kinds.roles("details"):
+        yield from details.alarms(view.name, sampled)
+    yield from pool_message_alarms.alarms(view.name, sampled)
+    yield from follow_up_alarms.alarms(view.name, sampled)
+    yield from schedule_alarms.alarms(view.name, sampled)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."
@@ -237,7 +196,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
     """Whether any task, or a part of one, left a running state within the last minute."""
     running = held()
-    of_parts = (figures.moves(sampled) for figures in kinds.roles("figures"))
+    of_parts = (figures.moves(sampled) for figures in kinds.roles("parts.figures"))
     moves = (move for found in (flows(sampled), *of_parts) for move in found.items())
     return any(rate and flow.partition(">")[0] in running for flow, rate in moves)
 
@@ -285,15 +244,6 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
         text = f"No worker of the pool {view.name} knows the task {name[:100]}."
         yield danger(text, f"tasks?name={quote(name)}&pool={quote(view.name)}", manage("queue", "tasks"))
-
-
-def no_watchdog(pool: str, sampled: Mapping[str, Any]) -> str:
-    """A sentence if no watchdog serves the pool."""
-    tick = (sampled.get("clock") or {}).get("tick")
-    if tick is None:
-        return f"No watchdog has served the pool {pool} yet"
-    age = sampled["taken"] - tick
-    return f"No watchdog serves the pool {pool}: the last one ran {span(age)} ago" if age > NO_WATCHDOG_MS else ""
 
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

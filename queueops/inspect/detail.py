@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from queueops.inspect import task_history
+from queueops.inspect import follow_ups, task_history
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.redaction import redactor
@@ -211,6 +211,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
             for told in kinds.roles("details")
             for name, value in told.of_task(detail, record, state).items()
         },
+        **follow_ups.of_task(detail, record),
     )
 
 
@@ -252,7 +253,9 @@ def _label(field: str) -> str:
 
 def _raw_of_kinds() -> dict[str, Callable[[bytes, Redactor], str]]:
     """How a kind shows a field of its own with payloads, by the name in the store."""
-    return {short: shown for told in kinds.roles("details") for short, shown in told.raw.items()}
+    return {short: shown for told in kinds.roles("details") for short, shown in told.raw.items()} | {
+        "fu": follow_ups.shown
+    }
 
 
 def _raw_value(field: str, value: bytes, hide: Redactor, names: tuple[str, ...]) -> str:

@@ -207,7 +207,7 @@ class Model:
             yield Line(key="", lane="", waiting=others, active=0, run_s=self._run_s({}))
 
     def _of_parts(self, sampled: Mapping[str, Any]) -> Iterable[Line]:
-        for figures in kinds.roles("figures"):
+        for figures in kinds.roles("parts.figures"):
             for part in figures.waiting(sampled):
                 yield Line(
                     key=part.key,

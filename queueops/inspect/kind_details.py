@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
+    from queueops.inspect.alarm import Alarm
     from queueops.inspect.detail import TaskDetail
     from queueops.inspect.task_history import Moment
     from queueops.model.redact import Redactor
     from queueops.redis.query_replies import Detail
 
 
+class Finder(NamedTuple):
+    """How the find box finds records by another id than their own.
+
+    ``key`` is that of a hash among the kind's ``keys``: the id of a record by that other id. It knows whole ids only.
+    """
+
+    title: str
+    key: str
+
+
 class KindDetails:
-    """What one kind adds to the details of any task; by default nothing."""
+    """What operators see of one kind; by default nothing."""
+
+    finder: ClassVar[Finder | None] = None
+    """How its records are found by another id than their own."""
 
     raw: ClassVar[Mapping[str, Callable[[bytes, Redactor], str]]] = {}
     """Its record fields with payloads, by the name in the store: how the raw view shows each."""
@@ -46,3 +60,15 @@ class KindDetails:
     def lost_by_edit(self, task: TaskDetail) -> str:
         """What is lost if the task runs with other arguments, as a question; empty if nothing is."""
         return ""
+
+    def refuses(self, record: str, fields: Mapping[str, str]) -> Iterable[str]:
+        """The verbs of an operator that its Lua refuses for a record with these known fields. None is offered."""
+        return ()
+
+    def alarms(self, pool: str, sampled: Mapping[str, Any]) -> Iterable[Alarm]:
+        """Alarms of a pool for the status head, by its sampled figures."""
+        return ()
+
+    def notes(self, sampled: Mapping[str, Any]) -> Iterable[str]:
+        """Sentences beside a pool, by its sampled figures."""
+        return ()

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from queueops.inspect.alarms import Alarm, bound_of, lane_alarms
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.alarms import bound_of, lane_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows
@@ -89,8 +90,8 @@ def _estimated(reader: Reader, pool: str, figures: dict[str, Any]) -> tuple[Lane
 
 def _of_kinds(pool: str, figures: dict[str, Any], now: int) -> Iterator[Alarm]:
     """What the kinds tell of this lane alone."""
-    for of_kind in kinds.roles("alarms"):
-        yield from of_kind(pool, {"taken": now, "lanes": [figures]})
+    for details in kinds.roles("details"):
+        yield from details.alarms(pool, {"taken": now, "lanes": [figures]})
 
 
 def _rows(pool: str, rows: Iterable[Any]) -> tuple[TaskRow, ...]:

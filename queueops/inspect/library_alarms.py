@@ -7,7 +7,8 @@ from typing import Any
 
 from msgspec import structs
 
-from queueops.inspect.alarms import CHECK, Alarm, danger, live, places
+from queueops.inspect.alarm import CHECK, Alarm, danger
+from queueops.inspect.alarms import live, places
 from queueops.redis.query_replies import Beat
 
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.id_search import BUDGET, SHORTEST
+from queueops.inspect.kind_details import Finder
 from queueops.inspect.redaction import redactor
 from queueops.inspect.registry import names_here
 from queueops.inspect.store import open_reader
 from queueops.inspect.task_rows import TaskRow, read_row, row_of
 from queueops.model import kinds
 from queueops.model.ids import ID, made_ms
-from queueops.model.kind import Finder
 from queueops.redis.query_replies import text
 
 LOOKED_AT = 2000
@@ -69,7 +69,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
     start = wanted if len(wanted) >= SHORTEST and ID.fullmatch(wanted) else ""
     since = made_ms(start) if start else None
     of_ids = (id if ID.fullmatch(id) else "", start, "" if since is None else since, BUDGET, most)
-    finders: tuple[Finder, ...] = kinds.roles("finder")
+    finders = [details.finder for details in kinds.roles("details") if details.finder]
     asked = (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT, wanted, *(finder.key for finder in finders))
     replies = reader.ask("look_up", dict.fromkeys(reader.pools(), asked))
     here = (name for name in names_here() if part in name.casefold())

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import structs
 
-from queueops.inspect.alarms import CHECK, Alarm, danger, manage
+from queueops.inspect.alarm import CHECK, Alarm, danger, manage
 from queueops.model.faults import SHOWN_MS, Faults
 from queueops.model.states import State
 

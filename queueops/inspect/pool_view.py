@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from queueops.inspect.alarms import Alarm, lane_alarms, live, pool_alarms
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.alarms import lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.estimates import Model
 from queueops.inspect.lanes import LaneRow, lane_rows

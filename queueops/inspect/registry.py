@@ -121,7 +121,7 @@ def _row(name: str, task: Task[..., Any, Any] | None, *, workers: tuple[str, ...
         options=dict(_options(task)),
         workers=workers,
         unsure=unsure,
-        **{name: value for told in kinds.roles("known") for name, value in told.values(task).items()},
+        schedule="" if task.schedule is None else str(task.schedule.line),
     )
 
 
@@ -169,8 +169,7 @@ def _options(task: Task[..., Any, Any]) -> Iterator[tuple[str, str]]:
         value = getattr(options, field.name)
         if field.name in _OF_ONE_PUSH or value is UNSET or value == getattr(_USUAL, field.name):
             continue
-        for name, given in value if field.name == "of_kinds" else ((field.name, value),):
-            yield _SHOWN_AS.get(name, name), _shown(name, given)
+        yield _SHOWN_AS.get(field.name, field.name), _shown(field.name, value)
     if task.unique is not None:
         yield "unique", task.unique.text()
     if handler.retry_on != (Exception,):

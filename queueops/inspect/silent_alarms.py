@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from queueops.inspect.alarms import MOST_PLACES, Alarm, danger, live, manage, places, resumed
+from queueops.inspect.alarm import Alarm, danger, manage
+from queueops.inspect.alarms import MOST_PLACES, live, places, resumed
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE
 from queueops.inspect.workers import RunningTask, fate_of, running_of

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from queueops.inspect.alarms import Alarm, broken_alarms, lane_alarms, live, pool_alarms
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
@@ -73,7 +74,9 @@ def snapshot() -> Snapshot:
     models = {pool: Model(pool, sampled, beats.get(pool, ())) for pool, sampled in samples.items()}
     views = tuple(pool_view(pool, sampled, alive[pool], models[pool].pool()) for pool, sampled in samples.items())
     lanes = tuple(row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool]))
-    more = {name: rows for figures in kinds.roles("figures") for name, rows in figures.of_snapshot(samples).items()}
+    more = {
+        name: rows for figures in kinds.roles("parts.figures") for name, rows in figures.of_snapshot(samples).items()
+    }
     alarms = _alarms(views, samples, beats, lanes, infos, broken, tuple(slow_alarms(reader)))
     return Snapshot(
         version=_version(views, lanes, more, known, alarms, samples),

@@ -13,7 +13,7 @@ from time import monotonic
 import msgspec
 
 from queueops.errors import QueueOpsError
-from queueops.inspect.alarms import CHECK, Alarm, danger
+from queueops.inspect.alarm import CHECK, Alarm, danger
 from queueops.inspect.answers import Answer
 from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
 from queueops.inspect.store import open_reader

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import structs
 
-from queueops.inspect.alarms import Alarm, danger, manage, warning
+from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
 from queueops.redis.reader import Reader
 from queueops.redis.store_checks import faults

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from queueops.inspect import follow_up_alarms
 from queueops.inspect.answers import Answer
 from queueops.inspect.estimates import Estimate
 from queueops.model import kinds
@@ -60,7 +61,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
 def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Estimate) -> PoolView:
     """One pool's figures."""
     states = {str(state): int(count) for state, count in (sampled["states"] or {}).items()}
-    moves, brought = flows(sampled), kinds.roles("figures")
+    moves, brought = flows(sampled), kinds.roles("parts.figures")
     coming = sum((rate for flow, rate in moves.items() if flow.startswith(">")), 0.0)
     ending = sum((rate for flow, rate in moves.items() if flow.partition(">")[2] in _ENDED), 0.0)
     fields, both = (
@@ -86,7 +87,10 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         start_rate=estimate.per_s,
         coming_rate=sum(rate for flow, rate in both if flow.endswith(f">{State.PENDING}")),
         leaving_rate=sum(rate for flow, rate in both if flow.startswith(f"{State.PENDING}>")),
-        notes=tuple(note for tell in kinds.roles("notes") for note in tell(sampled)),
+        notes=(
+            *(note for details in kinds.roles("details") for note in details.notes(sampled)),
+            *follow_up_alarms.notes(sampled),
+        ),
         **{name: value for figures in brought for name, value in figures.of_pool(sampled).items()},
     )
 

@@ -17,5 +17,5 @@ def allowed_verbs(kind: str, state: str, fields: Mapping[str, str]) -> tuple[str
 
 def refused_verbs(kind: str, fields: Mapping[str, str]) -> tuple[str, ...]:
     """The verbs that the kind refuses for each record with these fields."""
-    refuses = kinds.of_record(kind, "refuses")
-    return tuple(refuses(kind, fields)) if refuses else ()
+    details = kinds.of_record(kind, "details")
+    return tuple(details.refuses(kind, fields)) if details else ()

@@ -40,7 +40,7 @@ def tell(ended: Sequence[Ended]) -> None:
 
 def send(ended: Sequence[Ended]) -> None:
     """Call what the kinds bring for the role `endings`, in this thread."""
-    for each in kinds.roles("endings"):
+    for each in kinds.roles("tree.endings"):
         each.send(ended)
 
 

@@ -15,7 +15,7 @@ class Field(NamedTuple):
     """One field of a record.
 
     With ``at_success`` it is read when the task succeeds: its presence needs more than the shortest path. With
-    ``in_lease`` a worker gets it with the lease, in ``own``; only built-in rows have such fields.
+    ``in_lease`` a worker gets it with the lease, in ``own``; only built-in kinds have such fields.
     """
 
     name: str
@@ -72,3 +72,13 @@ KERNEL_FIELDS: dict[str, Field] = {
     "y": Field("reason"),
 }
 """The fields that every task may have, by the name in the store."""
+FOLLOW_UP_FIELDS: dict[str, Field] = {
+    "fd": Field("follow_ups_dead", "whole"),
+    "fm": Field("follow_ups_pushed"),
+    "fu": Field("follow_ups", "bytes", at_success=True),
+    "og": Field("follows_uid", "whole"),
+    "oi": Field("follows"),
+    "oo": Field("follows_outcome"),
+    "op": Field("follows_pool"),
+}
+"""The fields of tasks with follow-ups, and of the tasks that follow. A record has them in ``own``."""

@@ -1,181 +1,70 @@
-"""Row of a kind: what it brings beside its name, by role."""
+"""Kind: what a record can be beside a plain task. A kind is a subclass in the `__init__` of its package.
+
+Methods import what they give when it is first used. By default they give nothing. docs/kinds.md describes each of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
-
-Role = Literal[
-    "fields",
-    "store",
-    "handlers",
-    "results",
-    "status",
-    "states",
-    "part_states",
-    "part",
-    "dispatcher",
-    "control",
-    "inspect",
-    "details",
-    "why",
-    "cli",
-    "name_facts",
-    "known",
-    "alarms",
-    "notes",
-    "figures",
-    "console",
-    "settings",
-    "checks",
-    "start_checks",
-    "duty",
-    "start",
-    "examines",
-    "facts",
-    "closed",
-    "refuses",
-    "finder",
-    "signals",
-    "endings",
-]
+from typing import Any
 
 
-class Finder(NamedTuple):
-    """How the find box finds records by another id than their own.
+class Parts:
+    """Parts of a record that workers claim beside tasks, as the chunks of map-reduce."""
 
-    ``key`` is that of a hash among the kind's ``keys``: the id of a record by that other id. It knows whole ids only.
-    """
+    words: tuple[str, ...] = ()  # values of field `k` in their leases
+    counting: tuple[str, ...] = ()  # records whose total is determined while they run
 
-    title: str
-    key: str
+    def states(self) -> Any: ...  # the `PartStates`
+    def figures(self) -> Any: ...  # a module: of_pool, of_snapshot, moves, waiting and COLUMNS
+    def status(self) -> Any: ...  # a function of broker and record: values of `TaskStatus` by attribute
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tree:
+    """Records that consist of other tasks, as chains and groups. Only one kind has it."""
+
+    containers: tuple[str, ...] = ()  # records that no worker claims
+    counting: tuple[str, ...] = ()  # records whose total is determined while they run
+
+    def part(self) -> Any: ...  # the class of `task.s()`
+    def signals(self) -> Any: ...  # a module whose `__all__` are names of `queueops.signals`
+    def endings(self) -> Any: ...  # a module with `send(ended)` and `wanted()`
+
+
+class Work:
+    """What a worker does for a kind."""
+
+    names: tuple[str, ...] = ()  # of tasks that each worker knows, though the project does not define them
+    own: tuple[str, ...] = ()  # records that QueueOps pushes itself: an alarm shows those that fail
+
+    def handlers(self) -> Any: ...  # a module that registers what runs the tasks
+    def start(self) -> Any: ...  # a function of the worker's options, called before the worker starts
+    def facts(self) -> Any: ...  # a function of its patterns of lanes: texts by name for the heartbeat
+    def closed(self) -> Any: ...  # a function of a pool: patterns of lanes from which it claims nothing now
+
+
 class Kind:
-    """One kind: its name, the package with its Lua (if it has any), its records, the keys beside them, and its roles.
+    """Declares keys and records of a kind, and brings its parts of the engine."""
 
-    ``records`` are values of field ``k``. ``subkeys`` are keys beside such a record, each with its Redis type: deleted
-    with it, and moved with it to the trash and back. The name of a sub-key follows the record's key. ``own_subkeys``
-    are further ones, which stay where they are, and which the kind deletes itself; ``<number>`` stands for any number.
+    name: str = ""
+    records: tuple[str, ...] = ()  # values of field `k`
+    subkeys: Mapping[str, str] = {}  # keys beside a record, and their Redis types: deleted and carried with it
+    own_subkeys: Mapping[str, str] = {}  # further ones, which the kind deletes itself
+    keys: Mapping[str, str] = {}  # other keys of a pool
+    console: str = ""  # the `KindPages`, as "module:NAME": the engine does not import the console
+    work: Work = Work()
+    parts: Parts | None = None
+    tree: Tree | None = None
 
-    ``keys`` are its other keys of a pool, behind the pool's prefix, and their types in Redis. Only built-in rows have
-    some: the consistency check knows them.
-
-    ``names`` are names of tasks that each worker knows, though the project does not define them.
-
-    ``loggers`` are its own loggers, whose lines are masked from Django's start. Only built-in rows have some.
-
-    ``commands`` are classes of commands of `manage.py`, by name. Only built-in rows have some. Django looks for
-    each in a module of its name in `queueops.management.commands`.
-
-    ``holds`` says what it keeps in a pool beside tasks, as the question before a flush names it.
-
-    ``options`` are options of `@task`, and attributes of a class, by name, each with a function that reads the value.
-    The task has what it gives, in ``of_kinds``. Only built-in rows have some: code is read before the entry points are.
-
-    ``push_options`` are options of a push, by name, each with an object that has `read(name, value)` and
-    `fields(value)`: the record fields. Only built-in rows have some, and ``classes``: public classes to subclass.
-
-    ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
-
-    Only built-in rows have these: ``containers`` are records that no worker claims, ``counting`` are records whose
-    total is determined while they run, ``parts`` are values of field ``k`` in leases of parts of a record, ``own_work``
-    are records that QueueOps pushes itself: an alarm tells those that fail.
-
-    A role is a module or a name in it ("module:name"), and is imported when it is first used; empty if there is none:
-
-    - ``fields``: the record fields that the kind owns, a mapping of the name in the store to its `Field`.
-    - ``store``: a class of calls, a subclass of StoreClient. The broker gets them.
-    - ``handlers``: a module that registers what runs its tasks; imported when a worker meets the first of them.
-    - ``results``: a function of broker and record that gives the result of an ended task of this kind.
-    - ``status``: a function of broker and record that gives values of `TaskStatus` by attribute. Only built-in rows
-      have one.
-    - ``states``: the `KindStates`: what it adds to the table of the states of tasks.
-    - ``part_states``: the `PartStates` of the parts of a record that workers claim beside tasks.
-    - ``part``: a class that makes the call of a task a part of a composite, for ``task.s()``. One kind brings it.
-    - ``dispatcher``: a `CommandDispatcher`, made of a broker and two callbacks. One kind brings it.
-    - ``control``, ``inspect``, ``signals``: modules whose ``__all__`` are names of `queueops.control`,
-      `queueops.inspect` and `queueops.signals`.
-    - ``endings``: a module with `send(ended)`, which tells receivers of ended records, and `wanted()`: whether there
-      are any. A process calls it for the records that its call of the store ended.
-    - ``details``: the `KindDetails` of the kind: what it adds to the details of a task.
-    - ``why``: a module with the checks of "why is it not running", as `queueops.inspect.why` calls them.
-    - ``cli``: the `KindCommands` of the kind: what it adds to `manage.py queue`.
-    - ``known``: an object with `values(task)`, values of `KnownTask` by attribute, and `columns`, the titles and
-      attributes of a terminal's table. Only built-in rows have one.
-    - ``name_facts``: a function of the name of tasks that gives facts, each with its title, for a terminal.
-    - ``alarms``: a function of a pool's name and its sampled figures that gives alarms for the status head.
-    - ``notes``: a function of the sampled figures of a pool that gives sentences to show beside it.
-    - ``figures``: a module with `of_pool(sampled)` and `of_snapshot(samples)`, values of `PoolView` and `Snapshot` by
-      attribute; `moves(sampled)`, the changes of state of its parts; `waiting(sampled)`, their `PartLine`s in the
-      model of estimates; and `COLUMNS`, the titles and attributes of a terminal's table. Only built-in rows have one.
-    - ``console``: the `KindPages` of the console.
-    - ``settings``: a reader of the part of the setting QUEUEOPS under the kind's name in capitals. Only built-in rows
-      have one: the settings are read before the entry points are.
-    - ``checks``: a function that gives messages of Django's system checks.
-    - ``start_checks``: the same, made at the start of a worker and of a watchdog, too; so its module imports little.
-    - ``duty``: a function that makes a `Duty` of the watchdog, of a broker and of `has_code`: whether the code of the
-      project is known here.
-    - ``start``: a function that `manage.py runworker` calls with its options. An error that it raises ends the command.
-    - ``examines``: functions by word. The consistency check calls one for an entry `~<word>:<rest>` that the kind's Lua
-      leaves for later, with the broker, the pool and the rest. It gives pools and entries: what each is to examine.
-    - ``facts``: a function of the patterns of a worker's lanes that gives texts by name for its heartbeat.
-    - ``closed``: a function of a pool that gives patterns of lanes from which this worker claims nothing now, such as
-      while a disk is full. It is called before each claim, so it answers from memory most times.
-    - ``refuses``: a function of a value of ``k`` and the fields of a record, as far as they are known. It gives the
-      verbs of an operator that the kind's Lua refuses for such a record, whatever their value is. None is offered.
-    - ``finder``: the `Finder` of its records by another id than their own.
-    """
-
-    name: str
-    package: str = ""
-    records: tuple[str, ...] = ()
-    subkeys: Mapping[str, str] = field(default_factory=dict)
-    own_subkeys: Mapping[str, str] = field(default_factory=dict)
-    keys: Mapping[str, str] = field(default_factory=dict)
-    names: tuple[str, ...] = ()
-    leased_as: Mapping[str, str] = field(default_factory=dict)
-    loggers: tuple[str, ...] = ()
-    holds: str = ""
-    containers: tuple[str, ...] = ()
-    commands: Mapping[str, str] = field(default_factory=dict)
-    classes: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
-    push_options: Mapping[str, str] = field(default_factory=dict)
-    counting: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-    own_work: tuple[str, ...] = ()
-    fields: str = ""
-    store: str = ""
-    handlers: str = ""
-    results: str = ""
-    status: str = ""
-    states: str = ""
-    part_states: str = ""
-    part: str = ""
-    dispatcher: str = ""
-    control: str = ""
-    inspect: str = ""
-    details: str = ""
-    why: str = ""
-    cli: str = ""
-    name_facts: str = ""
-    known: str = ""
-    alarms: str = ""
-    notes: str = ""
-    figures: str = ""
-    console: str = ""
-    settings: str = ""
-    checks: str = ""
-    start_checks: str = ""
-    duty: str = ""
-    start: str = ""
-    examines: str = ""
-    facts: str = ""
-    closed: str = ""
-    refuses: str = ""
-    finder: str = ""
-    signals: str = ""
-    endings: str = ""
+    def fields(self) -> Any: ...  # record fields: each name in the store with its `Field`
+    def states(self) -> Any: ...  # the `KindStates`
+    def store(self) -> Any: ...  # a subclass of StoreClient: calls of the broker
+    def results(self) -> Any: ...  # a function of broker and record: the result of an ended task
+    def control(self) -> Any: ...  # a module whose `__all__` are names of `queueops.control`
+    def inspect(self) -> Any: ...  # a module whose `__all__` are names of `queueops.inspect`
+    def details(self) -> Any: ...  # the `KindDetails`: what operators see of it
+    def why(self) -> Any: ...  # a module with the checks of "why is it not running"
+    def cli(self) -> Any: ...  # `KindCommand`s of `manage.py queue`
+    def settings(self) -> Any: ...  # a reader of QUEUEOPS[<name in capitals>]
+    def checks(self) -> Any: ...  # a function: messages of Django's system checks
+    def examines(self) -> Any: ...  # functions of the consistency check, by word

@@ -1,8 +1,7 @@
-"""Registered kinds: the rows of `queueops.model.kind_rows`, and those of other packages.
+"""Registered kinds: those of `queueops.kinds`, and those of other packages.
 
-A kind is what a record can be beside a plain task. All that is its own stands in its own package. The kernel finds it
-by the row. Its Lua is there: functions in ``lua/``, modules in ``lua/lib/``. The library of the store takes them from
-there. The outbox, the follow-ups and the schedules have no records of their own, but such rows.
+A kind is what a record can be beside a plain task. All that is its own stands in its own package, also its Lua:
+functions in ``lua/``, modules in ``lua/lib/``.
 """
 
 from __future__ import annotations
@@ -11,21 +10,17 @@ import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from queueops.errors.kinds import BadKind
 from queueops.model import subkeys
-from queueops.model.fields import CODECS, KERNEL_FIELDS, Field
-from queueops.model.kind import Kind, Role
-from queueops.model.kind_rows import KINDS as KINDS
+from queueops.model.fields import CODECS, FOLLOW_UP_FIELDS, KERNEL_FIELDS, Field
+from queueops.model.kind import Kind
 
+KINDS: tuple[Kind, ...] = import_module("queueops.kinds").KINDS
+"""The built-in kinds. The kernel does not import them: they are above it."""
 GROUP = "queueops.kinds"
 """Entry points by which other packages bring kinds."""
-RESERVED = {
-    "records": ("task", *(word for kind in KINDS for word in kind.parts)),
-    "subkeys": tuple(each.name for each in subkeys.RECORD),
-}
-"""Values of field ``k``, and sub-keys, that no kind may take."""
 DECLARED = {
     "name": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
     "records": (re.compile(r"[a-z][a-z0-9_]*"), "sample"),
@@ -40,11 +35,13 @@ NOT_FIELDS = ("id", "pool", "own")
 TYPES = ("string", "hash", "list", "set", "zset")
 """Types of Redis that a sub-key may have."""
 
-NAMED: tuple[Role, ...] = ("control", "inspect", "signals")
+NAMED = ("control", "inspect", "tree.signals")
 """Roles whose names are public."""
-CHECKED: tuple[Role, ...] = ("fields", "store", "states", "part_states", "console", "settings")
-"""Roles with a check of their own."""
-UNNAMED: tuple[Role, ...] = tuple(role for role in get_args(Role) if role not in (*NAMED, *CHECKED))
+UNNAMED = (
+    *("results", "details", "why", "cli", "checks", "examines"),
+    *("parts.figures", "parts.status", "tree.part", "tree.endings"),
+    *("work.handlers", "work.start", "work.facts", "work.closed"),
+)
 """Other roles that need neither the store nor the console."""
 
 
@@ -59,16 +56,17 @@ def cached(function: Callable[..., _R]) -> functools._lru_cache_wrapper[_R]:
     return found
 
 
-CONTAINERS = tuple(record for kind in KINDS for record in kind.containers)
-COUNTING = tuple(record for kind in KINDS for record in kind.counting)
-OWN_WORK = tuple(record for kind in KINDS for record in kind.own_work)
-PARTS = tuple(word for kind in KINDS for word in kind.parts)
-LOGGERS = tuple(logger for kind in KINDS for logger in kind.loggers)
+CONTAINERS = tuple(record for kind in KINDS if kind.tree for record in kind.tree.containers)
+COUNTING = tuple(record for kind in KINDS for each in (kind.parts, kind.tree) if each for record in each.counting)
+OWN_WORK = tuple(record for kind in KINDS for record in kind.work.own)
+PARTS = tuple(word for kind in KINDS if kind.parts for word in kind.parts.words)
+RESERVED = {"records": ("task", *PARTS), "subkeys": tuple(each.name for each in subkeys.RECORD)}
+"""Values of field ``k``, and sub-keys, that no kind may take."""
 
 
 @cached
 def registered() -> tuple[Kind, ...]:
-    """The built-in rows, then the kinds of other packages, by name. Raises BadKind; then none is registered.
+    """The built-in kinds, then those of other packages, by name. Raises BadKind; then none is registered.
 
     Another package brings a kind by an entry point of the group `queueops.kinds`, whose object is a `Kind`.
     """
@@ -85,7 +83,7 @@ def fields() -> Mapping[str, Field]:
 @cached
 def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
     """The fields of a record with these kinds. Raises BadKind for one that two of them have, or the kernel."""
-    known = dict(KERNEL_FIELDS)
+    known = KERNEL_FIELDS | FOLLOW_UP_FIELDS
     owners = dict.fromkeys(known, "the kernel")
     named = dict.fromkeys((*NOT_FIELDS, *(each.name for each in known.values())), "the kernel")
     for kind in found:
@@ -100,116 +98,79 @@ def fields_of(found: tuple[Kind, ...]) -> dict[str, Field]:
 
 
 @cached
-def _of_rows(role: Role) -> tuple[Any, ...]:
-    return tuple(_imported(kind, role) for kind in KINDS if getattr(kind, role))
+def _of_built_in(role: str) -> tuple[Any, ...]:
+    return tuple(each for _, each in brought(KINDS, role))
 
 
 @cached
-def roles(role: Role) -> tuple[Any, ...]:
-    """What the kinds bring for a role, in the order of their rows. Each is imported here. Raises BadKind."""
-    return tuple(_imported(kind, role) for kind in registered() if getattr(kind, role))
+def roles(role: str) -> tuple[Any, ...]:
+    """What the kinds bring for a role, such as `store` or `work.facts`. Each is imported here. Raises BadKind."""
+    return tuple(each for _, each in brought(registered(), role))
 
 
-def brought(found: Iterable[Kind], role: Role) -> list[tuple[Kind, Any]]:
+def brought(found: Iterable[Kind], role: str) -> list[tuple[Kind, Any]]:
     """Those of some kinds that bring something for a role, each with what it brings. Raises BadKind."""
-    return [(kind, _imported(kind, role)) for kind in found if getattr(kind, role)]
+    return [(kind, each) for kind in found if (each := _brought(kind, role)) is not None]
 
 
 def leased_as() -> dict[str, str]:
     """The leased state by record, or by record and phase, where that is not ``locked``."""
-    return {phase: state for kind in registered() for phase, state in kind.leased_as.items()}
+    return {phase: state for states in roles("states") for phase, state in states.leased_as.items()}
 
 
-def only(role: Role) -> Any:
+def only(role: str) -> Any:
     """What the first kind with this role brings. Raises LookupError if no kind has it."""
     for found in roles(role):
         return found
     raise LookupError(f"no registered kind brings the role {role}")
 
 
-def option_names() -> tuple[str, ...]:
-    """The options of a task, or attributes of a class, that kinds bring."""
-    return tuple(name for kind in KINDS for name in kind.options)
-
-
-def read_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the options that kinds bring out of ``given``, and read those with a value. Raises what a reader raises."""
-    found = {name: given.pop(name, None) for name in option_names()}
-    return {name: _option_reader(name)(value) for name, value in found.items() if value is not None}
-
-
-@cached
-def _option_reader(name: str) -> Any:
-    return next(_at(kind, "options", kind.options[name]) for kind in KINDS if name in kind.options)
-
-
-def push_option_names() -> tuple[str, ...]:
-    """The options of a push that kinds bring."""
-    return tuple(name for kind in KINDS for name in kind.push_options)
-
-
-@cached
-def push_option(name: str) -> Any:
-    """What reads an option of a push that a kind brings, and gives its record fields."""
-    return next(_at(kind, "push_options", kind.push_options[name]) for kind in KINDS if name in kind.push_options)
-
-
 def settings_readers() -> dict[str, str]:
     """The kinds that have settings: the key in QUEUEOPS, and the name of the kind."""
-    return {kind.name.upper(): kind.name for kind in KINDS if kind.settings}
+    return {kind.name.upper(): kind.name for kind in KINDS if type(kind).settings is not Kind.settings}
 
 
 @cached
 def settings_reader(name: str) -> Any:
     """The reader of the settings of the kind with this name."""
-    return next(_imported(kind, "settings") for kind in KINDS if kind.name == name)
-
-
-def command_of(module: str) -> Any:
-    """The command that a kind brings, by the full name of the module in which Django looks for it."""
-    name = module.rpartition(".")[2]
-    return next(_at(kind, "commands", kind.commands[name]) for kind in KINDS if name in kind.commands)
+    return next(_brought(kind, "settings") for kind in KINDS if kind.name == name)
 
 
 @cached
 def records() -> tuple[str, ...]:
-    """The values of field ``k`` of the records of kinds, in the order of their rows."""
+    """The values of field ``k`` of the records of kinds."""
     return tuple(record for kind in registered() for record in kind.records)
 
 
 @cached
-def of_record(record: str, role: Role) -> Any:
+def of_record(record: str, role: str) -> Any:
     """What the kind of a record brings for a role; None if it brings nothing, and for a record of no kind."""
-    for kind in registered():
-        if record in kind.records and getattr(kind, role):
-            return _imported(kind, role)
-    return None
+    return next((_brought(kind, role) for kind in registered() if record in kind.records), None)
 
 
-def public_name(role: Role, name: str) -> Any:
+def public_name(role: str, name: str) -> Any:
     """What a module of a kind has by this name in its ``__all__``. Raises AttributeError.
 
-    The names of the built-in rows are found whatever is wrong with a kind of another package.
+    The names of the built-in kinds are found whatever is wrong with a kind of another package.
     """
     if not name.startswith("_"):
-        for found in (_of_rows, roles):
+        for found in (_of_built_in, roles):
             for module in found(role):
                 if name in module.__all__:
                     return getattr(module, name)
-    raise AttributeError(f"module 'queueops.{role}' has no attribute {name!r}")
+    raise AttributeError(f"module 'queueops.{role.rpartition('.')[2]}' has no attribute {name!r}")
 
 
-def check_public_names(role: Role) -> None:
+def check_public_names(role: str) -> None:
     """Raise BadKind for a module without ``__all__``, and for a name that two kinds have in theirs."""
     owners: dict[str, str] = {}
-    for kind in registered():
-        if getattr(kind, role):
-            for name in getattr(_imported(kind, role), "__all__", [""]):
-                if not name:
-                    raise BadKind(name=kind.name, reason=f"its {role} {getattr(kind, role)} has no __all__")
-                if name in owners:
-                    raise BadKind(name=kind.name, reason=f"{owners[name]} has the name {name} of queueops.{role}, too")
-                owners[name] = kind.name
+    for kind, module in brought(registered(), role):
+        for name in getattr(module, "__all__", [""]):
+            if not name:
+                raise BadKind(name=kind.name, reason=f"its {role} {module.__name__} has no __all__")
+            if name in owners:
+                raise BadKind(name=kind.name, reason=f"{owners[name]} has the name {name} of queueops.{role}, too")
+            owners[name] = kind.name
 
 
 def check_words() -> None:
@@ -225,7 +186,7 @@ def check_words() -> None:
 
 
 def forget() -> None:
-    """Read the registered kinds anew, after rows or installed packages have changed, as in a test."""
+    """Read the registered kinds anew, after kinds or installed packages have changed, as in a test."""
     for each in _CACHED:
         each.cache_clear()
 
@@ -265,11 +226,9 @@ def _check(found: tuple[Kind, ...]) -> None:
 
 def _fields_brought(kind: Kind) -> Mapping[str, Field]:
     """The fields that a kind declares. Raises BadKind for one that is not valid."""
-    brought = _imported(kind, "fields") if kind.fields else {}
+    brought = _brought(kind, "fields") or {}
     if not isinstance(brought, Mapping) or not all(isinstance(each, Field) for each in brought.values()):
-        raise BadKind(
-            name=kind.name, reason=f"its fields {kind.fields} must map the name of each in the store to a Field"
-        )
+        raise BadKind(name=kind.name, reason="its fields must map the name of each in the store to a Field")
     for short, each in brought.items():
         for name, valid in zip((short, each.name), FIELD, strict=True):
             if not valid.fullmatch(name):
@@ -289,13 +248,16 @@ def _check_types(kind: Kind, what: str, subkeys: Any) -> None:
             raise BadKind(name=kind.name, reason=reason)
 
 
-def _imported(kind: Kind, role: Role) -> Any:
-    return _at(kind, role, getattr(kind, role))
-
-
-def _at(kind: Kind, role: str, path: str) -> Any:
-    module, _, name = path.partition(":")
+def _brought(kind: Kind, role: str) -> Any:
+    """What a kind brings for a role; None for nothing. Raises BadKind."""
+    place, _, name = role.rpartition(".")
+    holder = getattr(kind, place) if place else kind
     try:
-        return getattr(import_module(module), name) if name else import_module(module)
+        return None if holder is None else _pages(kind.console) if name == "console" else getattr(holder, name)()
     except (ImportError, AttributeError) as error:
-        raise BadKind(name=kind.name, reason=f"its {role} {path} cannot be imported: {error}") from error
+        raise BadKind(name=kind.name, reason=f"its {role} cannot be imported: {error}") from error
+
+
+def _pages(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name) if path else None

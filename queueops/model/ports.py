@@ -15,12 +15,14 @@ from queueops.model.contracts import (
     Exchange,
     Lease,
     LeaseRef,
+    Posted,
     Push,
     Pushed,
     RoundTrip,
     Row,
     Settlement,
     TickReport,
+    Told,
 )
 from queueops.model.history import Level, Rows
 
@@ -85,6 +87,9 @@ class Broker(Producer, Protocol):
     def exchange(self, pool: str, worker: str, trip: RoundTrip) -> Exchange:
         """Settle, renew, promote what is due and claim tasks in one round trip."""
 
+    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
+        """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
+
     def declare_lanes(self, pool: str) -> None:
         """Before the first claim: apply the settings' limits to lanes, unless an operator has set some."""
 
@@ -141,7 +146,7 @@ class Broker(Producer, Protocol):
 
 
 class Duty(Protocol):
-    """What a watchdog does for a kind in its pools, beside the agenda: in each round, and between two rounds."""
+    """What a watchdog does in its pools beside the agenda, in each round and between two: the firing of schedules."""
 
     @property
     def doing(self) -> str:
@@ -168,30 +173,6 @@ class Duty(Protocol):
 
     def within(self, pools: Callable[[], list[str]]) -> Duty:
         """The same duty for the watchdog of one server of a cluster, which has these pools."""
-
-
-class CommandDispatcher(Protocol):
-    """Component that delivers commands to tasks of other pools. Thread-safe."""
-
-    @property
-    def room(self) -> int:
-        """How many commands may be taken now, beside those in progress."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether any command is in progress."""
-
-    def take(self, commands: Iterable[Command]) -> None:
-        """Deliver these commands."""
-
-    def look(self, pool: str) -> None:
-        """Take the due commands of a pool."""
-
-    def look_again(self) -> None:
-        """Take due commands where some were deferred recently."""
-
-    def close(self, within: float = 0.0) -> None:
-        """Stop, after this many seconds at most."""
 
 
 class Storage(Protocol):

@@ -40,12 +40,14 @@ class KindStates(NamedTuple):
     ``classes`` has its own states, each leased or parked. A leased state has the kernel's transitions of every leased
     state: all but the success. A parked one can be cancelled, and put into quarantine. ``transitions`` are further
     ones. ``actions`` are the verbs that an operator has in each state. ``verbs`` are its own verbs of transitions.
+    ``leased_as`` has the leased state of a record, or of a record and its phase, where that is not ``locked``.
     """
 
     classes: Mapping[str, StateClass]
     actions: Mapping[str, tuple[str, ...]]
     transitions: Sequence[Row] = ()
     verbs: Sequence[str] = ()
+    leased_as: Mapping[str, str] = {}
 
 
 class PartStates(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from queueops.errors.kinds import BadKind
 from queueops.model import kinds
 from queueops.model.kind import Kind
-from queueops.model.kind_rows import KINDS
+from queueops.model.kinds import KINDS
 from queueops.model.state_checks import KERNEL, wrong_beside_kernel, wrong_in_parts, wrong_in_states
 from queueops.model.state_types import OWN_CLASSES, KindStates, PartStates
 from queueops.model.state_types import Actor as Actor
@@ -247,21 +247,21 @@ def states_allowing(verb: str) -> tuple[str, ...]:
 
 def part_states() -> tuple[PartStates, ...]:
     """The states of the parts of each kind that has some."""
-    return kinds.roles("part_states")
+    return kinds.roles("parts.states")
 
 
 def check_kinds() -> None:
     """Raise BadKind for states of a kind that the table does not have, or that contradict it or another kind."""
     known = table()
-    for kind in kinds.registered():
-        for phase, state in kind.leased_as.items():
+    for kind, added in kinds.brought(kinds.registered(), "states"):
+        for phase, state in added.leased_as.items():
             if phase.partition(" ")[0] not in kind.records:
                 raise BadKind(name=kind.name, reason=f"{phase!r} among its leased_as is none of its records")
             if state not in known.leased:
                 reason = f"{state!r}, the state of {phase}, is none of {', '.join(known.leased)}"
                 raise BadKind(name=kind.name, reason=reason)
     owners: dict[str, str] = {}
-    for kind, parts in kinds.brought(kinds.registered(), "part_states"):
+    for kind, parts in kinds.brought(kinds.registered(), "parts.states"):
         if parts.word in owners:
             both = f"{owners[parts.word]} and {kind.name}"
             raise BadKind(name=kind.name, reason=f"{both} declare the states of a {parts.word}")
@@ -297,7 +297,7 @@ def as_markdown() -> str:
         "| from | to | verb | who |",
         "|---|---|---|---|",
         *(f"| {t.source or '-'} | {t.target or '-'} | {t.verb} | {', '.join(t.actors)} |" for t in known.transitions),
-        *(line for _, parts in kinds.brought(KINDS, "part_states") for line in _markdown_of(parts)),
+        *(line for _, parts in kinds.brought(KINDS, "parts.states") for line in _markdown_of(parts)),
     ]
     return "\n".join(lines) + "\n"
 

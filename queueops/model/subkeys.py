@@ -1,6 +1,6 @@
 """Sub-keys of the kernel: the keys beside a record, a lane or an error group, and what happens to those of a record.
 
-Python and the Lua library read this table, and the rows of the kinds add theirs to it: deletion, trash, retention and
+Python and the Lua library read this table, and the kinds add theirs to it: deletion, trash, retention and
 the consistency check know a sub-key from here.
 """
 

@@ -13,12 +13,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
 
 from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.model import endings
 from queueops.model.contracts import Command, Posted, Told
 from queueops.model.endings import Ended
+from queueops.model.ports import Broker
 
 ROOM = 50
 """Commands that a process takes at once; more would only wait here, where no other process may take them."""
@@ -35,17 +35,6 @@ LOOKED_AFTER = 120.0
 """Seconds for which an outbox is read after one of its commands was deferred: twice the longest back-off."""
 
 logger = logging.getLogger("queueops.outbox")
-
-
-class CommandStore(Protocol):
-    """What the dispatcher calls of the broker."""
-
-    @property
-    def spread(self) -> bool:
-        """Whether pools may be on several servers."""
-
-    def post(self, pool: str, *, told: Sequence[Told] = (), apply: Sequence[Command] = (), take: int = -1) -> Posted:
-        """Report the outcome of this pool's commands, apply commands for its tasks, take others as `exchange` does."""
 
 
 class PoolQueue:
@@ -97,7 +86,7 @@ class Outbox:
 
     def __init__(
         self,
-        broker: CommandStore,
+        broker: Broker,
         arrived: Callable[[str], object] = lambda pool: None,
         signal: Callable[[Sequence[Ended]], object] = endings.tell,
     ) -> None:

@@ -18,18 +18,14 @@ import hashlib
 import re
 from collections.abc import Mapping
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from queueops.model import kinds, states, subkeys
-from queueops.model.kind import Kind
 from queueops.model.state_types import PartStates
 from queueops.redis import keys
 
-KERNEL = Kind(name="kernel", package="queueops.redis")
-"""Brings the functions and modules that serve every kind."""
-WORDED = ("due_entry", "check_entry", "effect", "reply", "dead_message")
-"""Hooks whose keys are words or verbs; those of the others are kinds, or the kinds of records."""
+KERNEL = "queueops.redis"
+"""The package with the functions and modules that serve every kind."""
 BASE = "base"
 """The module that stands before all others, outside of ``do ... end``."""
 PREFIX = "queueops_"
@@ -41,9 +37,10 @@ DENY_OOM = "redis.call('SETRANGE', KEYS[1] .. ':none', 0, '')\n"
 _HOOK = "hooks"
 """Occurs in every file that fills or calls a hook: the other files need no search."""
 _NEEDS = re.compile(r"^--@needs (.+)$", re.MULTILINE)
-_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (\{\}|false)", re.MULTILINE)
-_FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)(?:\.(\w+))?", re.MULTILINE)
-_KNOWN_FILL = re.compile(r"^(?:function lib\.hooks\.\w+(?:\.\w+)?\(|lib\.hooks\.\w+(?:\.\w+)? = )", re.MULTILINE)
+_HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (of_kinds\(\)|\{\}).*\n((?:--  \..*\n)*)", re.MULTILINE)
+_WORDS = re.compile(r"^--  \.(\w+):", re.MULTILINE)
+_FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)((?:\.\w+)*)", re.MULTILINE)
+_KNOWN_FILL = re.compile(r"^(?:function lib\.hooks(?:\.\w+)+\(|lib\.hooks(?:\.\w+)+ = )", re.MULTILINE)
 _PART = r"(?:\s*\.\s*\w+|\s*\[(?:[^\[\]]|\[[^\]]*\])*\])"
 _FILLS_HIDDEN = re.compile(
     r"\bfunction\s+lib\s*\.\s*hooks\b"
@@ -55,7 +52,10 @@ _FILLS_HIDDEN = re.compile(
 """Where a file may fill a hook in another form than the known one, which is taken out before."""
 _HIDDEN_BEGINS = re.compile(r"function|lib")
 """What each of these forms begins with: the search for a literal word is fast."""
-_CALLS = re.compile(r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)? = )")
+_CALLS = re.compile(
+    r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)* = )"
+    r"(?:((?:\.\w+)+)|\[[^\]]*\] or NONE\)(\.\w+)|\) do if each(\.\w+))?"
+)
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 LOOKS = ("fsck", "sample")
 """Functions that write only if they are told to. Each has a second form that only reads. A server that refuses writes
@@ -77,9 +77,9 @@ class Module(NamedTuple):
     text: str
     needs: tuple[str, ...]
     fills: tuple[tuple[str, str], ...] = ()
-    """The hooks that it fills, each with its key ('' if the hook has none)."""
-    calls: tuple[str, ...] = ()
-    """The hooks that it calls."""
+    """The hooks that it fills, each with its words, such as `.lane`, or `.chain.reset`."""
+    calls: tuple[tuple[str, str], ...] = ()
+    """The hooks that it calls, each with the words that are known."""
 
 
 class Function(NamedTuple):
@@ -94,46 +94,33 @@ def _needs(text: str) -> tuple[str, ...]:
     return tuple(name for line in _NEEDS.findall(text) for name in line.split())
 
 
-def _calls(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_CALLS.findall(text))) if _HOOK in text else ()
-
-
-def _folder(kind: Kind, path: str) -> Traversable:
-    try:
-        return resources.files(kind.package).joinpath(path)
-    except ModuleNotFoundError as error:
-        if not f"{kind.package}.".startswith(f"{error.name}."):
-            raise  # the package is there, and imports what is not
-        raise LookupError(f"the kind {kind.name} has no package {kind.package} in this installation") from None
+def _calls(text: str) -> tuple[tuple[str, str], ...]:
+    return (
+        tuple(dict.fromkeys((hook, "".join(words)) for hook, *words in _CALLS.findall(text))) if _HOOK in text else ()
+    )
 
 
 def _files(path: str) -> dict[str, str]:
     """The texts of the files in this folder of the kernel and of each kind, by name."""
-    _check_kinds()
     found: dict[str, str] = {}
     owners: dict[str, str] = {}
-    for kind in (KERNEL, *(each for each in kinds.registered() if each.package)):
-        folder = _folder(kind, path)
+    packages = {"kernel": KERNEL} | {kind.name: type(kind).__module__ for kind in kinds.registered()}
+    for kind, package in packages.items():
+        folder = resources.files(package).joinpath(path)
         for file in folder.iterdir() if folder.is_dir() else ():
             name = file.name.removesuffix(".lua")
             if name == file.name:
                 continue
             if name in owners:
-                raise LookupError(f"{owners[name]} and {kind.name} both bring {path}/{file.name} to the Lua library")
-            owners[name] = kind.name
+                raise LookupError(f"{owners[name]} and {kind} both bring {path}/{file.name} to the Lua library")
+            owners[name] = kind
             found[name] = file.read_text(encoding="utf-8")
     return dict(sorted(found.items()))
 
 
-def _check_kinds() -> None:
-    for kind in kinds.registered():
-        if kind.package and not any(_folder(kind, path).is_dir() for path in ("lua", "lua/lib")):
-            raise LookupError(f"the kind {kind.name} brings no Lua: {kind.package} has neither lua/ nor lua/lib/")
-
-
 @functools.cache
 def modules() -> Mapping[str, Module]:
-    """All modules, by name. Raises LookupError if two kinds bring the same name, or a package is missing."""
+    """All modules, by name. Raises LookupError if two kinds bring the same name."""
     return {
         name: Module(text, _needs(text), () if name == BASE else tuple(_FILLS.findall(text)), _calls(text))
         for name, text in _files("lua/lib").items()
@@ -195,43 +182,36 @@ def _refuse_hidden(file: str, text: str) -> None:
         number = hidden.string.count("\n", 0, hidden.start())
         raise LookupError(
             f"{file}, line {number + 1}, may fill a hook: {code.splitlines()[number].strip()!r}."
-            " Write `function lib.hooks.<hook>.<key>(...)` at the beginning of a line to fill it,"
-            " and `lib.hooks.<hook>` with a key or a call to ask it"
+            " Write `function lib.hooks.<moment>.<kind>.<word>(...)` at the beginning of a line to fill it,"
+            " and `lib.hooks.<moment>` with a key or a call to ask it"
         )
 
 
 @functools.cache
 def hooks() -> Mapping[str, Mapping[str, str]]:
-    """The modules that fill each hook of the kernel, by hook and key ('' if the hook has none).
+    """The modules that fill each hook of the kernel, by hook and words, such as `.lane`, or `.chain.reset`.
 
-    Raises LookupError for a hook that the kernel does not have, that is filled twice, or that needs a key and has none.
-    A hook without keys must be filled.
+    Raises LookupError for a hook that the kernel does not have, and for one that is filled twice.
     """
-    keyed = {hook: value == "{}" for hook, value in _HOOKS.findall(modules()[BASE].text)}
-    found: dict[str, dict[str, str]] = {hook: {} for hook in keyed}
-    known = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
+    known = {hook: (form != "{}", _WORDS.findall(words)) for hook, form, words in _HOOKS.findall(modules()[BASE].text)}
+    found: dict[str, dict[str, str]] = {hook: {} for hook in known}
+    named = {each for kind in kinds.registered() for each in (kind.name, *kind.records)}
     for name, function in functions().items():
         _refuse_hidden(f"{name}.lua", f"\n{function.text}")  # its first line has the flags
     for name, module in modules().items():
         if name != BASE:
             _refuse_hidden(f"lib/{name}.lua", module.text)
-        for hook, key in module.fills:
-            shown = f"{hook}.{key}" if key else hook
-            if hook not in keyed:
-                raise LookupError(f"the module {name} fills the hook {shown}, which the kernel does not have")
-            if keyed[hook] is not bool(key):
-                raise LookupError(
-                    f"the module {name} fills {shown}: the hook {hook} has {'' if keyed[hook] else 'no '}keys"
-                )
-            if key and hook not in WORDED and key not in known:
-                raise LookupError(f"the module {name} fills the hook {shown}: there is no kind {key}, nor such records")
-            if key in found[hook]:
-                raise LookupError(f"the modules {found[hook][key]} and {name} both fill the hook {shown}")
-            found[hook][key] = name
-    for hook in keyed:
-        if not keyed[hook] and not found[hook]:
-            names = ", ".join(kind.name for kind in kinds.registered())
-            raise LookupError(f"no module fills the hook {hook}; the registered kinds are {names}")
+        for hook, words in module.fills:
+            of_kinds, wanted = known.get(hook, (False, []))
+            kind, _, word = words[1:].partition(".") if of_kinds else ("", "", words[1:])
+            if not word or hook not in known or (wanted and word not in wanted):
+                raise LookupError(f"the module {name} fills the hook {hook}{words}, which the kernel does not have")
+            if of_kinds and kind not in named:
+                reason = f"there is no kind {kind}, nor such records"
+                raise LookupError(f"the module {name} fills the hook {hook}{words}: {reason}")
+            if words in found[hook]:
+                raise LookupError(f"the modules {found[hook][words]} and {name} both fill the hook {hook}{words}")
+            found[hook][words] = name
     return found
 
 
@@ -246,10 +226,11 @@ def modules_of(name: str) -> list[str]:
             f"the module {one}": modules()[one].calls for one in order
         }
         for caller, called in callers.items():
-            for hook in called:
+            for hook, words in called:
                 if hook not in fillers:
                     raise LookupError(f"{caller} calls the hook {hook}, which the kernel does not have")
-                missing |= set(fillers[hook].values()) - set(order)
+                filling = (module for known, module in fillers[hook].items() if known.endswith(words))
+                missing |= set(filling) - set(order)
         if not missing:
             return order
         wanted = (*wanted, *sorted(missing))
@@ -293,8 +274,9 @@ def state_tables() -> str:
 def _kind_tables() -> str:
     """The Lua tables of sub-keys and kinds.
 
-    They are the records of own work; the names of sub-keys; those of a record that are erased and carried with it: of
-    the kernel, and of kinds; kinds of record; fields read at a success; and which kinds have sub-keys.
+    They are a table by kinds; the records of own work; the names of sub-keys; those of a record that are erased and
+    carried with it: of the kernel, and of kinds; kinds of record; fields read at a success; and which kinds have
+    sub-keys.
     """
     named = ", ".join(f"['{name}'] = '#{name}'" for name in keys.subkey_names())
     erased = ", ".join(f"'{each.name}'" for each in subkeys.RECORD if each.erased)
@@ -303,7 +285,9 @@ def _kind_tables() -> str:
     records = ", ".join(f"'{record}'" for kind in kinds.registered() for record in kind.records)
     subkeyed = tuple(record for kind in kinds.registered() if kind.subkeys for record in kind.records)
     more = ", ".join(f"'{short}'" for short, field in kinds.fields().items() if field.at_success)
+    names = dict.fromkeys(each for kind in kinds.registered() for each in (kind.name, *kind.records))
     tables = (
+        f"local function of_kinds() return {{ {', '.join(f'{name} = {{}}' for name in names)} }} end\n",
         f"local OWN_WORK = {{ {', '.join(map(repr, kinds.OWN_WORK))} }}\n",
         f"local SUBKEY = {{ {named} }}\n",
         f"local ERASED, CARRIED, SUBKEYS = {{ {erased} }}, {{ {carried} }}, {{ {of_kinds} }}\n",

@@ -80,7 +80,7 @@ class TaskHandle(Generic[Result]):
         record = self._record()
         if record is None:
             return None
-        values_of = kinds.of_record(record.kind, "status")
+        values_of = kinds.of_record(record.kind, "parts.status")
         return status_of(record, values_of(self._broker, record) if values_of else {})
 
     async def astatus(self) -> TaskStatus | None:

@@ -11,18 +11,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from queueops.schedules.control import create_schedule as create
-    from queueops.schedules.control import delete_schedule as delete
-    from queueops.schedules.control import pause_schedule as pause
-    from queueops.schedules.control import resume_schedule as resume
-    from queueops.schedules.control import run_schedule as run_now
-    from queueops.schedules.control import update_schedule as update
-    from queueops.schedules.inspect import ScheduleDetail as ScheduleDetail
-    from queueops.schedules.inspect import ScheduleEvent as ScheduleEvent
-    from queueops.schedules.inspect import ScheduleRow as ScheduleRow
-    from queueops.schedules.inspect import preview as preview
-    from queueops.schedules.inspect import schedule as get
-    from queueops.schedules.inspect import schedules as list
+    from queueops.control.schedules import create_schedule as create
+    from queueops.control.schedules import delete_schedule as delete
+    from queueops.control.schedules import pause_schedule as pause
+    from queueops.control.schedules import resume_schedule as resume
+    from queueops.control.schedules import run_schedule as run_now
+    from queueops.control.schedules import update_schedule as update
+    from queueops.inspect.schedules import ScheduleDetail as ScheduleDetail
+    from queueops.inspect.schedules import ScheduleEvent as ScheduleEvent
+    from queueops.inspect.schedules import ScheduleRow as ScheduleRow
+    from queueops.inspect.schedules import preview as preview
+    from queueops.inspect.schedules import schedule as get
+    from queueops.inspect.schedules import schedules as list
     from queueops.schedules.schedule import Overlap as Overlap
     from queueops.schedules.schedule import Schedule as Schedule
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 _HOMES = {
     "Overlap": "queueops.schedules.schedule:Overlap",
     "Schedule": "queueops.schedules.schedule:Schedule",
-    "create": "queueops.schedules.control:create_schedule",
-    "delete": "queueops.schedules.control:delete_schedule",
-    "pause": "queueops.schedules.control:pause_schedule",
-    "resume": "queueops.schedules.control:resume_schedule",
-    "run_now": "queueops.schedules.control:run_schedule",
-    "update": "queueops.schedules.control:update_schedule",
-    "ScheduleDetail": "queueops.schedules.inspect:ScheduleDetail",
-    "ScheduleEvent": "queueops.schedules.inspect:ScheduleEvent",
-    "ScheduleRow": "queueops.schedules.inspect:ScheduleRow",
-    "preview": "queueops.schedules.inspect:preview",
-    "get": "queueops.schedules.inspect:schedule",
-    "list": "queueops.schedules.inspect:schedules",
+    "create": "queueops.control.schedules:create_schedule",
+    "delete": "queueops.control.schedules:delete_schedule",
+    "pause": "queueops.control.schedules:pause_schedule",
+    "resume": "queueops.control.schedules:resume_schedule",
+    "run_now": "queueops.control.schedules:run_schedule",
+    "update": "queueops.control.schedules:update_schedule",
+    "ScheduleDetail": "queueops.inspect.schedules:ScheduleDetail",
+    "ScheduleEvent": "queueops.inspect.schedules:ScheduleEvent",
+    "ScheduleRow": "queueops.inspect.schedules:ScheduleRow",
+    "preview": "queueops.inspect.schedules:preview",
+    "get": "queueops.inspect.schedules:schedule",
+    "list": "queueops.inspect.schedules:schedules",
 }
 
 __all__ = [

@@ -80,11 +80,6 @@ class Schedule:
         return read_timetable(self.line, self.zone_name)
 
 
-def read_cron(value: Any) -> Schedule | None:
-    """Read the option ``cron`` of a task or a class. Raises BadSchedule, BadZone and BadOption."""
-    return Schedule.of(value)
-
-
 def _check_call(args: object, kwargs: object) -> None:
     """Check the call's arguments: a text, for example, would be stored as them, and no run could read it."""
     if not isinstance(args, (list, tuple)):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from queueops.errors import BadArguments, BadOption, UnknownOption
-from queueops.model import kinds
 from queueops.model.contracts import Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_id
@@ -19,7 +18,7 @@ from queueops.tasks.decorator import default_name
 from queueops.tasks.discovery import hidden
 from queueops.tasks.foreign_names import ForeignMethod, is_foreign, unknown_option
 from queueops.tasks.hooks import Middleware
-from queueops.tasks.options import OF_A_TASK, UNSET, Options, option_names
+from queueops.tasks.options import OF_A_TASK, READERS, UNSET, Options, schedule_of
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import UniqueId
 
@@ -31,7 +30,7 @@ PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", 
 """The attributes that are options of a push."""
 _OF_A_CLASS = ("name", "tags", "keep", "on_conflict", "cron", "delay")
 _OF_A_RUN = (*_OF_A_CLASS, *PUSHED, "retry_on", "middleware")
-_OF_USING = ("durable", "id", "meta")
+_OF_USING = ("durable", "id", "meta", "follow_up")
 _OF_CELERY = ("bind", "compression", "countdown", "crontab", "eta", "expires", "headers", "queue", "serializer")
 """Short words that other task queues take as attributes of a class. A project's own value has another name."""
 _NEAR = 0.78
@@ -40,13 +39,13 @@ _NEAR = 0.78
 
 def _refuse_misspelt(cls: type[TaskClass]) -> None:
     """Refuse an attribute that is meant as an option. Methods, private names and other attributes are the project's."""
-    known = {*cls._options_of_all, *cls._options_of_kind, *kinds.option_names()}
+    known = {*cls._options_of_all, *cls._options_of_kind}
     inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
     for name, value in vars(cls).items():
         if name.startswith("_") or name in known | inherited or hasattr(value, "__get__"):
             continue
         what = f"The class {cls.__name__}"
-        if name in {*_OF_USING, *kinds.push_option_names()}:
+        if name in _OF_USING:
             raise UnknownOption(what=what, name=name, advice=f". Write {cls.__name__}.using({name}=...)")
         if name in _OF_CELERY:
             error = unknown_option(name, known, what)
@@ -58,7 +57,7 @@ def _refuse_misspelt(cls: type[TaskClass]) -> None:
 
 def _is_meant(name: str, known: set[str]) -> bool:
     """Whether a name is an option of tasks or of another task queue, or nearly one. Short words of others are free."""
-    if name in {*option_names(), *OF_A_TASK} or (is_foreign(name) and "_" in name):
+    if name in {*READERS, *OF_A_TASK} or (is_foreign(name) and "_" in name):
         return True
     options = [option for option in known.union(_OF_A_RUN) if option[0] == name[0] and option != "name"]
     return bool(difflib.get_close_matches(name, options, n=1, cutoff=_NEAR))
@@ -103,7 +102,7 @@ class TaskClass:
         if not abstract:
             named = bool(cls.__dict__.get("name"))
             cls.name = check_id(cls.__dict__.get("name") or default_name(cls), "name of a task")
-            cls._register(cls.name, kinds.read_options(dict(vars(cls))))
+            cls._register(cls.name, schedule_of(cls.__dict__.get("cron")))
             cls.task.hidden = hidden(cls, named=named)
 
     @classmethod
@@ -148,8 +147,8 @@ class TaskClass:
 
     @classmethod
     @abstractmethod
-    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
-        """Register the class under its name, and set its task, with the options that kinds bring."""
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
+        """Register the class under its name, and set its task."""
 
 
 class ClassTask(Task[Any, Any, Any]):

@@ -11,25 +11,24 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, overload
 
 from queueops.errors import BadOption
 from queueops.errors.tasks import BadTask
-from queueops.model import kinds
 from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
 from queueops.tasks import discovery, registry
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.handlers import handler_for
 from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
-from queueops.tasks.options import OF_A_TASK, UNSET, OnConflict, Options, option_names
+from queueops.tasks.options import OF_A_TASK, READERS, UNSET, OnConflict, Options, schedule_of
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import Unique, UniqueId
 
 if TYPE_CHECKING:
-    from queueops.follow_ups.option import Call, FollowUpOutcome
     from queueops.schedules.schedule import Schedule
+    from queueops.tasks.follow_up import Call, FollowUpOutcome
 
 __all__ = ["Task", "task"]
 
 OF_ONE_PUSH = ("id",)
-OPTIONS = (option_names() | {*OF_A_TASK, *kinds.option_names()}) - set(OF_ONE_PUSH)
+OPTIONS = {*READERS, *OF_A_TASK} - set(OF_ONE_PUSH)
 P = ParamSpec("P")
 R = TypeVar("R")
 Y = TypeVar("Y")
@@ -125,7 +124,7 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
         expected = "one that kept its own name: give its decorator functools.wraps, or the task a name="
         raise BadOption(name="function", value=function, expected=expected)
     name = check_id(given or default_name(function), "name of a task")
-    unique, of_kinds = own.pop("unique", None), kinds.read_options(own)
+    unique, schedule = own.pop("unique", None), schedule_of(own.pop("cron", None))
     handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
     handler.middleware = middlewares_of(own.pop("middleware", ()))
     handler.encoder = encoder_of(own.pop("encoder", None))
@@ -133,7 +132,7 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
     unique_id = None if unique is None else UniqueId(unique, function)
     postpone_delay = own.pop("delay", None)
     usual = Options().but(**own).with_postpone_delay(postpone_delay)
-    made: Task[..., Any, Any] = Task(handler, usual, unique_id, of_kinds)
+    made: Task[..., Any, Any] = Task(handler, usual, unique_id, schedule)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, _place(function))
@@ -145,8 +144,7 @@ def _unfit(function: Any) -> str:
     if isinstance(function, str):
         return f'@task was given the text {function!r}. Write @task(name="{function}").'
     if isinstance(function, type):
-        *others, last = (name for kind in kinds.KINDS for name in kind.classes)
-        return f"{function.__name__} is a class. Write a function, or subclass {', '.join(others)} or {last}."
+        return f"{function.__name__} is a class. Write a function, or subclass MapReduce, Iterator, Chain or Group."
     if isinstance(function, (classmethod, staticmethod)):
         sort = type(function).__name__
         return f"@task was given a {sort}. Write a function outside of the class, and call the method from there."

@@ -9,24 +9,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from queueops.conf import Settings, pool_names
 from queueops.errors import BadOption, UnknownOption
-from queueops.model import kinds
 from queueops.model import retry as retries_module
 from queueops.model.contracts import DEFAULT_LANE, Conflict, LeaseRef
 from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
 from queueops.model.ids import check_id, check_lane
 from queueops.model.retry import Retry
 from queueops.model.weights import shown
+from queueops.tasks.follow_up import FollowUp, encode_follow_ups, read_follow_ups
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.metadata import encode_meta, merged
 
 if TYPE_CHECKING:
-    from queueops.follow_ups.option import Call, FollowUpOutcome
+    from queueops.schedules.schedule import Schedule
+    from queueops.tasks.follow_up import Call, FollowUpOutcome
 
 UNSET: Any = object()
 DEFAULT_RETRIES = 2
 MAX_TAGS = 20
 MOST_TOTAL = 1e15
-OF_A_TASK = ("name", "unique", "retry_on", "middleware", "encoder", "on_yield")
+OF_A_TASK = ("name", "unique", "retry_on", "middleware", "encoder", "on_yield", "cron")
 """Options of `@task` alone."""
 OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
 
@@ -70,24 +71,18 @@ class Options:
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
     meta: bytes = b""
-    of_kinds: tuple[tuple[str, Any], ...] = ()  # options that kinds bring, by name
+    follow_up: tuple[FollowUp, ...] = ()
     root: str = ""
     under: LeaseRef | None = None
 
     def but(self, **changes: Any) -> Options:
         """The same with some options changed. Raises UnknownOption and BadOption."""
         for name in changes:
+            if name in OF_A_TASK:
+                raise UnknownOption(what="A task", name=name, advice=f". Write @task({name}=...)")
             if name not in READERS:
-                _check_of_kind(name)
-        values = {name: READERS[name](name, value) for name, value in changes.items() if name in READERS}
-        if len(values) < len(changes):
-            values["of_kinds"] = self._of_kinds_but(changes)
-        return replace(self, **values)
-
-    def _of_kinds_but(self, changes: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-        own = {name: value for name, value in changes.items() if name not in READERS}
-        changed = {name: kinds.push_option(name).read(name, value) for name, value in own.items()}
-        return tuple((name, value) for name, value in {**dict(self.of_kinds), **changed}.items() if value)
+                raise unknown_option(name, set(READERS))
+        return replace(self, **{name: READERS[name](name, value) for name, value in changes.items()})
 
     def but_descending(self, root: str, under: LeaseRef, meta: bytes) -> Options:
         """The same for a descendant of the task `root`, pushed under the lease of a running task with `meta`."""
@@ -136,16 +131,7 @@ class Options:
 
     def _own_fields(self) -> tuple[tuple[str, str], ...]:
         total = () if self.total is None else (("to", shown(self.total)),)
-        own = (field for name, value in self.of_kinds for field in kinds.push_option(name).fields(value))
-        return (*total, *own)
-
-
-def _check_of_kind(name: str) -> None:
-    """Raise UnknownOption unless a kind brings this option of a push."""
-    if name in OF_A_TASK or name in kinds.option_names():
-        raise UnknownOption(what="A task", name=name, advice=f". Write @task({name}=...)")
-    if name not in kinds.push_option_names():
-        raise unknown_option(name, option_names())
+        return (*total, ("fu", encode_follow_ups(self.follow_up))) if self.follow_up else total
 
 
 Reader = Callable[[str, Any], Any]
@@ -221,10 +207,15 @@ READERS: Mapping[str, Reader] = {
     "on_conflict": _conflict,
     "durable": _flag,
     "meta": lambda name, value: encode_meta(value),
+    "follow_up": read_follow_ups,
 }
 """How each option is read; only the engine sets `root`."""
 
 
-def option_names() -> set[str]:
-    """The options of a push: those above, and those of kinds."""
-    return {*READERS, *kinds.push_option_names()}
+def schedule_of(cron: Any) -> Schedule | None:
+    """Read the option `cron` of a task or a class. Raises BadSchedule, BadZone and BadOption."""
+    if cron is None:
+        return None
+    from queueops.schedules.schedule import Schedule  # slow to import, and few processes have tasks with a schedule
+
+    return Schedule.of(cron)

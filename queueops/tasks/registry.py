@@ -105,7 +105,7 @@ def handlers() -> Mapping[tuple[str, str], Handler]:
 
 
 def _load(kind: str) -> Resolver | None:
-    if kinds.of_record(kind, "handlers") is not None:  # imported by this question
+    if kinds.of_record(kind, "work.handlers") is not None:  # imported by this question
         return _resolvers.get(kind)
     module = f"queueops.kinds.{kind}"
     if kind.isidentifier() and find_spec(module) is not None:

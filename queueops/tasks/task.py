@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, ParamSpec, TypeVar, Unpack
 
@@ -30,6 +30,7 @@ from queueops.tasks.unique_id import UniqueId
 
 if TYPE_CHECKING:
     from queueops.kinds.composites.parts import Signature
+    from queueops.schedules.schedule import Schedule
 
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
@@ -55,14 +56,14 @@ class Task(Generic[Params, Returned, Result]):
         handler: FunctionHandler,
         options: Options,
         unique: UniqueId | None = None,
-        of_kinds: Mapping[str, Any] | None = None,
+        schedule: Schedule | None = None,
     ) -> None:
         functools.update_wrapper(self, handler.func)
         self.name = handler.name
         self.handler = handler
         self.options = options
         self.unique = unique
-        self.of_kinds = of_kinds or {}
+        self.schedule = schedule
         self.hidden: discovery.Hidden | None = None
         self._settings: conf.Settings | None = None
         self._fields: dict[str, Any] = {}
@@ -160,12 +161,12 @@ class Task(Generic[Params, Returned, Result]):
 
     def s(self, /, *args: Any, **kwargs: Any) -> Signature:
         """Make this call a part of a chain or group: in a chain, its first argument is the previous result."""
-        part: Signature = kinds.only("part")(self, args, kwargs)
+        part: Signature = kinds.only("tree.part")(self, args, kwargs)
         return part
 
     def si(self, /, *args: Any, **kwargs: Any) -> Signature:
         """The same, but without the previous result."""
-        part: Signature = kinds.only("part")(self, args, kwargs, ignores_previous=True)
+        part: Signature = kinds.only("tree.part")(self, args, kwargs, ignores_previous=True)
         return part
 
     def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:

@@ -11,8 +11,8 @@ from queueops.eager.execution import run
 from queueops.eager.running import RunningTasks
 from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, RoundTrip, Settlement, Told
-from queueops.pool_messages.store import OutboxCalls
 from queueops.redis.broker import get_broker, in_role
+from queueops.redis.broker.pool_messages import OutboxCalls
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import worker_id
 

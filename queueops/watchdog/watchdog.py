@@ -1,4 +1,4 @@
-"""Watchdog: once a second, ticks on each pool's agenda, the duties of kinds, and a snapshot of each pool's figures.
+"""Watchdog: once a second, ticks on each pool's agenda, the firing of schedules, and a snapshot of each pool's figures.
 
 A tick claims its work inside its script, so any number of watchdogs may run. Workers process the agenda too. The
 watchdog recovers tasks when no worker is left, ends retentions in quiet times, and writes the console's figures.
@@ -16,12 +16,12 @@ import msgspec
 
 from queueops.conf import redactor
 from queueops.errors import BrokenPool, BrokerUnavailable, StoreFull
-from queueops.model import kinds
 from queueops.model.contracts import TickReport
 from queueops.model.faults import Faults
 from queueops.model.ids import new_id
-from queueops.model.ports import CommandDispatcher, Duty, Upkeep
+from queueops.model.ports import Duty, Upkeep
 from queueops.model.redact import cut
+from queueops.pool_messages.dispatcher import Outbox
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import BATCH
 from queueops.watchdog.history_rollup import HistoryRollup
@@ -30,6 +30,7 @@ from queueops.watchdog.losses import Losses
 from queueops.watchdog.marks import Look, Marks
 from queueops.watchdog.old_libraries import OldLibraries
 from queueops.watchdog.rolling_check import RollingCheck
+from queueops.watchdog.schedule_firing import duty as firing
 from queueops.watchdog.servers import Servers
 
 PERIOD_S = 1.0
@@ -63,7 +64,7 @@ class Watchdog:
     ) -> None:
         """Watch ``pools``; without any, all existing pools (those ``found``).
 
-        ``duties`` are those that the kinds bring; ``has_code``: they know the code of the project here. ``server`` is
+        ``duties``: by default the firing of schedules; ``has_code``: it knows the code of the project. ``server`` is
         named in the log, where each server has its own watchdog. ``look`` reads the alarms and workers that the history
         has marks of.
         """
@@ -81,7 +82,7 @@ class Watchdog:
         self._has_begun = False
         self._unbegun: list[tuple[str, Duty]] = []
         self._begin_at = 0.0
-        self._commands: CommandDispatcher = kinds.only("dispatcher")(broker)
+        self._commands = Outbox(broker)
         self._complaints = LogOnce()
         self._rolling_check = RollingCheck(broker, self._complaints)
         self._losses = losses or Losses(broker)
@@ -89,9 +90,7 @@ class Watchdog:
         self._history = HistoryRollup(broker)
         self._look = look
         self._marks = Marks(broker, look)
-        self._duties: tuple[Duty, ...] = (
-            tuple(make(broker, has_code=has_code) for make in kinds.roles("duty")) if duties is None else tuple(duties)
-        )
+        self._duties: tuple[Duty, ...] = (firing(broker, has_code=has_code),) if duties is None else tuple(duties)
         self._stopped = False
 
     def stop(self) -> None:

@@ -63,7 +63,7 @@ class Heartbeat:
         self._told_at = 0.0
         self._executor = executor
         self._memory = MemoryLine()
-        known = {name for kind in kinds.registered() for name in kind.names}
+        known = {name for kind in kinds.registered() for name in kind.work.names}
         names = sorted(known.union(name for _, name in registry.handlers()))
         self._fixed: Fields = {
             "host": os.uname().nodename,
@@ -146,7 +146,7 @@ class Heartbeat:
     def _facts(self) -> dict[str, str]:
         """What the kinds say of this worker. One that fails says nothing; the log has the reason."""
         found: dict[str, str] = {}
-        for of_kind in kinds.roles("facts"):
+        for of_kind in kinds.roles("work.facts"):
             try:
                 found |= of_kind(self._lanes)
             except Exception:  # such as an error of a storage; the heartbeat is more important

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops.errors import BrokerUnavailable
-from queueops.pool_messages import store as outbox
+from queueops.redis.broker import pool_messages as outbox
 from queueops.watchdog.watchdog import Watchdog
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of, group_of

@@ -11,5 +11,6 @@ FOREIGN: dict[str, str] = {
     "console/actions/operations.py": "is_cut",  # of a list of pools that was not read to its end
     "console/pages/errors.py": "group group",  # of errors
     "console/templatetags/console.py": "activity",  # an icon
+    "console/ui/kind_pages.py": "follow_ups schedules",  # parts of the engine that register their pages like kinds
 }
 """Words that mean no kind."""

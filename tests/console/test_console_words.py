@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.ui.kind_pages import kind_pages, verbs_of_kinds
+from console.ui.kind_pages import OF_THE_ENGINE, kind_pages, verbs_of_kinds
 from queueops.control.verbs import VERBS
 from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
@@ -29,7 +29,7 @@ NAMES = ("id", "attr", "arg", "name", "asname", "module")
 """The fields of nodes of the syntax tree that hold names."""
 OF_PYTHON = {"Iterator", "Mapping", "collections"}
 RECORDS = {record for kind in KINDS for record in kind.records}
-FOLDERS = {kind.name for kind in KINDS}
+FOLDERS = {*(kind.name for kind in KINDS), *OF_THE_ENGINE}
 """Each kind has its templates in a folder of its name."""
 MARKS = re.compile(r"(?:{% pieces |pieces_at\()[\"']([a-z.]+)[\"']")
 LISTED = (KNOWN, PROJECT, FOREIGN)
@@ -88,7 +88,7 @@ def test_the_lists_have_no_file_that_is_gone() -> None:
 
 def test_each_folder_of_pages_and_of_templates_is_one_of_a_kind() -> None:
     pages = {path.parent.name for path in (ROOT / "console/kinds").glob("*/registration.py")}
-    assert pages == {kind.name for kind in KINDS if kind.console}
+    assert pages == {*(kind.name for kind in KINDS if kind.console), *OF_THE_ENGINE}
 
 
 def test_the_places_of_parts_of_pages_are_those_of_the_docs_and_kinds_use_no_other() -> None:

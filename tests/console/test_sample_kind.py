@@ -113,7 +113,7 @@ def test_it_brings_a_fact_of_its_tasks_and_names_their_retry(sample: None, opera
 def test_it_is_found(sample: None, operator: Client) -> None:
     get_broker().push([Push(id="a", name=NAME, kind=KIND.name)])
     page = operator.get("/ops/find/?q=no+such+thing")
-    assert "Find a task, name, lane, worker, error, schedule or round" in page.content.decode()
+    assert "Find a task, name, lane, worker, error, round or schedule" in page.content.decode()
     assert "for the id of a workflow instance, the id of a round or the number of a process" in page.content.decode()
     assert operator.get("/ops/find/?q=Three+rounds").headers["Location"] == "/ops/tasks/a/"
 

@@ -11,7 +11,7 @@ from django.test import Client
 from console.models import AuditEntry, Outcome
 from queueops import Schedule, inspect, schedules
 from queueops.redis.broker import get_broker
-from queueops.schedules.schedule_keys import log_key, schedule_key
+from queueops.redis.schedule_keys import log_key, schedule_key
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.jobs import report
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.faults.conftest import Bench
 
-KIND = 'from queueops.model.kind import Kind\nKIND = Kind(name="refused", package="refused_kind")\n'
+KIND = 'from queueops.model.kind import Kind\nclass Refused(Kind):\n    name = "refused"\nKIND = Refused()\n'
 FILES = {
     "refused-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: refused\nVersion: 1.0\n",
     "refused-1.0.dist-info/entry_points.txt": "[queueops.kinds]\nrefused = refused_kind:KIND\n",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import queueops
+from queueops.redis import library
 
 FILES = sorted(Path(queueops.__file__).parent.rglob("*.lua"), key=lambda path: (path.stem, path))
 MENDING = ("lib.note_broken", "lib.safe_call")
@@ -17,6 +18,7 @@ _COMMENT = re.compile(r"--(?!@).*")
 _BEGINS = re.compile(r"^(?:local )?function ([\w.]+)\(|^(?:local )?([\w.]+) = function|^(lib\.[\w.]+) = \w+$")
 _LIB = re.compile(r"\blib(?:\.\w+)+")
 _WORD = re.compile(r"'([A-Z]+)'")
+_HOOK = "hook "
 
 
 class Block(NamedTuple):
@@ -38,6 +40,12 @@ def _functions(path: Path) -> Iterator[tuple[str, str]]:
             name = ""
 
 
+def _uses(text: str) -> list[str]:
+    """The functions and tables that a text names, and the hooks that it calls, each with its words."""
+    names = (name for name in _LIB.findall(text) if not name.startswith("lib.hooks"))
+    return [*names, *(f"{_HOOK}{hook} {words}" for hook, words in library._calls(text))]
+
+
 @cache
 def blocks() -> dict[str, Block]:
     """The functions of all modules: those of `lib` by their names, those of one file by the file's name and theirs."""
@@ -51,15 +59,16 @@ def blocks() -> dict[str, Block]:
             called = {f"{path.stem}:{each}" for each in own if re.search(rf"\b{each}\b", text)}
             key = name if name.startswith("lib.") else f"{path.stem}:{name}"
             words = () if name in MENDING else _WORD.findall(text)
-            found[key] = Block(frozenset({*_LIB.findall(text), *called}), frozenset(words))
+            found[key] = Block(frozenset({*_uses(text), *called}), frozenset(words))
     return found
 
 
 def _meant(used: str) -> list[str]:
     """The functions that a name stands for: one, all that fill a hook, or all of a table."""
-    if hook := re.match(r"lib\.hooks\.\w+", used):
-        used = hook[0]
-    elif used in blocks():
+    if used.startswith(_HOOK):
+        hook, _, words = used.removeprefix(_HOOK).partition(" ")
+        return [name for name in blocks() if name.startswith(f"lib.hooks.{hook}.") and name.endswith(words)]
+    if used in blocks():
         return [used]
     return [name for name in blocks() if name.startswith(f"{used}.") or name == used]
 
@@ -67,7 +76,7 @@ def _meant(used: str) -> list[str]:
 def commands(path: Path, wanted: Set[str]) -> set[str]:
     """Those of the ``wanted`` commands that a function of the library, or what it calls, may send."""
     text = _COMMENT.sub("", path.read_text())
-    words, seen, left = set(_WORD.findall(text)), set[str](), list(_LIB.findall(text))
+    words, seen, left = set(_WORD.findall(text)), set[str](), _uses(text)
     while left:
         used = left.pop()
         for name in _meant(used) if used not in blocks() else [used]:

@@ -12,8 +12,8 @@ from queueops.model.contracts import Conflict, Outcome
 from queueops.redis.broker import RedisBroker
 from queueops.redis.servers import OneServer
 from queueops.schedules.definition import ScheduleDefinition
-from queueops.schedules.firing import ScheduleFiring
 from queueops.testing.eager_store import FakeScripts
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk, ids_of, make
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from queueops.follow_ups.option import AT_END
 from queueops.model.contracts import Lease, Outcome
+from queueops.tasks.follow_up import AT_END
 from tests.composites.pools import Pools
 from tests.composites.trees import chain_of
 from tests.kernel.desk import FOREVER, POOL, Desk, end

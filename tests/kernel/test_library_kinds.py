@@ -13,8 +13,8 @@ from queueops.model import kinds
 from queueops.model.kind import Kind
 from queueops.model.kinds import KINDS
 from queueops.redis import library
-from queueops.redis.library import BASE
 from tests.kernel.desk import FOREVER, Desk
+from tests.support.kinds import kind
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def with_kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Calla
             path = tmp_path / "sample_kind" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="sample_kind")))
+        monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind("sample", "sample_kind")))
         kinds.forget()
         for each in caches:
             each.cache_clear()
@@ -82,23 +82,23 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
         ),
         (
             {"lua/lib/probe.lua": "function lib.hooks.due_entry() end\n"},
-            "the module probe fills due_entry: the hook due_entry has keys",
+            "the module probe fills the hook due_entry, which the kernel does not have",
         ),
         (
-            {"lua/lib/probe.lua": "function lib.hooks.settle_foreign.probe() end\n"},
-            "the module probe fills settle_foreign.probe: the hook settle_foreign has no keys",
+            {"lua/lib/probe.lua": "function lib.hooks.parts.claim() end\n"},
+            "the modules chunk_claim and probe both fill the hook parts.claim",
         ),
         (
-            {"lua/lib/probe.lua": "function lib.hooks.promote.mapreduc() end\n"},
-            "the module probe fills the hook promote.mapreduc: there is no kind mapreduc, nor such records",
+            {"lua/lib/probe.lua": "function lib.hooks.claim.mapreduc.promote() end\n"},
+            "the module probe fills the hook claim.mapreduc.promote: there is no kind mapreduc, nor such records",
         ),
         (
-            {"lua/lib/probe.lua": "lib.hooks.promote['sample'] = print\n"},
-            "lib/probe.lua, line 1, may fill a hook: \"lib.hooks.promote['sample'] = print\". Write",
+            {"lua/lib/probe.lua": "lib.hooks.claim['sample'].promote = print\n"},
+            "lib/probe.lua, line 1, may fill a hook: \"lib.hooks.claim['sample'].promote = print\". Write",
         ),
         (
-            {"lua/lib/probe.lua": "do\n  function lib.hooks.promote.sample() end\nend\n"},
-            "lib/probe.lua, line 2, may fill a hook: 'function lib.hooks.promote.sample() end'. Write",
+            {"lua/lib/probe.lua": "do\n  function lib.hooks.claim.sample.promote() end\nend\n"},
+            "lib/probe.lua, line 2, may fill a hook: 'function lib.hooks.claim.sample.promote() end'. Write",
         ),
         (
             {"lua/probe.lua": "#!lua\nreturn lib.hooks.nothing.probe()\n"},
@@ -134,22 +134,22 @@ def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
 @pytest.mark.parametrize(
     "line",
     [
-        "lib.hooks.promote.sample, lib.hooks.reset.sample = print, print",
-        "local a; a, lib.hooks.promote.sample = print, print",
-        "lib.hooks.promote.sample, ctx.a[1].b = print, print",
-        "function lib.hooks.promote.sample (id) end",
-        "function  lib.hooks.promote.sample(id) end",
-        "lib.hooks.promote.sample= print",
-        "lib.hooks.promote.sample  = print",
-        "lib.hooks.promote[names[1]] = print",
-        "lib.hooks.promote. sample = print",
-        "lib.hooks.promote.sample\n= print",
-        "lib . hooks.promote.sample = print",
-        "lib['hooks'].promote.sample = print",
+        "lib.hooks.claim.sample.promote, lib.hooks.retry.sample.reset = print, print",
+        "local a; a, lib.hooks.claim.sample.promote = print, print",
+        "lib.hooks.claim.sample.promote, ctx.a[1].b = print, print",
+        "function lib.hooks.claim.sample.promote (id) end",
+        "function  lib.hooks.claim.sample.promote(id) end",
+        "lib.hooks.claim.sample.promote= print",
+        "lib.hooks.claim.sample.promote  = print",
+        "lib.hooks.claim[names[1]].promote = print",
+        "lib.hooks.claim.sample. promote = print",
+        "lib.hooks.claim.sample.promote\n= print",
+        "lib . hooks.claim.sample.promote = print",
+        "lib['hooks'].claim.sample.promote = print",
         "local hooks = lib.hooks",
-        "local promote = lib.hooks.promote",
-        "rawset(lib.hooks.promote, 'sample', print)",
-        "rawset(lib.hooks, 'promote', {})",
+        "local claim = lib.hooks.claim",
+        "rawset(lib.hooks.claim, 'sample', print)",
+        "rawset(lib.hooks, 'claim', {})",
         "for _, hook in pairs(lib.hooks) do hook.sample = print end",
     ],
 )
@@ -165,26 +165,18 @@ def test_a_line_that_fills_a_hook_unseen_is_refused(
 @pytest.mark.parametrize(
     "text",
     [
-        "function lib.hooks.promote.sample(id) return id == 1 end",
-        "lib.hooks.promote.sample = print",
-        "local a, b = lib.hooks.promote[1], lib.hooks.reset[2]\nlocal c = a == b",
-        "if lib.hooks.promote.sample == print then a = 1 end",
-        "for _, each in pairs(lib.hooks.tick) do each() end",
+        "function lib.hooks.claim.sample.promote(id) return id == 1 end",
+        "lib.hooks.claim.sample.promote = print",
+        "local a, b = lib.hooks.claim[1], lib.hooks.retry[2]\nlocal c = a == b",
+        "if lib.hooks.claim.sample.promote == print then a = 1 end",
+        "for _, each in pairs(lib.hooks.check) do if each.tick then each.tick() end end",
         "-- lib.hooks = {}",
-        "local a = lib.hooks.promote[1]\na = 2",
-        "return lib.hooks.messages_key(), lib.hooks.deliver(-1)",
+        "local a = (lib.hooks.claim[1] or NONE).promote\na = 2",
+        "return lib.hooks.tree.refuse(record), lib.hooks.parts.check(id)",
     ],
 )
 def test_a_fill_in_the_known_form_and_a_read_are_not_refused(text: str) -> None:
     library._refuse_hidden("lib/probe.lua", text)
-
-
-def test_a_hook_without_keys_must_be_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = library.modules()
-    base = known[BASE]._replace(text=f"{known[BASE].text}lib.hooks.sample = false\n")
-    monkeypatch.setattr(library, "modules", lambda: {**known, BASE: base})
-    with pytest.raises(LookupError, match="no module fills the hook sample"):
-        library.hooks.__wrapped__()
 
 
 def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
@@ -208,41 +200,23 @@ def test_a_hook_that_a_kind_fills_is_called_and_comes_with_the_script(
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("other", "message"),
     [
-        (Kind(name="mapreduce", package="queueops.events"), "the kinds mapreduce and mapreduce both have mapreduce"),
-        (Kind(name="sample", package="queueops.events", records=("task",)), "the kinds task and sample both have task"),
-        (Kind(name="sample", package="queueops.events", records=("a b",)), "'a b' among its records is not valid"),
-        (Kind(name="sample", package="queueops.events", subkeys={"rounds": "hash"}), "write it as '#rounds'"),
-        (Kind(name="sample", package="queueops.events", records=("chain",)), "composites and sample both have chain"),
+        (kind("mapreduce", "queueops.events"), "the kinds mapreduce and mapreduce both have mapreduce"),
+        (kind("sample", "queueops.events", records=("task",)), "the kinds task and sample both have task"),
+        (kind("sample", "queueops.events", records=("a b",)), "'a b' among its records is not valid"),
+        (kind("sample", "queueops.events", subkeys={"rounds": "hash"}), "write it as '#rounds'"),
+        (kind("sample", "queueops.events", records=("chain",)), "composites and sample both have chain"),
         (
-            Kind(name="sample", package="queueops.events", subkeys={"#open": "hash"}),
+            kind("sample", "queueops.events", subkeys={"#open": "hash"}),
             "composites and sample both have #open",
         ),
-        (Kind(name="sample", package="queueops.events"), "the kind sample brings no Lua: queueops.events has neither"),
     ],
-    ids=["name", "task", "invalid", "invalid sub-key", "records", "subkeys", "nothing"],
+    ids=["name", "task", "invalid", "invalid sub-key", "records", "subkeys"],
 )
-def test_a_kind_that_repeats_another_or_brings_nothing_is_refused(
-    monkeypatch: pytest.MonkeyPatch, forgotten: None, kind: Kind, message: str
+def test_a_kind_that_repeats_another_is_refused(
+    monkeypatch: pytest.MonkeyPatch, forgotten: None, other: Kind, message: str
 ) -> None:
-    monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, other))
     with pytest.raises(LookupError, match=re.escape(message)):
-        library.modules.__wrapped__()
-
-
-def test_a_kind_whose_package_imports_what_is_missing_says_so(
-    monkeypatch: pytest.MonkeyPatch, forgotten: None, tmp_path: Path
-) -> None:
-    (tmp_path / "broken_kind").mkdir()
-    (tmp_path / "broken_kind" / "__init__.py").write_text("import nothing_like_that\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="sample", package="broken_kind")))
-    with pytest.raises(ModuleNotFoundError, match="nothing_like_that"):
-        library.modules.__wrapped__()
-
-
-def test_a_kind_without_its_package_is_refused(monkeypatch: pytest.MonkeyPatch, forgotten: None) -> None:
-    monkeypatch.setattr(kinds, "KINDS", (Kind(name="sample", package="queueops.no_such_kind"),))
-    with pytest.raises(LookupError, match=r"the kind sample has no package queueops\.no_such_kind"):
         library.modules.__wrapped__()

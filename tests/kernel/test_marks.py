@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queueops import inspect
-from queueops.inspect.alarms import Alarm, warning
+from queueops.inspect.alarm import Alarm, warning
 from queueops.inspect.marks import seen
 from queueops.model.marks import GONE_MS, KEPT_MS, MOST_MARKS, START, Condition, Mark
 from queueops.redis.broker import get_broker

@@ -11,7 +11,7 @@ import pytest
 from queueops.conf import Settings
 from queueops.redis import library, store_client
 from queueops.redis.broker import RedisBroker
-from queueops.schedules.schedule_keys import schedule_key
+from queueops.redis.schedule_keys import schedule_key
 from tests.composites import test_model as composites
 from tests.kernel import test_model as kernel
 from tests.kernel.desk import POOL

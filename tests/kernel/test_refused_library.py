@@ -15,7 +15,6 @@ from queueops.conf import Settings
 from queueops.errors.refusals import LibraryRefused
 from queueops.model import kinds
 from queueops.model.contracts import RoundTrip
-from queueops.model.kind import Kind
 from queueops.model.kinds import KINDS
 from queueops.redis import library
 from queueops.redis.broker import RedisBroker
@@ -23,6 +22,7 @@ from queueops.redis.scripts import refusal
 from queueops.redis.store_client import BATCH
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import FOREVER, POOL, make
+from tests.support.kinds import kind
 
 CACHES = (library.modules, library.functions, library.hooks, library.library, library.script)
 BROKEN = {
@@ -47,7 +47,7 @@ def mistake(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp
     file.write_text(text)
     (tmp_path / "refused_kind" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(kinds, "KINDS", (*KINDS, Kind(name="refused", package="refused_kind")))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, kind("refused", "refused_kind")))
     _forget()
     yield place
     monkeypatch.undo()

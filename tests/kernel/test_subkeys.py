@@ -12,14 +12,14 @@ from queueops import control
 from queueops.model import subkeys
 from queueops.redis import keys
 from tests.kernel.desk import Desk
-from tests.kernel.test_kernel_words import KERNEL
 from tests.kernel.test_library import COMMENT, FILES
+from tests.kernel.test_modules_of_kinds import KERNEL
 
 FIELDS = {"#brief", "#due"}
 """Fields of a lease and of a waiting push: no field of a record has a name like that."""
 ROOT = Path(queueops.__file__).parent
-OF_THE_TABLE = ("model/subkeys.py", "model/kind_rows.py")
-EXAMPLES = {"model/kinds.py": {"#rounds"}}
+OF_THE_TABLE = ("model/subkeys.py",)
+EXAMPLES = {"model/kinds.py": {"#rounds"}, "redis/keys.py": {"#queue"}}
 PYTHON = [
     path
     for path in sorted(ROOT.rglob("*.py"))

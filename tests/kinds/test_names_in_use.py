@@ -18,7 +18,7 @@ from queueops.checks import check_kinds, check_roles
 from queueops.management.queue import options
 from queueops.management.queue.kind_commands import commands_of_kinds
 from queueops.model import kinds
-from tests.kinds.test_registration import GOOD, bring  # noqa: F401  a fixture
+from tests.kinds.test_registration import GOOD, bring, with_role  # noqa: F401  a fixture
 
 Bring = Callable[..., None]
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,14 +38,10 @@ COMMANDS = (KindCommand(name={!r}, run=print, text="brings", add_options=print),
 """
 
 
-def with_role(role: str) -> str:
-    """The kind with one role."""
-    return GOOD.replace("subkeys=", f'{role}="brought_kind.{role}:NAME", subkeys=')
-
-
 def with_pages(bring: Bring, *pages: str) -> None:  # noqa: F811
     """Bring the kind with these pages."""
-    bring(with_role("console"), **{"console.py": PAGES.format(", ".join(pages)).replace("PAGES =", "NAME =")})
+    kind = GOOD.replace("KIND =", '    console = "brought_kind.console:PAGES"\nKIND =')
+    bring(kind, **{"console.py": PAGES.format(", ".join(pages))})
 
 
 @pytest.mark.parametrize(
@@ -111,14 +107,20 @@ def test_manage_py_check_names_the_owners(bring: Bring, tmp_path: Path) -> None:
     ],
 )
 def test_a_subcommand_that_is_in_use_is_refused(bring: Bring, name: str, message: str) -> None:  # noqa: F811
-    bring(with_role("cli"), **{"cli.py": COMMANDS.format(name).replace("COMMANDS =", "NAME =")})
+    bring(
+        with_role("cli", "brought_kind.cli", "NAME"),
+        **{"cli.py": COMMANDS.format(name).replace("COMMANDS =", "NAME =")},
+    )
     (error,) = check_roles()
     assert error.id == "queueops.E006"
     assert f"The kind brought cannot be registered: {message}" in error.msg
 
 
 def test_a_subcommand_that_is_free_is_taken(bring: Bring) -> None:  # noqa: F811
-    bring(with_role("cli"), **{"cli.py": COMMANDS.format("bring").replace("COMMANDS =", "NAME =")})
+    bring(
+        with_role("cli", "brought_kind.cli", "NAME"),
+        **{"cli.py": COMMANDS.format("bring").replace("COMMANDS =", "NAME =")},
+    )
     assert check_roles() == []
     assert commands_of_kinds(options.ALL)[-1].name == "bring"
 
@@ -138,7 +140,7 @@ def test_a_subcommand_that_is_free_is_taken(bring: Bring) -> None:  # noqa: F811
 def test_a_word_that_is_in_use_is_refused(bring: Bring, role: str, code: str, what: str) -> None:  # noqa: F811
     brought = kinds.brought(kinds.registered(), "examines" if role == "examines" else "details")
     owner, word = next((kind.name, word) for kind, each in brought for word in getattr(each, what, each))
-    bring(with_role(role), **{f"{role}.py": code % word})
+    bring(with_role(role, f"brought_kind.{role}", "NAME"), **{f"{role}.py": code % word})
     (error,) = check_roles()
     assert f"the kinds {owner} and brought both have {word} among their {what}" in error.msg
 

@@ -9,22 +9,38 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from queueops.checks import check_kinds, check_roles
 from queueops.errors.kinds import BadKind
 from queueops.model import kinds, states
-from queueops.model.kind import Role
+from queueops.model.kind import Kind, Parts, Tree, Work
 from queueops.model.states import StateClass
 from queueops.redis import broker, library
 from tests.repository.test_imports import SET_UP
 
 GOOD = """
-from queueops.model.kind import Kind
-KIND = Kind(name="brought", package="brought_kind", records=("brought",), subkeys={"#brought": "hash"})
+from queueops.model.kind import Kind, Parts, Tree, Work
+
+class Brought(Kind):
+    name = "brought"
+    records = ("brought",)
+    subkeys = {"#brought": "hash"}
+
+KIND = Brought()
 """
+PLACES = {"parts": "Parts", "tree": "Tree", "work": "Work"}
+
+
+def with_role(role: str, module: str, name: str) -> str:
+    """The kind with one role: what a module has by this name."""
+    place, _, role = role.rpartition(".")
+    method = f"    def {role}(self):\n        from {module} import {name}\n        return {name}\n"
+    if not place:
+        return GOOD.replace("KIND =", f"{method}\nKIND =")
+    own = f"class Own({PLACES[place]}):\n{method}\nclass"
+    return GOOD.replace("class", own).replace("KIND =", f"    {place} = Own()\nKIND =")
 
 
 @pytest.fixture
@@ -45,7 +61,7 @@ def bring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[queueops.kinds]\nbrought = brought_kind:KIND\n")
-        lua = {"lua/lib/brought.lua": "function lib.hooks.reset.brought(id) end\n"}
+        lua = {"lua/lib/brought.lua": "function lib.hooks.retry.brought.reset(id) end\n"}
         for name, content in {"__init__.py": text, **lua, **files}.items():
             path = tmp_path / "brought_kind" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +78,7 @@ def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -
     before = library.library().digest
     bring()
     assert [kind.name for kind in kinds.registered()] == [*(kind.name for kind in kinds.KINDS), "brought"]
-    assert library.hooks()["reset"]["brought"] == "brought"
+    assert library.hooks()["retry"][".brought.reset"] == "brought"
     assert library.library().digest != before
     assert check_kinds() == check_roles() == []
 
@@ -74,8 +90,8 @@ def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -
         ("1 / 0", "brought_kind:KIND cannot be imported: division by zero"),
         ("KIND = 1", "brought_kind:KIND is 1, and must be a Kind"),
         (
-            GOOD.replace('name="brought"', 'name="pool_messages"'),
-            "the kinds pool_messages and pool_messages both have pool_messages",
+            GOOD.replace('name = "brought"', 'name = "operations"'),
+            "the kinds operations and operations both have operations",
         ),
         (
             GOOD.replace('("brought",)', '("chain",)'),
@@ -91,15 +107,15 @@ def test_a_package_brings_a_kind_by_an_entry_point(bring: Callable[..., None]) -
         ),
         (GOOD.replace('"hash"', '"table"'), "'table', the type of #brought among its subkeys, is none of string, hash"),
         (
-            GOOD.replace('subkeys={"#brought":', 'own_subkeys={"#<number>":'),
+            GOOD.replace('subkeys = {"#brought":', 'own_subkeys = {"#<number>":'),
             "the kinds mapreduce and brought both have #<number>",
         ),
         (
-            GOOD.replace('subkeys={"#brought":', 'own_subkeys={"#far":'),
+            GOOD.replace('subkeys = {"#brought":', 'own_subkeys = {"#far":'),
             "the kinds composites and brought both have #far",
         ),
         (
-            GOOD.replace('subkeys={"#brought":', 'own_subkeys={"#a<b>":'),
+            GOOD.replace('subkeys = {"#brought":', 'own_subkeys = {"#a<b>":'),
             "'#a<b>' among its own_subkeys is not valid; write it as '#parts:done'",
         ),
     ],
@@ -120,18 +136,16 @@ def test_a_broken_entry_point_is_refused_and_nothing_is_registered(
 
 
 @pytest.mark.parametrize(
-    ("role", "code", "message"),
+    ("code", "message"),
     [
-        ('store="brought_kind.calls:Calls"', "", "its store brought_kind.calls:Calls cannot be imported: module"),
-        ('store="brought_kind.calls:Calls"', "class Calls: pass", "its store must be a subclass of StoreClient"),
+        ("", "its store cannot be imported: cannot import name"),
+        ("class Calls: pass", "its store must be a subclass of StoreClient"),
         (
-            'store="brought_kind.calls:Calls"',
             "from queueops.redis.store_client import StoreClient\n"
             "class Calls(StoreClient):\n    def push(self): pass\n",
             "its call push is a call of the kernel already",
         ),
         (
-            'store="brought_kind.calls:Calls"',
             "from queueops.redis.store_client import StoreClient\n"
             "class Calls(StoreClient):\n    def plant(self): pass\n",
             "its call plant is a call of CompositeCalls already",
@@ -139,10 +153,8 @@ def test_a_broken_entry_point_is_refused_and_nothing_is_registered(
     ],
     ids=["missing", "type", "kernel", "other kind"],
 )
-def test_calls_of_the_store_that_do_not_fit_are_refused(
-    bring: Callable[..., None], role: str, code: str, message: str
-) -> None:
-    bring(GOOD.replace("subkeys=", f"{role}, subkeys="), **{"calls.py": code})
+def test_calls_of_the_store_that_do_not_fit_are_refused(bring: Callable[..., None], code: str, message: str) -> None:
+    bring(with_role("store", "brought_kind.calls", "Calls"), **{"calls.py": code})
     with pytest.raises(BadKind, match=re.escape(message)):
         broker.broker_class()
     (error,) = check_kinds()
@@ -154,14 +166,14 @@ def test_calls_of_the_store_that_do_not_fit_are_refused(
     [
         ("", "its inspect brought_kind.questions has no __all__"),
         ('__all__ = ["chunks"]\nchunks = 1', "mapreduce has the name chunks of queueops.inspect, too"),
-        ("import nothing_like_that", "its inspect brought_kind.questions cannot be imported: No module"),
+        ("import nothing_like_that", "its inspect cannot be imported: No module"),
     ],
     ids=["no names", "same name", "import"],
 )
 def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
     bring: Callable[..., None], code: str, message: str
 ) -> None:
-    bring(GOOD.replace("subkeys=", 'inspect="brought_kind.questions", subkeys='), **{"questions.py": code})
+    bring(with_role("inspect", "brought_kind", "questions"), **{"questions.py": code})
     assert check_kinds() == []
     (error,) = check_roles()
     assert (error.id, message in error.msg) == ("queueops.E006", True)
@@ -176,7 +188,7 @@ def test_public_names_that_do_not_fit_are_found_by_the_system_checks(
     ids=["record", "state"],
 )
 def test_leased_states_that_do_not_fit_are_refused(bring: Callable[..., None], leased_as: str, message: str) -> None:
-    bring(GOOD.replace("subkeys=", f"leased_as={leased_as}, subkeys="))
+    bring_states(bring, f"._replace(leased_as={leased_as})")
     with pytest.raises(BadKind, match=re.escape(message)):
         library.library()
     (error,) = check_kinds()
@@ -197,7 +209,7 @@ def test_leased_states_that_do_not_fit_are_refused(bring: Callable[..., None], l
 def test_states_of_parts_that_do_not_fit_are_refused(bring: Callable[..., None], changed: str, message: str) -> None:
     code = "from queueops.kinds.mapreduce.states import *\nfrom queueops.model.states import StateClass\n"
     parts = f"{code}PARTS = CHUNKS._replace(word='piece')._replace({changed})\n"
-    text = GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys=')
+    text = with_role("parts.states", "brought_kind.states", "PARTS")
     bring(text, **{"states.py": parts})
     with pytest.raises(BadKind, match=re.escape(message)):
         library.library()
@@ -211,7 +223,7 @@ OWN_STATES = "KindStates(classes={'turning': 'leased'}, actions={'turning': ('ca
 def bring_states(bring: Callable[..., None], changed: str) -> None:
     """Installs a kind with a state of its own, some of whose tables are changed."""
     code = f"from queueops.model.state_types import KindStates\nSTATES = {OWN_STATES}{changed}\n"
-    bring(GOOD.replace("subkeys=", 'states="brought_kind.states:STATES", subkeys='), **{"states.py": code})
+    bring(with_role("states", "brought_kind.states", "STATES"), **{"states.py": code})
 
 
 def test_a_package_brings_states_of_tasks(bring: Callable[..., None]) -> None:
@@ -276,22 +288,24 @@ def test_states_of_tasks_that_do_not_fit_are_refused(bring: Callable[..., None],
 
 def test_states_of_other_parts_come_into_the_library(bring: Callable[..., None]) -> None:
     parts = "from queueops.kinds.mapreduce.states import CHUNKS\nPARTS = CHUNKS._replace(word='piece')\n"
-    bring(GOOD.replace("subkeys=", 'part_states="brought_kind.states:PARTS", subkeys='), **{"states.py": parts})
+    bring(with_role("parts.states", "brought_kind.states", "PARTS"), **{"states.py": parts})
     assert "local PIECE_STATES = { 'pending', 'active', 'errored', 'done', 'failed' }" in library.library().text
 
 
 @pytest.mark.parametrize("role", kinds.UNNAMED)
 def test_a_role_that_cannot_be_imported_is_found_by_the_system_checks(bring: Callable[..., None], role: str) -> None:
-    bring(GOOD.replace("subkeys=", f'{role}="brought_kind.nothing:NAME", subkeys='))
+    bring(with_role(role, "brought_kind.nothing", "NAME"))
     assert check_kinds() == []
     (error,) = check_roles()
     assert error.id == "queueops.E006"
-    assert f"its {role} brought_kind.nothing:NAME cannot be imported: No module" in error.msg
+    assert f"its {role} cannot be imported: No module" in error.msg
 
 
 def test_every_role_of_a_kind_is_checked_somewhere() -> None:
-    elsewhere = {"fields", "store", "states", "part_states", "console", "settings"}  # needed at once, or of rows alone
-    assert {*get_args(Role)} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
+    holders = {"": Kind, "parts.": Parts, "tree.": Tree, "work.": Work}
+    found = {f"{place}{role}" for place, of in holders.items() for role, value in vars(of).items() if callable(value)}
+    elsewhere = {"fields", "store", "states", "parts.states", "settings"}  # needed at once, or of built-in kinds alone
+    assert {each for each in found if "__" not in each and each != "work"} == {*kinds.NAMED, *kinds.UNNAMED, *elsewhere}
 
 
 def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable[..., None], tmp_path: Path) -> None:
@@ -307,11 +321,11 @@ def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import nothing_like_that", "its fields brought_kind.fields:FIELDS cannot be imported: No module"),
-        ("FIELDS = ['zz']", "its fields brought_kind.fields:FIELDS must map the name of each in the store to a Field"),
+        ("import nothing_like_that", "its fields cannot be imported: No module"),
+        ("FIELDS = ['zz']", "its fields must map the name of each in the store to a Field"),
         (
             "FIELDS = {'zz': 'more'}",
-            "its fields brought_kind.fields:FIELDS must map the name of each in the store to a Field",
+            "its fields must map the name of each in the store to a Field",
         ),
         ("FIELDS = {'s': Field('more')}", "the kernel and brought both have the record field s"),
         ("FIELDS = {'zz': Field('state')}", "the kernel and brought both have the record field state"),
@@ -326,7 +340,7 @@ def test_manage_py_check_says_what_is_wrong_with_the_console_too(bring: Callable
 def test_fields_that_do_not_fit_are_refused_and_nothing_is_registered(
     bring: Callable[..., None], code: str, message: str
 ) -> None:
-    text = GOOD.replace("subkeys=", 'fields="brought_kind.fields:FIELDS", subkeys=')
+    text = with_role("fields", "brought_kind.fields", "FIELDS")
     bring(text, **{"fields.py": f"from queueops.model.fields import Field\n{code}\n"})
     for call in (kinds.registered, kinds.fields, library.library, broker.broker_class):
         with pytest.raises(BadKind, match=re.escape(message)):

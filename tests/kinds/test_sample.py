@@ -13,7 +13,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from queueops import control, get, inspect
-from queueops.checks import check_starts
 from queueops.management.queue.task_view import shown_task
 from queueops.model import kinds, states
 from queueops.model.contracts import Lease, Outcome
@@ -22,7 +21,6 @@ from queueops.redis.broker import broker_class, forget_brokers, get_broker, get_
 from queueops.redis.wrong_types import foreign_keys
 from queueops.tasks import registry
 from queueops.testing import eager, run_worker
-from queueops.watchdog import Watchdog
 from tests.kernel.conftest import desk_class, make_desk  # noqa: F401  fixtures
 from tests.kernel.desk import FOREVER, POOL, Desk, make
 from tests.kernel.picture import SHAPES
@@ -30,7 +28,6 @@ from tests.kernel.test_fsck import checked
 from tests.kinds.sample import KIND, NAME, Rounds, registered
 from tests.kinds.sample import why as sample_why
 from tests.kinds.sample.store import RoundCalls
-from tests.kinds.sample.upkeep import CODE_POOL
 from tests.support.waiting import wait_until
 
 
@@ -89,22 +86,12 @@ def test_its_field_is_read_shown_and_checked(desk: Desk) -> None:
     assert desk.broker.check(POOL, waiting).faults == ()
 
 
-def test_a_watchdog_does_its_duty_in_the_pools_that_its_code_names_too(desk: Desk) -> None:
-    pushed(desk, "a", "b")
-    assert Watchdog(desk.broker).round() == {POOL: {"counted": 2}}
-    assert Watchdog(desk.broker, has_code=True).round() == {POOL: {"counted": 2}, CODE_POOL: {"counted": 0}}
-
-
 def test_it_runs_its_rounds_within_the_push_in_eager_mode() -> None:
     with eager() as broker:
         broker.push([make("a", name=NAME, kind=KIND.name)])
         record = broker.record(POOL, "a")
     assert record is not None
     assert (record.state, record.own) == ("succeeded", {"rounds_ended": 3})
-
-
-def test_the_checks_at_the_start_of_a_worker_have_its_own() -> None:
-    assert [message.id for message in check_starts()] == ["sample.I001"]
 
 
 def test_a_round_that_fails_is_an_attempt_and_its_retry_begins_anew(desk: Desk) -> None:
@@ -341,13 +328,7 @@ def test_a_terminal_shows_what_it_brings_and_asks_about_it(current: Desk, monkey
         with pytest.raises(CommandError, match="Nothing was done"):
             call_command("queue", *command)
     assert asked[0] == "Throw the rounds of a away? [y/N] "
-    assert "the trash, schedules, rounds, lanes and limits, metrics?" in asked[1]
-
-
-def test_a_name_has_the_facts_that_it_brings(current: Desk, capsys: pytest.CaptureFixture[str]) -> None:
-    pushed(current)
-    call_command("queue", "name", NAME)
-    assert re.search(r"^rounds +3$", capsys.readouterr().out, re.M)
+    assert "the trash, schedules, lanes and limits, metrics?" in asked[1]
 
 
 def test_a_broker_without_the_kind_does_not_have_its_calls(current: Desk) -> None:

@@ -6,7 +6,6 @@ import re
 import shlex
 import unittest
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,8 +14,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from queueops import Chain, task, task_failed
-from queueops.management.queue.kind_commands import KindCommand
-from queueops.management.queue.options import ALL
+from queueops.management.queue.options import ALL, OWN_OPTIONS
 from queueops.model import kinds, states
 from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.repository.examples import DOCS, PYTHON, SAID, examples, executed
@@ -178,16 +176,10 @@ def verbs_of_queue(page: Path) -> set[str]:
     return {line.split()[1] for line in lines if line.startswith("queue ")}
 
 
-def commands_of(kind: kinds.Kind) -> tuple[KindCommand, ...]:
-    if not kind.cli:
-        return ()
-    module, _, name = kind.cli.partition(":")
-    return getattr(import_module(module), name)
-
-
 def test_every_verb_of_queue_has_an_example():
     shown = {path.name: verbs_of_queue(path) for path in DOCS.rglob("*.md")}
-    own = {command.name: kind.name for kind in kinds.KINDS for command in commands_of(kind)}
+    own = {command.name: kind.name for kind in kinds.KINDS for command in kind.cli() or ()}
+    own |= {command.name: "" for command in OWN_OPTIONS}
     in_other_pages = {name for name, kind in own.items() if kind == "workflows"}
     assert shown["command-line.md"] == {*ALL, *own} - in_other_pages
     assert set().union(*shown.values()) == {*ALL, *own}

@@ -11,13 +11,12 @@ from typing import Any, Protocol
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.workflows.store.run_store import RunStore
-from queueops.model import kinds, ports
-from queueops.pool_messages.dispatcher import CommandStore, Outbox
-from queueops.redis.broker import broker_class, get_broker
-from queueops.schedules.firing import ScheduleFiring
+from queueops.model import ports
+from queueops.redis.broker import broker_class
 from queueops.schedules.schedule_store import ScheduleStore
 from queueops.testing.eager import EagerBroker
 from queueops.testing.recorder import Recorder
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +24,6 @@ CALLERS = ("contrib", "kinds", "pool_messages", "results", "tasks", "watchdog", 
 ROLES = (
     ports.Broker,
     ChunkStore,
-    CommandStore,
     CompositeStore,
     ports.Producer,
     RunStore,
@@ -71,17 +69,9 @@ def test_the_brokers_of_tests_take_each_call_as_it_is_declared(name):
             assert _parameters(getattr(broker, name)) == _parameters(DECLARED[name])
 
 
-@for_each("name", sorted(calls_of(ports.CommandDispatcher)))
-def test_the_dispatcher_of_the_outbox_has_each_call_as_it_is_declared(name):
-    assert _parameters(getattr(Outbox, name)) == _parameters(calls_of(ports.CommandDispatcher)[name])
-
-
 @for_each("name", sorted(calls_of(ports.Duty)))
-def test_each_duty_of_the_watchdog_has_each_call_as_it_is_declared(name):
-    duties = [make(get_broker(), has_code=False) for make in kinds.roles("duty")]
-    assert [type(duty) for duty in duties] == [ScheduleFiring]
-    for duty in duties:
-        assert _parameters(getattr(type(duty), name, None)) == _parameters(calls_of(ports.Duty)[name])
+def test_the_firing_of_schedules_has_each_call_as_it_is_declared(name):
+    assert _parameters(getattr(ScheduleFiring, name, None)) == _parameters(calls_of(ports.Duty)[name])
 
 
 def _calls(folder: Path) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 from queueops.eager.execution import run
 from queueops.redis.broker import get_broker
 from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
-from queueops.schedules.firing import ScheduleFiring
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.composites.channel import CHANNEL
 from tests.kernel.desk import POOL, Desk, make
 

@@ -7,8 +7,8 @@ import pytest
 from queueops import inspect
 from queueops.errors import StoreFull
 from queueops.errors.schedules import ScheduleNotStored
-from queueops.schedules import store
-from queueops.schedules.firing import ScheduleFiring
+from queueops.redis.broker import schedules as store
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import Clock
 from tests.schedules.test_code import stated

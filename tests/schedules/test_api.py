@@ -23,7 +23,7 @@ from queueops.errors import (
     UnknownSchedule,
     UnknownTask,
 )
-from queueops.schedules import store as schedule_store
+from queueops.redis.broker import schedules as schedule_store
 from queueops.testing import run_worker
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock

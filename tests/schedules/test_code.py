@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from queueops import MapReduce, Schedule, inspect, schedules, task
 from queueops.errors import BadOption, BadSchedule
-from queueops.schedules import code_schedules, declare
-from queueops.schedules import inspect as inspect_schedules
 from queueops.schedules.definition import ScheduleDefinition
-from queueops.schedules.firing import ScheduleFiring
-from queueops.tasks import registry
+from queueops.tasks import code_schedules, registry
+from queueops.tasks import declared_schedules as declare
 from queueops.watchdog import Watchdog
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.jobs import report
 
 Deploy = Callable[..., None]
+
+INSPECT = import_module("queueops.inspect.schedules")
 
 
 @pytest.fixture
@@ -183,7 +185,7 @@ def notes() -> dict[str, str]:
 def in_the_code(monkeypatch: pytest.MonkeyPatch, *definitions: ScheduleDefinition) -> None:
     """The code of this process declares these, and its settings are those of the shop."""
     code = {definition.id: definition for definition in definitions}
-    monkeypatch.setattr(inspect_schedules, "in_code", lambda: code)
+    monkeypatch.setattr(INSPECT, "in_code", lambda: code)
     monkeypatch.setattr(code_schedules.settings, "SETTINGS_MODULE", "shop.settings")
 
 
@@ -219,9 +221,9 @@ def test_of_another_project_s_schedules_nothing_is_said(deploy: Deploy, monkeypa
 
 def test_a_schedule_of_a_task_that_is_not_in_the_code_is_told(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     deploy(stated())
-    monkeypatch.setattr(inspect_schedules, "known_names", lambda: frozenset({"another"}))
+    monkeypatch.setattr(INSPECT, "known_names", lambda: frozenset({"another"}))
     assert notes()["tests.report"].startswith("The code of this console has no task tests.report.")
-    monkeypatch.setattr(inspect_schedules, "known_names", frozenset)
+    monkeypatch.setattr(INSPECT, "known_names", frozenset)
     assert "has no task" not in notes()["tests.report"]  # a console without the project's code knows no task at all
 
 

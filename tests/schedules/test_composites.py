@@ -14,7 +14,7 @@ from queueops.eager.execution import run
 from queueops.errors import BadOption, StoreFull
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
-from queueops.schedules import declare
+from queueops.tasks import declared_schedules as declare
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.composites.channel import CHANNEL

@@ -9,9 +9,9 @@ import pytest
 
 from queueops import inspect
 from queueops.model.contracts import Outcome
+from queueops.redis.schedule_keys import log_key, schedule_key
 from queueops.schedules.definition import Firing
 from queueops.schedules.missed_runs import COUNTED, LATE_MS, firing
-from queueops.schedules.schedule_keys import log_key, schedule_key
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import HOUR_MS, Clock
 

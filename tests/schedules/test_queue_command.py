@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops.schedules.schedule_keys import schedule_key
+from queueops.redis.schedule_keys import schedule_key
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import Clock

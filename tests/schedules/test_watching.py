@@ -13,9 +13,9 @@ from redis.cluster import RedisCluster
 
 from queueops import Schedule, inspect, schedules, task
 from queueops.checks import check_starts
-from queueops.schedules.firing import ScheduleFiring
 from queueops.tasks import registry
 from queueops.watchdog import Watchdog
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.schedules.conftest import Clock
 from tests.schedules.jobs import report
 from tests.support.waiting import wait_until

@@ -37,7 +37,7 @@ MODULES = (
     "queueops.worker.supervisor.supervisor", "queueops.worker.supervisor.child_main", "queueops.redis.broker",
     "queueops.kinds.composites.iterator", "queueops.kinds.jobs.handlers", "queueops.kinds.mapreduce.job",
     "queueops.kinds.mapreduce.inspect", "queueops.kinds.operations.store", "queueops.kinds.workflows.definition",
-    "queueops.pool_messages.dispatcher", "queueops.schedules.firing", "queueops.schedules.declare",
+    "queueops.pool_messages.dispatcher", "queueops.watchdog.schedule_firing", "queueops.tasks.declared_schedules",
     "queueops.kinds.workflows.store", "queueops.kinds.composites.store",
 )  # fmt: skip
 """With what they import: all that a worker and a watchdog load, as far as it reads no settings."""

@@ -14,8 +14,8 @@ from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Command
 from queueops.model.states import State
-from queueops.pool_messages.store import OutboxCalls
 from queueops.redis.broker import get_broker, get_role
+from queueops.redis.broker.pool_messages import OutboxCalls
 from queueops.testing import run_worker
 from queueops.testing import worker as testing_worker
 

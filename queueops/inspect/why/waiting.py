@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 
-from queueops.inspect.alarms import manage
+from queueops.inspect.alarm import manage
 from queueops.inspect.errors import read_failure, title
 from queueops.inspect.estimates import UNKNOWN, Estimate, Model
 from queueops.inspect.lane_labels import lane_label, remember

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections import abc
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import iscoroutinefunction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from queueops.errors import BadOption
 from queueops.errors.composites import BadBatch, CompositeTooLarge, UnfitParts
@@ -29,6 +29,9 @@ from queueops.tasks.encoding import decode_result, encode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
 from queueops.tasks.store_call import write
+
+if TYPE_CHECKING:
+    from queueops.schedules.schedule import Schedule
 
 MOST_TASKS, WIDEST = 1_000, 500
 
@@ -62,11 +65,11 @@ class Iterator(RunClass, abstract=True):
         """Return the next batch; may be `async def`. A class that does not define it is refused."""
 
     @classmethod
-    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
         require(cls, "iterate", "the next batch", "def iterate(self, state): return Batch(...)")
         _check(cls, name)
         handler = AsyncIteratorHandler(cls, name) if iscoroutinefunction(cls.iterate) else IteratorHandler(cls, name)
-        task = ClassTask(handler, options_of(cls), unique_of(cls), of_kinds)
+        task = ClassTask(handler, options_of(cls), unique_of(cls), schedule)
         task.own = tuple(_own(cls))
         handler.task = cls.task = task
         registry.register(handler, place_of(cls))

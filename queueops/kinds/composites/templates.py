@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
@@ -23,6 +23,9 @@ from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options
 from queueops.tasks.store_call import write
 from queueops.tasks.task import Task
+
+if TYPE_CHECKING:
+    from queueops.schedules.schedule import Schedule
 
 
 class Template(TaskClass, abstract=True):
@@ -60,12 +63,12 @@ class Template(TaskClass, abstract=True):
         return ChosenTemplate(cls, options)
 
     @classmethod
-    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
         require(cls, "init", "the parts", "def init(self): return [...]")
         cls.s()  # checks what the class says
         given = {"pool": cls.pool or "default", "tags": cls.tags, "keep": cls.keep, "on_conflict": cls.on_conflict}
         handler = TemplateHandler(cls, name)
-        task = ClassTask(handler, Options().but(**given), unique_of(cls), of_kinds)
+        task = ClassTask(handler, Options().but(**given), unique_of(cls), schedule)
         task.own = (("ex", 1), ("of", cls.on_failure)) if cls.on_failure != "fail" else (("ex", 1),)
         handler.task = cls.task = task
         registry.register(handler, place_of(cls))

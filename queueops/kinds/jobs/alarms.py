@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from queueops.inspect.alarms import Alarm, danger, manage, warning
+from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.lane_labels import lane_label
 from queueops.inspect.spans import span
 from queueops.kinds.jobs.aggregations.lane_names import DESTINATION

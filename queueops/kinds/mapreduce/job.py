@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from asgiref.sync import async_to_sync
 
@@ -30,6 +30,9 @@ from queueops.tasks.context import Context
 from queueops.tasks.encoding import decode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
+
+if TYPE_CHECKING:
+    from queueops.schedules.schedule import Schedule
 
 
 class MapReduce(RunClass, abstract=True):
@@ -96,12 +99,12 @@ class MapReduce(RunClass, abstract=True):
         return await waiting.in_thread(partial(cls.cancel, task_id, reason, hard=hard))
 
     @classmethod
-    def _register(cls, name: str, of_kinds: Mapping[str, Any]) -> None:
+    def _register(cls, name: str, schedule: Schedule | None) -> None:
         require(cls, "process", "the result of one chunk", "def process(self, chunk): return ...")
         chunk_options = ChunkOptions.of(cls, name)
         is_async = chunk_options.async_stages
         handler = (AsyncMapHandler if "map" in is_async else MapHandler)(cls, name)
-        task = MapReduceTask(handler, options_of(cls), unique_of(cls), of_kinds)
+        task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
         task.chunk_options = chunk_options
         handler.task = cls.task = task
         handler.reduce = (AsyncReduceHandler if "reduce" in is_async else ReduceHandler)(handler)

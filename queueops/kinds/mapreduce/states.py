@@ -20,6 +20,7 @@ STATES = KindStates(
     classes={MAPPING: StateClass.LEASED, REDUCING: StateClass.LEASED, AGGREGATING: StateClass.PARKED},
     actions={MAPPING: ("cancel", "release"), REDUCING: ("cancel", "release"), AGGREGATING: ("cancel",)},
     verbs=("reprocess", "remap"),
+    leased_as={"mapreduce": MAPPING, "mapreduce reduce": REDUCING},
     transitions=(
         (AGGREGATING, "pending", "push", (_P,)),
         (AGGREGATING, "postponed", "postpone", (_P,)),

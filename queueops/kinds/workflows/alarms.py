@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from queueops.inspect.alarms import Alarm, manage, warning
+from queueops.inspect.alarm import Alarm, manage, warning
 from queueops.inspect.spans import span
 
 EXCEPTION = re.compile(r"[\w.]+(?=: )")

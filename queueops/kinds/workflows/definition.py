@@ -21,7 +21,6 @@ from queueops.kinds.workflows.replay import tracing
 from queueops.kinds.workflows.replay.execution import Execution
 from queueops.kinds.workflows.replay.step import OnParentEnd, RunInfo
 from queueops.kinds.workflows.store.run_store import get_run_store
-from queueops.model import kinds
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
 from queueops.redis import broker as brokers
@@ -33,13 +32,13 @@ from queueops.tasks.context import Context, held
 from queueops.tasks.decorator import default_name
 from queueops.tasks.decorator import task as activity
 from queueops.tasks.handlers import FunctionHandler
-from queueops.tasks.options import UNSET, Options, PushOptions
+from queueops.tasks.options import UNSET, Options, PushOptions, schedule_of
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import Unique, UniqueId
 
 if TYPE_CHECKING:
-    from queueops.follow_ups.option import Call, FollowUpOutcome
     from queueops.schedules.schedule import Schedule
+    from queueops.tasks.follow_up import Call, FollowUpOutcome
 
 __all__ = ["Workflow", "activity", "wf", "workflow"]
 
@@ -318,9 +317,9 @@ def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[...
     if not inspect.iscoroutinefunction(function):
         raise BadWorkflow(reason=f'@workflow was given {function!r}. Put it directly above an "async def".')
     own = dict(options)
-    given, of_kinds = own.pop("name", None), kinds.read_options(own)
+    given, schedule = own.pop("name", None), schedule_of(own.pop("cron", None))
     unique = own.pop("unique", None)
-    if unique is not None and of_kinds:
+    if unique is not None and schedule is not None:
         raise BadOption(name="unique", value=unique, expected="left out with cron: its runs have no names")
     for option in own:
         if option not in OPTIONS:
@@ -335,7 +334,7 @@ def _made(function: Callable[..., Any], options: dict[str, Any]) -> Workflow[...
     names = None if unique is None else UniqueId(unique, function)
     chosen = Options().but(**options_of_all)
     _check_conflict(chosen)
-    made: Workflow[..., Any] = Workflow(handler, chosen, names, of_kinds)
+    made: Workflow[..., Any] = Workflow(handler, chosen, names, schedule)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, place_of(cast(Any, function)))

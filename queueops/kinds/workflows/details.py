@@ -1,18 +1,22 @@
-"""Details of a run: the states before its last decision step, which its record does not have."""
+"""Details of runs: their states before the last decision step, refused verbs, alarms, and how they are found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from queueops.inspect.kind_details import KindDetails
+from queueops.inspect.alarm import Alarm
+from queueops.inspect.kind_details import Finder, KindDetails
 from queueops.inspect.task_history import Moment
+from queueops.kinds.workflows import alarms, refused_verbs
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, read_object, whole
 
 
 class RunDetails(KindDetails):
     """When a run made its first step. From then to the last step it was idle, but for the steps between."""
+
+    finder: ClassVar[Finder | None] = Finder(title="Newest runs of workflow instances", key="instances")
 
     def of_task(self, detail: Detail, record: Mapping[str, str], state: str) -> dict[str, Any]:
         """The time of the first step, if it is not the last one."""
@@ -29,6 +33,18 @@ class RunDetails(KindDetails):
             Moment(t=first, state=State.LOCKED, text="claimed for its first decision step"),
             Moment(t=first, state=State.IDLE, text=waits),
         )
+
+    def refuses(self, record: str, fields: Mapping[str, str]) -> tuple[str, ...]:
+        """Verbs that a run never permits."""
+        return refused_verbs.refused(record, fields)
+
+    def alarms(self, pool: str, sampled: Mapping[str, Any]) -> Iterable[Alarm]:
+        """Blocked runs."""
+        return alarms.alarms(pool, sampled)
+
+    def notes(self, sampled: Mapping[str, Any]) -> Iterable[str]:
+        """Events that came too late."""
+        return alarms.notes(sampled)
 
 
 def _first_step(detail: Detail, record: Mapping[str, str]) -> int:

@@ -1,7 +1,3 @@
-"""Command of a kind: the row of the kind names it by the name of this module."""
+"""Command `jobs`: Django looks for it here."""
 
-from __future__ import annotations
-
-from queueops.model import kinds
-
-Command = kinds.command_of(__name__)
+from queueops.kinds.jobs.command import Command as Command

@@ -83,7 +83,7 @@ class Command(ProcessCommand):
 def prepare(worker: WorkerOptions) -> None:
     """Let the kinds look at what they need before the worker starts. Raises CommandError."""
     try:
-        for check in kinds.roles("start"):
+        for check in kinds.roles("work.start"):
             check(worker)
     except QueueOpsError as error:
         raise CommandError(str(error)) from error

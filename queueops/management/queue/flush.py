@@ -14,7 +14,6 @@ from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import printable, to_json
-from queueops.model import kinds
 
 
 def flush(*, pool: str, yes: bool, force: bool, as_json: bool, **_: Any) -> Iterator[str]:
@@ -53,5 +52,4 @@ def _question(pool: str, held: dict[str, dict[str, int]]) -> str:
     tasks = sum(sum(states.values()) for states in held.values())
     pools = ", ".join(map(printable, held)) or "none"
     where = f"the pool {printable(pool)}" if pool else f"the namespace {conf.current().namespace} (pools: {pools})"
-    kept = "".join(f"{kind.holds}, " for kind in kinds.registered() if kind.holds)
-    return f"Delete everything in {where} for good: {tasks:,} tasks, the trash, {kept}lanes and limits, metrics?"
+    return f"Delete everything in {where} for good: {tasks:,} tasks, the trash, schedules, lanes and limits, metrics?"

@@ -14,7 +14,6 @@ from queueops.inspect import NamePause, NameRun, NameView, TaskQuery, lane_label
 from queueops.inspect.spans import span
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
-from queueops.model import kinds
 
 RUNS_HEAD = ("BEGUN", "TOOK", "STATE", "POOL", "LANE", "ID")
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "ERROR")
@@ -85,8 +84,7 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)
     yield "run", _percentiles(found.run_p50_ms, found.run_p95_ms)
     yield "lanes", ", ".join(f"{pool}/{_named(lane)}" for pool, lane, _ in found.lanes)
-    for told in kinds.roles("name_facts"):
-        yield from told(found.name)
+    yield "schedules", ", ".join(row.id for row in inspect.schedules() if row.task == found.name)
     yield "workers", ", ".join(known.workers) if known and known.workers else "no live worker reports it"
 
 

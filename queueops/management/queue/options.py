@@ -24,13 +24,16 @@ from queueops.management.queue import (
     actions,
     edit,
     flush,
+    follow_ups,
     fsck,
     history,
     lanes,
     names,
+    pool_messages,
     pools,
     queries,
     registry,
+    schedules,
     trash,
     trees,
     workers,
@@ -68,6 +71,8 @@ RUNS: dict[str, Any] = {
 }
 """What performs each verb."""
 TRASH = {"trash": (trash.trash, "how many deleted tasks are kept, or with --empty their end")}
+OWN_OPTIONS = (*pool_messages.COMMANDS, *follow_ups.COMMANDS, *schedules.COMMANDS)
+"""Subcommands whose options stand beside them."""
 TASKS = [name.replace("_", "-") for name, verb in ON_TASKS.items() if verb.about]
 ALL = QUESTIONS | {name.replace("_", "-"): (run, VERBS[name].about) for name, run in RUNS.items()} | TRASH
 
@@ -77,7 +82,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
-    for command in commands_of_kinds(ALL):
+    for command in (*OWN_OPTIONS, *commands_of_kinds(ALL)):
         command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
     for name in ("show", "why", "tree", "edit"):
         found[name].add_argument("id", help="the task's id")

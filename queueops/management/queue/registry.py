@@ -11,7 +11,6 @@ from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import KnownTask
 from queueops.management.queue.formatting import listing, pairs, printable, shown_broken, to_json
-from queueops.model import kinds
 
 NOT_HERE = "this process does not have its code"
 
@@ -20,7 +19,7 @@ def list_known(*, name: str, as_json: bool, **_: Any) -> Iterator[str]:
     """All known tasks, or one of them in full."""
     rows = inspect.registry()
     if not name:
-        head = ("NAME", "KIND", "SIGNATURE", "POOL", *(title for title, _ in _columns()), "WORKERS", "ABOUT")
+        head = ("NAME", "KIND", "SIGNATURE", "POOL", "SCHEDULE", "WORKERS", "ABOUT")
         yield from listing(rows, head, _line, empty="No task is known.", as_json=as_json)
         return
     yield from shown_broken(rows.broken, aside=as_json)
@@ -37,13 +36,7 @@ def _named(rows: list[KnownTask], name: str) -> KnownTask:
 
 def _line(row: KnownTask) -> tuple[object, ...]:
     about = row.about if row.is_here else NOT_HERE
-    of_kinds = (getattr(row, attribute) for _, attribute in _columns())
-    return row.name, row.kind, row.signature, row.options.get("pool", ""), *of_kinds, _workers(row), about
-
-
-def _columns() -> list[tuple[str, str]]:
-    """The columns that kinds bring: title and attribute."""
-    return [column for told in kinds.roles("known") for column in told.columns]
+    return row.name, row.kind, row.signature, row.options.get("pool", ""), row.schedule, _workers(row), about
 
 
 def _workers(row: KnownTask) -> str:
@@ -59,7 +52,7 @@ def _in_full(row: KnownTask) -> str:
             ("module", row.module),
             ("takes", row.signature),
             *row.options.items(),
-            *((title.lower(), getattr(row, attribute)) for title, attribute in _columns()),
+            ("schedule", row.schedule),
             ("workers", ", ".join(filter(None, (*row.workers, unsure))) or "no live worker knows it"),
         )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
+from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail, follow_ups
 from queueops.inspect.estimates import UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
@@ -32,6 +32,7 @@ def shown_task(task: TaskDetail) -> str:
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
             *(line for brought in kinds.roles("details") for line in brought.lines(task)),
+            *follow_ups.lines(task),
             ("can be", ", ".join(task.allowed)),
         )
     )
@@ -63,7 +64,7 @@ def shown_status(found: Snapshot) -> str:
     """The whole system: alarms, states, pools, lanes."""
     alarms = "\n".join(map(_alarm, found.alarms)) or "Everything is well."
     states = pairs((state, f"{count:,}") for state, count in found.states.items() if count)
-    columns = [column for figures in kinds.roles("figures") for column in figures.COLUMNS]
+    columns = [column for figures in kinds.roles("parts.figures") for column in figures.COLUMNS]
     head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
     pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(

@@ -1,6 +1,6 @@
 """Redis broker and storage: implement the contracts by calls of scripts, grouped by role.
 
-The roles of the kernel stand here. Each registered kind adds its own, by its row in `queueops.model.kinds`.
+The roles of the kernel stand here. Each registered kind adds its own, by its method `store`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from queueops.redis.broker.flush import FlushCalls
 from queueops.redis.broker.fsck import FsckCalls
 from queueops.redis.broker.history import HistoryCalls
 from queueops.redis.broker.maintenance import MaintenanceCalls
+from queueops.redis.broker.pool_messages import OutboxCalls
 from queueops.redis.broker.push import PushCalls
+from queueops.redis.broker.schedules import ScheduleCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.store_client import StoreClient
 
@@ -34,6 +36,8 @@ class RedisBroker(
     ControlCalls,
     FsckCalls,
     FlushCalls,
+    OutboxCalls,
+    ScheduleCalls,
 ):
     """All roles on one store client: those of the kernel, and those of the registered kinds."""
 
@@ -43,8 +47,6 @@ class RedisBroker(
 
 
 Role = TypeVar("Role")
-HOOKS = ("bring",)
-"""Calls of the store client that a kind may replace."""
 
 
 @functools.cache
@@ -62,7 +64,7 @@ def _check(roles: Iterable[Any]) -> None:
         if not isinstance(role, type) or not issubclass(role, StoreClient):
             raise BadKind(name=str(role), reason="its store must be a subclass of StoreClient")
         for name in {name for base in role.__mro__ if base not in RedisBroker.__mro__ for name in vars(base)}:
-            if name in owners and name not in HOOKS and not name.startswith("__"):
+            if name in owners and not name.startswith("__"):
                 raise BadKind(name=role.__name__, reason=f"its call {name} is a call of {owners[name]} already")
             owners[name] = role.__name__
 

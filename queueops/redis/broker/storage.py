@@ -34,7 +34,7 @@ class StorageCalls(StoreClient):
     def retry_policy(self, pool: str, task_id: str) -> tuple[str, int]:
         """The retry policy of a task or a part of one, and how many of its attempts have failed."""
         parent, _, number = task_id.partition("#")
-        keys, field = self.keys(pool), kinds.only("part_states").retry if number else "rp"
+        keys, field = self.keys(pool), kinds.only("parts.states").retry if number else "rp"
 
         def fill(pipe: Any) -> None:
             pipe.hget(keys.task(parent), field)

@@ -8,7 +8,7 @@
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs lanes operator_action phases task_end transitions wakeup
+--@needs lanes operator_action outbox_dispatch phases task_end transitions wakeup
 
 local reply, allowed = { '' }, lib.states_in(ARGV[7])
 local action = { verb = ARGV[1], token = ARGV[2], value = ARGV[3], second = ARGV[4], who = ARGV[6], allowed = allowed }
@@ -24,7 +24,7 @@ for i = 9, #ARGV do
   reply[#reply + 1] = word; reply[#reply + 1] = state; reply[#reply + 1] = detail or ''
 end
 lib.settle_up()
-local _, alone = lib.hooks.deliver(-1)
+local _, alone = lib.deliver(-1)
 if alone then reply[1] = '1' end
 if changed then lib.wake(ctx.brought) end -- a refused action wakes no worker
 reply[#reply + 1] = ctx.ended_wholes

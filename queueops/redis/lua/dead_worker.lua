@@ -7,7 +7,7 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs lanes minute_counts numbers outcomes phases settle store_helpers task_end transitions wakeup
+--@needs lanes minute_counts numbers outbox_dispatch outcomes phases settle store_helpers task_end transitions wakeup
 
 lib.need_agenda()
 
@@ -23,7 +23,7 @@ local FAILURES = { error = true, timeout = true, crash = true }
 
 local function count_failure(id, outcome)
   if not FAILURES[outcome] then return end
-  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.task_of_foreign(id) or id), 'n')
+  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.parts.task_of(id) or id), 'n')
   if name then lib.count_minute('err|' .. name, 1) end
 end
 
@@ -37,7 +37,7 @@ local function take_back(id, fence)
   else
     local record = lib.is_foreign(id) or lib.read_record(id)
     if not record then return 0 end -- what can't be read is put aside when its lease ends
-    if lib.is_foreign(id) then lib.hooks.release_foreign(id) else lib.outcomes.release(id, record) end
+    if lib.is_foreign(id) then lib.hooks.parts.release(id) else lib.outcomes.release(id, record) end
   end
   if call('EXISTS', lib.task_key(id)) == 1 then call('HSET', lib.task_key(id), 'f', lib.next_number()) end
   return 1
@@ -57,7 +57,7 @@ for i = 1, #found, 2 do
   if row and row.w == worker and row.s == state then taken = taken + take_back(id, row.f) end
 end
 lib.settle_up()
-lib.hooks.deliver(-1)
+lib.deliver(-1)
 lib.try('ZREM', P .. ':idle', worker)
 lib.wake(ctx.brought)
 return { taken, more, ctx.ended_wholes }

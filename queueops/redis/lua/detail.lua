@@ -12,7 +12,7 @@
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state); follow_ups (id, pool, name, state, ...: pushed by its last end).
 -- Transitions: none.
---@needs rate_limit store_helpers task_counts tolerant_reads
+--@needs follow_ups rate_limit store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 
@@ -74,5 +74,6 @@ end
 put('workers', workers)
 put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
 
-for _, add in pairs(lib.hooks.details) do add(id, record, put) end
+lib.follow_up_details(record, put)
+for _, each in pairs(lib.hooks.show) do if each.details then each.details(id, record, put) end end
 return lib.told(reply)

@@ -12,7 +12,7 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root). Of a fast path: ms, time, '1' if more are ready, lease.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda claim claim_on_settle fast_settle fast_swap lanes minute_counts phases rules served_lanes settle
+--@needs agenda claim claim_on_settle fast_settle fast_swap lanes minute_counts outbox outbox_dispatch phases rules served_lanes settle
 --@needs store_helpers task_end transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
@@ -58,7 +58,7 @@ for _ = 1, tonumber(ARGV[7]) do
     call('ZADD', P .. ':agenda', 'XX', lib.text(now + ms), id)
     if handed then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
     if lib.is_foreign(id) then
-      local its_reason, is_hard = lib.hooks.end_of_foreign(id)
+      local its_reason, is_hard = lib.hooks.parts.end_of(id)
       if its_reason then reason, by_force = its_reason, is_hard end
     end
     if reason then cancels[#cancels + 1] = id; cancels[#cancels + 1] = reason end
@@ -79,10 +79,10 @@ end
 
 rest = lib.act_on_due(max(16, want))
 if not rest then ctx.calm = false end
-local still = looks and rest and call('EXISTS', P .. ':lanes:ready', lib.hooks.messages_key()) == 0
+local still = looks and rest and call('EXISTS', P .. ':lanes:ready', ctx.COMMANDS) == 0
 local leases = want > 0 and not still and lib.claim(want, worker, ctx.RULES.lease, ctx.at_once.leases) or {}
 local commands, _, changed = {}, nil, false
-if not still then commands, _, changed = lib.hooks.deliver(tonumber(ARGV[9])) end
+if not still then commands, _, changed = lib.deliver(tonumber(ARGV[9])) end
 local nothing = still or (ctx.nothing_ready and rest and #commands == 0 and not changed)
 local more = not nothing and call('ZCARD', P .. ':lanes:ready') > ctx.passed
 local sleep = nothing and min(rest, longest) or lib.until_due(longest)

@@ -7,7 +7,7 @@
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it. Nothing is wrong if that is empty: the entry
 --        is to be given to another call.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs fieldcheck lanes minute_counts numbers paused_names phases rate_limit records rules store_helpers transitions
+--@needs fieldcheck lanes minute_counts numbers outbox_dispatch paused_names phases rate_limit records rules store_helpers transitions
 --@needs wakeup
 
 lib.need_agenda()
@@ -113,7 +113,7 @@ end
 
 if not ARGV[6] then
   lib.check_conf(named_by); check_round(named_by)
-  for _, check in pairs(lib.hooks.check_lane) do check(named_by) end
+  for _, each in pairs(lib.hooks.check) do if each.lane then each.lane(named_by) end end
 end
 for i = 6, #ARGV do
   local id = ARGV[i]
@@ -123,17 +123,17 @@ for i = 6, #ARGV do
   if check_entry then
     check_entry(rest)
   elseif word == 'pool' then
-    for _, check in pairs(lib.hooks.check_pool) do check() end
+    for _, each in pairs(lib.hooks.check) do if each.pool then each.pool() end end
   elseif string.sub(id, 1, 1) == '~' then -- an entry of the agenda that no kind checks
   elseif lib.is_foreign(id) then
-    lib.hooks.check_foreign(id)
+    lib.hooks.parts.check(id)
   elseif record and CLASS[record.s] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record); lib.check_fields(id, record)
-    local check = lib.hooks.check_record[record.k]
+    local check = (lib.hooks.check[record.k] or NONE).record
     if check and check(id, record) then check_round('#' .. id) end
   else
     check_lost(id, places_of(id), record ~= nil)
   end
 end
-if ctx.repair then lib.flush(); lib.flush_lanes(); lib.settle_up(); lib.hooks.deliver(-1); lib.wake(ctx.brought) end
+if ctx.repair then lib.flush(); lib.flush_lanes(); lib.settle_up(); lib.deliver(-1); lib.wake(ctx.brought) end
 return ctx.found

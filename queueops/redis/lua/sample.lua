@@ -10,7 +10,7 @@
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
 --        parts (ready and active parts of tasks, if a kind has parts), and the figures of kinds.
 -- Transitions: none.
---@needs gauges lane_figures own_work paused_names store_helpers task_counts tolerant_reads
+--@needs command_figures dead_follow_ups gauges lane_figures own_work paused_names schedule_figures store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 
@@ -90,7 +90,10 @@ local figures = {
   seq = seq or '0', loss = loss or '', fault = fault or '', failing_work = lib.failing_work(), minute = this_minute, before = last_minute,
   earlier = earlier, paused_names = lib.paused_figures(100), broken = ctx.wrong_types,
 }
-for _, add in pairs(lib.hooks.figures) do add(figures, tonumber(ARGV[1])) end
+lib.command_figures(figures)
+lib.follow_up_figures(figures)
+lib.schedule_figures(figures)
+for _, each in pairs(lib.hooks.show) do if each.figures then each.figures(figures, tonumber(ARGV[1])) end end
 if ARGV[2] ~= '' then lib.note_gauges(figures) end
 figures = cjson.encode(figures)
 if ARGV[2] ~= '' then call('SET', P .. ':snapshot', figures, 'EX', 600) end

@@ -8,7 +8,7 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@needs agenda broken_keys lanes minute_counts paused_names records task_end transitions wakeup
+--@needs agenda broken_keys dead_follow_ups lanes minute_counts outbox_dispatch paused_names records task_end transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -27,7 +27,8 @@ end
 lib.act_on_due(limit)
 lib.note_paused()
 for state in pairs(TERMINAL) do trim(state) end
-for _, tick in pairs(lib.hooks.tick) do tick() end
+lib.trim_dead_follow_ups()
+for _, each in pairs(lib.hooks.check) do if each.tick then each.tick() end end
 for _, worker in ipairs(lib.safe_call('ZRANGEBYSCORE', P .. ':workers', '-inf', now - forget_after, 'LIMIT', 0, 100)) do
   call('ZREM', P .. ':workers', worker); lib.safe_call('ZREM', P .. ':idle', worker)
   call('DEL', P .. ':worker:' .. worker, P .. ':wake:' .. worker, P .. ':unable:' .. worker)
@@ -40,7 +41,7 @@ end
 lib.safe_call('ZREMRANGEBYSCORE', P .. ':idle', '-inf', now - 60000)
 for _, index in ipairs({ ':names', ':tags' }) do lib.try('ZREMRANGEBYRANK', P .. index, 0, -10001) end
 lib.try('ZREMRANGEBYRANK', P .. ':lanes', 0, -100001) -- each tenant may have one, and a lane that is cut off is in no list
-local _, alone = lib.hooks.deliver(-1)
+local _, alone = lib.deliver(-1)
 if alone then lib.act('commands') end
 lib.wake(call('EXISTS', P .. ':lanes:ready') == 1 and max(ctx.brought, 1) or 0)
 lib.check_numbers()

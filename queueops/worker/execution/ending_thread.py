@@ -31,7 +31,7 @@ class SignalThread:
 
     def send(self, ended: Sequence[Ended]) -> None:
         """Queue the signals for their receivers, if there are any; a full queue drops them."""
-        if not any(each.wanted() for each in kinds.roles("endings")):
+        if not any(each.wanted() for each in kinds.roles("tree.endings")):
             return
         with self._lock:
             if self._thread is None:

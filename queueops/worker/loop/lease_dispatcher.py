@@ -10,7 +10,8 @@ from functools import partial
 
 from queueops.model.contracts import Exchange, Lease
 from queueops.model.endings import Ended
-from queueops.model.ports import Broker, CommandDispatcher
+from queueops.model.ports import Broker
+from queueops.pool_messages.dispatcher import Outbox
 from queueops.worker.execution import settlements
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
@@ -41,7 +42,7 @@ class Dispatcher:
 
     def __init__(
         self, options: WorkerOptions, worker: str, broker: Broker, executor: ThreadExecutor, watch: TimeLimits,
-        prefetch: Prefetch, channel: ProgressBuffer, commands: CommandDispatcher,
+        prefetch: Prefetch, channel: ProgressBuffer, commands: Outbox,
         signal: Callable[[Sequence[Ended]], object], ring: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         """``ring`` is called, in any thread, when the thread of a pool has received something."""

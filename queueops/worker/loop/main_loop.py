@@ -17,9 +17,9 @@ from typing import Any
 
 from queueops import signals
 from queueops.errors import QueueOpsError
-from queueops.model import kinds
 from queueops.model.contracts import Lease
-from queueops.model.ports import Broker, CommandDispatcher
+from queueops.model.ports import Broker
+from queueops.pool_messages.dispatcher import Outbox
 from queueops.tasks import process_scope
 from queueops.worker.execution.ending_thread import SignalThread
 from queueops.worker.execution.idle_listener import IdleListener
@@ -66,7 +66,7 @@ class Loop:
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
         self._self_pipe = self_pipe
         self._signals = SignalThread()
-        self._commands: CommandDispatcher = kinds.only("dispatcher")(broker, self._arrived, self._signals.send)
+        self._commands = Outbox(broker, self._arrived, self._signals.send)
         self._dispatcher = Dispatcher(
             options,
             worker,

@@ -67,4 +67,4 @@ class MatchingLanes:
 
 def closed_by_kinds() -> tuple[Closed, ...]:
     """What the kinds say of lanes that this worker leaves alone."""
-    return known_kinds.roles("closed")
+    return known_kinds.roles("work.closed")

@@ -12,26 +12,55 @@ from queueops.redis import broker, library
 from queueops.tasks import registry
 from queueops.tasks.context import Context
 
-KIND = Kind(
-    name="sample",
-    package="tests.kinds.sample",
-    records=("sample",),
-    subkeys={"#rounds": "list"},
-    leased_as={"sample": "turning"},
-    states="tests.kinds.sample.states:STATES",
-    fields="tests.kinds.sample.fields:FIELDS",
-    store="tests.kinds.sample.store:RoundCalls",
-    results="tests.kinds.sample.store:values",
-    control="tests.kinds.sample.control",
-    inspect="tests.kinds.sample.inspect",
-    details="tests.kinds.sample.details:DETAILS",
-    name_facts="tests.kinds.sample.details:facts_of_name",
-    holds="rounds",
-    why="tests.kinds.sample.why",
-    start_checks="tests.kinds.sample.upkeep:check_rounds",
-    duty="tests.kinds.sample.upkeep:RoundCount",
-    console="tests.kinds.sample.pages:PAGES",
-)
+
+class SampleKind(Kind):
+    name = "sample"
+    records = ("sample",)
+    subkeys = {"#rounds": "list"}
+    console = "tests.kinds.sample.pages:PAGES"
+
+    def states(self):
+        from tests.kinds.sample.states import STATES
+
+        return STATES
+
+    def fields(self):
+        from tests.kinds.sample.fields import FIELDS
+
+        return FIELDS
+
+    def store(self):
+        from tests.kinds.sample.store import RoundCalls
+
+        return RoundCalls
+
+    def results(self):
+        from tests.kinds.sample.store import values
+
+        return values
+
+    def control(self):
+        from tests.kinds.sample import control
+
+        return control
+
+    def inspect(self):
+        from tests.kinds.sample import inspect
+
+        return inspect
+
+    def details(self):
+        from tests.kinds.sample.details import DETAILS
+
+        return DETAILS
+
+    def why(self):
+        from tests.kinds.sample import why
+
+        return why
+
+
+KIND = SampleKind()
 NAME = "tests.rounds"
 
 
@@ -47,7 +76,7 @@ class Rounds:
 
 @contextmanager
 def registered(round_of: Callable[[Context], Any]) -> Iterator[None]:
-    """Register the kind, as one row does, and what each round runs."""
+    """Register the kind, as one line of `queueops.kinds` does, and what each round runs."""
     before = kinds.KINDS
     _register((*before, KIND))
     registry.register_resolver(KIND.name, lambda name: Rounds(round_of) if name == NAME else None)

@@ -1,8 +1,8 @@
-"""Details of a task of the sample kind, and facts of a name."""
+"""Details of a task of the sample kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 from queueops.inspect import rounds
@@ -28,9 +28,3 @@ class RoundDetails(KindDetails):
 
 
 DETAILS = RoundDetails()
-
-
-def facts_of_name(name: str) -> Iterator[tuple[str, str]]:
-    """How many rounds a task of the name takes."""
-    if name == "tests.rounds":
-        yield "rounds", "3"

@@ -8,6 +8,7 @@ STATES = KindStates(
     classes={TURNING: StateClass.LEASED, RESTING: StateClass.PARKED},
     actions={TURNING: ("cancel", "release"), RESTING: ("cancel",)},
     verbs=("rest", "wake"),
+    leased_as={"sample": TURNING},
     transitions=(
         (TURNING, "succeeded", "settle", (Actor.WORKER,)),
         ("pending", RESTING, "rest", (Actor.OPERATOR,)),

@@ -4,7 +4,7 @@
 -- ARGV: 1 id, 2 fence, 3 done, 4 total ('' = unchanged), 5 rules
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@needs minute_counts parent progress store_helpers transitions
+--@needs minute_counts outbox_dispatch parent progress store_helpers transitions
 
 local id, fence, done, total = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local names = { 's', 'f', 'to', 'k', 'pi', 'it', 'uc', 'pc', 'pw', 'pl', 'pp', 'tp', 'ro', 'pu', 'po' }
@@ -26,7 +26,7 @@ end
 if leaf.to and lib.family.counts(leaf) then
   lib.family.count_part(id, leaf, lib.amount(done), total ~= '' and lib.own_weight(total) or before, before)
   lib.family.write_progress()
-  lib.hooks.deliver(-1)
+  lib.deliver(-1)
 end
 if lib.is_listened() then
   lib.tell_event(id, { done = done, total = total })

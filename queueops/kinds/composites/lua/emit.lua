@@ -6,7 +6,7 @@
 --       its new state, or the leaves of a tree, 7 number of nodes, then each (see nodes.lua).
 -- Reply: word (OK STALE GONE TAKEN; MORE: call again, more is to be erased), the id in use, the uids of the nodes.
 -- Transitions: push, discard.
---@needs lanes nodes parent store_helpers transitions
+--@needs lanes nodes outbox_dispatch parent store_helpers transitions
 
 lib.need_agenda()
 
@@ -28,5 +28,5 @@ for _, node in ipairs(nodes) do lib.write_node(node, token, record.k == 'iterato
 if answer ~= '' then call('HSET', lib.task_key(id), 'sw', answer, 'sn', ARGV[6]) end
 lib.flush()
 lib.flush_lanes()
-lib.hooks.deliver(-1)
+lib.deliver(-1)
 return { 'OK', '', lib.uids_of(nodes) }

@@ -10,7 +10,7 @@
 --        use, the uids of the nodes, '1' if commands were written and no live worker can deliver them; after a start also
 --        ended composites (id, kind, name, state, root).
 -- Transitions: push, activate.
---@needs fence lanes nodes parent rules store_helpers task_end transitions wakeup
+--@needs fence lanes nodes outbox_dispatch parent rules store_helpers task_end transitions wakeup
 
 lib.need_agenda()
 if ARGV[7] ~= '' and not lib.may_push(ARGV[6], ARGV[7]) then return { 'STALE', 0, '', {}, '' } end
@@ -55,6 +55,6 @@ else
 end
 lib.flush()
 lib.flush_lanes()
-local _, alone = lib.hooks.deliver(-1)
+local _, alone = lib.deliver(-1)
 lib.wake(ctx.brought)
 return { word, step ~= 'part' and lib.uid_of(root) or 0, '', lib.uids_of(nodes), alone and '1' or '', ctx.ended_wholes }

@@ -9,7 +9,7 @@
 --        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
 --        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
---@needs chunk_bulk_verbs chunk_sets chunk_verbs lanes phases store_helpers task_end transitions
+--@needs chunk_bulk_verbs chunk_sets chunk_verbs lanes outbox_dispatch phases store_helpers task_end transitions
 --@needs wakeup
 
 ctx.task, ctx.verb, ctx.value, ctx.whole, ctx.who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
@@ -49,7 +49,7 @@ else
     if ctx.gathering[ctx.task] == nil then ctx.gathering[ctx.task] = false end
   end
   lib.settle_up()
-  lib.hooks.deliver(-1)
+  lib.deliver(-1)
   lib.wake(ctx.brought)
 end
 local _, state = lib.values_of(lib.task_key(ctx.task), 's')

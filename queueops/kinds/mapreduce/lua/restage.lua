@@ -6,7 +6,7 @@
 -- Reply: word (OK REPEAT REFUSED GONE), state of the task now, a detail, how many chunks are left to be moved (`step`),
 --        how many of those that were met kept their data.
 -- Transitions: retry, reprocess, remap.
---@needs abandon_chunks chunk_bulk_verbs chunk_sets lanes numbers phases reopen store_helpers
+--@needs abandon_chunks chunk_bulk_verbs chunk_sets lanes numbers outbox_dispatch phases reopen store_helpers
 --@needs transitions wakeup
 
 lib.need_agenda()
@@ -16,7 +16,7 @@ local parent = lib.read_record(task)
 if not parent then return { 'GONE', '', '', 0, 0 } end
 if stage == 'step' then
   local left = lib.redo_step(task, 1000)
-  lib.settle_up(); lib.hooks.deliver(-1); lib.wake(ctx.brought)
+  lib.settle_up(); lib.deliver(-1); lib.wake(ctx.brought)
   return { 'OK', parent.s, '', left, ctx.unfit }
 end
 
@@ -38,8 +38,8 @@ function stages.map()
   lib.move(task, parent.s, 'pending', parent.n, parent.k, parent.l)
   lib.turn_lane(task)
   call('HDEL', lib.task_key(task), 'pr', 'to')
-  lib.hooks.start_over.mapreduce(task)
-  lib.hooks.forget_run.mapreduce(task, parent)
+  lib.hooks.retry.mapreduce.start_over(task)
+  lib.hooks.retry.mapreduce.forget_run(task, parent)
   call('HSET', lib.task_key(task), 's', 'pending')
   lib.enter_lane(parent.l or 'default', task, parent.p, lib.next_number())
 end
@@ -67,14 +67,14 @@ end
 
 if parent.ot == token then return { 'REPEAT', parent.s, '', 0, 0 } end
 if parent.k ~= 'mapreduce' then return { 'REFUSED', parent.s, 'it is not a map-reduce task', 0, 0 } end
-local refused = lib.hooks.refuse_part(parent) or stages[stage]()
+local refused = lib.hooks.tree.refuse(parent) or stages[stage]()
 if not refused then
   call('HSET', lib.task_key(task), 'ot', token)
   local value = stage == 'process' and states or nil
   lib.log_line(task, { k = 'operator', verb = 'restart from ' .. stage, who = who, from = parent.s, value = value })
 end
 lib.settle_up()
-lib.hooks.deliver(-1)
+lib.deliver(-1)
 if not refused then lib.wake(ctx.brought) end
 local row = lib.named_fields(lib.task_key(task), 's', 'rd')
 return { refused and 'REFUSED' or 'OK', row.s, refused or '', row.rd and 1 or 0, 0 }

@@ -11,7 +11,7 @@
 --        far; '1' if commands were written and no live worker can deliver them; composites that ended (id, kind, name,
 --        state, root); ids of the cancelled tasks.
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs fence lanes operation_walk operator_action phases store_helpers task_end transitions wakeup
+--@needs fence lanes operation_walk operator_action outbox_dispatch phases store_helpers task_end transitions wakeup
 
 local id, key = ARGV[1], TASK .. ARGV[1]
 if not lib.holds_lease(id, ARGV[2]) then return { 'STALE', 0, 0, '', {}, {} } end
@@ -33,7 +33,7 @@ local tally = lib.walk_on(walk, action)
 seen, changed = seen + tally.seen, changed + tally.changed
 lib.note_walk(key, walk, tally, seen)
 lib.settle_up()
-local _, alone = lib.hooks.deliver(-1)
+local _, alone = lib.deliver(-1)
 lib.wake(ctx.brought)
 local is_over = walk.at > #walk.indexes or tally.cut or (walk.takes_back and seen >= tonumber(ARGV[11]))
 return { is_over and 'END' or 'MORE', seen, changed, alone and '1' or '', ctx.ended_wholes, tally.cancelled }

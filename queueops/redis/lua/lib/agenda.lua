@@ -6,7 +6,7 @@ fresh.acted = TABLE
 function lib.act(word) ctx.acted[word] = (ctx.acted[word] or 0) + 1 end
 
 local function promote(id, record)
-  local promote_kind = lib.hooks.promote[record.k]
+  local promote_kind = (lib.hooks.claim[record.k] or NONE).promote
   if promote_kind and promote_kind(id, record) then return lib.act('promoted') end
   lib.move(id, record.s, 'pending', record.n, record.k, record.l)
   lib.unschedule(id)
@@ -17,8 +17,8 @@ end
 
 -- Expires a task; what it consists of is deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
 function lib.expire(id, record, over)
-  if record.pi and lib.hooks.keep_part(id, record, over) then return lib.act('kept') end
-  local purge = lib.hooks.purge[record.k]
+  if record.pi and lib.hooks.tree.keep(id, record, over) then return lib.act('kept') end
+  local purge = (lib.hooks.erase[record.k] or NONE).purge
   if purge and purge(id, record) then
     lib.schedule(id, now)
     return lib.act('purged')
@@ -30,7 +30,7 @@ end
 function lib.hooks.due_entry.trash(id)
   local trash = P .. ':trash:' .. id
   local row = lib.named_fields(trash, 'k')
-  local purge = row and lib.hooks.purge_trash[row.k]
+  local purge = row and (lib.hooks.erase[row.k] or NONE).purge_trash
   if purge and purge(id) then return lib.schedule('~trash:' .. id, now) end
   lib.delete_record(trash, true)
   lib.safe_call('ZREM', P .. ':trashed', id)
@@ -79,7 +79,7 @@ local function act_on_member(member, grace)
     end
     return lib.act(word or 'unknown')
   end
-  if lib.is_foreign(member) then return lib.hooks.act_on_foreign(member, grace) end
+  if lib.is_foreign(member) then return lib.hooks.parts.act(member, grace) end
   local record = lib.read_record(member)
   if not (record and CLASS[record.s]) then return lib.put_aside(member) end
   if TIMED[record.s] then return promote(member, record) end

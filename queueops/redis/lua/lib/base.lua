@@ -26,78 +26,84 @@ function lib.text(number)
   return latest_text
 end
 
--- Hooks: what the kernel leaves to kinds. Their modules fill it at load: `function lib.hooks.<hook>.<key>(...)`.
+-- Hooks: what the kernel leaves to kinds, an object for each moment of life. Their modules fill it at load:
+-- `function lib.hooks.<moment>.<kind>.<word>(...)`. The kind is that of a record, its field `k`, or the name of a kind.
+-- A task without a kind asks none of them: (lib.hooks.<moment>[record.k] or NONE).<word>
 lib.hooks = {}
-lib.hooks.due_entry = {} -- by word: acts on the due entry `~<word>:<rest>` of the agenda, given the rest
+local NONE = {}
 
--- By kind of the record, its field `k`. A task without a kind asks none of them.
-lib.hooks.brief = {} -- a text for the worker that leases one, `brief` of its lease, given id and fields; nil: it has none
-lib.hooks.promote = {} -- makes a due task ready; returns whether it did, else it is done as for every task
-lib.hooks.succeed = {} -- settles a success, given its value; nil: as for every task; false: its record cannot be read
-lib.hooks.end_instead = {} -- ends a task that a worker gives back, and returns whether it did
-lib.hooks.fail_instead = {} -- does something else than fail a task after its lease, given the fields; returns whether it did
-lib.hooks.unknown_instead = {} -- does something with a task whose name no worker knows, given the reason; returns whether it did
-lib.hooks.end_parts = {} -- ends what a task consists of, after its own end
-lib.hooks.cancel_parts = {} -- cancels what a task consists of, after the task itself
-lib.hooks.note_end = {} -- notes the end of a task, given its state
-lib.hooks.purge = {} -- deletes what a task consists of, in steps; returns whether something is left
-lib.hooks.abandon = {} -- leaves to the agenda what belongs to a deleted record; without a record: what is there of any
-lib.hooks.to_trash = {} -- a record has been moved to the trash
-lib.hooks.from_trash = {} -- a record has come back from the trash
-lib.hooks.purge_trash = {} -- as `purge`, of a task in the trash
-lib.hooks.resume = {} -- retries it, given whether all of it comes again; returns state and detail, or nil: as every task
-lib.hooks.go_on = {} -- goes on with an ended one that is retried; as `resume`, or with a detail alone: as the same generation
-lib.hooks.start_over = {} -- its next run begins from nothing: it has other arguments, or all of it comes again
-lib.hooks.forget_run = {} -- removes what its last run has left in its record
-lib.hooks.reset = {} -- prepares the record of an ended one for its next generation
-lib.hooks.is_laid_out = {} -- whether what it consists of exists, or has existed
-lib.hooks.refuse_verb = {} -- why an operator may not do this, given verb and value; nil if that is permitted
-lib.hooks.fails_at_release = {} -- whether it fails when an operator takes its lease back
-lib.hooks.check_record = {} -- its consistency check; returns whether it has a lane of its own
+lib.hooks.claim = of_kinds()
+--  .brief: a text for the worker that leases one, `brief` of its lease, given id and fields; nil: it has none
+--  .promote: makes a due task ready; returns whether it did, else it is done as for every task
+--  .open_lane: gives the lane of a follow-up of this kind its settings before it enters, given its fields
+lib.hooks.settle = of_kinds()
+--  .succeed: settles a success, given its value; nil: as for every task; false: its record cannot be read
+--  .end_instead: ends a task that a worker gives back, and returns whether it did
+--  .fail_instead: does something else than fail a task after its lease, given the fields; returns whether it did
+--  .unknown_instead: does something with a task whose name no worker knows, given the reason; returns whether it did
+--  .fails_at_release: whether it fails when an operator takes its lease back
+lib.hooks.ending = of_kinds()
+--  .end_parts: ends what a task consists of, after its own end
+--  .cancel_parts: cancels what a task consists of, after the task itself
+--  .note: notes the end of a task, given its state
+lib.hooks.retry = of_kinds()
+--  .refuse_verb: why an operator may not do this, given verb and value; nil if that is permitted
+--  .resume: retries it, given whether all of it comes again; returns state and detail, or nil: as every task
+--  .go_on: goes on with an ended one that is retried; as `resume`, or with a detail alone: as the same generation
+--  .start_over: its next run begins from nothing: it has other arguments, or all of it comes again
+--  .forget_run: removes what its last run has left in its record
+--  .reset: prepares the record of an ended one for its next generation
+--  .is_laid_out: whether what it consists of exists, or has existed
+lib.hooks.erase = of_kinds()
+--  .purge: deletes what a task consists of, in steps; returns whether something is left
+--  .abandon: leaves to the agenda what belongs to a deleted record; without a record: what is there of any
+--  .to_trash: a record has been moved to the trash
+--  .from_trash: a record has come back from the trash
+--  .purge_trash: as `purge`, of a task in the trash
+lib.hooks.check = of_kinds()
+--  .record: its consistency check; returns whether it has a lane of its own
+--  .lane: the consistency check of a lane
+--  .pool: the consistency check of what it keeps of a pool
+--  .tick: its round in a watchdog's tick
+lib.hooks.show = of_kinds()
+--  .figures: adds its figures to those of the pool
+--  .details: adds to the details of a task by `put(name, value)`
+
+-- By word: what stands behind `~` in an entry `~<word>:<rest>`, given the rest.
+lib.hooks.due_entry = {} -- acts on the due entry of the agenda
+lib.hooks.check_entry = {} -- the consistency check of the entry
+
+-- By verb of a message to another pool.
+lib.hooks.effect = {} -- its effect on its target here; returns a word and a detail
+lib.hooks.reply = {} -- what that answer changes for the sender
+lib.hooks.dead_message = {} -- the message is given up, for a reason, until an operator acts on it
 
 -- A task that is part of another one has the field `pi`.
-lib.hooks.note_part_end = false -- notes its end for the other, given id, that task, and state
-lib.hooks.settle_part_ends = false -- goes on with the others
-lib.hooks.refuse_part = false -- why an ended part may not be retried alone; nil if it may
-lib.hooks.weigh_part = false -- counts anew the total and the progress of a part
-lib.hooks.stop_part = false -- a running part is asked to stop by an operator
-lib.hooks.keep_part = false -- keeps an ended part as long as the other needs it; returns whether it does
+lib.hooks.tree = {}
+--  .note_end: notes its end for the other, given id, that task, and state
+--  .settle: goes on with the others
+--  .refuse: why an ended part may not be retried alone; nil if it may
+--  .weigh: counts anew the total and the progress of a part
+--  .stop: a running part is asked to stop by an operator
+--  .keep: keeps an ended part as long as the other needs it; returns whether it does
 
-lib.hooks.tick = {} -- by kind: its round in a watchdog's tick
-lib.hooks.figures = {} -- by kind: adds its figures to those of the pool
-lib.hooks.details = {} -- by kind: adds to the details of a task by `put(name, value)`
-lib.hooks.check_entry = {} -- by word: the consistency check of `~<word>:<rest>`, given the rest
-lib.hooks.check_lane = {} -- by kind: its consistency check of a lane
-lib.hooks.check_pool = {} -- by kind: its consistency check of what it keeps of a pool
-
--- Messages to other pools. The last step of a function that may have written some: hands them to its caller, with at most
--- `most` others (-1: none at all), or wakes a worker for them. Returns them, whether only the caller can deliver them, and
--- whether those that wait have changed.
-lib.hooks.deliver = false
-lib.hooks.messages_key = false -- the key that exists while messages wait
-lib.hooks.effect = {} -- by the message's verb: its effect on its target here; returns a word and a detail
-lib.hooks.reply = {} -- by verb: what that answer changes for the sender
-lib.hooks.dead_message = {} -- by verb: the message is given up, for a reason, until an operator acts on it
-lib.hooks.open_lane = {} -- by kind of a follow-up: gives its lane settings before it enters, given its fields
-lib.hooks.follow_end = false -- creates what follows the end of a task, given id, record and outcome; returns why it could not
-
--- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is.
-lib.hooks.act_on_foreign = false -- acts on one that is due; given the time to which leases are spared
-lib.hooks.claim_foreign = false -- leases one that was taken from a lane, given its place there last
-lib.hooks.settle_foreign = false -- settles its lease, as `lib.settle`
-lib.hooks.release_foreign = false -- takes its lease back
-lib.hooks.end_of_foreign = false -- why the worker that runs one should end it, and whether by force; nil if it need not
-lib.hooks.task_of_foreign = false -- the id of the task that it belongs to
-lib.hooks.check_foreign = false -- its consistency check
-lib.hooks.flush_foreign = false -- writes their collected moves
-lib.hooks.settle_foreign_moves = false -- writes their collected moves, and goes on with their tasks
-
--- Own lanes: a lane `#<task>` holds what belongs to one task. `#active` of other lanes is a set, that of these a sorted set.
-lib.hooks.own_lane_key = false -- the key of its ready members
-lib.hooks.own_lane_active = false -- the key of its running members
-lib.hooks.own_lane_conf = false -- its settings
-lib.hooks.own_lane_share = false -- how many members this worker may take (0: the lane is closed; nil: this worker takes none)
-lib.hooks.lease_from_own_lane = false -- leases members that were taken from it
+-- Foreign members: an index of tasks may hold `<task>#<rest>`, of which one kind knows what it is. A lane `#<task>` holds
+-- what belongs to one task. `#active` of other lanes is a set, that of these a sorted set.
+lib.hooks.parts = {}
+--  .act: acts on one that is due; given the time to which leases are spared
+--  .claim: leases one that was taken from a lane, given its place there last
+--  .settle: settles its lease, as `lib.settle`
+--  .release: takes its lease back
+--  .end_of: why the worker that runs one should end it, and whether by force; nil if it need not
+--  .task_of: the id of the task that it belongs to
+--  .check: its consistency check
+--  .flush: writes their collected moves
+--  .settle_moves: writes their collected moves, and goes on with their tasks
+--  .lane_key: the key of the ready members of a lane
+--  .lane_active: the key of its running members
+--  .lane_conf: its settings
+--  .lane_share: how many members this worker may take (0: the lane is closed; nil: this worker takes none)
+--  .lease_lane: leases members that were taken from it
 
 -- Begins a call: nothing is left of the call before, even if that failed in the middle.
 local function enter(keys, arguments)

@@ -9,6 +9,7 @@ function lib.cancel(id, record, reason, hard, ...)
   if hard or record.xh then lib.harden(id, hard) end
   lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES.keep_cancelled))
   lib.tell_end(id, record, 'cancelled')
-  if lib.hooks.cancel_parts[record.k] then lib.hooks.cancel_parts[record.k](id, record) end
+  local cancel_parts = (lib.hooks.ending[record.k] or NONE).cancel_parts
+  if cancel_parts then cancel_parts(id, record) end
   if record.nx then lib.start_next(id) end
 end

@@ -21,7 +21,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
     end
   end
   if not (name and CLASS[state]) then
-    if lib.is_foreign(id) then return lib.hooks.claim_foreign(id, number, worker, deadline, reply, score) end
+    if lib.is_foreign(id) then return lib.hooks.parts.claim(id, number, worker, deadline, reply, score) end
     return lib.quarantine(id, 'pending', nil)
   end
   if state ~= 'pending' then return end
@@ -60,7 +60,7 @@ local function claim_turn(lane, place, want, worker, lease, reply)
   local lanes = call('ZCARD', P .. ':lanes:ready') - ctx.passed
   local serves = not is_own or lib.serves_own_lane(lane)
   local share = serves and share_of(lane, want, lanes)
-  if is_own and share then share = lib.hooks.own_lane_share(lane, share, worker) end
+  if is_own and share then share = lib.hooks.parts.lane_share(lane, share, worker) end
   if not share then ctx.passed = ctx.passed + 1; return end
   local popped = share > 0 and take_from(lane, is_own, share, lanes)
   if share > 0 and not popped then return call('ZREM', P .. ':lanes:ready', lane) end -- that is no lane
@@ -69,7 +69,7 @@ local function claim_turn(lane, place, want, worker, lease, reply)
   local number, held = count > 0 and lib.next_number(count) - count or 0, ctx.held_back
   for i = 1, count do ids[i] = popped[2 * i - 1] end
   if is_own then
-    lib.hooks.lease_from_own_lane(lane, ids, number, worker, now + lease, reply)
+    lib.hooks.parts.lease_lane(lane, ids, number, worker, now + lease, reply)
   elseif count > 0 then
     local entered = lib.try('ZMSCORE', P .. ':state:pending', unpack(ids)) or {}
     local before, conf = #reply, lib.lane_conf(lane)

@@ -16,7 +16,7 @@ end
 -- Adds to the fields of a lease what its kind has for the worker. No field of a record has a name like that. A text with a
 -- zero byte would cut a wake-up token: the worker asks for it instead.
 function lib.add_brief(id, kind, fields)
-  local brief = lib.hooks.brief[kind]
+  local brief = (lib.hooks.claim[kind] or NONE).brief
   local text = brief and brief(id, fields)
   if text and not string.find(text, '\0', 1, true) then
     fields[#fields + 1] = '#brief'

@@ -1,7 +1,7 @@
 -- Fast paths for a worker that settles a task alone, as most do: the task has succeeded, its record asks for nothing more
 -- than its lane, its retention, or a message to a caller, and nothing follows the events. They read first, and leave the
 -- call to the long path (settle.lua, claim.lua) if they meet anything else. The result is the same.
---@needs clock_guard end_effects minute_counts store_helpers transitions
+--@needs clock_guard end_effects minute_counts outbox store_helpers transitions
 
 local ID, FENCE, OUTCOME, VALUE, LANE = 10, 11, 12, 13, 14 -- of the first settlement in ARGV
 
@@ -14,7 +14,7 @@ end
 
 -- How many keys exist that can be in the way: 1 is usually a ready lane. The settings of this lane are among them.
 function lib.obstacles_at_end(worker, lane)
-  return call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key(), P .. ':lane:' .. lane .. SUBKEY.conf,
+  return call('EXISTS', P .. ':tail', P .. ':lanes:ready', ctx.COMMANDS, P .. ':lane:' .. lane .. SUBKEY.conf,
     P .. ':unable:' .. worker)
 end
 
@@ -79,7 +79,7 @@ end
 
 -- Settles the task while nothing is ready. Returns the milliseconds until the agenda has something to do, or nil.
 function lib.settle_fast(obstacles, lane)
-  if obstacles > 0 and call('EXISTS', P .. ':tail', P .. ':lanes:ready', lib.hooks.messages_key()) > 0 then return nil end
+  if obstacles > 0 and call('EXISTS', P .. ':tail', P .. ':lanes:ready', ctx.COMMANDS) > 0 then return nil end
   local task = lib.read_plain_end(lib.beat, obstacles == 0 and lane)
   if not task then return nil end
   lib.end_plain(task)

@@ -1,6 +1,6 @@
 -- Fast path for a worker that settles a task alone and asks for the next one, as most do under load: both are plain. The
 -- rules are those of fast_settle.lua: it reads first, and leaves the call to the long path if it meets anything else.
---@needs clock_guard end_effects fast_settle minute_counts numbers paused_names store_helpers transitions wakeup
+--@needs clock_guard end_effects fast_settle minute_counts numbers outbox paused_names store_helpers transitions wakeup
 
 local IS_MORE, IS_LIGHT = lib.IS_MORE, lib.IS_LIGHT
 
@@ -65,7 +65,7 @@ end
 -- Settles the task, and leases the next one to the same worker. Returns the lease, the milliseconds until the agenda has
 -- something to do, and whether more tasks are ready; or nil.
 function lib.swap_fast(worker, obstacles, lane)
-  if obstacles > 1 and call('EXISTS', P .. ':tail', lib.hooks.messages_key(), P .. ':unable:' .. worker) > 0 then return nil end
+  if obstacles > 1 and call('EXISTS', P .. ':tail', ctx.COMMANDS, P .. ':unable:' .. worker) > 0 then return nil end
   local bare = obstacles == 1 and lane
   local turn = read_turn(bare)
   local coming = turn and read_coming(turn)

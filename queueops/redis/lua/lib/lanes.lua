@@ -11,12 +11,12 @@ fresh.calm = false -- whether no lane is ready, no command waits and nothing fol
 function lib.is_own_lane(lane) return string.byte(lane) == 35 end
 
 function lib.lane_key(lane)
-  if lib.is_own_lane(lane) then return lib.hooks.own_lane_key(lane) end
+  if lib.is_own_lane(lane) then return lib.hooks.parts.lane_key(lane) end
   return P .. ':lane:' .. lane
 end
 
 function lib.active_key(lane)
-  if lib.is_own_lane(lane) then return lib.hooks.own_lane_active(lane) end
+  if lib.is_own_lane(lane) then return lib.hooks.parts.lane_active(lane) end
   return P .. ':lane:' .. lane .. SUBKEY.active
 end
 
@@ -24,7 +24,7 @@ function lib.lane_conf(lane)
   local conf = ctx.lane_confs[lane]
   if conf then return conf end
   if lib.is_own_lane(lane) then
-    conf = lib.hooks.own_lane_conf(lane)
+    conf = lib.hooks.parts.lane_conf(lane)
   else
     local reply = lib.try('HMGET', lib.lane_key(lane) .. SUBKEY.conf, 'limit', 'paused', 'weight', 'rate', 'tat')
     if reply then

@@ -28,9 +28,9 @@ end
 local CHANGED = 'an operator has acted on it meanwhile: look at it as it is now'
 
 local function reason_against(record, action)
-  local verb, refuse = action.verb, lib.hooks.refuse_verb[record.k]
+  local verb, refuse = action.verb, (lib.hooks.retry[record.k] or NONE).refuse_verb
   local reason = refuse and refuse(record, verb, action.value)
-    or record.pi and (verb == 'retry' or verb == 'reinstate') and lib.hooks.refuse_part(record)
+    or record.pi and (verb == 'retry' or verb == 'reinstate') and lib.hooks.tree.refuse(record)
     or verb == 'reinstate' and lib.refusal_of_reinstate(record)
   if not reason and action.seen and action.seen ~= (record.ot or '-') then return CHANGED end
   if not reason and NUMERIC[verb] and not lib.number_of(action.value) then return verb .. ' needs a number' end

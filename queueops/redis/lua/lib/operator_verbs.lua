@@ -1,5 +1,5 @@
 -- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
---@needs cancel end_effects lanes numbers outcomes records store_helpers transitions trash wakeup
+--@needs cancel end_effects follow_ups lanes numbers outcomes records store_helpers transitions trash wakeup
 
 lib.operator_verbs = {}
 
@@ -15,14 +15,14 @@ local function to_pending(id, record, ...)
 end
 
 local function start_over(id, record)
-  if lib.hooks.start_over[record.k] then lib.hooks.start_over[record.k](id) end
+  if (lib.hooks.retry[record.k] or NONE).start_over then (lib.hooks.retry[record.k] or NONE).start_over(id) end
 end
 
 -- Runs a task again, as a new generation of its id, unless its kind goes on with it. A task in back-off runs now and keeps
 -- its attempts.
 function lib.operator_verbs.retry(id, record, arguments)
   local everything = arguments == 'all'
-  local resume, go_on, reset = lib.hooks.resume[record.k], lib.hooks.go_on[record.k], lib.hooks.reset[record.k]
+  local resume, go_on = (lib.hooks.retry[record.k] or NONE).resume, (lib.hooks.retry[record.k] or NONE).go_on
   local state, detail
   if resume then state, detail = resume(id, record, everything) end
   if state then return state, detail end
@@ -33,7 +33,7 @@ function lib.operator_verbs.retry(id, record, arguments)
   if state then return state, detail end
   lib.forget_error(id, record)
   call('HDEL', lib.task_key(id), 're', 'er', 'ef', 'y', 'e', 'x', 'xh', 'at', 'cr', 'd', 'uk')
-  local forget_run = lib.hooks.forget_run[record.k]
+  local forget_run, reset = (lib.hooks.retry[record.k] or NONE).forget_run, (lib.hooks.retry[record.k] or NONE).reset
   if forget_run then forget_run(id, record) end
   if detail then return to_pending(id, record), detail end
   call('HDEL', lib.task_key(id), 'pr')
@@ -43,7 +43,7 @@ end
 
 -- Whether a task has parts or chunks already. Such a task cannot return to its earlier wait, because they ended with it.
 local function is_laid_out(record)
-  local asks = lib.hooks.is_laid_out[record.k]
+  local asks = (lib.hooks.retry[record.k] or NONE).is_laid_out
   return asks and asks(record)
 end
 
@@ -63,7 +63,7 @@ function lib.operator_verbs.reinstate(id, record)
 end
 
 function lib.operator_verbs.run_now(id, record)
-  local promote = lib.hooks.promote[record.k]
+  local promote = (lib.hooks.claim[record.k] or NONE).promote
   if promote then call('HDEL', lib.task_key(id), 'd') end
   return promote and promote(id, record) and 'idle' or to_pending(id, record)
 end
@@ -74,7 +74,7 @@ function lib.operator_verbs.requeue(id, record)
 end
 
 function lib.operator_verbs.release(id, record)
-  local fails = lib.hooks.fails_at_release[record.k]
+  local fails = (lib.hooks.settle[record.k] or NONE).fails_at_release
   if not (record.x or fails and fails(record)) then return to_pending(id, record) end
   call('HSET', lib.task_key(id), 'f', lib.next_number()) -- the worker's lease ends here
   lib.outcomes.release(id, record) -- it was to be cancelled, or to fail, anyway
@@ -94,7 +94,7 @@ end
 function lib.operator_verbs.cancel(id, record, reason, how)
   local hard = how == 'hard'
   if LEASED[record.s] then
-    if record.pi then lib.hooks.stop_part(id) end
+    if record.pi then lib.hooks.tree.stop(id) end
     call('HSET', lib.task_key(id), 'x', reason ~= '' and reason or 'cancelled by an operator')
     lib.harden(id, hard or record.x and record.xh)
     lib.tell_worker(record.w, id)
@@ -142,10 +142,10 @@ end
 function lib.operator_verbs.delete(id, record, _, keep) return lib.throw_away(id, record, keep) end
 
 function lib.operator_verbs.discard(id, record)
-  local reason = lib.hooks.follow_end(id, record, 'discarded')
+  local reason = lib.follow_end(id, record, 'discarded')
   if record.pi then
     call('HSET', lib.task_key(id), 'y', 'it was discarded')
-    lib.hooks.note_part_end(id, record.pi, 'failed')
+    lib.hooks.tree.note_end(id, record.pi, 'failed')
   end
   lib.erase(id, record)
   return '', reason and 'its follow-up could not be pushed: ' .. lib.shortened(reason, 500)

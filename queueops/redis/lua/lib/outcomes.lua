@@ -8,18 +8,19 @@ function lib.leave_lease(id, record, state)
 end
 
 function lib.finish(id, record, state, ...)
-  local fail_instead = state == 'failed' and lib.hooks.fail_instead[record.k]
+  local fail_instead = state == 'failed' and (lib.hooks.settle[record.k] or NONE).fail_instead
   if fail_instead and fail_instead(id, record, ...) then return end
   lib.leave_lease(id, record, state)
   call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
   lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. state]))
-  if lib.hooks.end_parts[record.k] then lib.hooks.end_parts[record.k](id, record) end
+  local end_parts = (lib.hooks.ending[record.k] or NONE).end_parts
+  if end_parts then end_parts(id, record) end
   lib.tell_end(id, record, state)
   if record.nx then lib.start_next(id) end
 end
 
 local function ends_instead(id, record)
-  local end_instead = lib.hooks.end_instead[record.k]
+  local end_instead = (lib.hooks.settle[record.k] or NONE).end_instead
   return end_instead and end_instead(id, record)
 end
 
@@ -112,7 +113,7 @@ function lib.outcomes.unknown(id, record, end_)
   local since = lib.unknown_since(record)
   local known = record.w and lib.note_unable(record.w, record.n) and lib.find_knower(record.n)
   if known and not record.uk then return make_ready(id, record, 0, 'y', end_.value, 'uk', lib.text(since)) end
-  local unknown_instead = not known and lib.hooks.unknown_instead[record.k]
+  local unknown_instead = not known and (lib.hooks.settle[record.k] or NONE).unknown_instead
   if unknown_instead and unknown_instead(id, record, end_.value) then return end
   if not known and now - since > ctx.RULES.unknown_after then return lib.quarantine(id, record.s, record, end_.value) end
   delay(id, record, 'postponed', max(100, end_.delay), 'y', end_.value, 'uk', lib.text(since))

@@ -7,14 +7,14 @@ fresh.parts_ended = false -- whether parts of other tasks may have ended in this
 
 -- Writes all that was collected, before something reads the indexes.
 function lib.flush_all()
-  if ctx.foreign_moved then lib.hooks.flush_foreign() end
+  if ctx.foreign_moved then lib.hooks.parts.flush() end
   lib.flush(); lib.flush_lanes()
 end
 
 -- Ends a phase. Foreign members come first: their task may end, and may be part of another.
 function lib.settle_up()
-  if ctx.foreign_moved then lib.hooks.settle_foreign_moves() end
-  if ctx.parts_ended then lib.hooks.settle_part_ends() end
+  if ctx.foreign_moved then lib.hooks.parts.settle_moves() end
+  if ctx.parts_ended then lib.hooks.tree.settle() end
   lib.flush(); lib.flush_lanes()
 end
 

@@ -88,9 +88,9 @@ end
 function lib.wipe(id, record)
   lib.delete_record(lib.task_key(id), not record or SUBKEYED[record.k])
   if not record then
-    for _, abandon in pairs(lib.hooks.abandon) do abandon(id) end
-  elseif lib.hooks.abandon[record.k] then
-    lib.hooks.abandon[record.k](id, record)
+    for _, each in pairs(lib.hooks.erase) do if each.abandon then each.abandon(id) end end
+  elseif (lib.hooks.erase[record.k] or NONE).abandon then
+    (lib.hooks.erase[record.k] or NONE).abandon(id, record)
   end
 end
 

@@ -4,7 +4,7 @@
 
 local function settle_success(id, record, has_more, position)
   if has_more then lib.read_more(id, record) end
-  local succeed = lib.hooks.succeed[record.k]
+  local succeed = (lib.hooks.settle[record.k] or NONE).succeed
   local settled = succeed and succeed(id, record, ARGV[position + 4])
   if settled ~= nil then return settled end
   if record.to then call('HSET', lib.task_key(id), 'pr', record.to) end -- what has succeeded stands at its total
@@ -21,7 +21,7 @@ end
 -- behind `position`: id, fence, outcome, value, and for all but a success delay ms, fingerprint, title, counted.
 function lib.settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
-  if lib.is_foreign(id) then return lib.hooks.settle_foreign(id, ARGV[position + 2], outcome, end_at(position)) end
+  if lib.is_foreign(id) then return lib.hooks.parts.settle(id, ARGV[position + 2], outcome, end_at(position)) end
   local _, state, fence, name, more = lib.values_of(lib.task_key(id), 's', 'f', 'n', 'm')
   if not state then return 'GONE' end
   if fence ~= ARGV[position + 2] then return 'STALE' end

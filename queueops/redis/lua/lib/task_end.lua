@@ -1,5 +1,5 @@
 -- The end of a task: told to its kind, to the callers that wait, and to the task that it is part of.
---@needs store_helpers
+--@needs follow_ups store_helpers
 
 -- Tasks made of others that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
 fresh.ended_wholes = TABLE
@@ -10,8 +10,9 @@ local OUTCOME = { succeeded = 'success', failed = 'failure', cancelled = 'cancel
 -- Tells the end of a task to its kind, to the callers that wait for it, and to the task that it is part of. Its record is
 -- written already.
 function lib.tell_end(id, record, state)
-  if lib.hooks.note_end[record.k] then lib.hooks.note_end[record.k](id, record, state) end
+  local note = (lib.hooks.ending[record.k] or NONE).note
+  if note then note(id, record, state) end
   if record.wt then lib.publish(lib.task_key(id) .. SUBKEY.done, state) end
-  lib.hooks.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
-  if record.pi then lib.hooks.note_part_end(id, record.pi, state) end
+  lib.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
+  if record.pi then lib.hooks.tree.note_end(id, record.pi, state) end
 end

@@ -8,7 +8,8 @@ function lib.throw_away(id, record, keep)
   local key, trash = lib.task_key(id), P .. ':trash:' .. id
   lib.safe_call('RENAME', key, trash)
   lib.carry_subkeys(key, trash, record.k)
-  if lib.hooks.to_trash[record.k] then lib.hooks.to_trash[record.k](id, record) end
+  local to_trash = (lib.hooks.erase[record.k] or NONE).to_trash
+  if to_trash then to_trash(id, record) end
   lib.safe_call('ZADD', P .. ':trashed', now, id)
   lib.schedule('~trash:' .. id, now + tonumber(keep))
   return ''
@@ -26,7 +27,8 @@ function lib.restore(id, record, token)
   lib.safe_call('HSET', key, 'ot', token)
   local back = lib.read_record(id)
   lib.carry_subkeys(trash, key, back.k)
-  if lib.hooks.from_trash[back.k] then lib.hooks.from_trash[back.k](id) end
+  local from_trash = (lib.hooks.erase[back.k] or NONE).from_trash
+  if from_trash then from_trash(id) end
   lib.move(id, '', state, back.n, back.k, back.l)
   lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0, back.k)
   if back.ef and state == 'failed' then lib.list_failed(id, back.ef) end

@@ -4,7 +4,7 @@
 -- ARGV: 1 task, 2 `rest` or `wake`
 -- Reply: word (OK, REFUSED: it is in another state, GONE), the state of the task now.
 -- Transitions: rest, wake.
---@needs lanes numbers phases store_helpers transitions wakeup
+--@needs lanes numbers outbox_dispatch phases store_helpers transitions wakeup
 
 local id, rests = ARGV[1], ARGV[2] == 'rest'
 local from, to = rests and 'pending' or 'resting', rests and 'resting' or 'pending'
@@ -16,6 +16,6 @@ lib.move(id, from, to, record.n, record.k, record.l)
 if rests then lib.leave_lane(lane, id, record.n) else lib.enter_lane(lane, id, record.p, lib.next_number()) end
 call('HSET', lib.task_key(id), 's', to)
 lib.settle_up()
-lib.hooks.deliver(-1)
+lib.deliver(-1)
 lib.wake(ctx.brought)
 return { 'OK', to }

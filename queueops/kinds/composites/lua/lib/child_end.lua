@@ -23,8 +23,8 @@ local function note_whole(id, record, state)
   local root = record.ro or record.pi and lib.safe_call('HGET', lib.task_key(id), 'ro')
   for _, part in ipairs({ id, record.k, record.n or '', state, root or '' }) do ctx.ended_wholes[#ctx.ended_wholes + 1] = part end
 end
-lib.hooks.note_end.chain = note_whole
-lib.hooks.note_end.group = note_whole
-lib.hooks.note_end.iterator = note_whole
+lib.hooks.ending.chain.note = note_whole
+lib.hooks.ending.group.note = note_whole
+lib.hooks.ending.iterator.note = note_whole
 
-function lib.hooks.note_part_end(id, parent, state) lib.note_child_end(id, parent, state) end
+function lib.hooks.tree.note_end(id, parent, state) lib.note_child_end(id, parent, state) end

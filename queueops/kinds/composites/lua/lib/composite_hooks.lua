@@ -13,8 +13,8 @@ local function begin(id, record)
   lib.family.begin(id, record)
   return true
 end
-lib.hooks.promote.chain = begin
-lib.hooks.promote.group = begin
+lib.hooks.claim.chain.promote = begin
+lib.hooks.claim.group.promote = begin
 
 local function expand(id, row)
   if not row.ex then return nil end
@@ -23,71 +23,71 @@ local function expand(id, row)
   lib.family.settle_expansion(id, record)
   return true
 end
-lib.hooks.succeed.chain = expand
-lib.hooks.succeed.group = expand
+lib.hooks.settle.chain.succeed = expand
+lib.hooks.settle.group.succeed = expand
 
-function lib.hooks.succeed.iterator(id)
+function lib.hooks.settle.iterator.succeed(id)
   local record = lib.read_record(id)
   if not record then return false end
   lib.family.settle_iterator(id, record)
   return true
 end
 
-function lib.hooks.fails_at_release.iterator(record) return record.fb end
+function lib.hooks.settle.iterator.fails_at_release(record) return record.fb end
 
-function lib.hooks.stop_part(id) lib.safe_call('HDEL', lib.task_key(id), 'ag') end
+function lib.hooks.tree.stop(id) lib.safe_call('HDEL', lib.task_key(id), 'ag') end
 
-function lib.hooks.end_instead.iterator(id, record) return lib.family.fails_with_task(id, record) end
+function lib.hooks.settle.iterator.end_instead(id, record) return lib.family.fails_with_task(id, record) end
 
 local function end_parts(id)
   lib.flush(); lib.flush_lanes() -- one may have just moved
   lib.family.cancel_children(id)
 end
-lib.hooks.end_parts.chain = end_parts
-lib.hooks.end_parts.group = end_parts
-lib.hooks.end_parts.iterator = end_parts
+lib.hooks.ending.chain.end_parts = end_parts
+lib.hooks.ending.group.end_parts = end_parts
+lib.hooks.ending.iterator.end_parts = end_parts
 
-function lib.hooks.settle_part_ends()
+function lib.hooks.tree.settle()
   if ctx.ended_children[1] or next(ctx.ended_leaves) then lib.family.settle() end
 end
 
-function lib.hooks.weigh_part(id) lib.family.weigh(id) end
+function lib.hooks.tree.weigh(id) lib.family.weigh(id) end
 
-function lib.hooks.keep_part(id, record, over) return lib.family.keep(id, record, over) end
+function lib.hooks.tree.keep(id, record, over) return lib.family.keep(id, record, over) end
 
 local function purge(id, record) return record.kt and record.cc and lib.family.expire_parts(id, record.u) end
-lib.hooks.purge.chain = purge
-lib.hooks.purge.group = purge
+lib.hooks.erase.chain.purge = purge
+lib.hooks.erase.group.purge = purge
 
 local function cancel_open(id)
   if lib.safe_call('EXISTS', lib.family.open_of(id)) == 1 then lib.schedule('~cancel:' .. id, now) end
 end
-lib.hooks.from_trash.chain = cancel_open
-lib.hooks.from_trash.group = cancel_open
-lib.hooks.from_trash.iterator = cancel_open
+lib.hooks.erase.chain.from_trash = cancel_open
+lib.hooks.erase.group.from_trash = cancel_open
+lib.hooks.erase.iterator.from_trash = cancel_open
 
 local function resume(id, record, everything)
   if not record.cc then return nil end
   return lib.family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed')
 end
-lib.hooks.resume.chain = resume
-lib.hooks.resume.group = resume
+lib.hooks.retry.chain.resume = resume
+lib.hooks.retry.group.resume = resume
 
 -- The tasks of an iterator know it as it is.
-function lib.hooks.go_on.iterator(id, _, _, everything)
+function lib.hooks.retry.iterator.go_on(id, _, _, everything)
   local coming = lib.family.refresh_iterator(id, everything)
   if everything then return nil end
   return nil, (coming > 0 and lib.text(coming) .. ' of its tasks come again, then ' or '') .. 'it goes on from where it was'
 end
 
-function lib.hooks.reset.iterator(id) call('HDEL', lib.task_key(id), 'to') end
+function lib.hooks.retry.iterator.reset(id) call('HDEL', lib.task_key(id), 'to') end
 
 local function cancel_parts(id) lib.family.cancel_children(id) end
-lib.hooks.cancel_parts.chain = cancel_parts
-lib.hooks.cancel_parts.group = cancel_parts
-lib.hooks.cancel_parts.iterator = cancel_parts
+lib.hooks.ending.chain.cancel_parts = cancel_parts
+lib.hooks.ending.group.cancel_parts = cancel_parts
+lib.hooks.ending.iterator.cancel_parts = cancel_parts
 
 local function is_laid_out(record) return record.cc or record.ex and record.b end
-lib.hooks.is_laid_out.chain = is_laid_out
-lib.hooks.is_laid_out.group = is_laid_out
-function lib.hooks.is_laid_out.iterator(record) return record.b end
+lib.hooks.retry.chain.is_laid_out = is_laid_out
+lib.hooks.retry.group.is_laid_out = is_laid_out
+function lib.hooks.retry.iterator.is_laid_out(record) return record.b end

@@ -2,7 +2,7 @@
 --@needs store_helpers
 
 -- Reason to refuse the retry of an ended part alone: its parent would not count its end. Nil if the retry is permitted.
-function lib.hooks.refuse_part(record)
+function lib.hooks.tree.refuse(record)
   if not (record.pi and TERMINAL[record.s]) then return nil end
   if record.pp then return not record.it and 'it is part of ' .. record.pi .. ' in the pool ' .. record.pp .. ': retry that' or nil end
   local row = lib.named_fields(lib.task_key(record.pi), 'u', 'k', 's')
@@ -22,5 +22,5 @@ local function refuse_verb(record, verb, value)
     return 'a ' .. record.k .. ' is not in a lane: its parts are'
   end
 end
-lib.hooks.refuse_verb.chain = refuse_verb
-lib.hooks.refuse_verb.group = refuse_verb
+lib.hooks.retry.chain.refuse_verb = refuse_verb
+lib.hooks.retry.group.refuse_verb = refuse_verb

@@ -71,7 +71,7 @@ local function look_at_waiting(id)
   lib.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
 end
 
-function lib.hooks.tick.composites()
+function lib.hooks.check.composites.tick()
   ctx.asks_far = now - (lib.number_of(lib.safe_call('HGET', P .. ':clock', 'asked_far')) or 0) > FAR_EVERY
   if ctx.asks_far then lib.safe_call('HSET', P .. ':clock', 'asked_far', now) end
   local idle = next_few('idle')

@@ -9,7 +9,7 @@ local function put_beside(put, name, ...)
   put(name, { found[1], beside.n or '', beside.s or '' })
 end
 
-function lib.hooks.details.composites(id, record, put)
+function lib.hooks.show.composites.details(id, record, put)
   local open = redis.pcall('SCARD', lib.task_key(id) .. SUBKEY.open)
   if type(open) == 'number' then put('open', open) end
   local parent = record.pi and not record.pp and lib.named_fields(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')

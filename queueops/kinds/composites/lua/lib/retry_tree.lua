@@ -11,7 +11,7 @@ function lib.family.reset(id, child, mode)
   lib.safe_call('HSET', lib.task_key(id), 's', 'waiting')
   if child.cc then return lib.safe_call('HSET', lib.task_key(id), 'rs', mode) end
   if child.k == 'iterator' then lib.family.refresh_iterator(id, mode == 'all'); if mode ~= 'all' then return end end
-  local forget_run = lib.hooks.forget_run[child.k]
+  local forget_run = (lib.hooks.retry[child.k] or NONE).forget_run
   if forget_run then forget_run(id, child) end
   lib.safe_call('HSET', lib.task_key(id), 'u', lib.next_number(), 'uo', child.uo or child.u or 0)
 end

@@ -81,9 +81,9 @@ function lib.hooks.check_entry.idle(lane)
   end
 end
 
-function lib.hooks.to_trash.job(id, record) lib.aggregations.unlist(id, record) end
+function lib.hooks.erase.job.to_trash(id, record) lib.aggregations.unlist(id, record) end
 
-function lib.hooks.from_trash.job(id)
+function lib.hooks.erase.job.from_trash(id)
   local row = lib.named_fields(lib.task_key(id), 'l')
   if row and row.l then lib.aggregations.list({ [row.l] = { id } }) end
 end

@@ -68,7 +68,7 @@ function lib.circuits.leave(id)
   if name then lib.safe_call('ZREM', P .. ':circuits:waiting', name .. '\n' .. id) end
 end
 
-function lib.hooks.note_end.callback(id, _, state)
+function lib.hooks.ending.callback.note(id, _, state)
   if state == 'cancelled' then lib.circuits.leave(id) end
 end
 

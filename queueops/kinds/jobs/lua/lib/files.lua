@@ -66,21 +66,21 @@ local function queue_files(id, name, result, earlier)
 end
 
 -- The record of a job ends: its retention is over, or it was discarded.
-function lib.hooks.abandon.job(id, record)
+function lib.hooks.erase.job.abandon(id, record)
   if not record then return end
   lib.aggregations.unlist(id, record)
   queue_files(id, record.n, record.re, record.fl)
 end
 
 -- The record of a job in the trash ends.
-function lib.hooks.purge_trash.job(id)
+function lib.hooks.erase.job.purge_trash(id)
   local row = lib.named_fields(P .. ':trash:' .. id, 'n', 're', 'fl')
   if row then queue_files(id, row.n, row.re, row.fl) end
   return false
 end
 
 -- A job that has ended runs again: the file of its last run is that of the next one.
-function lib.hooks.reset.job(id, record)
+function lib.hooks.retry.job.reset(id, record)
   call('HDEL', lib.task_key(id), 'fx')
   local path = path_of(record.n, record.re)
   if not path then return end

@@ -26,7 +26,7 @@ local function open_circuits()
   return rows
 end
 
-function lib.hooks.figures.job(figures)
+function lib.hooks.show.job.figures(figures)
   local circuits = open_circuits()
   if #circuits > 0 then figures.circuits = circuits end
   local found, rows = lib.safe_call('HGETALL', P .. ':full_disks'), {}

@@ -41,22 +41,22 @@ function lib.job_lanes.open(lane, settings)
   lib.job_lanes.declare(lane, string.match(settings, 'title (.*)$') or string.sub(lane, 4), settings, '', settings)
 end
 
-function lib.hooks.open_lane.callback(values) lib.job_lanes.open(values.l, values.ld) end
+function lib.hooks.claim.callback.open_lane(values) lib.job_lanes.open(values.l, values.ld) end
 
-function lib.hooks.promote.callback(_, record)
+function lib.hooks.claim.callback.promote(_, record)
   lib.job_lanes.open(record.l, record.ld)
   return false
 end
 
-function lib.hooks.resume.callback(_, record) lib.job_lanes.open(record.l, record.ld) end
+function lib.hooks.retry.callback.resume(_, record) lib.job_lanes.open(record.l, record.ld) end
 
-function lib.hooks.from_trash.callback(id)
+function lib.hooks.erase.callback.from_trash(id)
   local row = lib.named_fields(lib.task_key(id), 'l', 'ld')
   if row then lib.job_lanes.open(row.l, row.ld) end
 end
 
 -- The consistency check of a lane that vanishes when it is idle: its idle time is a number, and the agenda knows its end.
-function lib.hooks.check_lane.jobs(lane)
+function lib.hooks.check.jobs.lane(lane)
   local key = lib.lane_key(lane) .. SUBKEY.conf
   local _, idle = lib.values_of(key, 'idle')
   if not idle then return end

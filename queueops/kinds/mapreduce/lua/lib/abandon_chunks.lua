@@ -27,16 +27,16 @@ local function has_any(id)
   return lib.safe_call('EXISTS', sets .. 'pending', sets .. 'active', sets .. 'errored', sets .. 'done', sets .. 'failed') > 0
 end
 
-function lib.hooks.abandon.mapreduce(id, record)
+function lib.hooks.erase.mapreduce.abandon(id, record)
   if record and record.ch or not record and has_any(id) then lib.abandon_chunks(id) end
 end
 
-function lib.hooks.to_trash.mapreduce(id, record)
+function lib.hooks.erase.mapreduce.to_trash(id, record)
   if not record.ch then return end
   lib.safe_call('DEL', lib.task_key(id) .. '#chunks:by')
   ctx.touched['#' .. id] = true
 end
 
-function lib.hooks.cancel_parts.mapreduce(id, record)
+function lib.hooks.ending.mapreduce.cancel_parts(id, record)
   if record.s == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
 end

@@ -3,7 +3,7 @@
 
 -- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none,
 -- and that lane stays in the round. The task's own lane or name is paused, or the worker does not know the class or has enough.
-function lib.hooks.own_lane_share(lane, share, worker)
+function lib.hooks.parts.lane_share(lane, share, worker)
   local task, conf = string.sub(lane, 2), lib.lane_conf(lane)
   if not conf.state then ctx.gathering[task] = false end -- the task's record is lost
   if conf.paused then return 0 end
@@ -41,7 +41,7 @@ local function lease_chunk(task, chunk, conf, number, worker, deadline, reply)
   reply[#reply + 1] = { ref, number, now - (lib.number_of(queued or created) or now), fields }
 end
 
-function lib.hooks.lease_from_own_lane(lane, chunks, number, worker, deadline, reply)
+function lib.hooks.parts.lease_lane(lane, chunks, number, worker, deadline, reply)
   local task = string.sub(lane, 2)
   local conf, before = lib.lane_conf(lane), #reply
   for i, chunk in ipairs(chunks) do lease_chunk(task, chunk, conf, number + i, worker, deadline, reply) end
@@ -52,7 +52,7 @@ function lib.hooks.lease_from_own_lane(lane, chunks, number, worker, deadline, r
 end
 
 -- Leases the second run of a chunk.
-function lib.hooks.claim_foreign(ref, number, worker, deadline, reply, score)
+function lib.hooks.parts.claim(ref, number, worker, deadline, reply, score)
   local task, chunk = lib.split_ref(ref)
   local _, twin, created = lib.values_of(TASK .. ref, 's', 'c')
   if twin ~= 'pending' then return end
@@ -69,11 +69,11 @@ function lib.hooks.claim_foreign(ref, number, worker, deadline, reply, score)
 end
 
 -- A chunk ends when its task does not wait for it any more.
-function lib.hooks.end_of_foreign(ref)
+function lib.hooks.parts.end_of(ref)
   local task = lib.split_ref(ref)
   local state = task and lib.lane_conf('#' .. task).state
   if not task or state == 'aggregating' then return nil end
   return 'its task is ' .. (state or 'gone'), call('HGET', lib.task_key(task), 'xh')
 end
 
-function lib.hooks.task_of_foreign(ref) return (lib.split_ref(ref)) end
+function lib.hooks.parts.task_of(ref) return (lib.split_ref(ref)) end

@@ -24,7 +24,7 @@ local function recover_chunk_lease(ref, chunk, grace)
   return 'recovered'
 end
 
-function lib.hooks.act_on_foreign(ref, grace)
+function lib.hooks.parts.act(ref, grace)
   local chunk = lib.read_chunk(ref)
   if not chunk then lib.lose_chunk(ref); return lib.act('broken') end
   if chunk.s == 'errored' then lib.make_chunk_pending(ref, chunk); return lib.act('promoted') end

@@ -4,7 +4,7 @@
 -- The backlog includes the lanes of tasks that gather. If there are very many such tasks, only the first are read.
 local GATHERING = 200
 
-function lib.hooks.figures.mapreduce(figures, most)
+function lib.hooks.show.mapreduce.figures(figures, most)
   local rows, waiting, sums = {}, 0, { pending = 0, active = 0, errored = 0, done = 0, failed = 0 }
   for _, task in ipairs(call('ZRANGE', P .. ':state:aggregating', 0, GATHERING - 1)) do
     local row = { task = task }

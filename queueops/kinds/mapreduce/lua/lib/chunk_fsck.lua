@@ -58,7 +58,7 @@ local function check_owner(ref, task)
   if lib.wrong(ref, 'its task is gone') then lib.abandon_chunks(task) end
 end
 
-function lib.hooks.check_foreign(ref)
+function lib.hooks.parts.check(ref)
   local task, number, twin = lib.split_ref(ref)
   if not task or twin then return end
   local before = #ctx.found
@@ -79,7 +79,7 @@ function lib.hooks.check_foreign(ref)
 end
 
 -- Checks the task of chunks. Returns whether it has chunks, and so a lane of its own.
-function lib.hooks.check_record.mapreduce(id, record)
+function lib.hooks.check.mapreduce.record(id, record)
   if not record.ch then return false end
   if record.s ~= 'aggregating' or record.rd then return true end
   local count, open = lib.all_chunks(id), lib.open_chunks(id)

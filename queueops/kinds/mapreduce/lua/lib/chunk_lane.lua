@@ -2,11 +2,11 @@
 -- `aggregating`. The task's own fields limit it.
 --@needs store_helpers
 
-function lib.hooks.own_lane_key(lane) return TASK .. string.sub(lane, 2) .. '#chunks:pending' end
-function lib.hooks.own_lane_active(lane) return TASK .. string.sub(lane, 2) .. '#chunks:active' end
+function lib.hooks.parts.lane_key(lane) return TASK .. string.sub(lane, 2) .. '#chunks:pending' end
+function lib.hooks.parts.lane_active(lane) return TASK .. string.sub(lane, 2) .. '#chunks:active' end
 
 -- Settings of a task's chunk lane, read once. While `rd` is set, a bulk action moves chunks, and none is claimed.
-function lib.hooks.own_lane_conf(lane)
+function lib.hooks.parts.lane_conf(lane)
   local task = string.sub(lane, 2)
   local row = lib.named_fields(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
   return { state = row.s, limit = lib.number_of(row.mx), paused = row.s ~= 'aggregating' or row.rd, weight = 1,

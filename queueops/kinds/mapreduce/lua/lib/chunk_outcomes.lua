@@ -95,7 +95,7 @@ function lib.end_twin(ref, outcome, value)
   lib.finish_chunk(one, chunk, 'done', 'f', twin.f, 'w', twin.w or '', 'b', twin.b or NOW, 're', value)
 end
 
-function lib.hooks.settle_foreign(ref, fence, outcome, end_)
+function lib.hooks.parts.settle(ref, fence, outcome, end_)
   local row = lib.named_fields(TASK .. ref, 's', 'f', 'w', 'tw', 'b')
   if not row or not row.s then return 'GONE' end
   if row.f ~= fence then return 'STALE' end
@@ -114,7 +114,7 @@ function lib.hooks.settle_foreign(ref, fence, outcome, end_)
 end
 
 -- Releases a chunk without the cost of an attempt. A second run is removed.
-function lib.hooks.release_foreign(ref)
+function lib.hooks.parts.release(ref)
   local task, number, twin = lib.split_ref(ref)
   if twin then return lib.drop_twin(task, number, true) end
   lib.chunk_outcomes.release(ref, lib.read_chunk(ref))

@@ -127,7 +127,7 @@ local function gather(task, failed)
   if row.s ~= 'aggregating' then return end
   local open = lib.open_chunks(task)
   lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row.cn, open, row.xm)))
-  if row.pi then lib.hooks.weigh_part(task) end
+  if row.pi then lib.hooks.tree.weigh(task) end
   if row.rd or not (failed or open == 0) then return end
   if lib.too_many_failed(task, row.oc, row.cn, row.xd) > 0 then
     fail_over_chunk(task, lib.read_record(task), failed or lib.safe_call('ZRANGE', lib.chunk_set(task, 'failed'), 0, 0)[1])
@@ -139,9 +139,9 @@ local function gather(task, failed)
   end
 end
 
-lib.hooks.flush_foreign = lib.flush_chunks
+lib.hooks.parts.flush = lib.flush_chunks
 
-function lib.hooks.settle_foreign_moves()
+function lib.hooks.parts.settle_moves()
   lib.flush_chunks()
   if next(ctx.gathering) then lib.flush() end
   for task, failed in pairs(ctx.gathering) do

@@ -5,7 +5,7 @@ local function settle_map(id, record, count)
   if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
   lib.leave_lease(id, record, 'aggregating'); lib.unschedule(id)
   call('HSET', lib.task_key(id), 's', 'aggregating', 'cn', count, 'to', count, 'pr', 0, 'at', 0, 'cr', 0)
-  if record.pi then lib.hooks.weigh_part(id) end
+  if record.pi then lib.hooks.tree.weigh(id) end
   call('HDEL', lib.task_key(id), 'mw'); call('UNLINK', lib.chunk_set(id, 'stages'))
   lib.log_line(id, { k = 'mapped', begun = lib.number_of(record.b), worker = record.w, text = count .. ' chunks' })
   lib.flush(); lib.turn_lane(id)
@@ -13,7 +13,7 @@ local function settle_map(id, record, count)
   ctx.gathering[id] = false
 end
 
-function lib.hooks.succeed.mapreduce(id, row, count)
+function lib.hooks.settle.mapreduce.succeed(id, row, count)
   if row.s ~= 'mapping' then return nil end
   local record = lib.read_record(id)
   if not record then return false end -- the agenda finds out, and puts it into quarantine

@@ -43,10 +43,10 @@ function lib.has_chunks(key)
   return row and row.ch ~= false
 end
 
-function lib.hooks.purge.mapreduce(id, record)
+function lib.hooks.erase.mapreduce.purge(id, record)
   if record.ch and lib.purge_chunks(id) > 0 then return true end
   record.ch = nil -- none is left for the agenda
   return false
 end
 
-function lib.hooks.purge_trash.mapreduce(id) return lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 end
+function lib.hooks.erase.mapreduce.purge_trash(id) return lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 end

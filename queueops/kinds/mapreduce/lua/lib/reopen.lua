@@ -7,7 +7,7 @@ lib.RESTING = { pending = true, postponed = true, restart = true }
 -- Whether an operator may change the chunks: all exist, and the task waits for them or has finished with them.
 function lib.may_reopen(parent)
   if not (parent.ch and parent.cn) then return false end
-  if TERMINAL[parent.s] then return not lib.hooks.refuse_part(parent) end
+  if TERMINAL[parent.s] then return not lib.hooks.tree.refuse(parent) end
   return parent.s == 'aggregating' or (parent.ph and lib.RESTING[parent.s])
 end
 
@@ -53,7 +53,7 @@ local function take_up(task, parent)
 end
 
 -- A map-reduce task goes on where it ended, with its results, unless it gets other arguments.
-function lib.hooks.go_on.mapreduce(id, record, arguments, everything)
+function lib.hooks.retry.mapreduce.go_on(id, record, arguments, everything)
   if arguments == '' and record.ch and not everything then return take_up(id, record) end
 end
 
@@ -66,15 +66,15 @@ local function back_to_map(id, record)
   end
 end
 
-function lib.hooks.start_over.mapreduce(id) call('HDEL', lib.task_key(id), 'mw') end
+function lib.hooks.retry.mapreduce.start_over(id) call('HDEL', lib.task_key(id), 'mw') end
 
-function lib.hooks.forget_run.mapreduce(id, record)
+function lib.hooks.retry.mapreduce.forget_run(id, record)
   lib.safe_call('HDEL', lib.task_key(id), 'rd', 'rw', 'cn', 'bm')
   if record.ph or record.mr then back_to_map(id, record) end
 end
 
-function lib.hooks.reset.mapreduce(id, record)
+function lib.hooks.retry.mapreduce.reset(id, record)
   if record.ch then call('HDEL', lib.task_key(id), 'to') end -- another task keeps its own total
 end
 
-function lib.hooks.is_laid_out.mapreduce(record) return record.ch or record.ph or record.mw end
+function lib.hooks.retry.mapreduce.is_laid_out(record) return record.ch or record.ph or record.mw end

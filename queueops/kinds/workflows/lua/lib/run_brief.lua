@@ -11,7 +11,7 @@ local function bytes_of(texts)
 end
 
 -- JSON: fields of the record, the events of the inbox, and the history; its length alone if it is long.
-function lib.hooks.brief.workflow(id, fields)
+function lib.hooks.claim.workflow.brief(id, fields)
   if call('EXISTS', lib.runs.calls_of(id)) == 1 then return nil end
   local inbox = lib.try('LRANGE', lib.runs.inbox_of(id), 0, MOST_EVENTS)
   local history = lib.try('LRANGE', lib.runs.history_of(id), 0, MOST_ENTRIES)

@@ -101,7 +101,7 @@ local function check_instance(id, record)
   end
 end
 
-function lib.hooks.check_record.workflow(id, record)
+function lib.hooks.check.workflow.record(id, record)
   check_part('history', id, record, lib.runs.history_of(id), 'LLEN')
   check_marks(id, record)
   if TERMINAL[record.s] then return end

@@ -2,7 +2,7 @@
 --@needs runs
 
 -- The beginning of its history: the record knows the last start alone.
-function lib.hooks.details.workflows(id, record, put)
+function lib.hooks.show.workflows.details(id, record, put)
   if record.k ~= 'workflow' then return end
   local mark = redis.pcall('LINDEX', lib.runs.history_of(id), 0)
   if type(mark) == 'string' then put('first_mark', mark) end

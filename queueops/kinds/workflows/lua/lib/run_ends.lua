@@ -101,8 +101,8 @@ local function stop_all(id, record)
   if lib.run_marks.leave('blocked', id) then call('HDEL', lib.task_key(id), 'vb', 'vc') end
   lib.run_stops.stop_all(id)
 end
-lib.hooks.end_parts.workflow = stop_all
-lib.hooks.cancel_parts.workflow = stop_all
+lib.hooks.ending.workflow.end_parts = stop_all
+lib.hooks.ending.workflow.cancel_parts = stop_all
 
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
@@ -110,15 +110,15 @@ local function forget_steps(id)
   call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vy', 'vb', 'vc', 'vs', 've', 'vx')
   lib.run_marks.leave_all(id)
 end
-function lib.hooks.reset.workflow(id, record)
+function lib.hooks.retry.workflow.reset(id, record)
   forget_steps(id)
   lib.runs.name_newest(id, record)
 end
-lib.hooks.start_over.workflow = forget_steps
+lib.hooks.retry.workflow.start_over = forget_steps
 
 local RUNS_IT = { run_now = true, retry = true, requeue = true, release = true }
 
-function lib.hooks.refuse_verb.workflow(record, verb, value)
+function lib.hooks.retry.workflow.refuse_verb(record, verb, value)
   if verb == 'edit' or (verb == 'retry' and value ~= '' and value ~= 'all') then
     return 'its history belongs to its arguments: start another run'
   elseif RUNS_IT[verb] and record.vs and not TERMINAL[record.s] then

@@ -4,7 +4,7 @@
 
 local MOST = 3
 
-function lib.hooks.figures.workflow(figures)
+function lib.hooks.show.workflow.figures(figures)
   local rows = {}
   for _, id in ipairs(call('ZRANGE', P .. ':blocked', 0, MOST - 1)) do
     local row = lib.named_fields(lib.task_key(id), 'n', 'vi', 'vb', 'vc', 'y') or {}

@@ -115,7 +115,7 @@ end
 -- Why a child cannot begin again: its instance may have a newer run, or it may be suspended.
 local function refusal_of_retry(record)
   if record.k == 'workflow' and TERMINAL[record.s] and record.s ~= 'succeeded' then
-    return lib.hooks.refuse_verb.workflow(record, 'retry', '')
+    return lib.hooks.retry.workflow.refuse_verb(record, 'retry', '')
   end
 end
 

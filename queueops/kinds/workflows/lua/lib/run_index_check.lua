@@ -27,7 +27,7 @@ function lib.run_check.parts.blocked(cursor) check_marked('blocked', cursor) end
 function lib.run_check.parts.suspended(cursor) check_marked('suspended', cursor) end
 function lib.run_check.parts.continued(cursor) check_marked('continued', cursor) end
 
-function lib.hooks.check_pool.workflow()
+function lib.hooks.check.workflow.pool()
   lib.run_check.go_on('instances', 0, '')
   for mark in pairs(lib.run_marks.FIELDS) do lib.run_check.go_on(mark, 0, '') end
 end

@@ -67,7 +67,7 @@ end
 -- Begins a child again, or spares it the cancel that it has not read. Returns why it cannot begin.
 function lib.run_recall.begin_child(id, record)
   if not TERMINAL[record.s] then return spare(id, record) end
-  local why = lib.hooks.refuse_verb.workflow(record, 'retry', '')
+  local why = lib.hooks.retry.workflow.refuse_verb(record, 'retry', '')
   if why then return why end
   if record.s == 'cancelled' and lib.safe_call('EXISTS', lib.runs.history_of(id)) == 0 then
     lib.operator_verbs.reinstate(id, record) -- it had not begun, and waits for its time again

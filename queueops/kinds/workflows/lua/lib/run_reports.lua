@@ -1,11 +1,11 @@
 -- Reports of activities and children: the run that waits for one is told its end, also if it is deleted before that.
 --@needs run_marks run_outgoing runs store_helpers transitions
 
-function lib.hooks.note_end.workflow(id, record, state)
+function lib.hooks.ending.workflow.note(id, record, state)
   if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end
 end
 
-function lib.hooks.note_end.activity(id, record, state)
+function lib.hooks.ending.activity.note(id, record, state)
   local row = lib.named_fields(lib.task_key(id), 'vr', 'vn', 'vd', 'vt', 'vk', 'u') or {}
   if row.vr and not row.vd then
     local call_of = { vr = row.vr, vn = row.vn, vt = row.vt or nil, vk = row.vk or nil, u = row.u, crashed = record.crashed }
@@ -14,7 +14,7 @@ function lib.hooks.note_end.activity(id, record, state)
 end
 
 -- An operator has deleted an activity that had not ended.
-function lib.hooks.abandon.activity(id, record)
+function lib.hooks.erase.activity.abandon(id, record)
   if not record or TERMINAL[record.s] or not record.vr or record.vd then return end
   if record.vt then return lib.far_calls.report(id, record, 'failed', { y = 'it was deleted before its end' }) end
   lib.runs.finish_call(record.vr, record.vn, '{"e":"failed","c":' .. record.vn .. ',"at":' .. NOW
@@ -33,19 +33,19 @@ local function leave_index(id, record)
     if lib.safe_call('HGET', P .. ':instances', name) == id then lib.safe_call('HDEL', P .. ':instances', name) end
   end
 end
-function lib.hooks.to_trash.workflow(id, record)
+function lib.hooks.erase.workflow.to_trash(id, record)
   leave_index(id, record)
   lib.run_marks.leave_all(id)
 end
 
 -- It has come back. Meanwhile its instance may have begun another run.
-function lib.hooks.from_trash.workflow(id)
+function lib.hooks.erase.workflow.from_trash(id)
   local row = lib.named_fields(lib.task_key(id), 'vi', 've') or {}
   if row.vi then lib.safe_call('HSETNX', P .. ':instances', row.vi, id) end
   if row.ve then lib.run_marks.enter('continued', id, lib.number_of(row.ve)) end
 end
 
-function lib.hooks.abandon.workflow(id, record)
+function lib.hooks.erase.workflow.abandon(id, record)
   lib.run_marks.leave_all(id)
   if record then leave_index(id, record) end
 end

@@ -84,7 +84,7 @@ function lib.runs.go_on(id, record, wanted)
   return state, #again .. ' of its activities, children and timers begin again'
 end
 
-function lib.hooks.resume.workflow(id, record, everything)
+function lib.hooks.retry.workflow.resume(id, record, everything)
   if everything or record.s ~= 'failed' then return nil end
   return lib.runs.go_on(id, record, record.vr and not record.vd)
 end

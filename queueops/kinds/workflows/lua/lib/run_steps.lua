@@ -78,7 +78,7 @@ function lib.runs.block(id, record, reason)
   lib.safe_call('ZADD', P .. ':blocked', 'NX', NOW, id)
 end
 
-function lib.hooks.fail_instead.workflow(id, record, ...)
+function lib.hooks.settle.workflow.fail_instead(id, record, ...)
   if record.over then return false end
   local told, given = {}, { ... }
   for i = 1, #given, 2 do told[given[i]] = given[i + 1] end
@@ -89,7 +89,7 @@ function lib.hooks.fail_instead.workflow(id, record, ...)
   return true
 end
 
-function lib.hooks.unknown_instead.workflow(id, record, reason)
+function lib.hooks.settle.workflow.unknown_instead(id, record, reason)
   lib.runs.block(id, record, reason)
   return true
 end
@@ -144,7 +144,7 @@ local function settle(id, record, value)
   lib.end_run(id, record, step)
 end
 
-function lib.hooks.succeed.workflow(id, _, value)
+function lib.hooks.settle.workflow.succeed(id, _, value)
   local record = lib.read_record(id)
   if not record then return false end
   lib.flush(); lib.flush_lanes()

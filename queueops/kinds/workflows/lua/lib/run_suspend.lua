@@ -31,7 +31,7 @@ function lib.run_suspend.resume(id, row)
 end
 
 -- Its time has come.
-function lib.hooks.promote.workflow(id, record)
+function lib.hooks.claim.workflow.promote(id, record)
   if not record.vs then return false end
   lib.shift(id, record, 'idle')
   lib.unschedule(id)
@@ -40,7 +40,7 @@ function lib.hooks.promote.workflow(id, record)
 end
 
 -- Its worker gives it back.
-function lib.hooks.end_instead.workflow(id, record)
+function lib.hooks.settle.workflow.end_instead(id, record)
   if not record.vs then return false end
   lib.leave_lease(id, record, 'idle')
   lib.unschedule(id)

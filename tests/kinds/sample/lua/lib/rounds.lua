@@ -5,7 +5,7 @@ local ROUNDS = 3
 
 local function rounds_of(id) return call('LLEN', lib.task_key(id) .. SUBKEY.rounds) end
 
-function lib.hooks.succeed.sample(id, _, value)
+function lib.hooks.settle.sample.succeed(id, _, value)
   call('RPUSH', lib.task_key(id) .. SUBKEY.rounds, value)
   call('HINCRBY', lib.task_key(id), 'zr', 1)
   if rounds_of(id) == ROUNDS then return nil end
@@ -15,17 +15,17 @@ function lib.hooks.succeed.sample(id, _, value)
   return true
 end
 
-function lib.hooks.reset.sample(id)
+function lib.hooks.retry.sample.reset(id)
   call('DEL', lib.task_key(id) .. SUBKEY.rounds)
   call('HDEL', lib.task_key(id), 'zr')
 end
 
-function lib.hooks.refuse_verb.sample(_, verb)
+function lib.hooks.retry.sample.refuse_verb(_, verb)
   if verb == 'edit' then return 'its rounds have no arguments' end
 end
 
-function lib.hooks.note_end.sample(id, _, state) lib.log_line(id, { k = 'rounds', text = rounds_of(id) .. ' until it was ' .. state }) end
+function lib.hooks.ending.sample.note(id, _, state) lib.log_line(id, { k = 'rounds', text = rounds_of(id) .. ' until it was ' .. state }) end
 
-function lib.hooks.check_record.sample(id, record)
+function lib.hooks.check.sample.record(id, record)
   if record.s == 'succeeded' and rounds_of(id) ~= ROUNDS then lib.wrong(id, 'it has succeeded after ' .. rounds_of(id) .. ' rounds') end
 end

@@ -1,0 +1,63 @@
+"""Schedules in code: compares declared with stored schedules. A watchdog stores new schedules at its start."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from django.conf import settings
+
+from queueops.errors import QueueOpsError
+from queueops.schedules.definition import ScheduleDefinition, ScheduleState
+from queueops.tasks.declared_schedules import define_code, scheduled_tasks, task_names
+
+Code = Mapping[str, ScheduleDefinition]
+
+
+def in_code() -> dict[str, ScheduleDefinition]:
+    """The schedules that this process's code declares; the system check reports those that cannot be stored."""
+    found = {}
+    for task, schedule in scheduled_tasks():
+        try:
+            found[task.name] = define_code(task, schedule)
+        except QueueOpsError:
+            continue
+    return found
+
+
+def known_names() -> frozenset[str]:
+    """The names of all tasks of this process; none in a console that runs without the project's code."""
+    return frozenset(task_names())
+
+
+def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
+    """The differences of the code from the store; empty when they agree."""
+    definition = state.definition
+    if definition is None or state.orphaned_ms is not None:
+        return ""
+    if names and definition.push.name not in names:
+        return (
+            f"The code of this console has no task {definition.push.name}. "
+            "If workers do not have it either, its runs wait, and are quarantined in the end."
+        )
+    if definition.source != "code" or definition.origin != str(settings.SETTINGS_MODULE or ""):
+        return ""
+    if state.id not in code:
+        return "The code does not declare this schedule any more. It stops at the next start of a watchdog."
+    return "" if code[state.id] == definition else _difference(definition, code[state.id])
+
+
+def unkept(states: Collection[ScheduleState], code: Code) -> tuple[str, ...]:
+    """The schedules in code that are not stored yet."""
+    kept = {state.id for state in states}
+    return tuple(sorted(id for id in code if id not in kept))
+
+
+def _difference(kept: ScheduleDefinition, code: ScheduleDefinition) -> str:
+    names = ("line", "zone", "jitter_ms", "catch_up", "overlap")
+    said = [
+        f"{name.removesuffix('_ms')} {getattr(code, name)}"
+        for name in names
+        if getattr(code, name) != getattr(kept, name)
+    ]
+    what = ", ".join(said) or "other options or arguments"
+    return f"The code differs ({what}). A watchdog stores the change at its next start."
