@@ -318,8 +318,14 @@ class World:
         self._act(verb, (values, named))
         return True
 
+    def start_over(self) -> None:
+        """As it was when it was installed."""
+        self.__init__(self.text)  # type: ignore[misc]
+        self.install(self.patches)
+
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer and act in the engine's place."""
+        self.patches = monkeypatch
         for name in QUESTIONS:
             monkeypatch.setattr(inspect, name, getattr(self, name))
         for name in TASK_VERBS:
