@@ -330,16 +330,7 @@ class World:
             monkeypatch.setattr(inspect, name, getattr(self, name))
         for name in TASK_VERBS:
             monkeypatch.setattr(control, name, self._verb(self.act, name))
-        for name in (
-            "pause_lane",
-            "resume_lane",
-            "pause_pool",
-            "resume_pool",
-            "set_lane",
-            "quiet_worker",
-            "stop_worker",
-            "dump_stacks",
-        ):
+        for name in OTHER_VERBS:
             monkeypatch.setattr(control, name, self._verb(self.other, name))
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         monkeypatch.setattr(control, "recall", self.recall)
