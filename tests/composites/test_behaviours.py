@@ -12,7 +12,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.support.for_each import for_each
 
 TESTS = Path(__file__).parents[1]
 HERE, API, MEET = "composites", "composites/test_api", "composites/test_as_users_meet_them"
@@ -182,7 +182,7 @@ def test_there_are_as_many_as_in_the_original() -> None:
     assert counts == {"chain": 9, "group": 9, "iterator": 10, "queue": 23, "task": 20}
 
 
-@pytest.mark.parametrize("what", BEHAVIOURS)
+@for_each("what", BEHAVIOURS)
 def test_each_behaviour_has_tests_that_run_and_assert(what: str) -> None:
     for file, name in places_of(what):
         (test,) = found_in(file)[f"test_{name}"]

@@ -319,22 +319,19 @@ class World:
         self._act(verb, (values, named))
         return True
 
+    def start_over(self) -> None:
+        """As it was when it was installed."""
+        self.__init__(self.text)  # type: ignore[misc]
+        self.install(self.patches)
+
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Answer and act in the engine's place."""
+        self.patches = monkeypatch
         for name in QUESTIONS:
             monkeypatch.setattr(inspect, name, getattr(self, name))
         for name in TASK_VERBS:
             monkeypatch.setattr(control, name, self._verb(self.act, name))
-        for name in (
-            "pause_lane",
-            "resume_lane",
-            "pause_pool",
-            "resume_pool",
-            "set_lane",
-            "quiet_worker",
-            "stop_worker",
-            "dump_stacks",
-        ):
+        for name in OTHER_VERBS:
             monkeypatch.setattr(control, name, self._verb(self.other, name))
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         monkeypatch.setattr(control, "recall", self.recall)

@@ -18,8 +18,7 @@ from django.utils import timezone
 from console.actions.catalog import label
 from console.models import AuditEntry, Outcome
 from tests.console.standin import World
-from tests.console.test_headers import assert_protected
-from tests.console.walk import MUTATIONS, Address
+from tests.console.walk import MUTATIONS, Address, assert_protected, for_each_address
 
 pytestmark = pytest.mark.django_db
 CSRF = "django.middleware.csrf.CsrfViewMiddleware"
@@ -62,10 +61,6 @@ DENIED_VERBS = {
 }
 
 
-def named(address: Address) -> str:
-    return address.name
-
-
 def own_page(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The page of a project for refused forms."""
     return HttpResponse(f"ours: {reason}", status=403)
@@ -82,7 +77,7 @@ def plain_project(request: pytest.FixtureRequest, settings: Any) -> None:
 
 
 @pytest.mark.usefixtures("plain_project")
-@pytest.mark.parametrize("address", MUTATIONS, ids=named)
+@for_each_address(MUTATIONS)
 def test_a_form_without_a_token_is_refused_with_the_headers(
     address: Address, world: World, client_of: Callable[..., Client]
 ) -> None:
@@ -91,7 +86,9 @@ def test_a_form_without_a_token_is_refused_with_the_headers(
     assert_protected(answer)
     assert "The form was too old or came from another site" in answer.content.decode()
     assert world.calls == []
-    assert AuditEntry.objects.get().detail == "CSRF: CSRF cookie not set."
+    found = AuditEntry.objects.get()
+    assert (found.outcome, found.actor_name, found.count) == (Outcome.DENIED, "administrators", 1)
+    assert found.detail == "CSRF: CSRF cookie not set."
 
 
 @pytest.mark.usefixtures("plain_project")
@@ -137,9 +134,11 @@ def test_a_form_that_is_too_large_is_refused_with_the_headers(
     assert_protected(answer)
 
 
-@pytest.mark.parametrize("address", MUTATIONS, ids=named)
-def test_a_denied_action_of_a_known_user_leaves_a_row(address: Address, world: World, viewer: Client) -> None:
-    assert viewer.post(address.path, address.form).status_code == 403
+@for_each_address(MUTATIONS)
+def test_a_denied_action_of_a_known_user_leaves_a_row(
+    address: Address, world: World, client_of: Callable[..., Client]
+) -> None:
+    assert client_of("viewers").post(address.path, address.form).status_code == 403
     entry = AuditEntry.objects.get()
     assert (entry.actor_name, entry.outcome, entry.count) == ("viewers", "denied", 1)
     assert entry.verb == DENIED_VERBS.get(address.name, entry.verb)

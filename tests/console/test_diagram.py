@@ -14,6 +14,7 @@ from console.diagram.path import straight
 from console.diagram.route import Rectangle, route
 from console.ui.formatting import rate
 from queueops.model.states import State, table
+from tests.support.for_each import for_each
 
 PAIRS = sorted(pair for pair in table().flows if pair[0] != pair[1])
 QUIET = frozenset(state for pair in PAIRS for state in map(State, filter(None, pair)))
@@ -27,7 +28,7 @@ def behind(layout: str, pair: tuple[str, str]) -> set[State]:
     return {state for state, box in others.items() if any(box.holds(point) for point in points)}
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids=">".join)
+@for_each("pair", PAIRS)
 def test_no_arrow_passes_behind_a_box_that_it_does_not_belong_to(pair: tuple[str, str]) -> None:
     assert behind(WIDE.name, pair) == set()
     if pair in SPINE:

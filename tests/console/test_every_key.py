@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from queueops.redis.broker import close_brokers
+from tests.support.monitoring import round_trips
 from tests.support.specimens import SICK, TYPES, VALUES, Specimens, specimens
 
 pytestmark = pytest.mark.django_db
@@ -22,14 +26,11 @@ DETAILS = (
     *("errors/f1/", f"schedules/hourly/?pool={SICK}", f"lanes/{SICK}/default/", "registry/tests.noop/", "workers/w1/"),
 )
 """Pages about one thing: they may say that it is not there, or that it cannot be read."""
+PAGES = (*LISTS, *DETAILS)
+FIRST = ("", "tasks/", "status", "list")
 QUESTIONS = (["status"], ["list"], ["why", "l"], ["fsck"])
-
-
-@pytest.fixture
-def desk(namespace: str) -> Iterator[Specimens]:
-    """A pool with an example of every kind of key, beside one that is well."""
-    with specimens() as desk:
-        yield desk
+UNNAMED = ("task:<id>", "task:<id>#<number>", "command:<id>")
+"""Of these fsck names the task, the chunk or the command."""
 
 
 def ask(*words: str) -> str:
@@ -42,21 +43,57 @@ def ask(*words: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@contextmanager
+def a_new_store() -> Iterator[Specimens]:
+    """Specimens that no broker knows yet: one that did would not write their pools down again."""
+    with specimens() as desk:
+        yield desk
+    close_brokers()
+
+
+def reads(desk: Specimens, administrator: Client) -> dict[str, str]:
+    """What each page, and each command, asks of the store where all is well."""
+    calls: dict[str, Callable[[], object]] = {words[0]: partial(ask, *words) for words in QUESTIONS}
+    calls |= {page: partial(administrator.get, f"/ops/{page}") for page in PAGES}
+    found = {name: round_trips(desk, call) for name, call in calls.items()}
+    return {name: "\n".join((*asked.sent, *asked.inside)) for name, asked in found.items()}
+
+
+@pytest.mark.parametrize("kinds", [list(TYPES)[number::4] for number in range(4)], ids=range(4))
 def test_every_page_and_question_is_answered_and_shows_the_rest(
-    desk: Specimens, administrator: Client, kind: str
+    kinds: list[str], namespace: str, administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wrong = next(value for value in sorted(VALUES) if value != TYPES[kind])
-    for value in (wrong, TYPES[kind]):
-        key = desk.spoil(kind, value)
-        for page in (*LISTS, *DETAILS):
-            answer = administrator.get(f"/ops/{page}")
-            shown = answer.content.decode()
-            named = answer.status_code == 404 or (answer.status_code == 503 and key in shown)
-            assert answer.status_code == 200 or (named and page in DETAILS), (page, value, answer.status_code)
-            if page == "tasks/":
-                assert ">w<" in shown
-        said = {words[0]: ask(*words) for words in QUESTIONS}
-        assert all(said.values()), value
-        if value == wrong:
-            assert key in said["fsck"] or kind in ("task:<id>", "task:<id>#<number>", "command:<id>")
+    """What does not read a key answers as ever, whatever stands there: it is left out, but for the first pages."""
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    monkeypatch.setattr("console.actions.operations.READING_AGE_S", 0.0)
+    with a_new_store() as desk:
+        asked = reads(desk, administrator)
+    offences: list[str] = []
+    for kind in kinds:
+        with a_new_store() as desk:
+            name = desk.name(kind)
+            readers = [*FIRST, *(what for what in asked if what not in FIRST and name in asked[what])]
+            wrong = next(value for value in sorted(VALUES) if value != TYPES[kind])
+            for value in (wrong, TYPES[kind]):
+                key = desk.spoil(kind, value)
+                offences += [f"{kind} as {value}: {said}" for said in failing(readers, administrator, key)]
+                if value == wrong and kind not in UNNAMED and key not in ask("fsck"):
+                    offences.append(f"{kind} as {value}: fsck does not name it")
+    assert offences == []
+
+
+def failing(readers: list[str], administrator: Client, key: str) -> Iterator[str]:
+    """The pages and commands that give no answer."""
+    for name in readers:
+        if name not in PAGES:
+            words = next(words for words in QUESTIONS if words[0] == name)
+            if not ask(*words):
+                yield f"manage.py queue {name} says nothing"
+            continue
+        answer = administrator.get(f"/ops/{name}")
+        shown = answer.content.decode()
+        named = answer.status_code == 404 or (answer.status_code == 503 and key in shown)
+        if answer.status_code != 200 and not (named and name in DETAILS):
+            yield f"/ops/{name} is answered by {answer.status_code}"
+        if name == "tasks/" and ">w<" not in shown:
+            yield "/ops/tasks/ does not show the rest"

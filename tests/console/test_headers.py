@@ -12,19 +12,13 @@ from django.test import Client
 
 from console.access.headers import HEADERS
 from tests.console.standin import World
-from tests.console.test_permissions import entry, named
-from tests.console.walk import ADDRESSES, Address
+from tests.console.test_permissions import entry
+from tests.console.walk import ADDRESSES, MUTATIONS, PAGES, Address, assert_protected, for_each_address
 from tests.support.for_each import for_each
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 PYTHON = sorted(path for package in ("console", "queueops_demo") for path in (ROOT / package).rglob("*.py"))
-
-
-def assert_protected(answer: object) -> None:
-    headers = answer.headers  # type: ignore[attr-defined]
-    assert {name: headers.get(name) for name in HEADERS} == HEADERS
-    assert "HX-Request" in headers["Vary"]
 
 
 def test_the_headers_are_those_that_are_written_here() -> None:
@@ -67,11 +61,12 @@ def test_a_page_may_use_the_host_of_the_static_files_and_has_its_icons_from_here
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("address", ADDRESSES, ids=named)
 @pytest.mark.parametrize("group", ["administrators", ""])
+@for_each_address(one for one in ADDRESSES if one not in (*PAGES, *MUTATIONS))
 def test_every_answer_has_the_headers(
     address: Address, group: str, world: World, client_of: Callable[..., Client]
 ) -> None:
+    """The walks of ``test_permissions.py`` look at those of the pages and actions."""
     client = client_of(group)
     entry(client)
     for answer in (client.get(address.path), client.post(address.path, address.form), Client().get(address.path)):

@@ -19,8 +19,7 @@ from queueops.inspect import ChunkPage, LaneRow
 from queueops.model.states import State, table
 from tests.console.standin import World
 from tests.console.standin_chunks import ChunkWorld
-from tests.console.test_permissions import named
-from tests.console.walk import PAGES, Address
+from tests.console.walk import PAGES, Address, for_each_address
 
 pytestmark = pytest.mark.django_db
 LIVE = (
@@ -172,8 +171,8 @@ def test_numbers_in_forms_are_what_a_browser_and_the_server_read(
     assert re.findall(r'name="chunk" value="([^"]*)"', page) == ["12345"]
 
 
-@pytest.mark.parametrize("address", PAGES, ids=named)
 @pytest.mark.parametrize("outage", ["down", "embedded"])
+@for_each_address(PAGES)
 def test_an_outage_of_redis_is_a_page_and_never_a_500(
     address: Address, outage: str, world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

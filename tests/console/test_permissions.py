@@ -20,13 +20,18 @@ from console.access.permissions import TABLE, Verb
 from console.models import AuditEntry
 from tests.console.permission_table import GROUPS, TAKING_ARGUMENTS, VERB_OF, may
 from tests.console.standin import World
-from tests.console.walk import ADDRESSES, BY_WORKERS, GOING_ON, MUTATIONS, PAGES, Address
+from tests.console.walk import (
+    ADDRESSES,
+    BY_WORKERS,
+    GOING_ON,
+    MUTATIONS,
+    PAGES,
+    Address,
+    assert_protected,
+    for_each_address,
+)
 
 pytestmark = pytest.mark.django_db
-
-
-def named(address: Address) -> str:
-    return address.name
 
 
 def test_every_url_needs_the_permission_that_is_written_here() -> None:
@@ -63,32 +68,35 @@ def test_a_group_of_the_project_that_has_such_a_name_gets_no_permission(capsys: 
     assert "a group 'operators' already" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("address", [one for one in ADDRESSES if VERB_OF[one.name] != "anyone"], ids=named)
+@for_each_address(one for one in ADDRESSES if VERB_OF[one.name] != "anyone")
 def test_who_is_not_logged_in_is_sent_to_the_login(address: Address, world: World, client: Client) -> None:
     for answer in (client.get(address.path), client.post(address.path, address.form)):
         assert answer.status_code == 302
         assert answer.headers["Location"].startswith("/ops/login/?next=%2Fops%2F")
+        assert_protected(answer)
     assert world.calls == []
 
 
-@pytest.mark.parametrize("address", PAGES, ids=named)
+@for_each_address(PAGES)
 def test_a_fragment_without_a_login_reloads_the_page(address: Address, client: Client) -> None:
     answer = client.get(address.path, headers={"HX-Request": "true"})
     assert (answer.status_code, answer.headers["HX-Refresh"]) == (401, "true")
 
 
 @pytest.mark.parametrize("group", ["", *GROUPS])
-@pytest.mark.parametrize("address", PAGES, ids=named)
+@for_each_address(PAGES)
 def test_a_page_is_shown_to_those_who_may_see_it(
     address: Address, group: str, world: World, client_of: Callable[..., Client]
 ) -> None:
     client = client_of(group)
     entry(client)
-    assert client.get(address.path).status_code == (200 if may(group, address.name) else 403)
+    answer = client.get(address.path)
+    assert answer.status_code == (200 if may(group, address.name) else 403)
+    assert_protected(answer)
 
 
 @pytest.mark.parametrize("group", ["", *GROUPS])
-@pytest.mark.parametrize("address", MUTATIONS, ids=named)
+@for_each_address(MUTATIONS)
 def test_an_action_is_done_for_those_who_may_do_it(
     address: Address, group: str, world: World, client_of: Callable[..., Client]
 ) -> None:
@@ -97,9 +105,10 @@ def test_an_action_is_done_for_those_who_may_do_it(
     answer = client.post(address.path, address.form)
     assert answer.status_code == (address.done if may(group, address.name) else 403)
     assert bool(world.calls) is may(group, address.name)
+    assert_protected(answer)
 
 
-@pytest.mark.parametrize("address", [*PAGES, *MUTATIONS], ids=named)
+@for_each_address([*PAGES, *MUTATIONS])
 def test_no_other_permission_stands_for_the_one_that_is_needed(
     address: Address, world: World, client_of: Callable[..., Client]
 ) -> None:
@@ -114,7 +123,7 @@ def test_no_other_permission_stands_for_the_one_that_is_needed(
     assert world.calls == []
 
 
-@pytest.mark.parametrize("address", MUTATIONS, ids=named)
+@for_each_address(MUTATIONS)
 def test_an_action_that_takes_arguments_is_refused_without_the_permission_to_see_them(
     address: Address, world: World, client_of: Callable[..., Client]
 ) -> None:
@@ -134,11 +143,14 @@ def test_who_may_not_do_an_action_cannot_undo_it(verb: str, world: World, operat
     assert world.calls == []
 
 
-@pytest.mark.parametrize("address", MUTATIONS, ids=named)
-def test_read_only_turns_every_action_off(address: Address, world: World, administrator: Client, settings: Any) -> None:
+@for_each_address(MUTATIONS)
+def test_read_only_turns_every_action_off(
+    address: Address, world: World, client_of: Callable[..., Client], settings: Any
+) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"READ_ONLY": True}
-    entry(administrator)
-    answer = administrator.post(address.path, address.form)
+    client = client_of("administrators")
+    entry(client)
+    answer = client.post(address.path, address.form)
     assert answer.status_code == 403
     assert "READ_ONLY" in answer.content.decode()
     assert world.calls == []
@@ -220,13 +232,14 @@ def test_no_request_is_atomic_in_any_database(monkeypatch: pytest.MonkeyPatch) -
     assert view._non_atomic_requests == {"default", "other"}
 
 
-@pytest.mark.parametrize("address", [*PAGES, *MUTATIONS], ids=named)
+@for_each_address([*PAGES, *MUTATIONS])
 def test_no_method_passes_the_permission(address: Address, world: World, client_of: Callable[..., Client]) -> None:
     """HEAD is as GET is; what is not offered is refused before anything is read or done."""
     client = client_of()
     head = client.head(address.path)
     assert head.status_code == (405 if address.changes else 403)
-    for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+    for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "GET" if address.changes else "POST"):
         answer = client.generic(method, address.path)
+        assert_protected(answer)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST" if address.changes else "GET, HEAD")
     assert world.calls == []

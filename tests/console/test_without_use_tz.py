@@ -14,8 +14,8 @@ from console.models import AuditEntry
 from console.pages.history import written
 from console.ui.forms import PostponeForm
 from tests.console.standin import World
-from tests.console.test_permissions import entry, named
-from tests.console.walk import MUTATIONS, PAGES, Address
+from tests.console.test_permissions import entry
+from tests.console.walk import MUTATIONS, PAGES, Address, for_each_address
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +32,7 @@ def administrator(administrator: Client) -> Client:
     return administrator
 
 
-@pytest.mark.parametrize("address", [*PAGES, *MUTATIONS], ids=named)
+@for_each_address([*PAGES, *MUTATIONS])
 def test_each_page_and_each_action_works(address: Address, world: World, administrator: Client) -> None:
     entry(administrator)
     if address.changes:

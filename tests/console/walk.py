@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.urls import URLPattern, reverse
 
+from console.access.headers import HEADERS
 from console.access.permissions import TABLE, changes
 from console.urls import urlpatterns
+from tests.support.for_each import for_each
 
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
 WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
@@ -96,6 +100,9 @@ class Address(NamedTuple):
     path: str
     form: dict[str, object]
 
+    def __str__(self) -> str:
+        return f"{self.name} {self.path}"
+
     @property
     def changes(self) -> bool:
         return changes(self.name)
@@ -136,3 +143,27 @@ def example(pattern: URLPattern) -> str:
 ADDRESSES = tuple(walk())
 PAGES = tuple(one for one in ADDRESSES if not one.changes and one.name not in POSTED | {"missing"})
 MUTATIONS = tuple(one for one in ADDRESSES if one.changes)
+
+
+def for_each_address(addresses: Iterable[Address]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """One test for all these URLs: each meets the stand-in and the database as they are at the start of the test."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        def anew(**fixtures: Any) -> None:
+            with transaction.atomic():
+                if "world" in fixtures:
+                    fixtures["world"].start_over()
+                test(**fixtures)
+                transaction.set_rollback(True)
+
+        anew.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
+        anew.__name__, anew.__doc__, anew.__module__ = test.__name__, test.__doc__, test.__module__
+        return for_each("address", addresses)(anew)
+
+    return decorate
+
+
+def assert_protected(answer: Any) -> None:
+    """The answer has the headers of the console."""
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+    assert "HX-Request" in answer.headers["Vary"]

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
+from tests.support.for_each import for_each
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -257,7 +257,7 @@ def test_each_of_the_52_behaviours_is_in_the_table_once() -> None:
     assert sorted(BEHAVIOURS) == list(range(1, 53))
 
 
-@pytest.mark.parametrize("number", BEHAVIOURS)
+@for_each("number", BEHAVIOURS)
 def test_a_behaviour_names_tests_that_exist(number: int) -> None:
     missing = [test for test in BEHAVIOURS[number].tests if test.split("::")[1] not in names_in(test.split("::")[0])]
     assert missing == []

@@ -159,7 +159,7 @@ def test_a_function_of_the_family_is_there_where_it_is_called(name: str) -> None
 @pytest.mark.parametrize(
     "arguments", [["1"] * 9, ["x", "2", "", "0", "1 2 3 4 5 6 7", "0", "0", "0", "0"]], ids=["1", "x"]
 )
-@pytest.mark.parametrize("name", FUNCTIONS)
+@for_each("name", FUNCTIONS)
 def test_a_function_does_the_same_as_a_script(desk: Desk, name: str, arguments: list[str]) -> None:
     def reply(seconds: float) -> object:
         desk.client.flushdb()

@@ -12,6 +12,7 @@ import pytest
 
 from queueops import errors
 from queueops.errors import BadOption, Explained, QueueOpsError, StoreFull, TaskFailed, advice
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).parents[2]
 CLASSES = {
@@ -27,14 +28,14 @@ def fields(cls: type[Explained]) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
-@pytest.mark.parametrize("cls", CLASSES.values(), ids=CLASSES)
+@for_each("cls", CLASSES.values())
 def test_every_error_has_a_message_and_declares_its_fields(cls: type[Explained]) -> None:
     assert cls.__doc__
     declared = {name for base in cls.__mro__ for name in getattr(base, "__annotations__", {})}
     assert fields(cls) <= declared
 
 
-@pytest.mark.parametrize("cls", CLASSES.values(), ids=CLASSES)
+@for_each("cls", CLASSES.values())
 def test_every_error_can_be_made_with_nothing_and_copied(cls: type[Explained]) -> None:
     made = cls()
     assert str(copy.copy(made)) == str(made)

@@ -11,6 +11,7 @@ import pytest
 import queueops
 from queueops import MapReduce, chain, current, task
 from queueops.testing import eager
+from tests.support.for_each import for_each
 
 TO_ANNOTATE = ("Composite", "Context", "Progress", "Results", "State")
 TO_RAISE = ("Permanent", "RetryLater")
@@ -31,7 +32,7 @@ def test_type_checkers_are_told_what_python_finds() -> None:
     assert told_to_type_checkers() == found
 
 
-@pytest.mark.parametrize("name", queueops.__all__)
+@for_each("name", queueops.__all__)
 def test_each_exported_name_is_there(name: str) -> None:
     value = getattr(queueops, name)
     assert name == "__version__" or value is getattr(import_module(queueops._HOME_OF[name]), name)

@@ -18,6 +18,7 @@ from queueops.errors.tasks import BadTask
 from queueops.tasks import foreign_names
 from queueops.tasks.decorator import OF_ONE_PUSH, OPTIONS
 from queueops.tasks.signature import ArgumentSpec
+from tests.support.for_each import for_each
 from tests.support.tasks_for_tests import add
 
 
@@ -147,7 +148,7 @@ def names_in(advice: str) -> tuple[set[str], set[str]]:
     return set(re.findall(r"(?<![\w.@])(?:raise )?([a-zA-Z]\w*)\(", advice)), set(re.findall(r"(\w+)=", advice))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "advice", [*foreign_names._INSTEAD, *itertools.chain.from_iterable(foreign_names._OPTIONS_OF_A_PUSH.values())]
 )
 def test_the_advice_about_an_option_names_only_what_there_is(advice):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-import pytest
-
+from tests.support.for_each import for_each
 from tests.workflows.behaviours import BACKEND, END_TO_END, ENGINE, FAULTS, Missing
 
 MISSING: set[str] = set()
@@ -33,7 +32,7 @@ def test_the_table_has_each_behaviour() -> None:
     assert {name for name, tests in whole.items() if isinstance(tests, Missing)} == MISSING
 
 
-@pytest.mark.parametrize("behaviour", sorted((BACKEND | END_TO_END | FAULTS | ENGINE).keys() - MISSING))
+@for_each("behaviour", sorted((BACKEND | END_TO_END | FAULTS | ENGINE).keys() - MISSING))
 def test_each_behaviour_has_its_tests(behaviour: str) -> None:
     tests = (BACKEND | END_TO_END | FAULTS | ENGINE)[behaviour]
     assert not isinstance(tests, Missing)
