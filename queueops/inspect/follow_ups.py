@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from queueops.inspect.answers import Answer
 from queueops.inspect.store import parameters
 from queueops.model.redact import Redactor, cut, readable
 from queueops.redis.query_replies import Detail, text, whole
-
-if TYPE_CHECKING:
-    from queueops.inspect.detail import TaskDetail
 
 
 class FollowUp(Answer, frozen=True, kw_only=True):
@@ -82,16 +79,6 @@ def of_task(detail: Detail, record: Mapping[str, str]) -> dict[str, Any]:
         "follows_pool": field("op", "") or (detail.pool if "oi" in record else ""),
         "follows_outcome": field("oo", ""),
     }
-
-
-def lines(task: TaskDetail) -> Iterable[tuple[str, object]]:
-    """The same in a terminal."""
-    return (
-        ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
-        ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
-        ("followed by", ", ".join(each.id for each in task.followed_by)),
-        ("follow-ups not pushed", task.follow_ups_dead or None),
-    )
 
 
 def _plans(value: bytes) -> Iterator[dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail, follow_ups
+from queueops.inspect import Alarm, LaneRow, PoolView, Snapshot, TaskDetail
 from queueops.inspect.estimates import UNKNOWN
 from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
@@ -32,7 +32,7 @@ def shown_task(task: TaskDetail) -> str:
             ("tags", ", ".join(task.tags)),
             ("parent", task.parent),
             *(line for brought in kinds.roles("details") for line in brought.lines(task)),
-            *follow_ups.lines(task),
+            *_follow_ups(task),
             ("can be", ", ".join(task.allowed)),
         )
     )
@@ -123,3 +123,13 @@ def _block(title: str, text: str) -> str:
 
 def _ms(value: float | None) -> str:
     return "-" if value is None else span(value)
+
+
+def _follow_ups(task: TaskDetail) -> Iterable[tuple[str, object]]:
+    """What its end is to push, what its last end has pushed, and what it follows."""
+    return (
+        ("follows", f"{task.follows} ({task.follows_outcome})" if task.follows else ""),
+        ("on its end", "; ".join(f"{' or '.join(each.outcomes)}: {each.name}" for each in task.follow_ups)),
+        ("followed by", ", ".join(each.id for each in task.followed_by)),
+        ("follow-ups not pushed", task.follow_ups_dead or None),
+    )
