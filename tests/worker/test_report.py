@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -141,3 +142,67 @@ def test_an_error_of_the_engine_in_a_slot_is_told_to_the_loop(
     wait_until(lambda: rig.executor.broken is not None)
     assert str(rig.executor.broken) == "of the engine"
     wait_until(lambda: bool(rig.rings))
+
+
+TIMES = {"created", "msecs", "relativeCreated"}
+
+
+@pytest.mark.parametrize("function", [lambda context: 42, answer])
+def test_a_record_has_what_logging_itself_puts_into_one(
+    rig: Rig, caplog: pytest.LogCaptureFixture, function: Any
+) -> None:
+    made: list[logging.LogRecord] = []
+
+    class Making(logging.Filter):
+        """Makes the same record again, in the same thread."""
+
+        def filter(self, record: logging.LogRecord) -> bool:
+            place = record.name, record.levelno, record.pathname, 0
+            made.append(logging.LogRecord(*place, record.msg, record.args, None, "_log"))
+            return True
+
+    making = Making()
+    report.logger.addFilter(making)
+    try:
+        for _ in range(2):
+            rig.run(function)
+    finally:
+        report.logger.removeFilter(making)
+    added = {"told", "queueops_masked", "message", "task", "root"}
+    for record, same in zip(caplog.records, made, strict=True):
+        assert vars(record).keys() - added == vars(same).keys()
+        assert all(vars(record)[field] == value for field, value in vars(same).items() if field not in TIMES)
+        assert all(0 <= vars(same)[field] - vars(record)[field] < 60_000 for field in TIMES - {"msecs"})
+        assert abs(record.msecs - record.created % 1 * 1000) < 1.01
+
+
+class OwnRecord(logging.LogRecord):
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.span = "s1"
+
+
+def test_a_record_factory_of_the_project_makes_the_records(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.run(lambda context: 42)
+    logging.setLogRecordFactory(OwnRecord)
+    try:
+        rig.run(lambda context: 42)
+    finally:
+        logging.setLogRecordFactory(logging.LogRecord)
+    assert [getattr(record, "span", "") for record in caplog.records] == ["", "s1"]
+
+
+def test_a_tracer_that_wraps_the_making_of_records_sees_each(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = logging.Logger.makeRecord
+
+    @wraps(make)
+    def traced(*args: Any, **more: Any) -> logging.LogRecord:
+        record = make(*args, **more)
+        record.span = "s2"
+        return record
+
+    monkeypatch.setattr(logging.Logger, "makeRecord", traced)
+    rig.run(lambda context: 42)
+    assert [getattr(record, "span", "") for record in caplog.records] == ["s2"]
