@@ -50,9 +50,10 @@ def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(d
     dispatcher.exchange(time.monotonic())
 
 
-@pytest.mark.parametrize(("given", "claims"), [({}, 64), ({"processes": 2}, 128), ({"processes": 2, "batch": 5}, 5)])
-def test_several_processes_claim_more_at_a_time_unless_they_are_told_how_many(given, claims):
-    assert WorkerOptions(**given).claims == claims
+@pytest.mark.parametrize(("given", "most"), [({}, 128), ({"processes": 2}, 128), ({"batch": 5}, 5)])
+def test_a_round_trip_claims_no_more_than_a_batch(dispatcher, given, most):
+    dispatcher._options = WorkerOptions(threads=200, **given)
+    assert dispatcher._room(1000) == most
 
 
 def handed(dispatcher):
