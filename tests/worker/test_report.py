@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 from functools import wraps
 from typing import Any
@@ -14,6 +15,7 @@ from queueops.errors import Cancelled, Restart
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks.context import Context
 from queueops.worker.execution import report
+from tests.support.forked import status_of
 from tests.support.rig import Rig, answer
 from tests.support.waiting import wait_until
 
@@ -174,6 +176,15 @@ def test_a_record_has_what_logging_itself_puts_into_one(
         assert all(vars(record)[field] == value for field, value in vars(same).items() if field not in TIMES)
         assert all(0 <= vars(same)[field] - vars(record)[field] < 60_000 for field in TIMES - {"msecs"})
         assert abs(record.msecs - record.created % 1 * 1000) < 1.01
+
+
+def test_a_record_of_a_forked_process_has_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    def log() -> None:
+        report.ended(Lease(id="t1", fence=1, name="send"), Settlement("t1", 1, Outcome.SUCCESS), 0.002)
+        assert caplog.records[-1].process == os.getpid()
+
+    log()
+    assert status_of(log) == 0
 
 
 class OwnRecord(logging.LogRecord):

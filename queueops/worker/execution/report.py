@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import threading
 import time
@@ -91,7 +92,13 @@ def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict
 class _Shared(threading.local):
     """The fields that all records of a thread share; None on an event loop, whose records differ by coroutine."""
 
+    fields: dict[str, Any] | None
+
     def __init__(self) -> None:
+        self.find()
+
+    def find(self) -> None:
+        """Find them again, for the process of a fork, too."""
         try:
             asyncio.get_running_loop()
             self.fields = None
@@ -100,6 +107,7 @@ class _Shared(threading.local):
 
 
 _shared = _Shared()
+os.register_at_fork(after_in_child=_shared.find)
 
 
 def _record(
