@@ -42,7 +42,7 @@ def dispatcher():
 
 @pytest.mark.parametrize(("processes", "under_way"), [(1, 1), (2, 0)])
 def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(dispatcher, processes, under_way):
-    dispatcher._options = WorkerOptions(threads=1, processes=processes)
+    dispatcher._is_alone = WorkerOptions(processes=processes).is_alone
     dispatcher.exchange(time.monotonic())
     (client,) = dispatcher.clients
     assert len(client.transport.under_way) == under_way
