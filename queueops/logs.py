@@ -58,6 +58,7 @@ OURS = (
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", MASKED, TOLD}
+_USUAL = _STANDARD.union(OF_TASK)
 
 
 def configure(log_format: str = "text", level: str = "INFO") -> None:
@@ -141,7 +142,7 @@ def masked(value: Any) -> Any:
 
     Letters and digits alone, such as those of a ULID, hold no secret that a text can show.
     """
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return value
     text = str(value)
     return text if text.isascii() and text.isalnum() else _escaped(redactor().text(text))
@@ -159,6 +160,8 @@ def _second(moment: int) -> str:
 
 def _extra(record: logging.LogRecord) -> dict[str, Any]:
     fields = vars(record)
+    if _USUAL.issuperset(fields) and fields.get("task", "") == fields.get("root", "") == "":
+        return {}
     return {key: fields[key] for key in fields if key not in _STANDARD and (key not in OF_TASK or fields[key] != "")}
 
 

@@ -10,13 +10,8 @@ from queueops import conf
 
 DEFAULT_POOL = "default"
 DEFAULT_THREADS = 8
-BATCH_ALONE, BATCH_AMONG_OTHERS = 64, 128
-"""The most tasks that one round trip claims: for a single process, and for each of several processes.
-
-A single process sends its next round trip before the previous reply arrives, so the store never waits for it. Several
-processes keep the store busy without that, so each claims twice as many tasks instead. Other clients do not wait longer
-for the store, and the total throughput of the processes is a tenth higher.
-"""
+BATCH = 128
+"""The most tasks that one round trip claims. More would delay the other clients of the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +19,9 @@ class WorkerOptions:
     """The options of one worker, shared by its processes. Times are in seconds.
 
     ``threads`` is how many tasks one process runs at a time, sync or async. ``batch`` is how many it claims at most in
-    one round trip (0: chosen by the number of processes). ``lanes`` are patterns: only matching lanes are served, and
-    all of them without any. ``kinds`` are kinds of records: only these are taken, or with a `!` all but these. A
-    process is replaced after ``max_tasks`` tasks, or above
-    ``max_memory`` MB.
+    one round trip. ``lanes`` are patterns: only matching lanes are served, and all of them without any. ``kinds`` are
+    kinds of records: only these are taken, or with a `!` all but these. A process is replaced after ``max_tasks``
+    tasks, or above ``max_memory`` MB.
     """
 
     pools: tuple[str, ...] = (DEFAULT_POOL,)
@@ -35,7 +29,7 @@ class WorkerOptions:
     kinds: tuple[str, ...] = ()
     processes: int = 1
     threads: int = DEFAULT_THREADS
-    batch: int = 0
+    batch: int = BATCH
     burst: bool = False
     lease: float = 30.0
     grace: float = 25.0
@@ -48,11 +42,6 @@ class WorkerOptions:
     def is_alone(self) -> bool:
         """Whether the process has no siblings."""
         return self.processes == 1
-
-    @property
-    def claims(self) -> int:
-        """How many tasks one round trip claims at most."""
-        return self.batch or (BATCH_ALONE if self.is_alone else BATCH_AMONG_OTHERS)
 
     @classmethod
     def from_settings(cls, **given: Any) -> WorkerOptions:

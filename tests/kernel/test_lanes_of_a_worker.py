@@ -110,21 +110,29 @@ def test_a_task_that_comes_to_a_closed_lane_is_not_leased_by_a_settlement(desk: 
     assert (lease.id, reply.settled, reply.leases, reply.ready) == ("first", ["OK"], [], False)
 
 
-def test_what_kinds_close_is_asked_for_at_each_claim() -> None:
+def test_what_kinds_close_is_asked_for_once_a_second() -> None:
     closed: list[str] = []
-    lanes = MatchingLanes(("to:*",), pool="default", closed=[lambda pool: tuple(f"{each}:{pool}" for each in closed)])
-    assert lanes.served() == ("to:*",)
+    asked: list[str] = []
+
+    def ask(pool: str) -> tuple[str, ...]:
+        asked.append(pool)
+        return tuple(f"{each}:{pool}" for each in closed)
+
+    lanes = MatchingLanes(("to:*",), pool="default", closed=[ask])
+    assert [lanes.served(at) for at in (10.0, 10.5, 10.9)] == [("to:*",)] * 3
+    assert asked == ["default"]
     closed.append("aggr")
-    assert lanes.served() == ("to:*", "^aggr:default")
+    assert [lanes.served(at) for at in (11.0, 11.9)] == [("to:*", "^aggr:default")] * 2
     closed.clear()
-    assert lanes.served() == ("to:*",)
+    assert lanes.served(12.0) == ("to:*",)
+    assert asked == ["default"] * 3
 
 
 def test_a_kind_that_cannot_tell_closes_nothing() -> None:
     def fail(pool: str) -> tuple[str, ...]:
         raise OSError("the disk is gone")
 
-    assert MatchingLanes((), pool="default", closed=[fail, lambda pool: ("a",)]).served() == ("^a",)
+    assert MatchingLanes((), pool="default", closed=[fail, lambda pool: ("a",)]).served(10.0) == ("^a",)
 
 
 def test_limits_and_pauses_hold_for_such_a_worker(desk: Desk) -> None:

@@ -42,7 +42,7 @@ def dispatcher():
 
 @pytest.mark.parametrize(("processes", "under_way"), [(1, 1), (2, 0)])
 def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(dispatcher, processes, under_way):
-    dispatcher._options = WorkerOptions(threads=1, processes=processes)
+    dispatcher._is_alone = WorkerOptions(processes=processes).is_alone
     dispatcher.exchange(time.monotonic())
     (client,) = dispatcher.clients
     assert len(client.transport.under_way) == under_way
@@ -50,9 +50,10 @@ def test_only_a_process_without_siblings_sends_before_the_last_answer_has_come(d
     dispatcher.exchange(time.monotonic())
 
 
-@pytest.mark.parametrize(("given", "claims"), [({}, 64), ({"processes": 2}, 128), ({"processes": 2, "batch": 5}, 5)])
-def test_several_processes_claim_more_at_a_time_unless_they_are_told_how_many(given, claims):
-    assert WorkerOptions(**given).claims == claims
+@pytest.mark.parametrize(("given", "most"), [({}, 128), ({"processes": 2}, 128), ({"batch": 5}, 5)])
+def test_a_round_trip_claims_no_more_than_a_batch(dispatcher, given, most):
+    dispatcher._options = WorkerOptions(threads=200, **given)
+    assert dispatcher._room(1000) == most
 
 
 def handed(dispatcher):

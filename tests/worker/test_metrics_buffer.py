@@ -82,6 +82,7 @@ def test_counts_are_sent_at_most_once_a_second() -> None:
     assert metrics.due(now=10.0)
     count(metrics, "a", Outcome.SUCCESS)
     assert metrics.due(now=10.9) is None
+    assert metrics.due_at == 11.0
     assert metrics.due(now=11.0)
     assert metrics.due(now=20.0) is None
 

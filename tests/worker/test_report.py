@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from queueops.errors import Cancelled, Restart
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.tasks.context import Context
 from queueops.worker.execution import report
+from tests.support.forked import status_of
 from tests.support.rig import Rig, answer
 from tests.support.waiting import wait_until
 
@@ -141,3 +144,76 @@ def test_an_error_of_the_engine_in_a_slot_is_told_to_the_loop(
     wait_until(lambda: rig.executor.broken is not None)
     assert str(rig.executor.broken) == "of the engine"
     wait_until(lambda: bool(rig.rings))
+
+
+TIMES = {"created", "msecs", "relativeCreated"}
+
+
+@pytest.mark.parametrize("function", [lambda context: 42, answer])
+def test_a_record_has_what_logging_itself_puts_into_one(
+    rig: Rig, caplog: pytest.LogCaptureFixture, function: Any
+) -> None:
+    made: list[logging.LogRecord] = []
+
+    class Making(logging.Filter):
+        """Makes the same record again, in the same thread."""
+
+        def filter(self, record: logging.LogRecord) -> bool:
+            place = record.name, record.levelno, record.pathname, 0
+            made.append(logging.LogRecord(*place, record.msg, record.args, None, "_log"))
+            return True
+
+    making = Making()
+    report.logger.addFilter(making)
+    try:
+        for _ in range(2):
+            rig.run(function)
+    finally:
+        report.logger.removeFilter(making)
+    added = {"told", "queueops_masked", "message", "task", "root"}
+    for record, same in zip(caplog.records, made, strict=True):
+        assert vars(record).keys() - added == vars(same).keys()
+        assert all(vars(record)[field] == value for field, value in vars(same).items() if field not in TIMES)
+        assert all(0 <= vars(same)[field] - vars(record)[field] < 60_000 for field in TIMES - {"msecs"})
+        assert abs(record.msecs - record.created % 1 * 1000) < 1.01
+
+
+def test_a_record_of_a_forked_process_has_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    def log() -> None:
+        report.ended(Lease(id="t1", fence=1, name="send"), Settlement("t1", 1, Outcome.SUCCESS), 0.002)
+        assert caplog.records[-1].process == os.getpid()
+
+    log()
+    assert status_of(log) == 0
+
+
+class OwnRecord(logging.LogRecord):
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.span = "s1"
+
+
+def test_a_record_factory_of_the_project_makes_the_records(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.run(lambda context: 42)
+    logging.setLogRecordFactory(OwnRecord)
+    try:
+        rig.run(lambda context: 42)
+    finally:
+        logging.setLogRecordFactory(logging.LogRecord)
+    assert [getattr(record, "span", "") for record in caplog.records] == ["", "s1"]
+
+
+def test_a_tracer_that_wraps_the_making_of_records_sees_each(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = logging.Logger.makeRecord
+
+    @wraps(make)
+    def traced(*args: Any, **more: Any) -> logging.LogRecord:
+        record = make(*args, **more)
+        record.span = "s2"
+        return record
+
+    monkeypatch.setattr(logging.Logger, "makeRecord", traced)
+    rig.run(lambda context: 42)
+    assert [getattr(record, "span", "") for record in caplog.records] == ["s2"]

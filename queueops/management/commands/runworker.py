@@ -20,7 +20,7 @@ from queueops.management.pools import left_out
 from queueops.management.process_command import ProcessCommand
 from queueops.model import kinds
 from queueops.worker import WorkerOptions, run_worker
-from queueops.worker.options import BATCH_ALONE, BATCH_AMONG_OTHERS, DEFAULT_THREADS
+from queueops.worker.options import BATCH, DEFAULT_THREADS
 
 LEFT_OUT = "The pool %s, that of %s, is not served by this worker: name it in QUEUEOPS['POOLS'], or by --pool %s"
 logger = logging.getLogger("queueops.worker")
@@ -40,7 +40,6 @@ class Command(ProcessCommand):
         """Declare the options."""
         add = parser.add_argument
         help_pool = "a pool to work for; may be repeated (default, and those of the settings)"
-        batch = f"{BATCH_ALONE}; of several processes {BATCH_AMONG_OTHERS}"
         add("--pool", type=pool_name, action="append", dest="pools", metavar="P", help=help_pool)
         help_lanes = "take tasks only from lanes that match, such as 'to:*'; may be repeated (all lanes)"
         add("--lanes", type=lane_pattern, action="append", metavar="PATTERN", help=help_lanes)
@@ -48,7 +47,7 @@ class Command(ProcessCommand):
         add("--kinds", type=kind_of_record, action="append", metavar="KIND", help=help_kinds)
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
-        add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({batch})")
+        add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({BATCH})")
         add(
             "--grace",
             type=seconds,

@@ -3,14 +3,22 @@
 The level of the end is INFO, that of a failure is WARNING. The two levels have separate loggers. A project with very
 many small tasks can turn off the INFO lines. It keeps the lines about failures and about the worker itself.
 
-Each task pays for its line: only what a task chooses is masked, and no stack is searched for the caller.
+Each task pays for its line: only what a task chooses is masked, and no stack is searched for the caller. `logging`
+finds the names of thread, process and file anew for each record. Here a thread finds them once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import sys
+import threading
+import time
 import traceback
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
 from queueops.logs import MASKED, TOLD, masked
@@ -49,7 +57,7 @@ def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") 
             how = masked(said)
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
              lease.name, masked(lease.id), how, ms, lease.attempt, lease.retries + 1,
-             told=_told(lease, ms=ms, outcome=settlement.outcome.value))  # fmt: skip
+             told={**_told(lease), "ms": ms, "outcome": settlement.outcome.value})  # fmt: skip
 
 
 def refused(lease: Lease) -> Settlement:
@@ -63,7 +71,7 @@ def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
     if not failures.isEnabledFor(logging.WARNING):
         return
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
-    told = _told(lease, ms=ms, outcome=settlement.outcome.value, error=settlement.title)
+    told = {**_told(lease), "ms": ms, "outcome": settlement.outcome.value, "error": settlement.title}
     _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",
          lease.name, masked(lease.id), how, masked(settlement.title), ms, lease.attempt, lease.retries + 1,
          told=told)  # fmt: skip
@@ -73,7 +81,7 @@ def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict
     """Log a line with masked arguments. The project's code may fail in it, such as a filter: the task continues."""
     global _has_failed
     try:
-        to.handle(to.makeRecord(to.name, level, __file__, 0, message, args, None, "_log", {TOLD: told, MASKED: True}))
+        to.handle(_record(to, level, message, args, {TOLD: told, MASKED: True}))
     except Exception:
         if not _has_failed:
             _has_failed = True
@@ -81,7 +89,51 @@ def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict
             traceback.print_exc()
 
 
-def _told(lease: Lease, **end: object) -> dict[str, Any]:
+class _Shared(threading.local):
+    """The fields that all records of a thread share; None on an event loop, whose records differ by coroutine."""
+
+    fields: dict[str, Any] | None
+
+    def __init__(self) -> None:
+        self.find()
+
+    def find(self) -> None:
+        """Find them again, for the process of a fork, too."""
+        try:
+            asyncio.get_running_loop()
+            self.fields = None
+        except RuntimeError:
+            self.fields = vars(logging.LogRecord("", 0, __file__, 0, "", (), None, "_log"))
+
+
+_shared = _Shared()
+os.register_at_fork(after_in_child=_shared.find)
+
+
+def _record(
+    to: logging.Logger, level: int, message: str, args: tuple[object, ...], extra: dict[str, Any]
+) -> logging.LogRecord:
+    """The record that `to.makeRecord` makes. It is called where the project may have changed what a record has."""
+    shared = _shared.fields
+    if shared is None or not _is_plain(type(to).makeRecord, logging.getLogRecordFactory()):
+        return to.makeRecord(to.name, level, __file__, 0, message, args, None, "_log", extra)
+    record, now = logging.LogRecord.__new__(logging.LogRecord), time.time()
+    fields = vars(record)
+    fields.update(shared)
+    fields.update(extra, name=to.name, levelno=level, levelname=logging.getLevelName(level), msg=message, args=args,
+                  created=now, msecs=int(now % 1 * 1000) + 0.0,
+                  relativeCreated=shared["relativeCreated"] + (now - shared["created"]) * 1000)  # fmt: skip
+    return record
+
+
+@lru_cache(maxsize=8)
+def _is_plain(make: Callable[..., logging.LogRecord], factory: Callable[..., logging.LogRecord]) -> bool:
+    """Whether records are made by `logging` alone: no factory, class or patch of the project."""
+    is_of_logging = type(make) is FunctionType and make.__code__.co_filename == logging.__file__
+    return is_of_logging and factory is logging.LogRecord
+
+
+def _told(lease: Lease) -> dict[str, Any]:
     return {
         "task": lease.id,
         "root": lease.root or lease.id,
@@ -89,5 +141,4 @@ def _told(lease: Lease, **end: object) -> dict[str, Any]:
         "pool": lease.pool,
         "attempt": lease.attempt,
         "attempts": lease.retries + 1,
-        **end,
     }

@@ -52,7 +52,7 @@ class Dispatcher:
         self.closed = False
         self._last_end = float("-inf")
         self._options = options
-        self._is_alone, self._claims = options.is_alone, options.claims
+        self._is_alone = options.is_alone
         self._executor = executor
         self._watch = watch
         self._prefetch = prefetch
@@ -292,7 +292,7 @@ class Dispatcher:
             outstanding += len(client.held)
             if client.transport.under_way and not client.transport.is_slow(now):
                 outstanding += client.wanted
-        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, self._claims)
+        room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.batch)
         if options.max_tasks is not None:
             room = min(room, options.max_tasks - self.claimed - sum(client.wanted for client in self.clients))
         return max(0, room)

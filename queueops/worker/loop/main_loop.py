@@ -61,7 +61,7 @@ class Loop:
             lambda lease, seconds: self._watch.extend(lease, seconds),
             lambda lease, seconds: self._watch.set_deadline(lease, seconds),
         )
-        prefetch = Prefetch(options.threads, SHARES * options.claims)
+        prefetch = Prefetch(options.threads, SHARES * options.batch)
         self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in)
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
         self._self_pipe = self_pipe

@@ -49,12 +49,12 @@ class Counts:
 class MetricsBuffer:
     """Counts of one pool."""
 
-    __slots__ = ("_counts", "_returned", "_sent_at")
+    __slots__ = ("_counts", "_returned", "due_at")
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str], Counts] = {}  # by name and lane; parts of a task have no lane
         self._returned: dict[str, int] = {}
-        self._sent_at = 0.0
+        self.due_at = 0.0  # when `due` can have something, at the earliest
 
     def add(self, lease: Lease, settlement: Settlement, run_ms: float) -> None:
         """Count one end of a task."""
@@ -77,7 +77,7 @@ class MetricsBuffer:
 
     def due(self, now: float) -> dict[str, int] | None:
         """Take what is to be sent now; None if there is nothing or it is too early. The caller must send it."""
-        if now - self._sent_at < FLUSH_EVERY or not self.waiting():
+        if now < self.due_at or not self.waiting():
             return None
         taken, self._returned = self._returned, {}
         lanes = _Lanes()
@@ -85,7 +85,7 @@ class MetricsBuffer:
             for field, count in (*counts.fields(name), *(counts.fields(lanes.named(lane), "@") if lane else ())):
                 if count:
                     taken[field] = taken.get(field, 0) + count
-        self._counts, self._sent_at = {}, now
+        self._counts, self.due_at = {}, now + FLUSH_EVERY
         return taken
 
     def waiting(self) -> bool:
@@ -94,7 +94,7 @@ class MetricsBuffer:
 
     def hurry(self) -> None:
         """Send with the next round trip, without waiting for the interval."""
-        self._sent_at = 0.0
+        self.due_at = 0.0
 
     def give_back(self, taken: Mapping[str, int] | None) -> None:
         """Put back counts that could not be sent."""

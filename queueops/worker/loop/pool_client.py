@@ -195,10 +195,10 @@ class PoolClient:
             extend=self._extensions(now),
             want=want,
             idle=idle,
-            metrics=self.metrics.due(now),
+            metrics=self.metrics.due(now) if now >= self.metrics.due_at else None,
             take=take,
             recovers=recovers,
-            lanes=self._lanes.served() if want else self._lanes.patterns,
+            lanes=self._lanes.served(now) if want else self._lanes.patterns,
             kinds=self._lanes.kinds,
             met=self._lanes.met(now) if want and self._lanes.remembers else (),
         )
