@@ -44,6 +44,7 @@ OURS = (
     "queueops",
     "queueops.audit",
     "queueops.events",
+    "queueops.metrics",
     "queueops.push",
     "queueops.redis",
     "queueops.signals",
@@ -54,6 +55,7 @@ OURS = (
     "queueops.worker",
     "console.audit",
     "console.kinds",
+    "console.probes",
     *kinds.LOGGERS,
 )
 MASKED = "queueops_masked"

@@ -50,6 +50,8 @@ _BULK = "retry reinstate run_now requeue postpone move cancel"
 
 TABLE: dict[str, Verb | None] = {
     "login": ANYONE,
+    "healthz": ANYONE,
+    "readyz": ANYONE,
     "logout": ANYONE,
     **dict.fromkeys(_VIEWED.split(), Verb.VIEW),
     **{f"task-{verb}": Verb.OPERATE for verb in _OPERATED.split()},
