@@ -7,7 +7,7 @@ from django.urls import URLPattern, path, re_path
 from console.access import converters
 from console.access.guard import View, guarded
 from console.access.permissions import Verb, permit
-from console.actions.catalog import ACTIONS, BULK
+from console.actions.catalog import ACTIONS
 from console.pages import (
     audit,
     bulk,
@@ -32,6 +32,7 @@ from console.pages import (
 from console.pages.task import act_on_task
 from console.ui import icons
 from console.ui.kind_pages import Route, kind_pages, tabs_with_content
+from queueops.control.verbs import BULK
 
 converters.register()
 app_name = "console"

@@ -1,4 +1,4 @@
-"""Jobs: work that is handed in by aggregation, each with a limit of its own.
+"""Jobs: work that is submitted by aggregation, each with a limit of its own.
 
 from queueops import jobs
 
@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any, Unpack
 
 from queueops.errors import BadOption, advice
-from queueops.kinds.jobs.download_options import DOWNLOAD
-from queueops.kinds.jobs.handlers import Job, JobHandler, job_handler
+from queueops.kinds.jobs.files.download_options import DOWNLOAD
+from queueops.kinds.jobs.handlers import JobHandler, job_handler
+from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.job_store import get_job_store
-from queueops.kinds.jobs.store import NewJob
-from queueops.kinds.jobs.submission import JOB, JobOptions, new_job
+from queueops.kinds.jobs.store import JOB, NewJob
+from queueops.kinds.jobs.submission import JobOptions, new_job
 from queueops.model import warn_once
 from queueops.results.handle import TaskHandle
 from queueops.tasks import registry, transactions
@@ -28,7 +29,7 @@ _UNKNOWN_HANDLER = "No @job_handler of this process has the name %r, whose jobs 
 
 
 def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any]:
-    """Hand in one job. The first job of an aggregation decides its `limit` (jobs at once) and `rate` (starts a second).
+    """Submit one job. The first job of an aggregation decides its `limit` (jobs at once) and `rate` (starts a second).
 
     `handler` names what runs it. `url`, the text `extra` and the dict `options` are for the handler. With an `id` of
     your own, a job is created once while its record is kept: the word of a second handle is EXISTS. A `fingerprint`
@@ -42,7 +43,7 @@ def submit(*, aggregation: str, **options: Unpack[JobOptions]) -> TaskHandle[Any
 
 
 def submit_many(jobs: Iterable[Mapping[str, Any]]) -> list[TaskHandle[Any]]:
-    """Hand in many jobs: each has the arguments of `submit` as a dict. If one is invalid, none is created.
+    """Submit many jobs: each has the arguments of `submit` as a dict. If one is invalid, none is created.
 
     Up to 1,000 jobs of one pool are created all or none. More of them are created in batches of 1,000: if one is
     refused or the store stops answering, the batches before have been created.

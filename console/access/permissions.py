@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from queueops import conf
+from queueops.control.verbs import BULK, ON_TASKS
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -45,8 +46,12 @@ _VIEWED = (
     "pool pool-live "
     "settings settings-save audit-dismiss help find icons missing history-live history-values"
 )
-_OPERATED = "retry rerun reinstate run_now requeue postpone cancel interrupt release priority move keep"
-_BULK = "retry reinstate run_now requeue postpone move cancel"
+_ACTED = {
+    f"{page}-{verb.name}": Verb.DESTROY if verb.destroys else Verb.OPERATE
+    for verb in ON_TASKS.values()
+    if verb.label
+    for page in ("task", *(("tasks", "tasks-all") if verb.name in BULK else ()))
+}
 
 TABLE: dict[str, Verb | None] = {
     "login": ANYONE,
@@ -54,14 +59,10 @@ TABLE: dict[str, Verb | None] = {
     "readyz": ANYONE,
     "logout": ANYONE,
     **dict.fromkeys(_VIEWED.split(), Verb.VIEW),
-    **{f"task-{verb}": Verb.OPERATE for verb in _OPERATED.split()},
-    **{f"tasks-{verb}": Verb.OPERATE for verb in _BULK.split()},
-    **dict.fromkeys(("task-delete", "task-discard", "tasks-delete", "tasks-discard"), Verb.DESTROY),
+    **_ACTED,
     "task-raw": Verb.SEE_ARGUMENTS,
     "task-edit": Verb.SEE_ARGUMENTS,
     "task-edit-save": Verb.OPERATE,
-    **{f"tasks-all-{verb}": Verb.OPERATE for verb in _BULK.split()},
-    **dict.fromkeys(("tasks-all-delete", "tasks-all-discard"), Verb.DESTROY),
     **dict.fromkeys(("undo", "audit-go-on", "audit-operation"), Verb.OPERATE),
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,

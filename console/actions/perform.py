@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from console.actions import undo
-from console.actions.catalog import ACTIONS, STAYING, Action, afterwards, is_reasoned, label
+from console.actions.catalog import ACTIONS, Action, afterwards, is_reasoned, label, stays
 from console.actions.confirmation import unanswered
 from console.actions.selection import Choice, numbered
 from console.audit.log import recorded, tolerated
@@ -123,4 +123,4 @@ def _became(entry: AuditEntry) -> str:
 
 
 def _state_now(verb: str, state: str) -> str:
-    return _("now %(state)s") % {"state": state} if state and verb not in STAYING else ""
+    return _("now %(state)s") % {"state": state} if state and not stays(verb) else ""

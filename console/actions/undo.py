@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,9 +15,8 @@ from console.actions.catalog import UNDO
 from console.models import UNCLEAR, AuditEntry, Outcome
 from console.ui.kind_pages import verb_of_kind
 from queueops import control
-from queueops.model.states import TIMED, State
+from queueops.control.verbs import ON_TASKS, Undo
 
-NOT_BEGUN = (State.PENDING, *TIMED)
 LOOKED_AT = 20
 """How many parts of a bulk action are checked for a possible undo; each part is large."""
 LONGEST = timedelta(minutes=1)
@@ -96,67 +95,21 @@ def _nothing(_entry: AuditEntry, **_: Any) -> Iterator[Step]:
 
 def _inverse(verb: str) -> Callable[..., Iterator[Step]]:
     """What undoes a verb; `_nothing` if nothing does."""
+    if (known := ON_TASKS.get(verb)) and known.undo:
+        return partial(_tasks_as_before, known.undo)
     own = verb_of_kind(verb)
     return INVERSE.get(verb) or (own.undo if own is not None else None) or _nothing
 
 
-def _restore(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    for (pool,), ids in _alike(entry):
-        yield _step(control.restore, tuple(ids), pool=pool, **how)
-
-
-def _uncancel(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    """Undo a cancel only for tasks that had not begun, or were in back-off: a running task was stopped.
-
-    A part has counted as failed in its parent task; to run it alone would change nothing there.
-    """
-    for (pool, state, parent, now), ids in _alike(entry, "state", "parent", "now"):
-        if state in NOT_BEGUN and now == State.CANCELLED and not parent:
-            yield _step(control.reinstate, ids, pool=pool, **how)
-
-
-def _unpostpone(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
-        if state == State.PENDING:
-            yield _step(control.run_now, ids, pool=pool, **how)
-        elif state == State.POSTPONED and due:
-            yield _step(control.postpone, ids, until_ms=due, pool=pool, **how)
-
-
-def _wait_again(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    for (pool, state, due), ids in _alike(entry, "state", "due_ms"):
-        if state in TIMED and due:
-            yield _step(control.postpone, ids, until_ms=due, pool=pool, **how)
-
-
-def _reprioritise(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    for (pool, priority), ids in _alike(entry, "priority"):
-        if priority is not None:
-            yield _step(control.set_priority, ids, priority, pool=pool, **how)
-
-
-def _move_back(entry: AuditEntry, **how: Any) -> Iterator[Step]:
-    for (pool, lane), ids in _alike(entry, "lane"):
-        if lane:
-            yield _step(control.move, ids, lane, pool=pool, **how)
-
-
-def _step(call: Callable[..., Any], ids: Sequence[str], *values: Any, pool: str, **how: Any) -> Step:
-    return Step(pool, tuple(ids), partial(call, ids, *values, pool=pool, **how))
-
-
-def _alike(entry: AuditEntry, *facts: str) -> Iterable[tuple[tuple[Any, ...], list[str]]]:
-    """Group the changed tasks by pool and earlier facts. One call undoes a group.
-
-    The fact `now` is the state after the action.
-    """
+def _tasks_as_before(undo: Undo, entry: AuditEntry, **how: Any) -> Iterator[Step]:
+    """One call for the tasks of a pool that the same verb takes back with the same arguments."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for pool, id in entry.ids:
         was, now = (side.get(f"{pool} {id}", {}) for side in (entry.before, entry.after))
-        if now.get("word") == "OK":
-            known = {**was, "now": now.get("state")}
-            groups.setdefault((pool, *(known.get(fact) for fact in facts)), []).append(id)
-    return groups.items()
+        if now.get("word") == "OK" and (back := undo({**was, "now": now.get("state")})):
+            groups.setdefault((pool, back[0], *back[1].items()), []).append(id)
+    for (pool, verb, *values), ids in groups.items():
+        yield Step(pool, tuple(ids), partial(ON_TASKS[verb].act, ids, pool=pool, **dict(values), **how))
 
 
 def _lane_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
@@ -188,12 +141,6 @@ def _pool_as_before(entry: AuditEntry, **_: str) -> Iterator[Step]:
 
 
 INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
-    "delete": _restore,
-    "cancel": _uncancel,
-    "postpone": _unpostpone,
-    "run_now": _wait_again,
-    "priority": _reprioritise,
-    "move": _move_back,
     "pause": _lane_as_before,
     "resume": _lane_as_before,
     "set_lane": _lane_as_before,
@@ -202,7 +149,7 @@ INVERSE: dict[str, Callable[..., Iterator[Step]]] = {
     "pause_pool": _pool_as_before,
     "resume_pool": _pool_as_before,
 }
-"""The inverse of each verb; kinds bring those of theirs.
+"""The inverse of each verb that is not about tasks; kinds bring those of theirs.
 
 A retry, a release, a discarded task and a stopped worker cannot be undone.
 """

@@ -84,6 +84,11 @@ class KeepForm(ActionForm):
 
     days = forms.IntegerField(label=_("Days"), min_value=1, max_value=366)
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The time in seconds."""
+        return {"seconds": self.cleaned_data["days"] * 86400}
+
 
 def refuse_mask(text: str) -> None:
     """Raise ValidationError for a text with a mask: it was shown, and its secrets must be typed anew."""

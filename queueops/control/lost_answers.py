@@ -16,7 +16,7 @@ def recall(ids: Sequence[str], pool: str = "", *, token: str) -> list[Row]:
     """Return which of these tasks the action with this `token` has changed. This call changes nothing.
 
     The rows are the action's answers: OK with the present state, REFUSED for a task that it did not reach. GONE is a
-    deleted task, whose outcome is not known. Actions whose token continues this token after a dot count too. A task
+    deleted task, whose outcome is unknown. Actions whose token continues this token after a dot count too. A task
     knows only its last action. Raises BadOption, TooMany and BrokerUnavailable.
     """
     wanted = checked(ids)

@@ -24,7 +24,7 @@ def retry(ids: Sequence[str], pool: str = "", *, everything: bool = False, who: 
     A plain task starts from its beginning. A map-reduce task continues where it ended, with the results of its chunks.
     That is its reduce if it came so far, else its failed chunks. It maps again only if its map did not end;
     `restart_from` maps others again. A chain or a group continues with its failed parts, an iterator at its last state.
-    With `everything` they begin anew.
+    With `everything` they start from nothing.
     """
     return act("retry", ids, pool, value="all" if everything else "", who=who, token=token)
 

@@ -16,7 +16,7 @@ class AggregationDrains(QueueOpsError):
 
 
 class FingerprintDiffers(QueueOpsError):
-    """The id {id!r} belongs to a job that was handed in with another content. Hand in what is new with another id.
+    """The id {id!r} belongs to a job that was submitted with another content. Submit new content with another id.
 
     No job of the call, or of its batch of 1,000, was created.
     """

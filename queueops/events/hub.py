@@ -9,17 +9,14 @@ import selectors
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
-from queueops.events.event import parse
+from queueops.events.event import Event, parse
 from queueops.model.store_url import masked
 from queueops.redis.events import keep_published
 from queueops.redis.store_client import StoreClient
 from queueops.redis.subscription import RedisListener
-
-if TYPE_CHECKING:
-    from queueops.events.stream import EventStream
 
 RENEW_S = 10.0
 """Seconds between two announcements to the store that streams follow; new pools are then followed too."""
@@ -55,16 +52,31 @@ def close() -> None:
         hub.close()
 
 
+class Follower(Protocol):
+    """Stream that gets the events of a pool, or of all if its name is empty."""
+
+    pool: str
+
+    def put(self, event: Event) -> None:
+        """Take an event."""
+
+    def interrupt(self, reason: str) -> None:
+        """Note that events may be missing from now on."""
+
+    def resume(self) -> None:
+        """Note that no event is missing any more."""
+
+
 class Hub:
     """The streams of one broker, and a line to each server with pools that they follow."""
 
     def __init__(self, broker: StoreClient) -> None:
         self.broker = broker
         self._lock = threading.Lock()
-        self._streams: list[EventStream] = []
+        self._streams: list[Follower] = []
         self._lines: dict[str, Line] = {}
 
-    def attach(self, stream: EventStream) -> None:
+    def attach(self, stream: Follower) -> None:
         """Add a stream; returns when it misses no event any more. Raises BrokerUnavailable."""
         pools = self._pools_of(stream)
         by_server: dict[str, set[str]] = {}
@@ -81,7 +93,7 @@ class Hub:
         if errors:
             stream.interrupt(f"a server does not answer: {errors[0]}")
 
-    def detach(self, stream: EventStream) -> None:
+    def detach(self, stream: Follower) -> None:
         """Remove a stream: it gets no further events."""
         with self._lock:
             if stream in self._streams:
@@ -129,11 +141,11 @@ class Hub:
             self._lines.pop(line.server, None)
             return True
 
-    def _now(self) -> list[EventStream]:
+    def _now(self) -> list[Follower]:
         with self._lock:
             return list(self._streams)
 
-    def _pools_of(self, stream: EventStream) -> list[str]:
+    def _pools_of(self, stream: Follower) -> list[str]:
         return [stream.pool] if stream.pool else self.broker.pools()
 
     def _line(self, server: str, pools: set[str]) -> Line:

@@ -9,8 +9,18 @@ from queueops.inspect.detail import Beside, TaskDetail, raw, task
 from queueops.inspect.errors import ErrorRow, Failure, errors
 from queueops.inspect.facets import facets
 from queueops.inspect.fsck import fsck
-from queueops.inspect.history import Attempt, LogLine, Moment
-from queueops.inspect.history_ranges import RANGES
+from queueops.inspect.history.moment import Past, PastRow, past
+from queueops.inspect.history.ranges import RANGES
+from queueops.inspect.history.series import Point, Series, series
+from queueops.inspect.history.trends import (
+    OverviewHistory,
+    Trend,
+    Trends,
+    lane_trends,
+    name_trends,
+    overview_history,
+    trends,
+)
 from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
@@ -18,22 +28,19 @@ from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.loads import NameLoad, PoolLoad, load
 from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
-from queueops.inspect.overview_history import OverviewHistory, overview_history
-from queueops.inspect.past import Past, PastRow, past
 from queueops.inspect.pool_view import PoolDetail, pool, trash
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, is_own_name, registry
-from queueops.inspect.series import Point, Series, series
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
 from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
+from queueops.inspect.task_history import Attempt, LogLine, Moment
 from queueops.inspect.task_name import NamePause, NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
 from queueops.inspect.throughput import PoolView
-from queueops.inspect.trends import Trend, Trends, lane_trends, name_trends, trends
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.worker_view import Stacks, WorkerRun, WorkerView, worker

@@ -107,10 +107,6 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _paused_names(view, sampled)
     for of_kind in kinds.roles("alarms"):
         yield from of_kind(view.name, sampled)
-    if count := sampled.get("given_up") or 0:
-        told = _some(count, "message to another pool was given up", "messages to other pools were given up")
-        command = manage("queue", "pool-messages", "--place", "given-up", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}.", "commands?place=dead", command)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."
@@ -132,7 +128,7 @@ def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
             text = f"{lane} is paused; {_waiting(row.ready)}."
             yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
-            empty = "" if row.drain_s is None else f"; empty in about {span(row.drain_s * 1000)}"
+            empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)}"
             text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
             option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))
             yield warning(text, "lanes", manage("queue", "set-lane", *words, *option))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from queueops.inspect import history
+from queueops.inspect import task_history
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
-from queueops.inspect.history import Attempt, LogLine, Moment
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader, parameters, pools_of
+from queueops.inspect.task_history import Attempt, LogLine, Moment
 from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model import kinds
 from queueops.model.allowed import allowed_verbs
@@ -141,7 +141,7 @@ def retried_by(detail: Detail, state: str) -> str:
 
 def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
     record, state = fields_of(detail), state_of(detail)
-    (kind, name), field, lines = _identity(detail), record.get, history.read_lines(detail.log)
+    (kind, name), field, lines = _identity(detail), record.get, task_history.read_lines(detail.log)
     names = parameters(kind, name)
     args, result, error, meta = (detail.record.get(short, b"") for short in (b"a", b"re", b"er", b"me"))
     previous = detail.record.get(b"pv")
@@ -186,9 +186,9 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         meta=hide.document(meta) if meta.startswith(b"{") else "",
         cancel_requested=field("x", ""),
         next_generation=field("nx") == "1",
-        attempts=history.attempts(lines, record),
-        log=history.log(lines, hide),
-        timeline=history.timeline(lines, record, state, entered, _moments_of_kinds(detail, record)),
+        attempts=task_history.attempts(lines, record),
+        log=task_history.log(lines, hide),
+        timeline=task_history.timeline(lines, record, state, entered, _moments_of_kinds(detail, record)),
         allowed=_allowed(detail, state),
         retried_by=retried_by(detail, state),
         phase=field("ph", ""),
@@ -201,7 +201,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
     )
 
 
-def _moments_of_kinds(detail: Detail, record: Mapping[str, str]) -> Iterator[history.Moment]:
+def _moments_of_kinds(detail: Detail, record: Mapping[str, str]) -> Iterator[Moment]:
     return (moment for told in kinds.roles("details") for moment in told.moments(detail, record))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from queueops.inspect.detail import TaskDetail
-    from queueops.inspect.history import Moment
+    from queueops.inspect.task_history import Moment
     from queueops.model.redact import Redactor
     from queueops.redis.query_replies import Detail
 

@@ -80,7 +80,7 @@ def _read(kept: _Kept, max_age_s: float) -> Status:
             kept.names, kept.named_at = reader.pools(), monotonic()
         return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
     except QueueOpsError as error:
-        return _made((danger(f"The state of the system is not known: {error}", "health", CHECK),))
+        return _made((danger(f"The state of the system is unknown: {error}", "health", CHECK),))
 
 
 def _made(alarms: tuple[Alarm, ...]) -> Status:

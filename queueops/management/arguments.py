@@ -73,6 +73,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def days(text: str) -> int:
+    """A number of days, in seconds."""
+    return positive(text) * 86_400
+
+
 def delay(text: str) -> float:
     """A number of seconds from now."""
     try:

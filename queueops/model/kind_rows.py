@@ -72,6 +72,7 @@ KINDS = (
         control="queueops.pool_messages.control",
         inspect="queueops.pool_messages.inspect",
         cli="queueops.pool_messages.cli:COMMANDS",
+        alarms="queueops.pool_messages.alarms:alarms",
         console="console.kinds.pool_messages.registration:PAGES",
     ),
     Kind(

@@ -155,7 +155,7 @@ class Duty(Protocol):
         """Pools to watch that so far only the code of the project names."""
 
     def begin(self, pool: str) -> None:
-        """Before the first round: compare a pool with the code of the project."""
+        """Before the first round: compare a pool with the code of the project. It is repeated while it fails."""
 
     def act(self, pool: str) -> dict[str, int]:
         """Do what is due in a pool; return how often what was done. Raises BrokerUnavailable."""

@@ -7,7 +7,7 @@ consumes what it reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import unquote
 
 MASK, IN_URL = "[redacted]", "***"
@@ -45,7 +45,9 @@ _TOKEN = re.compile(
 SECRET_PARAMETERS = frozenset(["auth", "code", "hmac", "jwt", "key", "sig", "sign"])
 """Query parameters of URLs whose values are masked beside those that REDACT matches: in other places they are words."""
 _PARAMETER = re.compile(r"(?<=[?&;])(?P<name>[\w%.~\[\]-]{1,60})=(?P<value>[^&#\s\"'`<>\\]++)")
-_MASKED_URL = re.compile(r"://(?:[^/?#\s\"'@]{0,500}:)?\*{3}@|[?&;][\w%.~\[\]-]{1,60}=\*{3}(?![^&#\s\"'`<>\\])")
+_MASKED_URL = re.compile(
+    r"://(?:[^/?#\s\"'@]{0,500}:)?\*{3}@|[?&;](?P<name>[\w%.~\[\]-]{1,60})=\*{3}(?![^&#\s\"'`<>\\])"
+)
 _PEM_BEGIN, _PEM_END = "PRIVATE KEY-----", "-----END"
 
 
@@ -113,9 +115,15 @@ def _masked_once(text: str, words: Words) -> str:
     return "".join(_keys(text)) if _PEM_BEGIN in text else text
 
 
-def mask_in(text: str) -> str:
-    """The mask that a text has in the place of a secret, empty without one. A shown text has it; input may not."""
-    return MASK if MASK in text else IN_URL if _MASKED_URL.search(text) else ""
+def mask_in(text: str, is_secret: Callable[[str], bool] = bool) -> str:
+    """The mask that a text has in the place of a secret, empty without one. A shown text has it; input may not.
+
+    ``is_secret``: whether the value of a query parameter would be masked.
+    """
+    if MASK in text:
+        return MASK
+    names = (found["name"] for found in _MASKED_URL.finditer(text))
+    return IN_URL if any(name is None or is_secret(name) for name in names) else ""
 
 
 # Credentials of URLs

@@ -187,10 +187,6 @@ class Keys:
         """One kind of error."""
         return f"{self.prefix}:error:{fingerprint}"
 
-    def error_tasks(self, fingerprint: str) -> str:
-        """The failed tasks of one kind of error."""
-        return f"{self.prefix}:error:{fingerprint}{subkeys.TASKS.name}"
-
     def metrics(self, minute: int) -> str:
         """The counters of one minute since the epoch."""
         return f"{self.prefix}:metrics:{minute}"

@@ -318,17 +318,6 @@ class Reader:
             return error
         raise error from reply
 
-    def in_each_pool(self, names: Iterable[str], call: Callable[[str], T]) -> dict[str, T | BrokenPool]:
-        """The result of a call for each pool, or the error of a broken pool."""
-
-        def one(pool: str) -> T | BrokenPool:
-            try:
-                return call(pool)
-            except BrokenPool as error:
-                return error
-
-        return self.everywhere(names, lambda names: {pool: one(pool) for pool in names})
-
     def library(self) -> tuple[str, bool]:
         """The Lua library of this process, as version and digest, and whether the store runs it as functions."""
         scripts = self.broker.scripts

@@ -94,7 +94,7 @@ def _of_info(client: redis.Redis) -> Iterator[Fault]:
     try:
         info: Mapping[str, Any] = client.info()
     except redis.exceptions.NoPermissionError:
-        text = "The user of the store's URL may not ask it for INFO: whether it keeps tasks cannot be told."
+        text = "The user of the store's URL may not ask it for INFO: whether it keeps tasks is unknown."
         yield Fault(number=109, text=text, hint="Give it that command: ACL SETUSER name +info.")
         return
     if str(_of_one_server(info).get("role", "master")) != "master":

@@ -135,7 +135,7 @@ class TaskHandle(Generic[Result]):
         """Run an ended task again, or start its next attempt now. False if its state does not permit it.
 
         A map-reduce task continues where it ended: at its failed chunks, or at its reduce. A chain or group continues
-        with the failed parts, and with what follows them. With `everything` they start anew.
+        with the failed parts, and with what follows them. With `everything` they start from nothing.
         """
         return self._control("retry", "all" if everything else "")
 

@@ -1,19 +1,23 @@
-"""Alarms of schedules: those that no watchdog fires, paused ones whose next run was due since, and unreadable ones."""
+"""Alarms of schedules: those that do not fire, paused ones whose next run was due since, and unreadable ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from queueops.inspect.alarms import Alarm, manage, no_watchdog, warning
+from queueops.inspect.alarms import CHECK, Alarm, manage, no_watchdog, warning
 from queueops.inspect.spans import span
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """One alarm if no watchdog fires the schedules of a pool, and one for each that misses runs."""
+    """One alarm if the schedules of a pool do not fire, and one for each that misses runs."""
     if (count := sampled.get("schedules") or 0) and (told := no_watchdog(pool, sampled)):
-        effect = "1 schedule does not fire" if count == 1 else f"{count:,} schedules do not fire"
-        yield warning(f"{told}, so {effect}.", "schedules", manage("watchdog"))
+        yield warning(f"{told}, so {_not_firing(count)}.", "schedules", manage("watchdog"))
+    elif late := sampled.get("late_schedules"):
+        id, age = str(late["id"]), sampled["taken"] - int(late["due"])
+        text = f"Pool {pool}: {_not_firing(int(late['count']))}. {id[:100]} has been due for {span(age)}."
+        text = f"{text} The store may be full, or the log of the watchdog has the reason."
+        yield warning(text, "schedules", CHECK)
     for row in sampled.get("broken_schedules") or ():
         id, reason = str(row["id"]), str(row["reason"])
         command = manage("queue", "schedule", id, "delete", "--pool", pool)
@@ -24,3 +28,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             text = f"Schedule {id[:100]} of pool {pool} is paused and has missed runs, the first {span(age)} ago."
             command = manage("queue", "schedule", id, "resume", "--pool", pool)
             yield warning(text, "schedules", command, "resume_schedule", f"{pool}/{id}")
+
+
+def _not_firing(count: int) -> str:
+    return "1 schedule does not fire" if count == 1 else f"{count:,} schedules do not fire"

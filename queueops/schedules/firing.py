@@ -10,7 +10,8 @@ from functools import cached_property
 
 from django.conf import settings
 
-from queueops.errors import QueueOpsError, StoreFull, TooMany
+from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
+from queueops.errors.schedules import ScheduleNotStored
 from queueops.schedules.declare import declared
 from queueops.schedules.definition import NEW, Firing, ScheduleDefinition, ScheduleState
 from queueops.schedules.missed_runs import LATE_MS, firing
@@ -29,7 +30,7 @@ class ScheduleFiring:
     """Fires what is due in the given pools, and knows when the next tick of any pool comes."""
 
     doing = "fire the schedules of"
-    beginning = "compare with the code the schedules of"
+    beginning = "store the schedules of the code in"
 
     def __init__(self, broker: ScheduleStore, declared: Declared | None = None, origin: str = "") -> None:
         """`declared` returns the schedules in the code of the project `origin`; without it, none is changed."""
@@ -133,22 +134,29 @@ class ScheduleFiring:
         return ScheduleFiring(self._broker, None if self._declared is None else declared, self._origin)
 
     def begin(self, pool: str) -> None:
-        """Write the schedules of the code to Redis. Schedules that left the code stop, and remain visible."""
+        """Write the schedules of the code to Redis. Schedules that left the code stop, and remain visible.
+
+        Raises ScheduleNotStored at the end, for the first that could not be written, and BrokerUnavailable.
+        """
         if self._declared is None:
             return
         wanted = [definition for definition in self._in_code if definition.push.pool == pool]
         now_ms, _, _, rows = self._broker.schedules(pool)
-        known, names = {row.id: row for row in rows}, set()
+        known, names, unstored = {row.id: row for row in rows}, set(), list[ScheduleNotStored]()
         for definition in wanted:
             names.add(definition.id)
             try:
                 self._put(pool, definition, known.get(definition.id), now_ms)
-            except (QueueOpsError, TooMany) as error:
-                logger.error("the schedule %s cannot be kept: %s", definition.id, error)
+            except BrokerUnavailable:
+                raise
+            except QueueOpsError as error:
+                unstored.append(ScheduleNotStored(id=definition.id, reason=str(error)))
         for row in rows:
             if row.id not in names and self._is_ours(row) and row.orphaned_ms is None:
                 logger.warning("the schedule %s of pool %s is gone from the code: it stops", row.id, pool)
                 self._broker.change_schedule(pool, row.id, "orphan", seen=row.version)
+        if unstored:
+            raise unstored[0]
 
     @cached_property
     def _in_code(self) -> Sequence[ScheduleDefinition]:

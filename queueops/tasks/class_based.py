@@ -32,6 +32,8 @@ PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", 
 _OF_A_CLASS = ("name", "tags", "keep", "on_conflict", "cron", "delay")
 _OF_A_RUN = (*_OF_A_CLASS, *PUSHED, "retry_on", "middleware")
 _OF_USING = ("durable", "id", "meta")
+_OF_CELERY = ("bind", "compression", "countdown", "crontab", "eta", "expires", "headers", "queue", "serializer")
+"""Short words that other task queues take as attributes of a class. A project's own value has another name."""
 _NEAR = 0.78
 """How like a misspelt attribute is to an option; `chunk_retry_delay` is, and `priorities` is not."""
 
@@ -46,6 +48,10 @@ def _refuse_misspelt(cls: type[TaskClass]) -> None:
         what = f"The class {cls.__name__}"
         if name in {*_OF_USING, *kinds.push_option_names()}:
             raise UnknownOption(what=what, name=name, advice=f". Write {cls.__name__}.using({name}=...)")
+        if name in _OF_CELERY:
+            error = unknown_option(name, known, what)
+            advice = f"{error.advice} For a value of your own write _{name}."
+            raise UnknownOption(what=what, name=name, advice=advice)
         if _is_meant(name, known):
             raise unknown_option(name, known, what)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
 from django.utils.functional import Promise
 
-from queueops.tasks.encoding import with_article
+from queueops.errors import NotEncodable
+from queueops.tasks.encoding import encode_result, with_article
 
 PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
 """The types of single JSON values: nothing of them is lost."""
@@ -40,6 +42,19 @@ def lost(place: str, given: Any, found: Any, *, is_open: bool) -> Lost | None:
         return Lost(place, _type(given)) if is_open or isinstance(given, _BYTES) else None
     parts = (lost(f"{place}.{name}", *both, is_open=is_open) for name, both in _fields(given, found))
     return next(filter(None, parts), None)
+
+
+def encode_plain(name: str, value: Any, what: str, label: str = "it") -> bytes:
+    """A value that comes back as plain JSON, with no annotation for it. Bytes, and keys that are numbers, are refused.
+
+    Raises NotEncodable and PayloadTooLarge.
+    """
+    data = encode_result(name, value, what, label)
+    part = None if type(value) in PLAIN else lost(label, value, msgspec.json.decode(data), is_open=False)
+    if part is not None:
+        advice = "It comes back as plain JSON. Use a text, and texts as keys."
+        raise NotEncodable(what=what, name=name, path=part.place, type=part.type, advice=advice)
+    return data
 
 
 def _parts(place: str, given: Any, found: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from queueops.errors import BadOption, PayloadTooLarge
-from queueops.tasks.encoding import encode_result
+from queueops.tasks.lossy_values import encode_plain
 
 META_LIMIT = 4096
 """Maximum bytes of JSON: each descendant has a copy."""
@@ -21,7 +21,7 @@ def encode_meta(value: Any) -> bytes:
         return b""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) and key for key in value):
         raise BadOption(name="meta", value=value, expected=_EXPECTED)
-    return _bounded(encode_result("a push", dict(value), "metadata", label="meta"))
+    return _bounded(encode_plain("a push", dict(value), "metadata", label="meta"))
 
 
 def decode_meta(data: bytes) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from queueops.errors import BrokenPool
+from queueops.errors import QueueOpsError
 
 AGAIN_AFTER_S = 600.0
 """Seconds after which a lasting fault is logged again."""
@@ -24,7 +24,7 @@ class LogOnce:
         """Log an error that stopped something; an unexpected one with its traceback. Returns whether it was logged."""
         is_new = self._is_new(pool, doing, str(error))
         if is_new:
-            trace = None if isinstance(error, BrokenPool) else error
+            trace = None if isinstance(error, QueueOpsError) else error
             logger.error("the watchdog could not %s pool %s: %s", doing, pool, error, exc_info=trace)
         return is_new
 

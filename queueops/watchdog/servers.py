@@ -64,7 +64,7 @@ class Servers:
         try:
             self._pools = {server: list(pools) for server, pools in self._by_server().items()}
         except BrokerUnavailable as error:
-            logger.debug("which server has which pool is not known now: %s", error)
+            logger.debug("which server has which pool is unknown now: %s", error)
         except Exception:  # the existing watchdogs continue, and the next read tries again
             logger.exception("which server has which pool could not be read, and is read again")
         watched = {server for server, (_, thread) in self._watchdogs.items() if thread.is_alive()}
@@ -90,4 +90,4 @@ class Servers:
         except LibraryRefused as error:
             self._refusals.append(error)
         except Exception:  # the next read makes another one
-            logger.exception("the watchdog of server %s broke, and is made again", server)
+            logger.exception("the watchdog of server %s broke, and is started again", server)

@@ -79,6 +79,8 @@ class Watchdog:
         self._failures = 0
         self._faults: dict[str, dict[str, str]] = {}
         self._has_begun = False
+        self._unbegun: list[tuple[str, Duty]] = []
+        self._begin_at = 0.0
         self._commands: CommandDispatcher = kinds.only("dispatcher")(broker)
         self._complaints = LogOnce()
         self._rolling_check = RollingCheck(broker, self._complaints)
@@ -182,6 +184,7 @@ class Watchdog:
         if not self._has_begun:
             self._begin()
             self._has_begun = True
+        self._begin_duties()
         pools = self.pools()
         self._losses.look_at_servers(pools)
         return {pool: self._round_of(pool) for pool in pools}
@@ -191,18 +194,17 @@ class Watchdog:
         return {pool for duty in self._duties for pool in duty.pools()}
 
     def _begin(self) -> None:
-        """Load the library, and begin the duties in every watched pool and in pools that so far only the code names."""
+        """Load the library. The duties begin in every watched pool, and in pools that so far only the code names."""
         pools = self._chosen or sorted({*self.pools(), *self._named()})
         for pool in {self.broker.server(pool): pool for pool in pools}.values():
             self.broker.load_library(pool)
-        for pool in pools:
-            for duty in self._duties:
-                try:
-                    duty.begin(pool)
-                except (BrokerUnavailable, StoreFull):
-                    raise
-                except Exception as error:  # any error of the keys of this duty
-                    self._complaints.error(pool, duty.beginning, error)
+        self._unbegun = [(pool, duty) for pool in pools for duty in self._duties]
+
+    def _begin_duties(self) -> None:
+        """Begin those that have not begun. One that fails is tried again later, and has an alarm until then."""
+        if self._unbegun and time.monotonic() >= self._begin_at:
+            failed = [each for each in self._unbegun if self._guarded(each[0], each[1].beginning, each[1].begin)]
+            self._unbegun, self._begin_at = failed, time.monotonic() + LANES_EVERY_S
 
     def _round_of(self, pool: str) -> dict[str, int]:
         """One pool's part of the round. A fault of one pool does not delay the others."""
@@ -211,9 +213,9 @@ class Watchdog:
             acted |= self._guarded(pool, duty.doing, duty.act)
         return acted | self._guarded(pool, "sample", self._draw)
 
-    def _guarded(self, pool: str, doing: str, call: Callable[[str], dict[str, int]]) -> dict[str, int]:
+    def _guarded(self, pool: str, doing: str, call: Callable[[str], dict[str, int] | None]) -> dict[str, int]:
         try:
-            acted = call(pool)
+            acted = call(pool) or {}
         except (BrokerUnavailable, StoreFull):
             raise
         except Exception as error:  # any error of this pool's keys: it is logged, and the next round tries again

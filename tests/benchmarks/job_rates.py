@@ -64,8 +64,8 @@ def downloads(count: int, store: int) -> None:
 def callbacks(count: int, store: int) -> None:
     """Callbacks without jobs, to each address of the server."""
     from queueops import conf
-    from queueops.kinds.jobs.callback_plans import CALLBACK, read_targets
-    from queueops.kinds.jobs.lane_settings import first_settings
+    from queueops.kinds.jobs.aggregations.lane_settings import first_settings
+    from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK, read_targets
     from queueops.kinds.jobs.settings import of_jobs
     from queueops.kinds.jobs.store import JobCalls, NewJob
     from queueops.model.contracts import Push

@@ -204,7 +204,7 @@ def _replay() -> float:
     """The history of one run with 10,000 entries, in memory."""
     from queueops.kinds.workflows import events
     from queueops.kinds.workflows.events import Entry
-    from queueops.kinds.workflows.step import RunInfo
+    from queueops.kinds.workflows.replay.step import RunInfo
     from tests.soak import measured
 
     info = RunInfo(id="r", name="measured.in_sequence", instance="r")

@@ -46,7 +46,7 @@ def test_all_figures_follow_a_scrub_to_a_minute_and_come_back(desk: Desk, open_r
     at = desk.now() - DAY_MS
     keep(desk, at)
     page = open_real(path)
-    page.get_by_label("Figures of").fill(written(at)[:16])
+    page.get_by_label("Show figures for").fill(written(at)[:16])
     page.get_by_role("button", name="Show").click()
     past = page.locator(".past")
     expect(past).to_contain_text("yesterday")

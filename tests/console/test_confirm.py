@@ -145,7 +145,7 @@ def test_a_delete_is_taken_back_once(world: World, administrator: Client) -> Non
     world.calls.clear()
     done = AuditEntry.objects.get()
     taken_back = undo(administrator)
-    assert world.calls == [("restore", (("task-1",), (), {}))]  # not the one that was not deleted
+    assert world.calls == [("restore", (["task-1"], (), {}))]  # not the one that was not deleted
     assert (taken_back.verb, taken_back.undoes, taken_back.changed) == ("undo delete", done, 1)
     world.calls.clear()
     administrator.post(f"/ops/audit/{done.pk}/_undo")
@@ -191,4 +191,4 @@ def test_tasks_that_were_alike_are_taken_back_with_one_call(world: World, operat
     operator.post("/ops/tasks/_move", {"task": ["default task-1", "default task-2"], "lane": "fast"})
     world.calls.clear()
     undo(operator)
-    assert world.calls == [("move", (["task-1", "task-2"], ("slow",), {}))]
+    assert world.calls == [("move", (["task-1", "task-2"], (), {"lane": "slow"}))]

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.actions.catalog import ACTIONS, OTHER_LABELS
 from console.ui.kind_pages import kind_pages, verbs_of_kinds
+from queueops.control.verbs import VERBS
 from queueops.model import kinds
 from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.kinds import KINDS
@@ -104,7 +104,7 @@ def test_no_verb_state_or_place_of_a_record_has_two_owners() -> None:
     for role in ("verbs", "states", "usual", "facts", "remedies"):
         names = [name for pages in kind_pages() for name in getattr(pages, role)]
         assert len(names) == len(set(names)), role
-    assert not {*ACTIONS, *OTHER_LABELS}.intersection(verbs_of_kinds())
+    assert not {*VERBS}.intersection(verbs_of_kinds())
 
 
 def test_a_word_of_a_kind_is_found_in_code_and_in_templates() -> None:

@@ -48,7 +48,7 @@ def test_a_lane_shows_both_ends_of_its_queue_and_what_holds_its_slots(desk: Desk
     assert found.bound == "limit of 2"
     assert 5 < (found.row.drain_s or 0) < 60
     page = plain(viewer)
-    for words in ("The lane is at its limit of 2.", "t02", "t24", "t00", "2 at once", "Next to start", "Empty in"):
+    for words in ("The lane is at its limit of 2.", "t02", "t24", "t00", "2 at once", "Next to start", "Drains in"):
         assert words in page
     assert "elsewhere" not in page
 
@@ -68,7 +68,7 @@ def test_a_lane_whose_tasks_start_at_once_has_no_estimated_starts(desk: Desk, vi
     beat(desk, slots=8)
     desk.push("a", lane="mails")
     desk.claim(1)
-    assert "Starts – Empty in –" in plain(viewer)
+    assert "Starts – Drains in –" in plain(viewer)
 
 
 def test_it_says_why_its_tasks_wait(desk: Desk, viewer: Client) -> None:

@@ -12,9 +12,9 @@ from console.pages.history import written
 from console.ui.list_order import in_place
 from queueops import inspect, jobs
 from queueops.inspect import LaneRow
+from queueops.inspect.history.moment import ERRORS
 from queueops.inspect.lane_labels import TITLES
-from queueops.inspect.past import ERRORS
-from queueops.kinds.jobs.lane_names import lane_of_aggregation
+from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation
 from queueops.model.contracts import Outcome
 from queueops.model.history import MINUTE, Row
 from queueops.redis.broker import get_broker

@@ -23,7 +23,7 @@ from console.ui import formatting, json_text, state_badges, traceback
 from console.ui.json_text import shown, split
 from console.ui.links import alarm_url
 from queueops.inspect import Alarm
-from queueops.inspect.history import Moment
+from queueops.inspect.task_history import Moment
 from queueops.model.retry import Retry
 from queueops.model.states import table
 from tests.console.standin import World
@@ -263,7 +263,8 @@ def test_what_a_deed_does_is_told_before_it() -> None:
 
 
 def test_every_deed_has_its_permission() -> None:
-    from console.actions.catalog import ACTIONS, BULK
+    from console.actions.catalog import ACTIONS
+    from queueops.control.verbs import BULK
 
     assert all(f"task-{verb}" in TABLE for verb in ACTIONS)
     assert all(f"tasks-{verb}" in TABLE for verb in BULK)

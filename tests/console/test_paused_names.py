@@ -93,7 +93,7 @@ def test_a_pause_in_one_pool_says_so_and_offers_the_others(desk: Desk, administr
     administrator.post(f"{PAGE}_pause", {"next": PAGE})
     assert paused_in() == ["default", "other"]
     assert f'action="{PAGE}_pause"' not in administrator.get(PAGE).content.decode()
-    assert "Resume the name in pool default" in administrator.get("/ops/tasks/a/why/").content.decode()
+    assert f"Resume {NAME} in pool default" in administrator.get("/ops/tasks/a/why/").content.decode()
 
 
 def test_others_may_look_and_not_pause(desk: Desk, operator: Client) -> None:

@@ -147,7 +147,7 @@ def test_a_store_that_does_not_answer_is_said_and_the_settings_are_still_there(
     settings.QUEUEOPS = settings.QUEUEOPS | {"URL": "redis://127.0.0.1:1/0"}
     page = operator.get("/ops/settings/")
     assert page.status_code == 200
-    assert "The state of the system is not known" in page.content.decode()
+    assert "The state of the system is unknown" in page.content.decode()
 
 
 def test_the_command_exits_with_1(desk: Desk, namespace: str) -> None:

@@ -44,7 +44,7 @@ def test_each_page_and_each_action_works(address: Address, world: World, adminis
 def test_the_page_of_a_past_moment_works_and_has_what_happened(world: World, administrator: Client) -> None:
     AuditEntry.objects.create(actor_name="ada", verb="pause_lane", target="default/mails", outcome="done")
     moment = written(world.now - 600_000)
-    assert "Figures of" in administrator.get("/ops/", {"at": moment}).content.decode()
+    assert "Show figures for" in administrator.get("/ops/", {"at": moment}).content.decode()
     assert "ada:" in administrator.get("/ops/", {"range": "1h"}).content.decode()
 
 

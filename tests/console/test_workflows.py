@@ -10,8 +10,8 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops.errors.workflows import RunEnded
-from queueops.kinds.workflows import run_filter
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.inspect import run_filter
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops.errors import TaskFailed
-from queueops.kinds.workflows.code_check import check_code
+from queueops.kinds.workflows.code_check.static_check import check_code
 from queueops.testing import WorkflowEnvironment
 from queueops_demo.tasks import shop
 

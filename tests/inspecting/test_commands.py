@@ -81,7 +81,9 @@ def test_what_was_given_up_is_an_alarm(pools: Pools) -> None:
     pools.plant(group_of("g", "a"), a="north")
     give_up(pools, "default")
     alarms = [alarm for alarm in inspect.snapshot().alarms if alarm.url_hint == "commands?place=dead"]
-    assert [alarm.text for alarm in alarms] == ["Pool default: 1 message to another pool was given up."]
+    assert [alarm.text for alarm in alarms] == [
+        "Pool default: 1 message to another pool was given up. The last one: <boom>"
+    ]
     pools.make_due("default")
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
 
 from queueops import control, inspect
+from queueops.control.verbs import ON_TASKS
 from queueops.errors import BadArguments, BadId, BadOption, NotEncodable, TooMany, UnknownLane
 from queueops.model.contracts import Outcome, Push, Row
 from queueops.model.states import State, table
@@ -306,3 +308,9 @@ def test_a_lane_that_holds_but_postponed_tasks_can_be_paused(desk: Desk) -> None
     assert {"tenant-1", "tenant-2"} <= {row.lane for row in inspect.lanes()}
     desk.control("run_now", "a", "b")
     assert desk.claim(2) == []
+
+
+def test_each_verb_names_a_function_that_takes_its_arguments() -> None:
+    for verb in ON_TASKS.values():
+        given = {**verb.fixed, **dict.fromkeys((*verb.takes, "pool", "who", "token"))}
+        signature(getattr(control, verb.function or verb.name)).bind([], **given)

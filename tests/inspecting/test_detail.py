@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import history
+from queueops.inspect import task_history
 from queueops.model.contracts import Conflict, Outcome, Push
 from tests.composites.trees import chain_of, plant
 from tests.inspecting.errors import stored
@@ -64,7 +64,7 @@ def test_a_task_that_was_retried_after_its_end_is_told_to_have_failed(desk: Desk
 
 def test_attempts_that_ended_in_one_millisecond_are_all_told() -> None:
     lines = [{"k": "error", "t": 5, "attempt": number, "begun": 5, "error": "{}"} for number in (1, 2)]
-    moments = history.timeline(lines, {"c": "4", "s": "failed"}, "failed", 5)
+    moments = task_history.timeline(lines, {"c": "4", "s": "failed"}, "failed", 5)
     assert [moment.state for moment in moments] == ["", "locked", "restart", "locked", "failed"]
 
 
@@ -79,9 +79,9 @@ def test_attempts_that_ended_in_one_millisecond_are_all_told() -> None:
 def test_a_start_in_the_millisecond_of_a_failure_is_told(state: str, states: list[str]) -> None:
     lines = [{"k": "error", "t": 5, "attempt": 1, "begun": 5, "error": "{}"}]
     record = {"c": "4", "s": state, "b": "5", "e": "5", "w": "w1"}
-    moments = history.timeline(lines, record, state, 5)
+    moments = task_history.timeline(lines, record, state, 5)
     assert [moment.state for moment in moments] == ["", "locked", *states]
-    assert len(history.attempts(lines, record)) == states.count("locked") + 1
+    assert len(task_history.attempts(lines, record)) == states.count("locked") + 1
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, "x", True, None, 10**400])
@@ -190,6 +190,6 @@ def test_an_action_that_does_not_name_the_state_leads_to_the_one_that_its_kind_t
         {"k": "operator", "t": 3, "from": "pending", "verb": "priority"},
     ]
     record = {"k": "mapreduce", "s": "aggregating", "c": "1"}
-    assert [moment.state for moment in history.timeline(lines, record, "pending", 4)] == [
+    assert [moment.state for moment in task_history.timeline(lines, record, "pending", 4)] == [
         *("", "aggregating", "pending", "pending"),
     ]

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from queueops import control, inspect
+from queueops.errors.schedules import ScheduleNotStored
 from queueops.inspect import Alarm, TaskQuery
 from queueops.model.contracts import Lease, Outcome
 from queueops.watchdog import Watchdog
@@ -101,3 +102,40 @@ def test_what_a_watchdog_cannot_do_is_an_alarm_until_it_can(desk: Desk, monkeypa
     assert found.text == "The watchdog cannot fire the schedules of pool default: ValueError: no such global variable"
     watchdog.round()
     assert alarms() == []
+
+
+def test_an_operation_that_fails_is_told_behind_any_number_of_later_ones(desk: Desk) -> None:
+    desk.push("a", lane="side")
+    lease = begin(desk)
+    desk.settle(lease, Outcome.ERROR, delay_ms=60_000, **ERROR)
+    desk.push(*(f"later-{number}" for number in range(60)), kind="bulk_action", name="bulk_action")
+    (found,) = alarms()
+    assert lease.id in found.text
+
+
+def test_what_a_watchdog_cannot_begin_is_an_alarm_until_it_has_begun(desk: Desk) -> None:
+    class Refused:
+        """A duty that cannot begin twice."""
+
+        doing, beginning, times = "fire", "store the schedules of the code in", 0
+
+        def begin(self, pool: str) -> None:
+            self.times += 1
+            if self.times < 3:
+                raise ScheduleNotStored(id="nightly", reason="there are too many.")
+
+        def act(self, pool: str) -> dict[str, int]:
+            return {}
+
+        def pools(self) -> list[str]:
+            return []
+
+    watchdog = Watchdog(desk.broker, period_s=0.0, duties=[Refused()])  # type: ignore[list-item]
+    watchdog.round()
+    (found,) = alarms()
+    assert found.text.startswith("The watchdog cannot store the schedules of the code in pool default: ")
+    assert "nightly of the code is not stored, and does not fire as the code says: there are too many." in found.text
+    for is_told in (True, False):
+        watchdog._begin_at = 0.0
+        watchdog.round()
+        assert bool(alarms()) is is_told

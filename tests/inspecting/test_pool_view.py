@@ -74,7 +74,7 @@ def test_the_commands_show_pause_and_resume_it(desk: Desk) -> None:
     desk.push("a", lane="mails")
     beat(desk, slots=2)
     text = queue("pool", "default")
-    for words in ("1 pending", "mails", "w1", "EMPTY IN"):
+    for words in ("1 pending", "mails", "w1", "DRAINS IN"):
         assert words in text
     assert json.loads(queue("pool", "default", "--json"))["view"]["name"] == "default"
     assert queue("pause-pool", "default") == "2 lanes of the pool default are paused.\n"

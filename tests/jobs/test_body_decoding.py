@@ -8,8 +8,8 @@ import zlib
 
 import pytest
 
-from queueops.kinds.jobs.body_decoding import decoded
-from queueops.kinds.jobs.http_failures import AttemptFailed, FailureKind
+from queueops.kinds.jobs.http.body_decoding import decoded
+from queueops.kinds.jobs.http.http_failures import AttemptFailed, FailureKind
 
 NOISE, LONG = random.Random(1).randbytes(3000), b"x" * 500_000
 ONE, TWO = gzip.compress(NOISE), gzip.compress(LONG)

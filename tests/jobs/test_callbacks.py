@@ -12,7 +12,7 @@ from queueops import Permanent, control, inspect, jobs
 from queueops.errors import BadOption
 from queueops.errors.job_network import AddressRefused
 from queueops.jobs import Job
-from queueops.kinds.jobs.callback_plans import Targets, encode_callbacks
+from queueops.kinds.jobs.callbacks.callback_plans import Targets, encode_callbacks
 from queueops.model.contracts import Outcome, Push
 from queueops.redis.broker import get_broker
 from queueops.redis.store_client import StoreClient

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect, jobs
+from queueops.kinds.jobs.aggregations.circuit_rows import Circuit
+from queueops.kinds.jobs.callbacks.circuits import address_of
 from queueops.kinds.jobs.checks import check_circuit_key
-from queueops.kinds.jobs.circuits import address_of
-from queueops.kinds.jobs.inspect import Circuit
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
@@ -112,7 +112,7 @@ def test_a_project_may_say_which_addresses_share_a_circuit(target: LocalServer, 
     assert (asked(target), circuit().address) == ({"/hook": 2}, f"127.0.0.1:{target.port}")
 
 
-@pytest.mark.parametrize("path", ["nothing.here", "queueops.kinds.jobs.circuits.LONGEST", "plain"])
+@pytest.mark.parametrize("path", ["nothing.here", "queueops.kinds.jobs.callbacks.circuits.LONGEST", "plain"])
 def test_a_function_that_cannot_be_used_is_an_error_of_the_check(namespace: str, settings: Any, path: str) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": {"CIRCUIT_KEY": path}}
     (error,) = check_circuit_key()
@@ -211,10 +211,22 @@ def test_a_callback_that_is_cancelled_while_it_waits_is_not_sent(target: LocalSe
     made(target, 3)
     run_worker()
     (waiting,) = [row.id for row in inspect.callbacks("scheduled").rows]
+    assert circuit().waiting == 1
     control.cancel([waiting])
+    assert circuit().waiting == 0
     assert control.close_circuit(target.url("/hook"))
     assert run_worker() == 0
     assert inspect.task(waiting).state == "cancelled"
+
+
+def test_a_callback_that_goes_to_another_address_does_not_wait_for_the_first(target: LocalServer) -> None:
+    made(target, 3)
+    run_worker()
+    (waiting,) = [row.id for row in inspect.callbacks("scheduled").rows]
+    control.redirect_callbacks([waiting], target.url("/ok"))
+    assert circuit().waiting == 0
+    run_worker()
+    assert asked(target)["/ok"] == 1
 
 
 def test_the_circuit_can_be_switched_off(target: LocalServer, settings: Any) -> None:
@@ -225,7 +237,7 @@ def test_the_circuit_can_be_switched_off(target: LocalServer, settings: Any) -> 
 
 
 def test_a_very_long_address_has_a_digest(target: LocalServer) -> None:
-    from queueops.kinds.jobs.callback_plans import Target
+    from queueops.kinds.jobs.callbacks.callback_plans import Target
 
     long = [address_of(Target("http", f"https://Ann:x@H.example/{'a' * 1000}{end}?q")) for end in "bc"]
     assert [len(each) for each in long] == [365, 365]

@@ -13,8 +13,9 @@ from django.core.management import CommandError, call_command
 
 from console.models import AuditEntry
 from queueops import control, inspect, jobs
-from queueops.kinds.jobs import command, orphans
-from queueops.kinds.jobs.file_store import file_name
+from queueops.kinds.jobs import command
+from queueops.kinds.jobs.files import orphans
+from queueops.kinds.jobs.files.file_store import file_name
 from queueops.model.ids import new_id
 from queueops.tasks import registry
 from queueops.testing import run_worker

@@ -11,7 +11,8 @@ import pytest
 from django.test import Client
 
 from queueops import control, inspect, jobs
-from queueops.kinds.jobs import callback_senders, counters
+from queueops.kinds.jobs import counters
+from queueops.kinds.jobs.callbacks import callback_senders
 from queueops.kinds.jobs.file_calls import QueuedFile
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis import embedded

@@ -17,10 +17,10 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from PIL import Image
 
 from queueops.errors import BadOption
-from queueops.kinds.jobs import file_store
-from queueops.kinds.jobs.download import Downloaded, download
-from queueops.kinds.jobs.download_options import Download
-from queueops.kinds.jobs.file_store import file_name, partial_file, publish
+from queueops.kinds.jobs.files import file_store
+from queueops.kinds.jobs.files.download import Downloaded, download
+from queueops.kinds.jobs.files.download_options import Download
+from queueops.kinds.jobs.files.file_store import file_name, partial_file, publish
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.servers import Exchange, LocalServer, Route, serving
 

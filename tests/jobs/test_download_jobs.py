@@ -14,7 +14,7 @@ from queueops.errors import BadOption, UnknownOption
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.inspect.errors import Failure
 from queueops.jobs import Job
-from queueops.kinds.jobs.file_store import file_name
+from queueops.kinds.jobs.files.file_store import file_name
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL

@@ -14,10 +14,10 @@ from django.core.files.storage import FileSystemStorage
 from django.test import Client
 
 from queueops import control, inspect, jobs
-from queueops.kinds.jobs import file_deletion, orphans
-from queueops.kinds.jobs.download_url import download_url
 from queueops.kinds.jobs.file_calls import QueuedFile
-from queueops.kinds.jobs.file_store import file_name
+from queueops.kinds.jobs.files import file_deletion, orphans
+from queueops.kinds.jobs.files.download_url import download_url
+from queueops.kinds.jobs.files.file_store import file_name
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.redis.keys import Keys

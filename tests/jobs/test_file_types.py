@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from queueops.errors import BadOption
-from queueops.kinds.jobs.image_size import BadImage, image_size
-from queueops.kinds.jobs.mime import HEAD, MimePatterns, mime_type_of
+from queueops.kinds.jobs.files.image_size import BadImage, image_size
+from queueops.kinds.jobs.files.mime import HEAD, MimePatterns, mime_type_of
 
 
 def picture(format: str, size: tuple[int, int] = (37, 11), **options: object) -> bytes:

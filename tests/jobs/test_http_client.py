@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from queueops.errors.job_network import AddressRefused
-from queueops.kinds.jobs.http_client import Deadline, answer_to
-from queueops.kinds.jobs.http_connection import ssl_context
-from queueops.kinds.jobs.http_failures import AttemptFailed
-from queueops.kinds.jobs.net_guard import check_url
+from queueops.kinds.jobs.http.http_client import Deadline, answer_to
+from queueops.kinds.jobs.http.http_connection import ssl_context
+from queueops.kinds.jobs.http.http_failures import AttemptFailed
+from queueops.kinds.jobs.http.net_guard import check_url
 from queueops.kinds.jobs.settings import JobSettings, read_settings
 from tests.jobs.conftest import Names
 from tests.jobs.servers import Exchange, LocalServer, Route, serving

@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from queueops.kinds.jobs.http_client import Deadline, answer_to
-from queueops.kinds.jobs.http_connection import MOST_BESIDE
-from queueops.kinds.jobs.http_exchange import Request
-from queueops.kinds.jobs.http_failures import AttemptFailed
-from queueops.kinds.jobs.net_guard import check_url
+from queueops.kinds.jobs.http.http_client import Deadline, answer_to
+from queueops.kinds.jobs.http.http_connection import MOST_BESIDE
+from queueops.kinds.jobs.http.http_exchange import Request
+from queueops.kinds.jobs.http.http_failures import AttemptFailed
+from queueops.kinds.jobs.http.net_guard import check_url
 from queueops.kinds.jobs.settings import JobSettings, read_settings
 
 HERE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere"

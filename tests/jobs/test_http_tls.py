@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from queueops.kinds.jobs.http_connection import ssl_context
-from queueops.kinds.jobs.http_failures import AttemptFailed, FailureKind
+from queueops.kinds.jobs.http.http_connection import ssl_context
+from queueops.kinds.jobs.http.http_failures import AttemptFailed, FailureKind
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.conftest import Names
 from tests.jobs.servers import Exchange, LocalServer, serving

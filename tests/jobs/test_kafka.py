@@ -15,12 +15,13 @@ from standardwebhooks.webhooks import Webhook
 from queueops import control, inspect, jobs
 from queueops.conf.readers import Unfit
 from queueops.errors import BadOption
-from queueops.kinds.jobs import callback_senders, checks, kafka_producer
-from queueops.kinds.jobs.callback_senders import register_sender
-from queueops.kinds.jobs.http_failures import FailureKind
-from queueops.kinds.jobs.kafka_producer import send
+from queueops.kinds.jobs import checks
+from queueops.kinds.jobs.callbacks import callback_senders, kafka_producer
+from queueops.kinds.jobs.callbacks.callback_senders import register_sender
+from queueops.kinds.jobs.callbacks.kafka_producer import send
+from queueops.kinds.jobs.callbacks.webhook import Delivered, Delivery
+from queueops.kinds.jobs.http.http_failures import FailureKind
 from queueops.kinds.jobs.settings import read_settings
-from queueops.kinds.jobs.webhook import Delivered, Delivery
 from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, get, post
 from tests.jobs.conftest import LOCAL, Register

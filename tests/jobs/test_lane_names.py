@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queueops.errors import BadOption
-from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
+from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.model.ids import check_lane
 
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=200)

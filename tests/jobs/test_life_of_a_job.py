@@ -14,7 +14,7 @@ import pytest
 
 from queueops import control, inspect, jobs
 from queueops.jobs import Job
-from queueops.kinds.jobs.file_store import delete_file, file_name
+from queueops.kinds.jobs.files.file_store import delete_file, file_name
 from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker

@@ -17,6 +17,8 @@ from console.models import AuditEntry
 from queueops import control, inspect, jobs
 from queueops.errors.job_network import AddressRefused
 from queueops.jobs import Job
+from queueops.kinds.jobs.http.net_guard import check_url
+from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.logs import TextFormatter
 from queueops.redis.broker import get_role
@@ -162,3 +164,13 @@ def test_the_audit_log_has_no_secret(source: LocalServer, administrator: Client)
         AuditEntry.objects.values_list("verb", flat=True)
     )
     assert SECRET not in kept
+
+
+@pytest.mark.parametrize("url", ["https://a.example/?q=***", "https://a.example/***/?page=***#***"])
+def test_a_url_with_asterisks_that_are_no_mask_is_taken(url: str) -> None:
+    assert check_url(url, "url", of_jobs()).url.startswith("https://a.example/")
+
+
+def test_a_secret_that_is_really_the_mask_is_refused_with_the_reason() -> None:
+    with pytest.raises(AddressRefused, match=r"A secret that is really \*\*\* cannot be told from a mask"):
+        check_url("https://a.example/?token=***", "url", of_jobs())

@@ -11,7 +11,7 @@ import pytest
 
 from queueops import inspect, jobs
 from queueops.errors.job_network import AddressRefused, HeaderRefused
-from queueops.kinds.jobs.net_guard import public_addresses
+from queueops.kinds.jobs.http.net_guard import public_addresses
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.testing import run_worker
 from tests.jobs.conftest import Names

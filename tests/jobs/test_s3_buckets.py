@@ -17,10 +17,11 @@ from django.test import Client
 from queueops import control, inspect, jobs
 from queueops.errors import BadOption
 from queueops.errors.job_network import BucketUnknown
-from queueops.kinds.jobs import checks, s3_buckets
-from queueops.kinds.jobs.download_url import download_url
-from queueops.kinds.jobs.file_store import delete_file, file_name
-from queueops.kinds.jobs.orphans import files_without_job, jobs_without_file
+from queueops.kinds.jobs import checks
+from queueops.kinds.jobs.files import s3_buckets
+from queueops.kinds.jobs.files.download_url import download_url
+from queueops.kinds.jobs.files.file_store import delete_file, file_name
+from queueops.kinds.jobs.files.orphans import files_without_job, jobs_without_file
 from queueops.kinds.jobs.settings import read_settings
 from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle

@@ -233,7 +233,7 @@ def test_a_fingerprint_tells_two_jobs_of_one_id_apart(namespace: str) -> None:
     assert jobs.submit(aggregation="a", handler="work", id="order-7", fingerprint="one").word == "EXISTS"
     assert jobs.submit(aggregation="a", handler="work", id="order-7").word == "EXISTS"
     many = [{"aggregation": "b", "handler": "work", "id": id, "fingerprint": "two"} for id in ("new", "order-7")]
-    with pytest.raises(FingerprintDiffers, match="The id 'order-7' belongs to a job that was handed in with another"):
+    with pytest.raises(FingerprintDiffers, match="The id 'order-7' belongs to a job that was submitted with another"):
         jobs.submit_many(many)
     assert [row.id for row in inspect.jobs().rows] == [first.id]
     for wrong in ({"fingerprint": "x"}, {"id": "a", "fingerprint": "x" * 65}, {"id": "a", "fingerprint": 7}):

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from queueops.kinds.jobs.http_failures import retry_after
+from queueops.kinds.jobs.callbacks.webhook import Delivery, send
+from queueops.kinds.jobs.http.http_failures import retry_after
 from queueops.kinds.jobs.settings import JobSettings
-from queueops.kinds.jobs.webhook import Delivery, send
 from tests.jobs.servers import Exchange, LocalServer, Route, serving
 
 OLD, NEW, OTHER = (f"whsec_{base64.b64encode(bytes([byte]) * 24).decode()}" for byte in (1, 2, 3))

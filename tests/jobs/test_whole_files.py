@@ -17,8 +17,8 @@ from django.core.files.storage import InMemoryStorage
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from queueops.kinds.jobs.download import Downloaded, download
-from queueops.kinds.jobs.download_options import Download
+from queueops.kinds.jobs.files.download import Downloaded, download
+from queueops.kinds.jobs.files.download_options import Download
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.lying_server import Lie, LyingServer, Validator, version
 from tests.jobs.servers import LocalServer, serving

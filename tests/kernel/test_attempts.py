@@ -284,7 +284,7 @@ def test_what_a_cancelled_task_raised_is_in_its_log_and_is_no_error(desk: Desk, 
     assert (record.error, record.fingerprint, record.attempt) == (b"", "", 0)
     lines = [json.loads(line) for line in desk.client.lrange(desk.keys.log("a"), 0, -1)]
     assert [line["error"] for line in lines if line["k"] == "error"] == ['{"type":"E"}']
-    assert not desk.client.exists(desk.keys.errors, desk.keys.error("f1"), desk.keys.error_tasks("f1"))
+    assert not desk.client.exists(desk.keys.errors, desk.keys.error("f1"), desk.keys.error("f1") + "#tasks")
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCESS, Outcome.QUARANTINE])
@@ -343,10 +343,10 @@ def test_an_error_is_listed_while_its_task_is_failed(desk: Desk) -> None:
     desk.push("a", "b")
     for lease in desk.claim(2):
         desk.settle(lease, Outcome.ERROR, fingerprint="f1", title="E: no")
-    assert desk.client.zcard(desk.keys.error_tasks("f1")) == 2
+    assert desk.client.zcard(desk.keys.error("f1") + "#tasks") == 2
     assert desk.client.hget(desk.keys.error("f1"), "count") == b"2"
     desk.control("retry", "a")
     desk.control("delete", "b")
-    assert desk.client.zcard(desk.keys.error_tasks("f1")) == 0
+    assert desk.client.zcard(desk.keys.error("f1") + "#tasks") == 0
     desk.control("restore", "b")
-    assert desk.client.zrange(desk.keys.error_tasks("f1"), 0, -1) == [b"b"]
+    assert desk.client.zrange(desk.keys.error("f1") + "#tasks", 0, -1) == [b"b"]

@@ -119,7 +119,7 @@ def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
             "own_work",
             "run_calls",
             "run_check",
-            "run_far",
+            "run_incoming",
             "run_steps",
         )
     ], "it changes numbers; they use texts alone of what they read"

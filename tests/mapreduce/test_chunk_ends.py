@@ -41,7 +41,7 @@ def test_the_errors_of_chunks_are_grouped_under_their_task(desk: ChunkDesk) -> N
     row = desk.client.hgetall(desk.keys.error("f1"))
     assert (row[b"name"], row[b"sample"], row[b"count"]) == (b"tests.count", b"m", b"1")
     desk.fail(desk.lease())
-    assert desk.client.zrange(desk.keys.error_tasks("f1"), 0, -1) == [b"m"]
+    assert desk.client.zrange(desk.keys.error("f1") + "#tasks", 0, -1) == [b"m"]
 
 
 def test_chunks_that_succeed_after_the_end_of_their_task_count_as_its_progress(desk: ChunkDesk) -> None:

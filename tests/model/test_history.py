@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from queueops.inspect.series import point_of
+from queueops.inspect.history.series import point_of
 from queueops.model.histogram import BOUNDS, bucket
 from queueops.model.history import (
     CAPS,

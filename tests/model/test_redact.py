@@ -149,6 +149,7 @@ def test_a_mask_is_found_in_a_text_that_was_shown_and_not_in_its_source(text: st
     source = text.format(SECRET)
     assert mask_in(source) == ""
     assert mask_in(Redactor(PATTERNS).text(source)) in (MASK, "***")
+    assert [mask_in("?q=***&b=1;c=***", names.__contains__) for names in ({"q"}, {"c"}, set())] == ["***", "***", ""]
     assert [mask_in(other) for other in ("***", "a ***@b", "https://h/***", "?q=***x", "2 *** 3")] == [""] * 5
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,43 +19,17 @@ from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.options import ALL
 from queueops.metrics.families import LOAD, NAME, POOL
 from queueops.model import kinds, states
-from queueops.tasks import registry
 from queueops.testing import WorkflowEnvironment, eager, run_worker
-from tests.repository import reference
+from tests.repository.examples import DOCS, PYTHON, SAID, examples, executed
 from tests.soak.night import FAULTS
 
 pytest_plugins = ["queueops.pytest_plugin"]
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SAID = re.compile(r"^(?P<code>[^#\n]+?)  # -> (?P<value>.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#([^)]+))?\)")
 FILE = re.compile(r"`((?:queueops|console|static|templates|tests|docs|\.ci)/[\w./-]+)`")
 COMMAND = re.compile(r"^manage\.py (.+)$", re.MULTILINE)
-
-
-@pytest.fixture
-def own_tasks() -> Iterator[None]:
-    """Tasks of the examples are forgotten again."""
-    with mock.patch.dict(registry._handlers), mock.patch.dict(registry._places):
-        yield
-
-
-def examples(page: str) -> list[str]:
-    return PYTHON.findall((DOCS / page).read_text())
-
-
-def executed(page: str, **given: Any) -> dict[str, Any]:
-    """What the examples of a page define, run one after the other; what is said behind an arrow is so."""
-    names: dict[str, Any] = {"__name__": f"docs_{page.removesuffix('.md')}", "same": same, **given}
-    for example in examples(page):
-        proved = SAID.sub(lambda said: f"same({said['code']}, {said['value']})", example)
-        exec(compile(proved, page, "exec"), names)
-    return names
-
-
-def same(found: object, said: object) -> None:
-    assert found == said
+INLINE = re.compile(r"`manage\.py ((?:queue|jobs|runworker|watchdog|checkworkflows) [^`]+|watchdog|runworker)`")
+GUIDES = sorted(f"guides/{path.name}" for path in (DOCS / "guides").glob("*.md"))
 
 
 def test_the_table_of_states_in_the_docs_is_the_table_of_the_code():
@@ -143,7 +117,7 @@ def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFi
     (told,) = [record for record in caplog.records if record.name == "shop.tasks"]
     assert told.getMessage() == f"docs.fails failed as {handle.id}"
     assert told.exc_info[0] is IndexError
-    task_failed.disconnect(names["tell"])
+    task_failed.disconnect(names["report"])
 
 
 def test_the_table_of_metrics_has_every_metric():
@@ -182,6 +156,14 @@ def test_every_command_in_the_docs_can_be_given(page: str):
         parser.parse_args(words)  # it exits where the words are wrong
 
 
+@pytest.mark.parametrize("page", ["runbook.md", "upgrade.md", "start.md", *GUIDES])
+def test_every_command_in_a_sentence_can_be_given(page: str):
+    for line in INLINE.findall((DOCS / page).read_text()):
+        name, *words = shlex.split(line)
+        parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+        parser.parse_args(words)
+
+
 def verbs_of_queue(page: Path) -> set[str]:
     lines = COMMAND.findall(page.read_text())
     return {line.split()[1] for line in lines if line.startswith("queue ")}
@@ -195,14 +177,14 @@ def commands_of(kind: kinds.Kind) -> tuple[KindCommand, ...]:
 
 
 def test_every_verb_of_queue_has_an_example():
-    shown = {path.name: verbs_of_queue(path) for path in DOCS.glob("*.md")}
+    shown = {path.name: verbs_of_queue(path) for path in DOCS.rglob("*.md")}
     own = {command.name: kind.name for kind in kinds.KINDS for command in commands_of(kind)}
     in_other_pages = {name for name, kind in own.items() if kind == "workflows"}
     assert shown["command-line.md"] == {*ALL, *own} - in_other_pages
     assert set().union(*shown.values()) == {*ALL, *own}
 
 
-@pytest.mark.parametrize("page", ["README.md", *(f"docs/{path.name}" for path in sorted(DOCS.glob("*.md")))])
+@pytest.mark.parametrize("page", ["README.md", *(str(path.relative_to(ROOT)) for path in sorted(DOCS.rglob("*.md")))])
 def test_every_link_between_pages_leads_somewhere(page: str):
     for target, part in LINK.findall((ROOT / page).read_text()):
         found = (ROOT / page).parent / target
@@ -210,12 +192,8 @@ def test_every_link_between_pages_leads_somewhere(page: str):
         assert not part or part in anchors(found), f"{page} leads to {target}#{part}"
 
 
-def test_the_reference_is_what_the_docstrings_say():
-    assert reference.PAGE.read_text() == reference.page(), "run: python -m tests.repository.reference"
-
-
 def test_every_file_that_a_page_names_is_there():
-    pages = [*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md"))]
+    pages = [*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md"))]
     named = {(page.name, path) for page in pages for path in FILE.findall(page.read_text())}
     assert len(named) > 50
     assert sorted(pair for pair in named if not (ROOT / pair[1]).exists()) == []

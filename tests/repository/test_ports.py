@@ -11,8 +11,7 @@ from typing import Any, Protocol
 from queueops.eager.broker import eager_class
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
-from queueops.kinds.operations.operation_store import OperationStore
-from queueops.kinds.workflows.run_store import RunStore
+from queueops.kinds.workflows.store.run_store import RunStore
 from queueops.model import kinds, ports
 from queueops.pool_messages.dispatcher import CommandStore, Outbox
 from queueops.redis.broker import broker_class, get_broker
@@ -27,7 +26,6 @@ ROLES = (
     ChunkStore,
     CommandStore,
     CompositeStore,
-    OperationStore,
     ports.Producer,
     RunStore,
     ScheduleStore,

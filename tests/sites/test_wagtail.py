@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.sites import postgres
+from tests.support import postgresql
 
 ROOT = Path(__file__).resolve().parents[2]
 if not os.environ.get("CI"):
@@ -73,10 +73,8 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
     if request.param == "sqlite":
         options = {"timeout": 30, "transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL"}
         yield {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "db.sqlite3"), "OPTIONS": options}
-    elif not (postgres.is_there() or os.environ.get("CI")):
-        pytest.skip("there is no PostgreSQL on this machine; install it")
     else:
-        with postgres.postgres() as found:
+        with postgresql.server() as found:
             yield found
 
 

@@ -105,7 +105,7 @@ def _harm(worker: Worker, store: Path, runs: dict[int, Any], options: argparse.N
 def _judge(runs: dict[int, Any]) -> list[str]:
     """What is wrong, a line each."""
     from queueops.errors import QueueOpsError
-    from queueops.kinds.workflows.replay_check import replays
+    from queueops.kinds.workflows.code_check.replay_check import replays
     from queueops.redis.broker import get_broker
 
     wrong = []

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,8 +25,8 @@ def programs() -> Path | None:
 
 
 @contextmanager
-def server() -> Iterator[Path]:
-    """Run one in this block; gives the directory of its socket. Without PostgreSQL, skip the test, except in CI."""
+def server() -> Iterator[dict[str, Any]]:
+    """Run one in this block; gives Django's settings of its database. Without it, skip the test, except in CI."""
     found = programs()
     if found is None:
         stop = pytest.fail if os.environ.get("CI") else pytest.skip
@@ -46,7 +47,12 @@ def server() -> Iterator[Path]:
         run("initdb", "-U", "tests", "-A", "trust", "--no-sync")
         run("pg_ctl", "start", "-w", "-l", str(directory / "log"), "-o", f"-k {directory} -c listen_addresses='' -F")
         try:
-            yield directory
+            yield {
+                "ENGINE": "django.db.backends.postgresql",
+                "NAME": "postgres",
+                "USER": "tests",
+                "HOST": str(directory),
+            }
         finally:
             run("pg_ctl", "stop", "-w", "-m", "immediate")
     finally:

@@ -1,4 +1,4 @@
-"""A task that leaves a database transaction open harms no later task of its thread, on SQLite and on PostgreSQL."""
+"""A task that leaves a database transaction open harms no later task of its thread: SQLite, PostgreSQL, MariaDB."""
 
 from __future__ import annotations
 
@@ -14,26 +14,21 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from queueops.model.contracts import Outcome
 from queueops.signals import task_succeeded
 from queueops.tasks.context import Context
-from tests.support import postgresql
+from tests.support import mysql, postgresql
 from tests.support.rig import Rig
 
 DATABASE = "trial"
 kept: list[Any] = []
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module", params=["sqlite", "postgresql", "mysql"])
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The settings of a database of its own."""
     if request.param == "sqlite":
         yield {"ENGINE": "django.db.backends.sqlite3", "NAME": tmp_path_factory.mktemp("database") / "db.sqlite3"}
     else:
-        with postgresql.server() as directory:
-            yield {
-                "ENGINE": "django.db.backends.postgresql",
-                "NAME": "postgres",
-                "USER": "tests",
-                "HOST": str(directory),
-            }
+        with {"postgresql": postgresql, "mysql": mysql}[request.param].server() as found:
+            yield found
 
 
 @pytest.fixture(params=[0, 600], ids=["closed after each task", "kept"])
@@ -44,7 +39,7 @@ def database(
     made = connections.configure_settings({DEFAULT_DB_ALIAS: {**address, "CONN_MAX_AGE": request.param}})
     monkeypatch.setitem(connections.settings, DATABASE, made[DEFAULT_DB_ALIAS])
     with django_db_blocker.unblock():
-        run_sql("DROP TABLE IF EXISTS rows", "CREATE TABLE rows (name text)")
+        run_sql("DROP TABLE IF EXISTS kept_rows", "CREATE TABLE kept_rows (name text)")
         yield
         kept.clear()  # a generator ends its block here, on the connection of this thread
         connections[DATABASE].close()
@@ -65,7 +60,7 @@ def run_sql(*lines: str) -> None:
 
 def rows() -> set[str]:
     with connections[DATABASE].cursor() as cursor:
-        cursor.execute("SELECT name FROM rows")
+        cursor.execute("SELECT name FROM kept_rows")
         found = {name for (name,) in cursor.fetchall()}
     connections[DATABASE].close()
     return found
@@ -75,7 +70,7 @@ def enter_block() -> None:
     stack = ExitStack()
     stack.enter_context(transaction.atomic(using=DATABASE))
     kept.append(stack)
-    run_sql("INSERT INTO rows VALUES ('lost')")
+    run_sql("INSERT INTO kept_rows VALUES ('lost')")
 
 
 def enter_blocks() -> None:
@@ -86,7 +81,7 @@ def enter_blocks() -> None:
 def keep_generator() -> None:
     def within() -> Iterator[None]:
         with transaction.atomic(using=DATABASE):
-            run_sql("INSERT INTO rows VALUES ('lost')")
+            run_sql("INSERT INTO kept_rows VALUES ('lost')")
             yield
 
     kept.append(within())
@@ -94,12 +89,12 @@ def keep_generator() -> None:
 
 
 def begin_by_hand() -> None:
-    run_sql("BEGIN", "INSERT INTO rows VALUES ('lost')")
+    run_sql("BEGIN", "INSERT INTO kept_rows VALUES ('lost')")
 
 
 def turn_autocommit_off() -> None:
     connections[DATABASE].set_autocommit(False)
-    run_sql("INSERT INTO rows VALUES ('lost')")
+    run_sql("INSERT INTO kept_rows VALUES ('lost')")
 
 
 def close_within_block() -> None:
@@ -139,7 +134,7 @@ def async_task(way: Callable[[], None]) -> Callable[[Context], Any]:
 
 def add_row(context: Context) -> None:
     with transaction.atomic(using=DATABASE):
-        run_sql(f"INSERT INTO rows VALUES ('{context.id}')")
+        run_sql(f"INSERT INTO kept_rows VALUES ('{context.id}')")
 
 
 async def add_row_async(context: Context) -> None:

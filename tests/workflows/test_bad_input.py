@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync
 
 from queueops import conf, control, wf, workflow
 from queueops.errors import BadOption, NotEncodable, PayloadTooLarge, TaskFailed
-from queueops.kinds.workflows import history_limit
+from queueops.kinds.workflows.replay import history_limit
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role

@@ -9,8 +9,8 @@ import pytest
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import RunPage
-from queueops.kinds.workflows import run_filter
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.inspect import run_filter
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker

@@ -9,9 +9,8 @@ import pytest
 
 from queueops import wf, workflow
 from queueops.errors import TaskFailed
-from queueops.kinds.workflows import open_check
 from queueops.kinds.workflows.steps import kept_runs
-from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.kinds.workflows.store import WorkflowCalls, open_check
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker

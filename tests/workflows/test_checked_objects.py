@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops.kinds.workflows.code_check import check_code
+from queueops.kinds.workflows.code_check.static_check import check_code
 from tests.workflows import checked_objects
 from tests.workflows.checked_objects import alike, environment, objects
 

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 
 from queueops import wf
 from queueops.inspect.spans import clock
-from queueops.kinds.workflows.code_check import check_code
+from queueops.kinds.workflows.code_check.static_check import check_code
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry

@@ -9,7 +9,7 @@ import pytest
 
 from queueops import current, wf, workflow
 from queueops.errors.workflows import RefusedInWorkflow
-from queueops.kinds.workflows.replay_check import replays
+from queueops.kinds.workflows.code_check.replay_check import replays
 from queueops.redis.broker import get_broker
 from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_bad_input import reason_of

@@ -13,9 +13,9 @@ from queueops import activity, wf, workflow
 from queueops.eager.execution import run as run_lease
 from queueops.errors import TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed
-from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.kinds.workflows.testing.environment_run import EnvironmentRun
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role

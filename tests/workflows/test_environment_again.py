@@ -11,8 +11,8 @@ import pytest
 from queueops import activity, wf, workflow
 from queueops.errors import QueueOpsError, ResultTimeout, TaskCancelled, TaskFailed
 from queueops.errors.workflows import ChildFailed, InstanceInUse, ResetRefused, RunEnded
-from queueops.kinds.workflows.environment_run import EnvironmentRun
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.testing.environment_run import EnvironmentRun
 from queueops.results.handle import TaskHandle
 from queueops.testing import WorkflowEnvironment, run_worker
 

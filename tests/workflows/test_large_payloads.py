@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from queueops import activity, control, inspect, wf, workflow
-from queueops.kinds.workflows import payloads
-from queueops.kinds.workflows.replay_check import replays
-from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.kinds.workflows.code_check.replay_check import replays
+from queueops.kinds.workflows.store import WorkflowCalls, payloads
 from queueops.model.states import State
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker

@@ -11,7 +11,7 @@ import pytest
 
 from queueops import activity, wf, workflow
 from queueops.errors import TaskFailed
-from queueops.kinds.workflows.loop import WorkflowLoop
+from queueops.kinds.workflows.replay.loop import WorkflowLoop
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role

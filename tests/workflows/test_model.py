@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from queueops.eager.execution import run as run_lease
 from queueops.errors.workflows import RunEnded
 from queueops.kinds.workflows import events
+from queueops.kinds.workflows.code_check.replay_check import replays
 from queueops.kinds.workflows.handle import WorkflowHandle
-from queueops.kinds.workflows.replay_check import replays
 from queueops.kinds.workflows.steps import KEPT_RUNS, kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Outcome, RoundTrip, Settlement

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from queueops import inspect, wf, workflow
+from queueops import control, inspect, wf, workflow
 from queueops.errors import BadOption
 from queueops.kinds.workflows import steps
 from queueops.testing import WorkflowEnvironment, run_worker
@@ -163,3 +163,52 @@ def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(BadOption, match='"cancel", "terminate" or "abandon"'):
         child.using(on_parent_end="kill")  # type: ignore[arg-type]
     assert WorkflowEnvironment().start(child.using(on_parent_end="abandon").using(id="x")).state == "running"
+
+
+def logged(run: Any) -> list[str]:
+    """What the log of a run says of a child that was not begun."""
+    found = inspect.task(run.id, "default")
+    assert found
+    return [line.text for line in found.log if "was not begun" in line.text]
+
+
+def other_child(where: Any) -> Any:
+    """A run that has the instance of the child already."""
+    run = where.start(child.using(id="the-child", pool=FAR if isinstance(where, Far) else "default"))
+    where.work()
+    return run
+
+
+@pytest.mark.parametrize("where", [Stored, Far], indirect=True)
+def test_an_abandoned_child_whose_instance_is_in_use_is_kept_with_the_reason(where: Any) -> None:
+    pool = FAR if isinstance(where, Far) else "default"
+    other = other_child(where)
+    run = where.start(parent.using(id="p"), "at once", "abandon", pool)
+    where.work()
+    assert run.state == "succeeded"
+    (row,) = inspect.tasks(inspect.TaskQuery(state="cancelled", pool=pool)).rows
+    reason = f"its instance the-child has a run that has not ended: {other.id}"
+    detail = inspect.task(row.id, pool)
+    assert detail
+    assert (row.name, detail.reason) == (child.name, reason)
+    assert logged(run) == [f"its child {row.id} was not begun: {reason}"]
+    assert where.of("the-child").id == other.id
+    other.signal("go", "first")
+    where.work()
+    assert control.retry([row.id], pool)[0].word == "OK"
+    where.work()
+    where.of("the-child").signal("go", "second")
+    where.work()
+    assert inspect.task(row.id, pool).state == "succeeded"  # type: ignore[union-attr]
+
+
+def test_a_child_that_waited_behind_the_first_slice_is_kept_with_the_reason_too(
+    namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "AT_ONCE", 2)
+    other = child.using(id="c4").start()
+    run = many.start(5, True)
+    run_worker()
+    assert (run.state, child.handle("c4").id) == ("succeeded", other.id)
+    assert [child.handle(f"c{number}").state for number in range(5)] == ["idle"] * 5
+    assert len(logged(run)) == 1

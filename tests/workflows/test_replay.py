@@ -14,9 +14,10 @@ from queueops import activity, wf
 from queueops.errors.workflows import NotDeterministic, OutsideWorkflow, RefusedInWorkflow
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import Execution
-from queueops.kinds.workflows.loop import WorkflowTask
-from queueops.kinds.workflows.step import RunInfo, Step
+from queueops.kinds.workflows.replay.execution import Execution
+from queueops.kinds.workflows.replay.loop import WorkflowTask
+from queueops.kinds.workflows.replay.step import RunInfo, Step
+from queueops.tasks.encoding import encode_result
 from tests.workflows.test_environment import charge, double
 
 Code = Callable[[], Awaitable[Any]]
@@ -30,6 +31,9 @@ class _Code:
 
     def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
         return b""
+
+    def encode_result(self, value: Any) -> bytes:
+        return encode_result("tests.code", value)
 
 
 def execution(code: Code) -> Execution:

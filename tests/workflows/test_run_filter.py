@@ -13,7 +13,7 @@ from queueops import control, inspect, wf, workflow
 from queueops.errors import FilterError
 from queueops.inspect import RunFacts, RunPage
 from queueops.inspect.redaction import concealing
-from queueops.kinds.workflows import run_filter
+from queueops.kinds.workflows.inspect import run_filter
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker

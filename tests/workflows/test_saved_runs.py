@@ -61,7 +61,7 @@ def saved(namespace: str, tmp_path: Path) -> Path:
 def _no_store(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No store can be reached."""
     monkeypatch.setattr("queueops.redis.broker.get_broker", None)
-    monkeypatch.setattr("queueops.kinds.workflows.replay_check.get_run_store", None)
+    monkeypatch.setattr("queueops.kinds.workflows.code_check.replay_check.get_run_store", None)
 
 
 @pytest.mark.usefixtures("_no_store")

@@ -10,9 +10,9 @@ import pytest
 from queueops import activity, wf, workflow
 from queueops.eager.execution import run as run_lease
 from queueops.kinds.workflows.handle import WorkflowHandle
-from queueops.kinds.workflows.run_store import given_input
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.kinds.workflows.store.run_store import given_input
 from queueops.model.contracts import Exchange, Lease, RoundTrip
 from queueops.redis import wire
 from queueops.redis.broker import get_broker

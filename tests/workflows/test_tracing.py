@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from queueops import activity, wf, workflow
 from queueops.errors import TaskFailed
-from queueops.kinds.workflows import tracing
+from queueops.kinds.workflows.replay import tracing
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 

@@ -66,7 +66,7 @@ ACTIONS: dict[str, Action] = {
         _("Delete"),
         "trash",
         irreversible=True,
-        note=_("Deletes the limit, the rate and the proxy of an aggregation without jobs. Its next job makes it anew."),
+        note=_("Deletes limit, rate and proxy of an aggregation without jobs. Its next job creates it again."),
         url="aggregation-remove",
     ),
 }

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import ACTIONS, Action
 from console.kinds.jobs.callback_badges import LABELS
-from console.kinds.jobs.callback_sending import AGAIN, AT_A_RATE, REDIRECT_ALL
+from console.kinds.jobs.resend_callbacks import AGAIN, AT_A_RATE, REDIRECT_ALL
 from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect

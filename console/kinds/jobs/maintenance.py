@@ -17,7 +17,7 @@ ACTIONS: dict[str, Action] = {
         _("Start maintenance"),
         "player-pause",
         asks_first=True,
-        note=_("Clients are told to send no jobs: the health check of the API answers 503. Jobs that are there go on."),
+        note=_("Asks clients to send no jobs: the health check of the API answers 503. Jobs that are there go on."),
         url="maintenance-start",
     ),
     "stop": Action(

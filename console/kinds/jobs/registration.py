@@ -13,9 +13,9 @@ from console.kinds.jobs import (
     callback_actions,
     callback_badges,
     callback_pages,
-    callback_sending,
     file_pages,
     maintenance,
+    resend_callbacks,
     token_pages,
 )
 from console.kinds.jobs.verbs import NOTES, VERBS
@@ -121,14 +121,14 @@ PAGES = KindPages(
         ),
         Route(
             pattern="callbacks/_redeliver_all",
-            view=callback_sending.redeliver_all,
+            view=resend_callbacks.redeliver_all,
             name="callbacks-redeliver-all",
             permission=Verb.OPERATE,
             verb="retry",
         ),
         Route(
             pattern="callbacks/_redirect_all",
-            view=callback_sending.redirect_all,
+            view=resend_callbacks.redirect_all,
             name="callbacks-redirect-all",
             permission=Verb.OPERATE,
             verb="redirect_callbacks",

@@ -18,7 +18,7 @@ from queueops.control import NewApiToken
 from queueops.errors.job_api import ApiAppMissing
 
 SCOPES = (
-    ("submit", _("submit: hand in jobs")),
+    ("submit", _("submit: submit jobs")),
     ("read", _("read: see jobs and aggregations")),
     ("manage", _("manage: cancel and retry jobs, change aggregations")),
 )

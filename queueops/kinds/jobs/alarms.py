@@ -9,7 +9,7 @@ from urllib.parse import quote
 from queueops.inspect.alarms import Alarm, danger, manage, warning
 from queueops.inspect.lane_labels import lane_label
 from queueops.inspect.spans import span
-from queueops.kinds.jobs.lane_names import DESTINATION
+from queueops.kinds.jobs.aggregations.lane_names import DESTINATION
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:

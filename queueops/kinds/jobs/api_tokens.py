@@ -91,6 +91,8 @@ def create_api_token(
     secret = PREFIX + secrets.token_urlsafe(32)
     try:
         with transaction.atomic():  # an error of the insert leaves the caller's transaction usable
+            if _table().objects.filter(name=name, revoked_at=None).exists():  # MySQL has no constraint for it
+                raise IntegrityError
             row = _table().objects.create(
                 name=name,
                 digest=_digest(secret),

@@ -10,8 +10,8 @@ from django.core.files.storage import FileSystemStorage
 from django.utils.module_loading import import_string
 
 from queueops import conf
-from queueops.kinds.jobs.file_store import new_storage
-from queueops.kinds.jobs.s3_buckets import missing_packages
+from queueops.kinds.jobs.files.file_store import new_storage
+from queueops.kinds.jobs.files.s3_buckets import missing_packages
 from queueops.kinds.jobs.settings import of_jobs
 
 PACKAGES = ("idna", "ninja", "puremagic", "urllib3")
@@ -61,7 +61,7 @@ def check_storage() -> list[CheckMessage]:
         url = ""
     if url.startswith(("http://", "https://")):
         return []
-    text = f"Callbacks tell where a file is as {url!r}, which is not a URL with a host."
+    text = f"Callbacks name the URL of a file as {url!r}, which is not a URL with a host."
     hint = f'Set QUEUEOPS["JOBS"]["DOWNLOAD_URL"], or MEDIA_URL with a host.{_silenced("queueops.W005")}'
     return [Warning(text, hint=hint, id="queueops.W005")]
 
@@ -90,8 +90,8 @@ def are_set() -> bool:
 
 def downloads() -> bool:
     """Whether the project has jobs whose files go to the storage: its own handler `download` need not do so."""
-    from queueops.kinds.jobs.download_options import DOWNLOAD
-    from queueops.kinds.jobs.submission import JOB
+    from queueops.kinds.jobs.files.download_options import DOWNLOAD
+    from queueops.kinds.jobs.store import JOB
     from queueops.tasks import registry
 
     return are_set() and (JOB, DOWNLOAD) not in registry.handlers()

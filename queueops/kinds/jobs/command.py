@@ -17,10 +17,10 @@ from queueops import conf, control, inspect
 from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.errors import QueueOpsError
 from queueops.inspect import JobRow
-from queueops.kinds.jobs import orphans
-from queueops.kinds.jobs.file_lines import file_lines
-from queueops.kinds.jobs.file_store import delete_file
-from queueops.kinds.jobs.net_guard import shown_url
+from queueops.kinds.jobs.files import orphans
+from queueops.kinds.jobs.files.file_lines import file_lines
+from queueops.kinds.jobs.files.file_store import delete_file
+from queueops.kinds.jobs.http.net_guard import shown_url
 from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.kinds.jobs.submission import new_job
 from queueops.management.arguments import positive, take_djangos_options
@@ -37,12 +37,12 @@ COLUMNS = ("id", "pool", "aggregation", "url", "handler", "state", "attempt", "r
 class Command(OperatorCommand):
     """Act on jobs and callbacks; `--json` on each subcommand. Exit statuses as of `manage.py queue`."""
 
-    help = "Hand in jobs from a list of URLs, export jobs, send dead callbacks again, find orphans, and see to files."
+    help = "Submit jobs from a list of URLs, export jobs, send dead callbacks again, find orphans, delete files."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """One subcommand with its options."""
         subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
-        _submit_options(_add(subcommands, "submit", submit, "hand in a download for each URL of the standard input"))
+        _submit_options(_add(subcommands, "submit", submit, "submit a download for each URL of the standard input"))
         _export_options(_add(subcommands, "export", export, "write jobs, one a line"))
         again = _add(subcommands, "reschedule-callbacks", reschedule, "send dead callbacks again, with the same body")
         again.add_argument("--host", default="", help="only callbacks to this host, with its port if the URL has one")
@@ -175,7 +175,7 @@ def _submit_options(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=positive, help="jobs of a new aggregation that run at once")
     parser.add_argument("--pool", default="default", help="the pool of the jobs")
     parser.add_argument("--callback-url", default="", metavar="URL", help="where the outcome of each job goes")
-    parser.add_argument("--extra", default="", help="a text that the callback tells")
+    parser.add_argument("--extra", default="", help="a text that the callback has")
 
 
 def _export_options(parser: ArgumentParser) -> None:

@@ -11,14 +11,14 @@ from queueops.control.lanes import UNCHANGED, pause_lane, resume_lane, set_lane
 from queueops.control.per_pool_calls import act, checked, located
 from queueops.errors import BadOption
 from queueops.errors.jobs import AggregationInUse
+from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation, lane_of_destination
 from queueops.kinds.jobs.api_tokens import NewApiToken, create_api_token, revoke_api_token
-from queueops.kinds.jobs.callback_plans import CALLBACK, Target, attempt_seconds, read_targets
-from queueops.kinds.jobs.callback_senders import HTTP
-from queueops.kinds.jobs.callback_sending import NO_CALLBACK, Pace, send_again
-from queueops.kinds.jobs.circuits import address_of
-from queueops.kinds.jobs.file_control import delete_file, keep_file
-from queueops.kinds.jobs.lane_names import lane_of_aggregation, lane_of_destination
-from queueops.kinds.jobs.net_guard import check_url, public_addresses
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK, Target, attempt_seconds, read_targets
+from queueops.kinds.jobs.callbacks.callback_senders import HTTP
+from queueops.kinds.jobs.callbacks.circuits import address_of
+from queueops.kinds.jobs.callbacks.resend_callbacks import NO_CALLBACK, Pace, send_again
+from queueops.kinds.jobs.files.file_control import delete_file, keep_file
+from queueops.kinds.jobs.http.net_guard import check_url, public_addresses
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls, NewJob
 from queueops.model.contracts import Conflict, Push, Row

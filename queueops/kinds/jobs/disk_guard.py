@@ -15,8 +15,8 @@ from time import monotonic, time
 from django.core.files.storage import FileSystemStorage, default_storage
 
 from queueops.errors import BrokerUnavailable
+from queueops.kinds.jobs.aggregations.lane_names import AGGREGATION
 from queueops.kinds.jobs.checks import downloads
-from queueops.kinds.jobs.lane_names import AGGREGATION
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from queueops.errors import OutsideTask
 from queueops.errors.job_network import DownloadFailed
+from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation
 from queueops.kinds.jobs.counters import BAD_PROXY, RESPONSE, count
 from queueops.kinds.jobs.disk_guard import AGAIN_S, may_start
-from queueops.kinds.jobs.download_options import read_download
 from queueops.kinds.jobs.file_calls import RETENTION, QueuedFile
-from queueops.kinds.jobs.lane_names import lane_of_aggregation
+from queueops.kinds.jobs.files.download_options import read_download
+from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
@@ -19,13 +20,12 @@ from queueops.tasks.context import current
 from queueops.tasks.decisions import Permanent, RetryLater
 
 if TYPE_CHECKING:
-    from queueops.kinds.jobs.download import Downloaded
-    from queueops.kinds.jobs.handlers import Job
+    from queueops.kinds.jobs.files.download import Downloaded
 
 
 def run_download(job: Job) -> dict[str, Any]:
     """Fetch the URL of a job once. The callback tells the result. What it raises decides about the next attempt."""
-    from queueops.kinds.jobs.download import download  # its packages are an extra, and slow to import
+    from queueops.kinds.jobs.files.download import download  # its packages are an extra, and slow to import
 
     pool = _pool()
     if not may_start(pool or "default"):

@@ -3,6 +3,7 @@
 from queueops.model.fields import Field
 
 FIELDS = {
+    "cw": Field("circuit"),
     "fl": Field("file_before"),
     "fp": Field("job_fingerprint"),
     "fx": Field("file_deleted", "whole"),

@@ -6,31 +6,18 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction, unwrap
 from typing import Any
 
-import msgspec
-
-from queueops.errors import BadOption, NotDecodable
-from queueops.kinds.jobs.callback_plans import CALLBACK
-from queueops.kinds.jobs.callbacks import CallbackHandler
+from queueops.errors import BadOption
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks.delivery import CallbackHandler
 from queueops.kinds.jobs.download_job import run_download
-from queueops.kinds.jobs.download_options import DOWNLOAD
-from queueops.kinds.jobs.file_deletion import DELETE_FILES, FILE_DELETION, FileDeletionHandler
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.files.download_options import DOWNLOAD
+from queueops.kinds.jobs.files.file_deletion import DELETE_FILES, FILE_DELETION, FileDeletionHandler
+from queueops.kinds.jobs.job import Job, job_of
+from queueops.kinds.jobs.store import JOB
 from queueops.model.ids import check_lane
 from queueops.model.ports import Handler
 from queueops.tasks import registry
 from queueops.tasks.context import Context
-from queueops.tasks.encoding import decode_arguments
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as its handler gets it. ``attempt`` is 1 at the first start."""
-
-    id: str
-    aggregation: str
-    url: str = ""
-    extra: str = ""
-    options: dict[str, Any] = {}
-    attempt: int = 1
 
 
 class JobHandler:
@@ -46,16 +33,6 @@ class JobHandler:
     def run(self, context: Context) -> Any:
         """Run the function; a coroutine if it is async."""
         return self.func(job_of(context))
-
-
-def job_of(context: Context) -> Job:
-    """The job that a worker has claimed. Raises NotDecodable."""
-    lease = context.lease
-    _, content = decode_arguments(lease.name, lease.args)
-    try:
-        return msgspec.convert({**content, "id": lease.id, "attempt": lease.attempt}, Job)
-    except msgspec.ValidationError as error:
-        raise NotDecodable(what="arguments", name=lease.name, reason=str(error)) from error
 
 
 def job_handler(name: str) -> Callable[[Callable[[Job], Any]], Callable[[Job], Any]]:

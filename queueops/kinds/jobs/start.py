@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from queueops.errors.job_network import StorageNotReady
+from queueops.kinds.jobs.aggregations.lane_names import AGGREGATION
 from queueops.kinds.jobs.checks import downloads
-from queueops.kinds.jobs.lane_names import AGGREGATION
 from queueops.kinds.jobs.settings import of_jobs
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def try_storage() -> None:
     """Write a file to the storage, read it and delete it. Raises StorageNotReady."""
     from django.core.files.base import ContentFile
 
-    from queueops.kinds.jobs.file_store import new_storage
+    from queueops.kinds.jobs.files.file_store import new_storage
 
     storage = new_storage()
     content, backend = os.urandom(16).hex().encode(), type(storage).__name__
@@ -46,7 +46,7 @@ def try_storage() -> None:
 
 def try_partial_directory() -> None:
     """Open a partial file and delete it. Raises StorageNotReady."""
-    from queueops.kinds.jobs.file_store import partial_file
+    from queueops.kinds.jobs.files.file_store import partial_file
 
     directory = of_jobs().partial_directory
     try:

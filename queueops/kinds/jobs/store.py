@@ -18,6 +18,8 @@ from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text, whole
 
+JOB = "job"
+"""The kind of the record."""
 ALL_OR_NONE = 1000
 """Jobs that one call creates: all of them, or none."""
 REMEMBERED_MS = 86_400_000

@@ -12,12 +12,12 @@ from queueops import conf
 from queueops.control.lanes import ALLOWED, is_allowed
 from queueops.errors import BadOption, UnknownOption, advice
 from queueops.kinds.jobs import defaults
-from queueops.kinds.jobs.callback_plans import encode_callbacks, read_targets
-from queueops.kinds.jobs.download_options import DOWNLOAD, read_download
-from queueops.kinds.jobs.lane_names import lane_of_aggregation
-from queueops.kinds.jobs.lane_settings import first_settings
+from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation
+from queueops.kinds.jobs.aggregations.lane_settings import first_settings
+from queueops.kinds.jobs.callbacks.callback_plans import encode_callbacks, read_targets
+from queueops.kinds.jobs.files.download_options import DOWNLOAD, read_download
 from queueops.kinds.jobs.settings import RetryRule, of_jobs
-from queueops.kinds.jobs.store import LaneOfJobs, NewJob
+from queueops.kinds.jobs.store import JOB, LaneOfJobs, NewJob
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_lane, new_id
@@ -27,8 +27,6 @@ from queueops.tasks import registry
 from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.options import Options
 
-JOB = "job"
-"""The kind of the record."""
 JOB_STATES = (
     State.POSTPONED, State.PENDING, State.LOCKED, State.RESTART, State.QUARANTINED, State.SUCCEEDED, State.FAILED,
     State.CANCELLED,

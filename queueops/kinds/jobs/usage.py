@@ -10,7 +10,7 @@ from queueops import conf
 from queueops.errors import QueueOpsError
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.tasks import tasks
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.store import JOB
 from queueops.tasks import registry
 
 AGAIN_S = 30.0

@@ -9,10 +9,11 @@ from queueops.errors import BadOption, NotDecodable
 from queueops.inspect.errors import read_failure
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.kinds.jobs.callback_plans import CALLBACK, target_of
-from queueops.kinds.jobs.circuits import address_of
-from queueops.kinds.jobs.inspect import Circuit, job_lane
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.aggregations.circuit_rows import Circuit
+from queueops.kinds.jobs.aggregations.lane_list import job_lane
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK, target_of
+from queueops.kinds.jobs.callbacks.circuits import address_of
+from queueops.kinds.jobs.store import JOB
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, whole
 from queueops.tasks.encoding import decode_arguments

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from queueops.kinds.jobs.aggregations.lane_names import AGGREGATION, DESTINATION
 from queueops.kinds.jobs.checks import are_set, downloads
-from queueops.kinds.jobs.lane_names import AGGREGATION, DESTINATION
 from queueops.kinds.jobs.start import serves
 
 

@@ -148,7 +148,7 @@ class ChunkWriter:
         """Delete the stored stages from here on; chunks taken from the stage that differs are written first."""
         self._tell(
             "the map does not yield the chunks that an earlier attempt wrote: "
-            f"those from {self._count:,} on are written anew"
+            f"those from {self._count:,} on are written again"
         )
         lease = self._lease
         write(self._context, self._broker.make_room, lease.pool, lease.id, lease.fence, self._count)

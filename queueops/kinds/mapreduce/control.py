@@ -48,7 +48,7 @@ Numbers = Sequence[int]
 
 
 def retry_chunks(id: str, numbers: Numbers = (), *, state: str = "", pool: str = "", who: str = "") -> ChunkAnswer:
-    """Retry chunks that failed, are in back-off or done; their attempts are counted anew."""
+    """Retry chunks that failed, are in back-off or done; their attempts count from zero."""
     return _mend("retry", id, numbers, state, pool, who)
 
 

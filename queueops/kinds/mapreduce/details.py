@@ -31,7 +31,7 @@ class MapReduceDetails(KindDetails):
         """Its chunks, once it has some."""
         if task.goes_on_at not in ("process", "reduce"):
             return ""
-        return f"With other arguments {task.id} maps anew. Throw its chunks and their results away?"
+        return f"With other arguments {task.id} runs the map again. Throw its chunks and their results away?"
 
 
 DETAILS = MapReduceDetails()

@@ -131,9 +131,9 @@ def stop_operations(ids: Sequence[str], pool: str, *, who: str = "") -> list[Row
 
 
 def _held(ids: Sequence[str], pool: str, *, holds: bool, who: str) -> list[Row]:
-    wanted, store = checked(ids), get_role(OperationCalls)
+    wanted, calls = checked(ids), get_role(OperationCalls)
     check_pool(pool)
-    found = [(id, *store.hold_operation(pool, id, holds=holds, who=who)) for id in wanted]
+    found = [(id, *calls.hold_operation(pool, id, holds=holds, who=who)) for id in wanted]
     return [Row(id=id, word=word, state=state) for id, word, state in found]
 
 

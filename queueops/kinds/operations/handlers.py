@@ -37,9 +37,9 @@ class OperationHandler:
 
     def run(self, context: Context) -> Any:
         """Perform the operation from its place on; the result has the counts."""
-        order, lease, store = order_of(context.lease.name, context.lease.args), context.lease, get_role(OperationCalls)
+        order, lease, calls = order_of(context.lease.name, context.lease.args), context.lease, get_role(OperationCalls)
         while True:
-            step = write(context, store.operate, lease.pool, lease.id, lease.fence, order, tells=registry.kinds_told())
+            step = write(context, calls.operate, lease.pool, lease.id, lease.fence, order, tells=registry.kinds_told())
             registry.tell_cancelled(lease.pool, order.verb, _rows(step))
             match step.word:
                 case "STALE":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from queueops.kinds.workflows import tracing
+from queueops.kinds.workflows.replay import tracing
 from queueops.model.ports import Handler
 from queueops.tasks import registry
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from queueops.errors import BadOption
 from queueops.tasks.encoding import encode_result
+from queueops.tasks.lossy_values import encode_plain
 
 
 def check_name(value: object, what: str) -> str:
@@ -24,6 +25,10 @@ def check_entry(value: object) -> int:
     return value
 
 
-def encode_signal(name: str, value: Any) -> bytes:
-    """The value of a signal as JSON. Raises BadOption for a bad name, NotEncodable and PayloadTooLarge."""
-    return encode_result(f"the signal {check_name(name, 'name')!r}", value, "value")
+def encode_signal(name: str, value: Any, *, was_sent: bool = False) -> bytes:
+    """The value of a signal as JSON. Raises BadOption for a bad name, NotEncodable and PayloadTooLarge.
+
+    ``was_sent``: the history of the run has it. It is taken as it was then.
+    """
+    encode = encode_result if was_sent else encode_plain
+    return encode(f"the signal {check_name(name, 'name')!r}", value, "value")

@@ -10,10 +10,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from queueops.errors import QueueOpsError
-from queueops.kinds.workflows.code_check import Finding, check_code
+from queueops.kinds.workflows.code_check.replay_check import Replay, replayed, replays
+from queueops.kinds.workflows.code_check.saved_run import SavedRun, read_all
+from queueops.kinds.workflows.code_check.static_check import Finding, check_code
 from queueops.kinds.workflows.definition import WorkflowHandler
-from queueops.kinds.workflows.replay_check import Replay, replayed, replays
-from queueops.kinds.workflows.saved_run import SavedRun, read_all
 from queueops.management.arguments import positive
 from queueops.management.queue.formatting import printable, to_json
 from queueops.management.queue.lookup import check_pool

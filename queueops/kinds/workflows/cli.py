@@ -13,7 +13,7 @@ from queueops import control, inspect
 from queueops.control import Row
 from queueops.inspect import RunCall, RunFacts, RunLine, RunView
 from queueops.inspect.errors import title
-from queueops.kinds.workflows.saved_run import exported
+from queueops.kinds.workflows.code_check.saved_run import exported
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.management.arguments import any_json, json_list, json_object, positive
 from queueops.management.queue import audit

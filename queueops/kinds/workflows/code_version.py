@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import sha1
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any, Protocol, cast
 
 from queueops.tasks import registry
-
-if TYPE_CHECKING:
-    from queueops.kinds.workflows.definition import WorkflowHandler
 
 WORKFLOW = "workflow"
 FACT = "workflow code"
 """The fact of a heartbeat that has the version. `run_code.lua` looks for it."""
 
 
+class Coded(Protocol):
+    """Handler of a workflow, as far as its version needs it."""
+
+    name: str
+    func: Callable[..., Any]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the source of the function."""
+
+
 @functools.cache
 def code_version() -> str:
     """A digest of the workflows of this process, and of the modules that define them; empty without a workflow."""
     found = registry.handlers().items()
-    return _digest(cast("WorkflowHandler", handler) for (kind, _), handler in found if kind == WORKFLOW)
+    return _digest(cast("Coded", handler) for (kind, _), handler in found if kind == WORKFLOW)
 
 
 def facts(lanes: tuple[str, ...]) -> dict[str, str]:
@@ -32,7 +40,7 @@ def facts(lanes: tuple[str, ...]) -> dict[str, str]:
     return {FACT: code_version()} if code_version() else {}
 
 
-def _digest(handlers: Iterable[WorkflowHandler]) -> str:
+def _digest(handlers: Iterable[Coded]) -> str:
     known = sorted((handler.name, handler.fingerprint, _path(handler)) for handler in handlers)
     if not known:
         return ""
@@ -45,7 +53,7 @@ def _digest(handlers: Iterable[WorkflowHandler]) -> str:
     return found.hexdigest()[:12]
 
 
-def _path(handler: WorkflowHandler) -> str:
+def _path(handler: Coded) -> str:
     with suppress(TypeError):
         return inspect.getsourcefile(handler.func) or ""
     return ""

@@ -77,7 +77,7 @@ def retry_runs(ids: Sequence[str], pool: str = "", *, reason: str = "", who: str
 def reset_run(id: str, entry: int, reason: str = "", pool: str = "", *, who: str = "", token: str = "") -> Row:
     """Begin a new run of the instance with the history before the step of an entry, numbered from 1.
 
-    The step is made again. Signals behind it come again; calls behind it are cancelled. A run that has not ended is
+    The step runs again. Signals behind it come again; calls behind it are cancelled. A run that has not ended is
     cancelled. The detail of the answer is the id of the new run, or the reason of a refusal.
     """
     check_entry(entry)

@@ -14,12 +14,13 @@ from django.db import transaction
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import BadWorkflow, InstanceGone
-from queueops.kinds.workflows import events, tracing
+from queueops.kinds.workflows import events
 from queueops.kinds.workflows import wf as wf
-from queueops.kinds.workflows.execution import Execution
 from queueops.kinds.workflows.handle import WorkflowHandle
-from queueops.kinds.workflows.run_store import get_run_store
-from queueops.kinds.workflows.step import OnParentEnd, RunInfo
+from queueops.kinds.workflows.replay import tracing
+from queueops.kinds.workflows.replay.execution import Execution
+from queueops.kinds.workflows.replay.step import OnParentEnd, RunInfo
+from queueops.kinds.workflows.store.run_store import get_run_store
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
@@ -114,6 +115,10 @@ class _Code:
     def encode(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bytes:
         """The checked arguments of the next run."""
         return self._handler.plan.encode(args, kwargs)
+
+    def encode_result(self, value: Any) -> bytes:
+        """What the code returned, checked by its annotation."""
+        return self._handler.result_type.encode(self._handler.name, value)
 
 
 class Workflow(Task[P, Coroutine[Any, Any, R], R]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from queueops.inspect.history import Moment
 from queueops.inspect.kind_details import KindDetails
+from queueops.inspect.task_history import Moment
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, read_object, whole
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from queueops.kinds.workflows import open_check
-from queueops.kinds.workflows.run_store import far_call_of
-from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.kinds.workflows.store import WorkflowCalls, open_check
+from queueops.kinds.workflows.store.run_store import far_call_of
 from queueops.model.states import TERMINAL, table
 
 PAGE = 500

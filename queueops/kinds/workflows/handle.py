@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from queueops.errors.workflows import InstanceGone, ResetRefused, RunEnded
-from queueops.kinds.workflows import events, tracing
+from queueops.kinds.workflows import events
 from queueops.kinds.workflows.arguments import check_entry, encode_signal
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.payloads import filled
-from queueops.kinds.workflows.run_store import HISTORY_PAGE, RunStore, get_run_store
+from queueops.kinds.workflows.replay import tracing
+from queueops.kinds.workflows.store.payloads import filled
+from queueops.kinds.workflows.store.run_store import HISTORY_PAGE, RunStore, get_run_store
 from queueops.model.contracts import LeaseRef
 from queueops.model.reasons import kept
 from queueops.results import waiting

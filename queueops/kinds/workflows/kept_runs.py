@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 
 from queueops.kinds.workflows import code_version
-from queueops.kinds.workflows.execution import Execution
+from queueops.kinds.workflows.replay.execution import Execution
 from queueops.kinds.workflows.settings import DEFAULTS, of_workflows
 from queueops.model.contracts import Lease
 from queueops.worker.heartbeat import memory_bytes

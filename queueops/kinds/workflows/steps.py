@@ -16,16 +16,18 @@ from django.core.exceptions import SynchronousOnlyOperation
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
 from queueops.errors.workflows import NotDeterministic
-from queueops.kinds.workflows import events, payloads, tracing
+from queueops.kinds.workflows import events
 from queueops.kinds.workflows.code_version import code_version
 from queueops.kinds.workflows.events import Entry
-from queueops.kinds.workflows.execution import Execution
-from queueops.kinds.workflows.history_limit import check_size
 from queueops.kinds.workflows.kept_runs import KEPT_RUNS as KEPT_RUNS
 from queueops.kinds.workflows.kept_runs import kept_runs
-from queueops.kinds.workflows.run_store import StepInput, get_run_store, given_input
-from queueops.kinds.workflows.run_trace import run_span
-from queueops.kinds.workflows.step import RunInfo, Step
+from queueops.kinds.workflows.replay import tracing
+from queueops.kinds.workflows.replay.execution import Execution
+from queueops.kinds.workflows.replay.history_limit import check_size
+from queueops.kinds.workflows.replay.run_trace import run_span
+from queueops.kinds.workflows.replay.step import RunInfo, Step
+from queueops.kinds.workflows.store import payloads
+from queueops.kinds.workflows.store.run_store import StepInput, get_run_store, given_input
 from queueops.model.contracts import Lease, Push
 from queueops.redis.pushwire import due_argument, record_fields
 from queueops.tasks.context import Context

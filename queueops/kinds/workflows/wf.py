@@ -18,12 +18,12 @@ from uuid import UUID
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import OutsideWorkflow
-from queueops.kinds.workflows import cancelling
-from queueops.kinds.workflows.arguments import check_name, encode_signal
-from queueops.kinds.workflows.digests import digest_of
-from queueops.kinds.workflows.execution import Execution
-from queueops.kinds.workflows.loop import WorkflowLoop
-from queueops.kinds.workflows.step import ContinueAsNew, RunInfo
+from queueops.kinds.workflows.arguments import check_name
+from queueops.kinds.workflows.replay import cancelling
+from queueops.kinds.workflows.replay.digests import digest_of
+from queueops.kinds.workflows.replay.execution import Execution
+from queueops.kinds.workflows.replay.loop import WorkflowLoop
+from queueops.kinds.workflows.replay.step import ContinueAsNew, RunInfo
 from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.model.ids import check_id, check_lane
@@ -138,8 +138,7 @@ async def send_signal(instance: str, name: str, value: Any = None, *, pool: str 
     """
     execution = current("wf.send_signal()")
     to = check_lane(pool, "name of a pool") if pool else ""
-    data = encode_signal(name, value)
-    return await execution.tell(check_id(instance, "id of an instance"), name, data, to)
+    return await execution.tell(check_id(instance, "id of an instance"), name, value, to)
 
 
 def span(name: str) -> AbstractContextManager[None]:

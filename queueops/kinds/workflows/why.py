@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why import state_and_reason
 from queueops.inspect.why.findings import Finding, bad, caused, good
-from queueops.kinds.workflows.run_calls import places_of_calls
-from queueops.kinds.workflows.run_list import died_of
-from queueops.kinds.workflows.step import FRAME
+from queueops.kinds.workflows.inspect.run_calls import places_of_calls
+from queueops.kinds.workflows.inspect.run_list import died_of
+from queueops.kinds.workflows.replay.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import TIMED, State
 from queueops.redis.broker import get_role

@@ -49,7 +49,12 @@ class Command(ProcessCommand):
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
         add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({batch})")
-        add("--grace", type=seconds, metavar="S", help="seconds that running tasks have to end when told to stop")
+        add(
+            "--grace",
+            type=seconds,
+            metavar="S",
+            help="seconds for running tasks when the worker is stopped",
+        )
         add("--max-tasks", type=positive, metavar="N", help="replace a process after so many tasks")
         add("--max-memory", type=positive, metavar="MB", help="replace a process above so much memory")
         add("--burst", action="store_true", help="end when nothing is left to do")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.control.per_pool_calls import located
+from queueops.control.verbs import ON_TASKS
 from queueops.management.queue import audit, by_workers
 from queueops.management.queue.by_workers import Planned
 from queueops.management.queue.formatting import printable
@@ -23,36 +24,17 @@ from queueops.model.contracts import Row
 
 AHEAD = 10_000
 """With more tasks than this the command shows its progress, each time after this number."""
-IRREVERSIBLE = ("discard",)
-"""Verbs that need a confirmation even for one task."""
-DAY_S = 86_400
 MOST_LOOKED_AT = 20
 """Up to this number of tasks the side effects are shown for each task."""
 
 Given = dict[str, Any]
-Verb = Callable[..., list[Row]]
-CALLS: Mapping[str, Callable[[Given], Verb]] = {
-    "retry": lambda given: partial(control.retry, everything=given["everything"]),
-    "run_now": lambda given: control.run_now,
-    "cancel": lambda given: partial(control.cancel, reason=given["reason"], hard=given["hard"]),
-    "delete": lambda given: control.delete,
-    "restore": lambda given: control.restore,
-    "postpone": lambda given: partial(control.postpone, seconds=given["delay"]),
-    "keep": lambda given: partial(control.keep, seconds=given["days"] * DAY_S),
-    "priority": lambda given: partial(control.set_priority, priority=given["to"]),
-    "move": lambda given: partial(control.move, lane=given["to"]),
-    "release": lambda given: control.release,
-    "requeue": lambda given: control.requeue,
-    "reinstate": lambda given: control.reinstate,
-    "discard": lambda given: control.discard,
-}
-"""The call of each verb, made from the options of the subcommand."""
+Call = Callable[..., list[Row]]
 
 
 def act(**given: Any) -> Iterator[str]:
     """Act on each task once, 500 a call, each call recorded; yields the rows. Workers perform what is more."""
-    verb = given["subcommand"].replace("-", "_")
-    call = CALLS[verb](given)
+    known = ON_TASKS[given["subcommand"].replace("-", "_")]
+    verb, call = known.name, partial(known.act, **known.arguments(given))
     if not given["ids"] and not given["here"] and (planned := by_workers.planned(verb, query_of(given))):
         return _by_workers(verb, planned, given)
     if verb == "cancel" and given["hard"]:
@@ -60,7 +42,7 @@ def act(**given: Any) -> Iterator[str]:
     query, found = query_of(given), _chosen(given)
     if not given["yes"]:
         told = _effects(verb, found)
-        if found.count > 1 or (found.count and verb in IRREVERSIBLE) or told:
+        if found.count > 1 or (found.count and known.final) or told:
             tasks = f"{'' if found.exact else 'at most '}{numbered(found.count, query.kind)}"
             confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
     facts = {"verb": verb, "filter": query.params(), "reason": given.get("reason", "")}
@@ -92,7 +74,7 @@ def _by_workers(verb: str, planned: Planned, given: Given) -> Iterator[str]:
     return by_workers.perform(verb, planned, given)
 
 
-def _done(call: Verb, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:
+def _done(call: Call, found: Found, facts: dict[str, Any]) -> Iterator[list[Row]]:
     """The answers, call by call; with many tasks it shows the progress on the standard error."""
     done = 0
     for pool, ids in found.batches(control.MOST):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from time import sleep
 from typing import Any
 
 import msgspec
 
 from queueops import control, inspect
+from queueops.control.verbs import ON_TASKS
 from queueops.inspect import Operation, TaskQuery
 from queueops.inspect.selection import extent
 from queueops.management.operator_command import CTRL_C
@@ -20,22 +21,6 @@ LOOKS_S, TELLS_EACH = 0.5, 4
 """Seconds between two looks at the operations. Each fourth one that has changed is told."""
 MOST_FAILED = 2
 """After so many failed attempts of an operation without progress the command ends. Workers go on trying."""
-DAY_S = 86_400
-VALUES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    "retry": lambda given: {"everything": given["everything"]},
-    "run_now": lambda given: {},
-    "cancel": lambda given: {"reason": given["reason"], "hard": given["hard"]},
-    "delete": lambda given: {},
-    "postpone": lambda given: {"seconds": given["delay"]},
-    "keep": lambda given: {"seconds": given["days"] * DAY_S},
-    "priority": lambda given: {"priority": given["to"]},
-    "move": lambda given: {"lane": given["to"]},
-    "release": lambda given: {},
-    "requeue": lambda given: {},
-    "reinstate": lambda given: {},
-    "discard": lambda given: {},
-}
-"""The values of each verb that workers perform, from the options of the subcommand."""
 
 Places = Sequence[tuple[str, str]]
 
@@ -51,7 +36,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 def planned(verb: str, query: TaskQuery) -> Planned | None:
     """The action, if it is on more than 500 tasks and a live worker would perform it in each pool."""
-    if verb not in VALUES or not query.params() or query.id:
+    if verb == "restore" or not query.params() or query.id:  # no operation restores
         return None
     asked_ms = inspect.now_ms()
     found = extent(query)
@@ -70,7 +55,7 @@ def perform(verb: str, found: Planned, given: Mapping[str, Any]) -> Iterator[str
     facts = {"verb": done_as, "target": target, "filter": params, "reason": given.get("reason", "")}
     with audit.recorded(**facts, most=found.count) as act:
         how: dict[str, Any] = {"most": found.count, "asked_ms": found.asked_ms, "who": act.who, "token": act.token}
-        begun = control.begin_operation(verb, found.query, **how, **VALUES[verb](given))
+        begun = control.begin_operation(verb, found.query, **how, **ON_TASKS[verb].arguments(given))
         act.operations = list(begun)
     places = act.operations
     for broken in begun.broken:

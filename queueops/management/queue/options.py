@@ -6,9 +6,11 @@ from argparse import ArgumentParser
 from functools import cache
 from typing import Any
 
-from queueops.inspect.history_ranges import RANGES
+from queueops.control.verbs import ON_TASKS, VERBS
+from queueops.inspect.history.ranges import RANGES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import (
+    days,
     delay,
     json_list,
     json_object,
@@ -51,44 +53,23 @@ QUESTIONS = {
     "workers": (workers.list_workers, "the worker processes"),
     "fsck": (fsck.fsck, "whether every task is where its record says; with --repair each is put there"),
 }
-VERBS = {
-    "retry": "run ended tasks again (map-reduce tasks: where they ended); start tasks in back-off now",
-    "cancel": "cancel tasks; running tasks are asked to stop",
-    "postpone": "let tasks that have not begun wait",
-    "run-now": "make waiting tasks ready at once",
-    "delete": "move ended tasks to the trash, for 24 hours",
-    "restore": "bring tasks back from the trash",
-    "keep": "keep ended tasks for so many days from now",
-    "priority": "change the priority of tasks that have not begun",
-    "move": "put tasks that have not begun into another lane of their pool",
-    "release": "take running tasks from their workers, and make them ready again",
-    "requeue": "give quarantined tasks another try",
-    "reinstate": "bring cancelled tasks back to their lane, or to wait until they are due",
-    "discard": "throw quarantined tasks away, for good",
+RUNS: dict[str, Any] = {
+    **{verb.name: actions.act for verb in ON_TASKS.values() if verb.about},
+    "edit": edit.edit,
+    "pause": lanes.pause,
+    "resume": lanes.resume,
+    "set_lane": lanes.set_lane,
+    "pause_pool": pools.act,
+    "resume_pool": pools.act,
+    "quiet": workers.tell,
+    "stop": workers.tell,
+    "stacks": workers.stacks,
+    "flush": flush.flush,
 }
-"""The actions on tasks: `actions.act` has them all."""
-EDITS = {"edit": (edit.edit, "give a task other arguments; an ended task runs again with them")}
-LANES = {
-    "pause": (lanes.pause, "claim nothing from a lane any more, or no task of a name"),
-    "resume": (lanes.resume, "claim from a lane again, or the tasks of a name"),
-    "set-lane": (
-        lanes.set_lane,
-        "limit how many tasks of a lane run at once or start in a second; set its weight beside others",
-    ),
-}
-POOLS = {
-    "pause-pool": (pools.act, "pause each lane that a pool has now"),
-    "resume-pool": (pools.act, "resume each paused lane of a pool"),
-}
-WORKERS = {
-    "quiet": (workers.tell, "let a worker process end what it runs, and take nothing new"),
-    "stop": (workers.tell, "end a worker process within its grace time"),
-    "stacks": (workers.stacks, "what each thread of a worker process runs now, also of a frozen one"),
-}
+"""What performs each verb."""
 TRASH = {"trash": (trash.trash, "how many deleted tasks are kept, or with --empty their end")}
-FLUSH = {"flush": (flush.flush, "delete everything in a pool, or in the whole namespace, for good")}
-TASKS = {name: (actions.act, text) for name, text in VERBS.items()}
-ALL = QUESTIONS | TASKS | EDITS | LANES | POOLS | WORKERS | TRASH | FLUSH
+TASKS = [name.replace("_", "-") for name, verb in ON_TASKS.items() if verb.about]
+ALL = QUESTIONS | {name.replace("_", "-"): (run, VERBS[name].about) for name, run in RUNS.items()} | TRASH
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
@@ -98,7 +79,7 @@ def add_subcommands(parser: ArgumentParser) -> None:
     _list_options(found["list"])
     for command in commands_of_kinds(ALL):
         command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
-    for name in ("show", "why", "tree", *EDITS):
+    for name in ("show", "why", "tree", "edit"):
         found[name].add_argument("id", help="the task's id")
         found[name].add_argument("--pool", default="", help="the pool that holds it (default: search all pools)")
     _tree_options(found["tree"])
@@ -106,13 +87,13 @@ def add_subcommands(parser: ArgumentParser) -> None:
     found["tasks"].add_argument("name", nargs="?", default="", help="only this task, in full")
     _history_options(found["history"])
     found["name"].add_argument("name", help="the task's name")
-    for name in ("pool", *POOLS):
+    for name in ("pool", "pause-pool", "resume-pool"):
         found[name].add_argument("pool", help="the pool's name")
     found["fsck"].add_argument("--pool", default="", help="only this pool (default: all pools)")
     found["fsck"].add_argument("--repair", action="store_true", help="repair what is found")
     _trash_options(found["trash"])
     _flush_options(found["flush"])
-    for name in VERBS:
+    for name in TASKS:
         _verb_options(found[name])
     found["retry"].add_argument(
         "--everything", action="store_true", help="of a chain, a group or an iterator: all of it, not only what failed"
@@ -122,12 +103,12 @@ def add_subcommands(parser: ArgumentParser) -> None:
         "--hard", action="store_true", help="interrupt running tasks, and kill the process of a task that still runs"
     )
     found["postpone"].add_argument("--delay", type=delay, required=True, metavar="SECONDS", help="from now")
-    found["keep"].add_argument("--days", type=positive, required=True, help="from now")
+    found["keep"].add_argument("--days", type=days, required=True, help="from now")
     found["priority"].add_argument("--to", type=int, required=True, metavar="NUMBER", help="-100 to 100, higher first")
     found["move"].add_argument("--to", required=True, metavar="LANE", help="the lane that they go to")
     _edit_options(found["edit"])
     found["errors"].add_argument("--limit", type=positive, default=50, help="rows, at most 200")
-    for name in WORKERS:
+    for name in ("quiet", "stop", "stacks"):
         found[name].add_argument("id", help="the worker, as `queue workers` names it")
     found["stacks"].add_argument("--timeout", type=delay, default=15.0, metavar="SECONDS", help="how long to wait")
     found["set-lane"].add_argument("lane", help="the lane's name, such as default")

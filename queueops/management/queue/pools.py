@@ -16,7 +16,7 @@ from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
 from queueops.management.queue.lookup import check_pool
 
-LANES_HEAD = ("LANE", "READY", "ACTIVE", "LIMIT", "RATE", "OLDEST", "EMPTY IN", "STATE")
+LANES_HEAD = ("LANE", "READY", "ACTIVE", "LIMIT", "RATE", "OLDEST", "DRAINS IN", "STATE")
 WORKERS_HEAD = ("WORKER", "STATE", "SLOTS", "BUSY", "MB", "BEAT")
 CALLS: dict[str, Callable[..., tuple[str, ...]]] = {
     "pause-pool": control.pause_pool,
@@ -65,7 +65,7 @@ def _facts(found: PoolDetail) -> Iterator[tuple[str, str]]:
     yield "pool", view.name
     yield "tasks", ", ".join(f"{count:,} {state}" for state, count in sorted(view.states.items()) if count) or "none"
     yield "waiting", f"{view.waiting:,}" + (f", the oldest for {span(found.now_ms - oldest)}" if oldest else "")
-    yield "empty in", f"{view.drain_s:.3g} s" if view.drain_s is not None else view.drain_reason
+    yield "drains in", f"{view.drain_s:.3g} s" if view.drain_s is not None else view.drain_reason
     yield "rate", f"{view.in_rate:.3g}/s in, {view.out_rate:.3g}/s out"
     yield "failed", f"{view.failure_rate * 100:.3g} % of the attempts of two minutes"
     yield "p95", f"{_time(view.wait_p95_ms)} wait, {_time(view.run_p95_ms)} run"

@@ -10,7 +10,7 @@ from queueops.inspect.spans import span
 from queueops.management.queue.formatting import moment, pairs, printable, table
 from queueops.model import kinds
 
-POOLS = ("IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "EMPTY IN", "WORKERS")
+POOLS = ("IN/S", "OUT/S", "FAILED", "WAIT P95", "RUN P95", "DRAINS IN", "WORKERS")
 
 
 def shown_task(task: TaskDetail) -> str:
@@ -67,7 +67,7 @@ def shown_status(found: Snapshot) -> str:
     head = ("POOL", "WAITING", *(title for title, _ in columns), *POOLS)
     pools = table(head, [_pool(pool, [attribute for _, attribute in columns]) for pool in found.pools])
     lanes = table(
-        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "EMPTY IN"),
+        ("LANE", "POOL", "READY", "ACTIVE", "LIMIT", "RATE", "PAUSED", "DRAINS IN"),
         map(_lane, found.lanes),
     )
     store = f"{found.redis.version}, {found.redis.used_memory / 2**20:.1f} MB, {found.redis.ops}/s"

@@ -5,7 +5,7 @@
 -- ARGV: 1 verb (requeue, drop), 2 how many of the dead, when no ids follow, 3.. ids
 -- Reply: how many dead are left; for each: id, word (OK REFUSED GONE), where it was (due, locked, dead).
 -- Transitions: none.
---@needs attempts outbox
+--@needs minute_counts outbox
 
 for _, key in ipairs({ ctx.COMMANDS, ctx.COMMANDS_LOCKED, ctx.COMMANDS_DEAD }) do call('ZCARD', key) end -- or nothing is written
 local verb, ids, reply = ARGV[1], {}, { 0 }

@@ -7,7 +7,7 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs attempts lanes numbers outcomes phases settle store_helpers task_end transitions wakeup
+--@needs lanes minute_counts numbers outcomes phases settle store_helpers task_end transitions wakeup
 
 lib.need_agenda()
 

@@ -7,7 +7,7 @@
 --       at the end the lease of the running task that pushes (see `may_push`).
 -- Reply: uid of the first new task (the next uids follow), Redis' time in ms, numbers from 0 of TAKEN tasks; or STALE.
 -- Transitions: push, postpone.
---@needs attempts fast_push fence handover lanes numbers rate_limit store_helpers transitions wakeup
+--@needs fast_push fence handover lanes minute_counts numbers rate_limit store_helpers transitions wakeup
 
 ctx.total = tonumber(ARGV[1])
 if ctx.total < 0 then

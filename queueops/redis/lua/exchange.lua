@@ -12,7 +12,7 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root). Of a fast path: ms, time, '1' if more are ready, lease.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda attempts claim claim_on_settle fast_settle fast_swap lanes phases rules served_lanes settle
+--@needs agenda claim claim_on_settle fast_settle fast_swap lanes minute_counts phases rules served_lanes settle
 --@needs store_helpers task_end transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])

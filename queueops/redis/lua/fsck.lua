@@ -7,7 +7,7 @@
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it. Nothing is wrong if that is empty: the entry
 --        is to be given to another call.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs attempts fieldcheck lanes numbers paused_names phases rate_limit records rules store_helpers transitions
+--@needs fieldcheck lanes minute_counts numbers paused_names phases rate_limit records rules store_helpers transitions
 --@needs wakeup
 
 lib.need_agenda()

@@ -8,7 +8,7 @@
 --       how many arguments follow, what its rows count in total, and series and row of each.
 -- Reply: the number of steps that were stored.
 -- Transitions: none.
---@needs attempts store_helpers
+--@needs minute_counts store_helpers
 
 local position, stored = 6, 0
 while ARGV[position] do

@@ -5,7 +5,7 @@
 -- ARGV: 1 lane; 2 '1' if the settings say so; then pairs: field (paused, limit, rate, weight), value
 -- Reply: the fields as they were before (field, value, ...).
 -- Transitions: none.
---@needs lanes transitions wakeup
+--@needs lanes slot_holders transitions wakeup
 
 local lane = ARGV[1]
 local key = lib.lane_key(lane) .. SUBKEY.conf

@@ -4,7 +4,7 @@
 -- ARGV: 1 id, 2 fence, 3 done ('' = unchanged), 4 total ('' = unchanged), 5 log line ('' = none), 6 the line's number (0: none)
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@needs attempts store_helpers transitions
+--@needs minute_counts store_helpers transitions
 
 local id, fence = ARGV[1], ARGV[2]
 local _, state, current, last_line = lib.values_of(lib.task_key(id), 's', 'f', 'ln')

@@ -5,7 +5,7 @@
 -- ARGV: 1 name, 2 '1' to pause it, 3 how many names may be paused at most
 -- Reply: since when it was paused in epoch ms ('' = it was not), how many of its tasks are held back now; or FULL.
 -- Transitions: none.
---@needs attempts clock_guard lanes paused_names phases transitions wakeup
+--@needs clock_guard lanes minute_counts paused_names phases transitions wakeup
 
 local name, all = ARGV[1], P .. ':names:paused'
 local since = call('HGET', all, name) or ''

@@ -8,7 +8,7 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@needs agenda attempts broken_keys lanes paused_names records task_end transitions wakeup
+--@needs agenda broken_keys lanes minute_counts paused_names records task_end transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 

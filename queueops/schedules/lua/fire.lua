@@ -7,7 +7,7 @@
 --       ('' now); then the fields of the tasks' records, the name first.
 -- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
 -- Transitions: push, postpone.
---@needs attempts lanes records schedules store_helpers transitions wakeup
+--@needs lanes minute_counts records schedules store_helpers transitions wakeup
 
 lib.need_agenda()
 

@@ -5,7 +5,7 @@
 --       4 next tick ('' none), 5 who, 6 definition, 7 how many schedules a pool may have
 -- Reply: word (OK REPEAT STALE TAKEN FULL GONE).
 -- Transitions: none.
---@needs attempts numbers schedules store_helpers
+--@needs minute_counts numbers schedules store_helpers
 
 local verb, id, seen, who = ARGV[1], ARGV[2], ARGV[3], ARGV[5]
 local key, score = lib.schedule_key(ARGV[2]), call('ZSCORE', ctx.SCHEDULES, ARGV[2])

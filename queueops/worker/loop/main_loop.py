@@ -109,7 +109,7 @@ class Loop:
             while not self._is_over():
                 times = asked()
                 if times > 1 or (times and self._shutdown.at == NEVER):
-                    self.stop("told to by a signal", grace=None if times == 1 else 0.0, retired=True)
+                    self.stop("stopped by a signal", grace=None if times == 1 else 0.0, retired=True)
                 self._turn(_monotonic())
                 self._pause()
             ending = self._finish()
@@ -288,7 +288,7 @@ class Loop:
         elif word == "quiet":
             self._dispatcher.closed = True
             self._heartbeat.due_at = 0.0
-            logger.info("Quiet: an operator told this process to claim no more tasks")
+            logger.info("Quiet: an operator stopped this process from claiming more tasks")
         elif word == "stack":
             client.transport.call("stacks", partial(self._tell_stacks, client.pool))
         elif word == "stop":

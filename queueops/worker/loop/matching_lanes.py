@@ -43,7 +43,7 @@ class MatchingLanes:
         try:
             return of_kind(self._pool)
         except Exception:  # such as an error of a storage; the worker serves all lanes then
-            logger.debug("It is not known which lanes of pool %s are closed", self._pool, exc_info=True)
+            logger.debug("The closed lanes of pool %s are unknown", self._pool, exc_info=True)
             return ()
 
     def met(self, now: float) -> Collection[str]:

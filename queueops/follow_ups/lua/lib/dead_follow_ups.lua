@@ -1,6 +1,6 @@
 -- Dead follow-ups: those that could not be pushed. An index has each by the time, as `<task>#<generation>#<number>`, and a hash
 -- what an operator must know of it. Neither depends on the record of the task, which may end first.
---@needs attempts outbox store_helpers transitions
+--@needs minute_counts outbox store_helpers transitions
 
 local MOST, LISTED_MS, SHOWN_MS, OUT_AT_ONCE = 10000, 7 * 86400000, 86400000, 1000
 local MOST_PLANS = 20 -- of one end

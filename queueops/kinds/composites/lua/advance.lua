@@ -4,7 +4,7 @@
 -- ARGV: 1 id, 2 fence, 3 done, 4 total ('' = unchanged), 5 rules
 -- Reply: OK STALE GONE
 -- Transitions: none.
---@needs attempts parent progress store_helpers transitions
+--@needs minute_counts parent progress store_helpers transitions
 
 local id, fence, done, total = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local names = { 's', 'f', 'to', 'k', 'pi', 'it', 'uc', 'pc', 'pw', 'pl', 'pp', 'tp', 'ro', 'pu', 'po' }

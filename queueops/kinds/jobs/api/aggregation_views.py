@@ -18,7 +18,7 @@ from queueops.kinds.jobs.api.authentication import Bearer
 from queueops.kinds.jobs.api.problems import Problem, refuse_unknown
 from queueops.kinds.jobs.api.schemas import AggregationChange, AggregationsPage, ListFilter, ShownAggregation
 from queueops.kinds.jobs.api_tokens import Scope
-from queueops.kinds.jobs.net_guard import check_url, shown_url
+from queueops.kinds.jobs.http.net_guard import check_url, shown_url
 from queueops.kinds.jobs.settings import of_jobs
 
 router = Router(tags=["aggregations"])

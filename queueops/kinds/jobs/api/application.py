@@ -20,7 +20,7 @@ logger = logging.getLogger("queueops")
 api = DescribedApi(
     title="QueueOps jobs",
     version="1",
-    description="Hands in jobs, and reads what came of them. Errors are problem details (RFC 9457).",
+    description="Submits jobs, and reads their outcomes. Errors are problem details (RFC 9457).",
     urls_namespace="queueops-jobs-v1",
     servers=[{"url": "/", "description": "this server"}],
 )

@@ -26,7 +26,7 @@ from queueops.kinds.jobs.api.job_views import check_callbacks
 from queueops.kinds.jobs.api.problems import Problem, text_of
 from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.settings import of_jobs
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.store import JOB
 from queueops.model.states import State
 
 View = Callable[..., HttpResponse]

@@ -13,11 +13,11 @@ from pydantic_core import PydanticCustomError
 
 from queueops.control.lanes import MOST_SLOTS
 from queueops.errors import advice
+from queueops.kinds.jobs.aggregations.job_list import LONGEST_AGE_S
 from queueops.kinds.jobs.api_tokens import MOST_BODY
-from queueops.kinds.jobs.file_store import LONGEST_SUBPATH
+from queueops.kinds.jobs.files.file_store import LONGEST_SUBPATH
 from queueops.kinds.jobs.header_rules import MANAGED
-from queueops.kinds.jobs.job_list import LONGEST_AGE_S
-from queueops.kinds.jobs.net_guard import LONGEST_URL
+from queueops.kinds.jobs.http.net_guard import LONGEST_URL
 from queueops.kinds.jobs.submission import JOB_STATES
 from queueops.model.ids import NAME
 

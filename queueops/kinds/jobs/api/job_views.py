@@ -15,6 +15,7 @@ from queueops import control, inspect, jobs
 from queueops.errors import BadOption, QueueOpsError
 from queueops.errors.job_network import AddressRefused
 from queueops.inspect import TaskDetail
+from queueops.kinds.jobs.aggregations.job_list import started_attempts
 from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
@@ -31,13 +32,12 @@ from queueops.kinds.jobs.api.schemas import (
     ShownJob,
 )
 from queueops.kinds.jobs.api_tokens import Scope
-from queueops.kinds.jobs.callback_plans import read_targets
-from queueops.kinds.jobs.callback_senders import HTTP
-from queueops.kinds.jobs.callback_states import callback_word
-from queueops.kinds.jobs.job_list import started_attempts
-from queueops.kinds.jobs.net_guard import check_url
+from queueops.kinds.jobs.callbacks.callback_plans import read_targets
+from queueops.kinds.jobs.callbacks.callback_senders import HTTP
+from queueops.kinds.jobs.callbacks.callback_states import callback_word
+from queueops.kinds.jobs.http.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
-from queueops.kinds.jobs.submission import JOB
+from queueops.kinds.jobs.store import JOB
 from queueops.model.contracts import Row
 from queueops.tasks.encoding import decode_arguments
 
@@ -50,10 +50,10 @@ REASON = "cancelled by {name} over HTTP"
     auth=Bearer(Scope.SUBMIT),
     response={201: Created, 200: Created},
     operation_id="submit_job",
-    summary="Hand in one job",
+    summary="Submit one job",
 )
 def submit(request: HttpRequest, given: NewJob) -> Any:
-    """Hand in one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
+    """Submit one job. With a header `Idempotency-Key`, a repeated request makes no second job (200).
 
     The same key with another body is refused (422).
     """
@@ -69,7 +69,7 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     auth=Bearer(Scope.SUBMIT),
     response={201: CreatedMany, 200: CreatedMany},
     operation_id="submit_jobs",
-    summary="Hand in many jobs at once",
+    summary="Submit many jobs at once",
 )
 def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     """Hand in many jobs. If one is wrong, none is made, and the answer says which.

@@ -34,7 +34,7 @@ PROBLEM: dict[str, Any] = {
 CONTENT = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 REFUSED = {"description": "A problem: the request was refused.", "content": CONTENT}
 ALWAYS = {
-    401: "The token is missing, or not known.",
+    401: "The token is missing or unknown.",
     403: "The token does not have the scope, or the setting READ_ONLY is on.",
     413: "The body is too large.",
     422: "A field or a parameter is wrong. `errors` names it.",

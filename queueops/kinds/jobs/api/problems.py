@@ -73,7 +73,7 @@ def field_of(place: Sequence[Any]) -> str:
 
 def refuse_unknown(request: HttpRequest, known: Collection[str]) -> None:
     """Raise Problem for a parameter of the URL that is not known: without it, a list would have more than was meant."""
-    if errors := [(name, "This parameter is not known.") for name in request.GET if name not in known]:
+    if errors := [(name, "This parameter is unknown.") for name in request.GET if name not in known]:
         raise Problem(422, "The request has parameters that are wrong.", errors)
 
 

@@ -25,7 +25,7 @@ from queueops.kinds.jobs.api.field_types import (
     Text,
     Url,
 )
-from queueops.kinds.jobs.download_options import DOWNLOAD, LONGEST
+from queueops.kinds.jobs.files.download_options import DOWNLOAD, LONGEST
 
 MOST = 1000
 """Jobs of one request."""

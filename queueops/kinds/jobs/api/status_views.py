@@ -13,9 +13,10 @@ from queueops.kinds.jobs.api.authentication import Bearer
 from queueops.kinds.jobs.api.problems import Problem
 from queueops.kinds.jobs.api.schemas import Health, Statistics
 from queueops.kinds.jobs.api_tokens import Scope
-from queueops.kinds.jobs.callback_plans import CALLBACK
-from queueops.kinds.jobs.callback_states import CALLBACK_STATES, callback_word
-from queueops.kinds.jobs.submission import JOB, JOB_STATES
+from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK
+from queueops.kinds.jobs.callbacks.callback_states import CALLBACK_STATES, callback_word
+from queueops.kinds.jobs.store import JOB
+from queueops.kinds.jobs.submission import JOB_STATES
 
 router = Router(tags=["status"])
 POOL = "default"
@@ -29,7 +30,7 @@ def health(request: HttpRequest) -> Any:
     return {"status": "ok"}
 
 
-@router.get("/ready", response=Health, operation_id="ready", summary="Check that jobs can be handed in")
+@router.get("/ready", response=Health, operation_id="ready", summary="Check that jobs can be submitted")
 def ready(request: HttpRequest) -> Any:
     """Whether jobs can be handed in: the store answers, and no maintenance is on. It needs no token."""
     if inspect.maintenance() is not None:

@@ -6,7 +6,7 @@
 --       arguments ('' = the same), ms from now at which it starts.
 -- Reply: for each: word (OK REPEAT REFUSED GONE), its state now, a detail, as of the script control.
 -- Transitions: retry, run_now, postpone.
---@needs job_lane_settings lanes operator_action operator_verbs phases store_helpers transitions wakeup
+--@needs circuits job_lane_settings lanes operator_action operator_verbs phases store_helpers transitions wakeup
 
 local lane, settings, reply, later = ARGV[3], ARGV[4], {}, {}
 local RETRY = { verb = 'retry', allowed = lib.states_in(ARGV[5]) }
@@ -28,6 +28,7 @@ local function send(id, arguments, wait)
   if not (record and CLASS[record.s]) then return lib.act_on(id, RETRY, record) end
   local action = action_of(record, arguments)
   if action.allowed[record.s] and record.ot ~= action.token then
+    if arguments ~= '' then lib.circuits.leave(id) end
     if lane ~= '' and lane ~= record.l then
       lib.operator_verbs.move(id, record, lane)
       record.l, record.ld = lane, settings

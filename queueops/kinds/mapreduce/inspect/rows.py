@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from queueops.inspect import history
+from queueops.inspect import task_history
 from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure
-from queueops.inspect.history import Attempt, LogLine
+from queueops.inspect.task_history import Attempt, LogLine
 from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_ACTIONS, REDUCING, ChunkState
 from queueops.kinds.mapreduce.store.reader import Single
 from queueops.model.redact import Redactor, cut, readable
@@ -131,7 +131,7 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
     """The chunk in full."""
     fields = {text(key): text(value) for key, value in found.record.items() if key not in PAYLOADS}
     data, result, error = (found.record.get(payload, b"") for payload in PAYLOADS)
-    lines, parent = history.read_lines(found.log), found.parent
+    lines, parent = task_history.read_lines(found.log), found.parent
     if found.lost:
         fields = {"s": ChunkState.FAILED, "y": "its record is lost"}
     state, second = fields.get("s", ""), {text(key): text(value) for key, value in found.second.items()}
@@ -149,8 +149,8 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
         deadline_ms=found.due if state == ChunkState.ACTIVE else None,
         data_json=hide.document(data) if data else "",
         result_json=hide.document(result) if result else "",
-        attempts=(*history.attempts(lines, {}), *_last(fields)),
-        log=history.log(lines, hide),
+        attempts=(*task_history.attempts(lines, {}), *_last(fields)),
+        log=task_history.log(lines, hide),
         second=_second(second),
         of=maybe_whole(parent.get("cn")),
         allowed=("drop",) if found.lost else chunk_verbs(state, parent.get("s", ""), parent.get("ph", "")),
@@ -190,5 +190,5 @@ def _second(fields: Mapping[str, str]) -> SecondRun | None:
 def _last(fields: Mapping[str, str]) -> tuple[Attempt, ...]:
     """The run in the record: under way, or succeeded."""
     kind = {"active": "running", "done": "succeeded"}.get(fields.get("s", ""))
-    run = history.run_in(fields, kind) if kind else None
+    run = task_history.run_in(fields, kind) if kind else None
     return () if run is None else (run,)

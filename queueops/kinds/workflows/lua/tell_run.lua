@@ -8,7 +8,7 @@
 -- Reply: word (OK, REPEAT: this very message came before, LATE: it has ended, and counts the signal,
 --        ENDED, GONE), the id of the run, its state; or STALE.
 -- Transitions: activate, cancel, suspend.
---@needs attempts fence handover lanes phases run_stops run_suspend runs store_helpers transitions wakeup
+--@needs fence handover lanes minute_counts phases run_stops run_suspend runs store_helpers transitions wakeup
 
 if ARGV[11] ~= '' and not lib.may_push(ARGV[10], ARGV[11]) then return { 'STALE', '', '' } end
 local id = ARGV[2] == '' and ARGV[1] or lib.runs.meant(ARGV[1], ARGV[2])

@@ -1,7 +1,7 @@
 -- The outbox: commands for tasks of other pools. The script that makes a transition writes its commands (`send`). A
 -- process takes a command for a limited time. It applies it in the other pool by the script `command`, and reports the
 -- outcome here.
---@needs attempts numbers store_helpers transitions
+--@needs minute_counts numbers store_helpers transitions
 
 fresh.COMMAND = function() return P .. ':command:' end
 fresh.COMMANDS = function() return P .. ':commands' end

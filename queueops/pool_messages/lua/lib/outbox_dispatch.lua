@@ -1,6 +1,6 @@
 -- Dispatch of the outbox: takes due commands, unlocks overdue ones, and wakes a worker for new ones.
 -- Unlocks commands whose process did not report an outcome in time.
---@needs attempts lanes outbox transitions wakeup
+--@needs lanes minute_counts outbox transitions wakeup
 
 function lib.hooks.due_entry.commands()
   ctx.outbox.touched = true

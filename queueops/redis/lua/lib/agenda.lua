@@ -1,5 +1,5 @@
 -- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
---@needs attempts clock_guard expired_leases lanes numbers phases records store_helpers transitions
+--@needs clock_guard expired_leases lanes minute_counts numbers phases records store_helpers transitions
 
 fresh.acted = TABLE
 

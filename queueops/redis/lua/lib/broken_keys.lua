@@ -1,5 +1,5 @@
 -- Broken keys: a tick reports keys of a wrong type or value to the watchdog. It also writes them to the pool's clock.
---@needs agenda attempts numbers store_helpers transitions
+--@needs agenda minute_counts numbers store_helpers transitions
 
 -- Checks the counter and notes its value: it must never be lower later.
 function lib.check_numbers()

@@ -1,6 +1,6 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_swap.lua.
---@needs attempts claim_on_settle end_effects lanes numbers paused_names phases rate_limit records served_kinds served_lanes
+--@needs claim_on_settle end_effects lanes minute_counts numbers paused_names phases rate_limit records served_kinds served_lanes
 --@needs store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)

@@ -1,6 +1,6 @@
 -- Claim on settle: if no lane has a ready task, a settling worker with free slots gets new ready tasks directly. The
 -- result is the same as by the lane, at half the cost. Only the claiming script sets `room`, and `offer_to_idle`; else it is 0.
---@needs attempts end_effects lanes numbers records rules served_kinds served_lanes store_helpers transitions
+--@needs end_effects lanes minute_counts numbers records rules served_kinds served_lanes store_helpers transitions
 
 fresh.nothing_ready = false -- whether a claim found no ready lane, and has changed nothing
 fresh.at_once = function() return { room = 0, leases = {} } end

@@ -1,5 +1,5 @@
 -- Outages of the server, and jumps of its clock.
---@needs attempts numbers rules store_helpers transitions
+--@needs minute_counts numbers rules store_helpers transitions
 
 local BEAT_MS = 250 -- how old the pool's beat may become
 fresh.any_paused = false -- whether a name of the pool is paused: see paused_names.lua

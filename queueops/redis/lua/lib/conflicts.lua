@@ -1,6 +1,6 @@
 -- Conflicts of ids: what a push does whose id is in use. An ended task is run again as a new generation. If the task has
 -- not ended, the conflict policy of the push decides.
---@needs attempts claim_on_settle generations lanes records store_helpers transitions
+--@needs claim_on_settle generations lanes minute_counts records store_helpers transitions
 
 -- Keeps the push until the end of the task that has its id.
 local function stash_next(spec)

@@ -1,5 +1,5 @@
 -- Effects of an end outside the record of the task or chunk.
---@needs attempts records store_helpers transitions
+--@needs minute_counts records store_helpers transitions
 
 -- Optional fields needed when a task succeeds: `MORE` has those of the kernel and of kinds. Flag `m` marks records that have
 -- any of them. A script that leases a task, or writes such a field to a leased task, writes `m` too. It is LIGHT if only lane,

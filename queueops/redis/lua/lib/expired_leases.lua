@@ -1,5 +1,5 @@
 -- Expired leases: take a task back from a worker that neither settled nor renewed it. Returns the act.
---@needs attempts numbers outcomes store_helpers transitions
+--@needs minute_counts numbers outcomes store_helpers transitions
 
 function lib.recover_lease(id, record, grace)
   if now < grace then lib.schedule(id, grace); return 'spared' end

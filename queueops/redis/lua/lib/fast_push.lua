@@ -1,5 +1,5 @@
 -- Fast paths for a task that is pushed alone, as most are.
---@needs attempts end_effects
+--@needs end_effects minute_counts
 
 fresh.total = 0 -- number of tasks that the call pushes
 

@@ -1,7 +1,7 @@
 -- Fast paths for a worker that settles a task alone, as most do: the task has succeeded, its record asks for nothing more
 -- than its lane, its retention, or a message to a caller, and nothing follows the events. They read first, and leave the
 -- call to the long path (settle.lua, claim.lua) if they meet anything else. The result is the same.
---@needs attempts clock_guard end_effects store_helpers transitions
+--@needs clock_guard end_effects minute_counts store_helpers transitions
 
 local ID, FENCE, OUTCOME, VALUE, LANE = 10, 11, 12, 13, 14 -- of the first settlement in ARGV
 

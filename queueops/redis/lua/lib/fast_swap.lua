@@ -1,6 +1,6 @@
 -- Fast path for a worker that settles a task alone and asks for the next one, as most do under load: both are plain. The
 -- rules are those of fast_settle.lua: it reads first, and leaves the call to the long path if it meets anything else.
---@needs attempts clock_guard end_effects fast_settle numbers paused_names store_helpers transitions wakeup
+--@needs clock_guard end_effects fast_settle minute_counts numbers paused_names store_helpers transitions wakeup
 
 local IS_MORE, IS_LIGHT = lib.IS_MORE, lib.IS_LIGHT
 

@@ -1,5 +1,5 @@
 -- Fences: whether a task or chunk still holds the lease under which it writes.
---@needs attempts store_helpers
+--@needs minute_counts store_helpers
 
 function lib.holds_lease(id, fence)
   local _, state, current = lib.values_of(TASK .. id, 's', 'f')

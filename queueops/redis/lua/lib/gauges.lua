@@ -1,6 +1,6 @@
 -- Gauges: once a minute, what waits and what runs, for the history. They stand among the counters of the minute, as
 -- `@g|<series>`: waiting, running, and the age of the oldest in ms, each '-' where it is not known.
---@needs attempts history_counts store_helpers task_counts
+--@needs history_counts minute_counts store_helpers task_counts
 
 local MOST_NAMES = 100
 

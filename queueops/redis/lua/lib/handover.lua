@@ -1,7 +1,7 @@
 -- Handover: a task that is pushed or woken alone, while nothing else is ready, goes to an idle worker at once. It is leased
 -- in the wake-up token. Its lease is short. Until the worker renews it, `h` is the fence of the lease, and its
 -- end costs the task no attempt. Such an end means that the worker was frozen, or the token was lost with its connection.
---@needs attempts claim_on_settle fast_push numbers phases served_lanes store_helpers transitions wakeup
+--@needs claim_on_settle fast_push minute_counts numbers phases served_lanes store_helpers transitions wakeup
 
 local HANDED_MS, HANDED_BYTES = 2000, 16384
 

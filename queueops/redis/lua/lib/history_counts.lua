@@ -1,7 +1,7 @@
 -- History counts: once a minute, what error groups and workers have counted since the last look, for the history. The keys of
 -- both have running totals, so a failure or an end costs nothing more. They stand among the counters of the minute before:
 -- `@e|<fingerprint>`: failures. `@w|<worker>`: ended, failed, used ms, able ms (of all slots), busy slots, bytes of memory.
---@needs attempts store_helpers
+--@needs minute_counts store_helpers
 
 local MOST_ERRORS, MOST_WORKERS = 200, 200
 local LATE_MS = 15000

@@ -1,5 +1,5 @@
 -- Figures of one lane, for the snapshot and for the page of the lane.
---@needs attempts lanes rate_limit store_helpers task_counts
+--@needs lanes minute_counts rate_limit store_helpers task_counts
 
 -- The names of some of a lane's tasks, by count, and their kinds: estimates need the run times of what waits, and alarms
 -- whether workers take it. The ranks are spread by the golden ratio, so a repeated order of names gives no wrong share.

@@ -1,6 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order. A lane is in lanes:ready if and only if it has a ready task, a free
 -- slot, and no pause. A lane with a rate limit also needs a token.
---@needs attempts rate_limit store_helpers transitions
+--@needs minute_counts rate_limit store_helpers
 
 fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
 fresh.gain = TABLE -- how many became ready beside those of `lane_entries`, by lane
@@ -64,16 +64,6 @@ end
 function lib.lane_of_record(id)
   local _, state, lane = lib.values_of(lib.task_key(id), 's', 'l')
   return state and (lane or 'default')
-end
-
--- A new limit of a lane counts its running tasks: they are few, because workers hold them.
-function lib.list_slot_holders(lane)
-  for state in pairs(LEASED) do
-    -- A part of a task holds no slot of its task's lane.
-    for _, id in ipairs(lib.safe_call('ZRANGE', P .. ':state:' .. state, 0, 9999)) do
-      if not lib.is_foreign(id) and lib.lane_of_record(id) == lane then call('SADD', lib.lane_key(lane) .. SUBKEY.active, id) end
-    end
-  end
 end
 
 -- How many more tasks of the lane may be leased now; nil = any number.

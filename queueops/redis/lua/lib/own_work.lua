@@ -1,12 +1,24 @@
 -- Own work: tasks that QueueOps pushes itself. Those that fail are figures of their pool, with the error of the last attempt.
+-- They are found where the index of their kind meets that of a state. If both indexes are long, the newest ones are looked at.
 --@needs store_helpers transitions
 
-local LOOKED_AT, MOST, SHOWN_MS = 50, 3, 86400000
+local LOOKED_AT, MOST, SHOWN_MS, LONG = 50, 3, 86400000, 1000
 
 local function error_of(row)
   local is_json, error = pcall(cjson.decode, row.er or '')
   if not is_json or type(error) ~= 'table' or not error.type then return row.y or '' end
   return error.type .. ': ' .. tostring(error.message or '')
+end
+
+-- Own work of a kind in a state, the newest first.
+local function ids_in(state, kind)
+  local of_kind, of_state = P .. ':kind:' .. kind, P .. ':state:' .. state
+  local fewer = min(call('ZCARD', of_kind), call('ZCARD', of_state))
+  if fewer == 0 then return {} end
+  if fewer > LONG then return lib.safe_call('ZREVRANGE', of_kind, 0, LOOKED_AT - 1) end
+  local found, newest = lib.safe_call('ZINTER', 2, of_kind, of_state), {}
+  for i = #found, max(1, #found - LOOKED_AT + 1), -1 do newest[#newest + 1] = found[i] end
+  return newest
 end
 
 -- Whether it waits for another attempt after one that failed. One that has failed for good counts for a day.
@@ -19,10 +31,12 @@ end
 function lib.failing_work()
   local found = {}
   for _, kind in ipairs(OWN_WORK) do
-    for _, id in ipairs(lib.safe_call('ZREVRANGE', P .. ':kind:' .. kind, 0, LOOKED_AT - 1)) do
-      local row = lib.named_fields(lib.task_key(id), 's', 'n', 'er', 'e', 'y')
-      if row and fails(row) and #found < MOST then
-        found[#found + 1] = { id = id, name = row.n or kind, state = row.s, error = lib.shortened(error_of(row), 500) }
+    for _, state in ipairs({ 'restart', 'failed' }) do
+      for _, id in ipairs(ids_in(state, kind)) do
+        local row = lib.named_fields(lib.task_key(id), 's', 'n', 'er', 'e', 'y')
+        if row and row.s == state and fails(row) and #found < MOST then
+          found[#found + 1] = { id = id, name = row.n or kind, state = state, error = lib.shortened(error_of(row), 500) }
+        end
       end
     end
   end

@@ -1,7 +1,7 @@
 -- Paused names: an operator has paused all tasks of a name. A claim that meets such a task holds it back: the task leaves its
 -- lane for the set of its name, with its place. So a pause is one call, whatever waits, and the lane goes on with others.
 -- The field `paused` of the clock tells that any name is paused. Each claim reads the clock anyway.
---@needs attempts clock_guard lanes store_helpers transitions
+--@needs clock_guard lanes minute_counts store_helpers transitions
 
 local BRING_MOST, LOOK_MOST = 200, 100
 lib.HOLD_MOST = 200 -- how many tasks a claim holds back before it returns

@@ -1,5 +1,5 @@
 -- Creating and erasing records, with all their indexes.
---@needs attempts lanes numbers store_helpers transitions
+--@needs lanes minute_counts numbers store_helpers transitions
 
 -- Puts a task into the indexes of its name, kind and tags. Plain tasks have no index of their kind.
 function lib.index_record(id, name, tags, number, kind)

@@ -1,6 +1,6 @@
 -- Served kinds: a worker that was given kinds of records takes tasks of these alone. It looks at the beginning of each lane,
 -- and leaves the tasks of other kinds there, in their places. Workers without kinds never come here.
---@needs attempts lanes store_helpers transitions
+--@needs lanes minute_counts store_helpers transitions
 
 local LOOKS, LEAST = 2000, 50 -- tasks at which one call looks in all of its lanes, and at least in each
 fresh.kinds = false -- of the worker whose call this is; false: it serves all kinds

@@ -1,5 +1,5 @@
 -- Reads and writes of the store: with invalid values, in slices, or collected.
---@needs attempts
+--@needs minute_counts
 
 -- Whether a reader follows the live events; asked for at the first event.
 fresh.listened = function() return call('EXISTS', P .. ':tail') == 1 end

@@ -1,6 +1,6 @@
 -- State transitions: collects moves between states, and writes them in flush(), which a script calls between its phases.
 -- So a batch of tasks costs one ZADD and one ZREM for each state. LEASED, TIMED, ... come from states.py.
---@needs attempts store_helpers
+--@needs minute_counts store_helpers
 
 fresh.leaving, fresh.entering, fresh.agenda_in, fresh.agenda_out = TABLE, TABLE, TABLE, TABLE
 fresh.moves, fresh.lane_states, fresh.collected_counts = TABLE, TABLE, TABLE

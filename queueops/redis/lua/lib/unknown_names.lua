@@ -1,5 +1,5 @@
 -- Unknown names: which task names a worker has met and does not know. It leaves them to workers that may know them.
---@needs attempts lanes transitions
+--@needs lanes minute_counts transitions
 
 local UNABLE_MS, UNABLE_MOST, ALIVE_MS, LEFT_MOST = 60000, 1000, 65000, 200
 fresh.names_unable, fresh.knowers = TABLE, TABLE

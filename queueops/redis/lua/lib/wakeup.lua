@@ -1,5 +1,5 @@
 -- Wake-up of idle workers for new work.
---@needs attempts transitions
+--@needs minute_counts transitions
 
 fresh.caller = '' -- the worker whose call this is, which may be listed as idle still
 

@@ -1,9 +1,10 @@
 -- Figures of schedules. `schedules`: how many have a next run. `paused_schedules` has those that do not fire while they are
 -- paused: the id, and the first run that is missed (`due`), which is the time of the tick that the pause came before.
 -- `broken_schedules` has those that stopped, because no watchdog can read their definition: the id, and the reason.
+-- `late_schedules`: how many have been due for a while and were not fired, the first of them, and when it was due.
 --@needs schedules store_helpers transitions
 
-local MOST_PAUSED = 50
+local MOST_PAUSED, LATE_MS = 50, 15000
 
 function lib.hooks.figures.schedules(figures)
   local rows, broken = {}, {}
@@ -16,4 +17,9 @@ function lib.hooks.figures.schedules(figures)
   figures.schedules = call('ZCOUNT', ctx.SCHEDULES, '-inf', '(+inf')
   figures.paused_schedules = rows
   if broken[1] then figures.broken_schedules = broken end
+  local first = call('ZRANGE', ctx.SCHEDULES, 0, 0, 'WITHSCORES')
+  local due = lib.number_of(first[2])
+  if due and now - due > LATE_MS then
+    figures.late_schedules = { count = call('ZCOUNT', ctx.SCHEDULES, '-inf', lib.text(now - LATE_MS)), id = first[1], due = due }
+  end
 end

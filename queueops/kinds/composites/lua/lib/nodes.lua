@@ -1,6 +1,6 @@
 -- Nodes of a tree in a call: parent ('' = none here), order, id, number of field values, fields (name, value, ...).
 -- A node `<id>#<pool>` is in another pool; its parent is in this one.
---@needs attempts generations numbers outbox parent records rules store_helpers transitions
+--@needs generations minute_counts numbers outbox parent records rules store_helpers transitions
 
 fresh.node_uids = TABLE
 

@@ -1,7 +1,7 @@
 -- Parents of composites: how a chain or group handles the ends of its children. `#children` lists the children in order.
 -- `#open` is the set of children that have not ended. Only the call that removes a child from `#open` counts its end.
 -- The composite ends when `#open` is empty. A child in another pool is written `<id>#<pool>`.
---@needs attempts child_end end_effects generations lanes phases rules store_helpers task_end
+--@needs child_end end_effects generations lanes minute_counts phases rules store_helpers task_end
 --@needs transitions
 
 lib.family = {}

@@ -3,7 +3,7 @@
 -- Key `lane:<lane>#jobs`: the ids of the jobs that have a record, without those in the trash.
 -- Settings of the lane: `title` (what it stands for), `idle` (ms), `drain` ('1': it takes no jobs), `proxy`; `first` of a
 -- destination: see job_lane_settings.lua.
---@needs attempts fieldcheck job_lane_settings lanes store_helpers transitions
+--@needs fieldcheck job_lane_settings lanes minute_counts store_helpers transitions
 
 lib.aggregations = {}
 

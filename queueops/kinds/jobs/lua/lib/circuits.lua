@@ -3,7 +3,8 @@
 -- Its success closes the circuit, its failure opens it for twice as long.
 -- Key `circuits`: address -> failures in a row, time of the last one, time until which it is open or its probe has it, ms for
 -- which it was opened, '1' while there is a probe, lane; 0 = none.
--- Key `circuits:waiting`: an address, a line break and the id of a callback; all scores are 0.
+-- Key `circuits:waiting`: an address, a line break and the id of a callback; all scores are 0. Field `cw` of a callback that
+-- waits has the address.
 --@needs operator_verbs store_helpers transitions
 
 lib.circuits = { AT_ONCE = 500 }
@@ -49,6 +50,7 @@ function lib.circuits.ask(name, id, attempt_ms)
   if not circuit then return 0, false end
   if circuit.till > now then
     lib.safe_call('ZADD', P .. ':circuits:waiting', 0, member)
+    lib.safe_call('HSET', lib.task_key(id), 'cw', name)
     local ahead = lib.safe_call('ZLEXCOUNT', P .. ':circuits:waiting', range_of(name)) - 1
     return circuit.till - now + min(LATEST, ahead * circuit.wait), true
   end
@@ -58,6 +60,16 @@ function lib.circuits.ask(name, id, attempt_ms)
     write(name, circuit)
   end
   return 0, true
+end
+
+-- A callback that is cancelled, or goes to another address, does not wait any more.
+function lib.circuits.leave(id)
+  local name = lib.safe_call('HGET', lib.task_key(id), 'cw')
+  if name then lib.safe_call('ZREM', P .. ':circuits:waiting', name .. '\n' .. id) end
+end
+
+function lib.hooks.note_end.callback(id, _, state)
+  if state == 'cancelled' then lib.circuits.leave(id) end
 end
 
 -- Notes a failure. `most` in a row open the circuit for `first` ms; failed probes for at most `longest`.

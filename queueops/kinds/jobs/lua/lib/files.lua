@@ -3,7 +3,7 @@
 -- that of '!' names the file whose deletion failed last.
 -- `why`: `ended` (the record of the job is gone), `retention` (FILE_RETENTION), `operator`. A record has `fl`, the file of a run
 -- before the last one, and `fx`, the time at which its file was deleted.
---@needs aggregations attempts conflicts fieldcheck store_helpers transitions
+--@needs aggregations conflicts fieldcheck minute_counts store_helpers transitions
 
 lib.files = { FAILED = '!' }
 

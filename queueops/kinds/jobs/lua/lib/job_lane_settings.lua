@@ -1,7 +1,7 @@
 -- Lanes of jobs and callbacks: the first push to a lane gives it its settings, as a text of names and values.
 -- Field `ld` of a callback holds the text of its lane. The lane keeps it as `first`: it vanishes if that still holds, and a
 -- callback that comes later gives it the same again. A value `-` stands for an empty one. `title` is last, and optional.
---@needs fieldcheck lanes store_helpers transitions
+--@needs fieldcheck lanes slot_holders store_helpers transitions
 
 lib.job_lanes = {}
 

@@ -1,6 +1,6 @@
 -- Brief of a decision step: what `step_input` replies, given to the worker with the lease, so that most steps need no call for
 -- it. A run with open commands has none: their ends may come while its lease waits for a slot, and its step takes them all.
---@needs attempts runs
+--@needs minute_counts runs
 
 local MOST_EVENTS, MOST_ENTRIES, MOST_BYTES = 50, 20, 4096
 

@@ -1,6 +1,6 @@
 -- Calls of runs: begins the activities and children of a step. One call of the store begins a slice of them. The others wait
 -- in `#later`, a sorted set of plans (JSON) by the number of their command, and begin by the agenda.
---@needs conflicts lanes run_ends run_messages runs store_helpers transitions
+--@needs conflicts lanes run_ends run_outgoing run_refused runs store_helpers transitions
 
 local SLICE = 250
 
@@ -42,7 +42,11 @@ local function end_given_up(id, record, child)
   return true
 end
 
--- Begins a call. Returns the end of one that cannot begin.
+local function in_use(plan, why)
+  return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"in_use","y":' .. cjson.encode(why) .. '}'
+end
+
+-- Begins a call. Returns why it cannot begin.
 local function start_call(id, record, plan)
   if plan.pool then return lib.far_calls.start(id, record, plan) end
   local before
@@ -50,8 +54,7 @@ local function start_call(id, record, plan)
     local newest = lib.runs.newest_of(plan.instance)
     local other = newest ~= plan.id and lib.runs.read(newest)
     if other and not TERMINAL[other.s] and not end_given_up(id, record, newest) then
-      local why = 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
-      return '{"e":"failed","c":' .. plan.number .. ',"at":' .. NOW .. ',"s":"in_use","y":' .. cjson.encode(why) .. '}'
+      return 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
     end
     before = other and newest
     lib.safe_call('HSET', P .. ':instances', plan.instance, plan.id)
@@ -65,11 +68,21 @@ local function start_call(id, record, plan)
   lib.place(spec)
 end
 
--- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices.
-function lib.run_calls.start(id, record, plans, later)
+-- Begins a call of a run that ends.
+local function start_alone(id, record, plan)
+  plan.alone = lib.run_refused.goes_on(plan)
+  local why = start_call(id, record, plan)
+  if not (why and plan.alone) then return end
+  lib.run_refused.keep(spec_of(id, record, plan), why)
+  lib.run_refused.log(id, plan.id, why)
+end
+
+-- Begins the calls of a step: `plans` now, and `later` (number and plan as JSON) in slices. `over`: the run ends.
+function lib.run_calls.start(id, record, plans, later, over)
   for _, plan in ipairs(plans) do
-    local lost = start_call(id, record, plan)
-    if lost then lib.safe_call('RPUSH', lib.runs.inbox_of(id), lost) end
+    local why
+    if over then start_alone(id, record, plan) else why = start_call(id, record, plan) end
+    if why then lib.safe_call('RPUSH', lib.runs.inbox_of(id), in_use(plan, why)) end
   end
   if not later[1] then return end
   local scored = {}
@@ -83,8 +96,8 @@ local function start_later(id, record, most, wanted)
   local key = later_of(id)
   for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, most - 1)) do
     local plan = lib.run_calls.plan_of(text)
-    local lost = plan and (not wanted or wanted[plan.number]) and start_call(id, record, plan)
-    if lost then lib.runs.deliver(id, lost) end
+    local why = plan and (not wanted or wanted[plan.number]) and start_call(id, record, plan)
+    if why then lib.runs.deliver(id, in_use(plan, why)) end
   end
   lib.safe_call('ZREMRANGEBYRANK', key, 0, most - 1)
   lib.flush(); lib.flush_lanes()
@@ -115,8 +128,8 @@ function lib.run_calls.start_abandoned(id, record)
   local key = later_of(id)
   for _, text in ipairs(lib.safe_call('ZRANGE', key, 0, -1)) do
     local plan = lib.run_calls.plan_of(text)
-    if plan and plan.fields[#plan.fields] == 'abandon' and plan.fields[#plan.fields - 1] == 'vj' then
-      start_call(id, record, plan)
+    if plan and lib.run_refused.goes_on(plan) then
+      start_alone(id, record, plan)
       lib.safe_call('ZREM', key, text)
     end
   end

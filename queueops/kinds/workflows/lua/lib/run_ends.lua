@@ -110,7 +110,10 @@ local function forget_steps(id)
   call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vy', 'vb', 'vc', 'vs', 've', 'vx')
   lib.run_marks.leave_all(id)
 end
-lib.hooks.reset.workflow = forget_steps
+function lib.hooks.reset.workflow(id, record)
+  forget_steps(id)
+  lib.runs.name_newest(id, record)
+end
 lib.hooks.start_over.workflow = forget_steps
 
 local RUNS_IT = { run_now = true, retry = true, requeue = true, release = true }

@@ -1,7 +1,7 @@
 -- Consistency check of calls and signals of other pools. A pool cannot read the tasks of another one: the check reads them
 -- itself, and gives what it finds to these entries: `~lost:<number>:<token>:<run>`, and in the other pool
 -- `~unreported:<token>:<task>`.
---@needs fieldcheck run_messages runs transitions
+--@needs fieldcheck run_outgoing runs transitions
 
 lib.run_far_check = {}
 

@@ -1,5 +1,5 @@
 -- Commands that a run has given up, or whose ends it has taken: found again by their numbers, and begun again.
---@needs lanes operator_verbs run_history run_messages runs store_helpers transitions
+--@needs lanes operator_verbs run_history run_outgoing runs store_helpers transitions
 
 lib.run_recall = {}
 

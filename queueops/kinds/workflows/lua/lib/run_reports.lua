@@ -1,5 +1,5 @@
 -- Reports of activities and children: the run that waits for one is told its end, also if it is deleted before that.
---@needs run_marks run_messages runs store_helpers transitions
+--@needs run_marks run_outgoing runs store_helpers transitions
 
 function lib.hooks.note_end.workflow(id, record, state)
   if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end

@@ -77,6 +77,7 @@ function lib.runs.go_on(id, record, wanted)
   local waits = again[1] and mark > 1 and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 0
   local state = waits and 'idle' or 'pending'
   lib.shift(id, record, state)
+  lib.runs.name_newest(id, record)
   lib.unschedule(id)
   call('HSET', lib.task_key(id), 's', state)
   if not waits then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end

@@ -1,7 +1,8 @@
 -- Decision steps of runs: what a step has decided is written by the call that settles its lease. The value is JSON: `taken`
 -- events of the inbox, `mark` and `commands` for the history, `calls`, `later` (calls that begin in slices), `timers`, `drops`,
 -- `tells`, `keeps` (payloads), and how it goes on.
---@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_marks run_messages run_stops runs store_helpers transitions
+--@needs claim_on_settle lanes numbers outcomes phases records run_calls run_code run_ends run_marks run_outgoing
+--@needs run_stops runs store_helpers transitions
 
 -- Writes the step into the history: its mark, the events that it took, its commands.
 local function write_history(id, step)
@@ -53,7 +54,7 @@ end
 local function obey(id, record, step)
   local room = ctx.at_once.room
   if step.over then ctx.at_once.room = 0 end -- what begins now is ended by the same step: no worker gets it
-  lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {})
+  lib.run_calls.start(id, record, step.calls, step.over and {} or step.later or {}, step.over)
   ctx.at_once.room = room
   for _, timer in ipairs(step.timers) do
     local number, due = unpack(timer)

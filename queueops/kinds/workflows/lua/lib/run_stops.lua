@@ -1,5 +1,5 @@
 -- Stop of what a run has begun: its activities, timers and children.
---@needs lanes operator_verbs run_messages runs store_helpers transitions
+--@needs lanes operator_verbs run_outgoing runs store_helpers transitions
 
 lib.run_stops = { UNNEEDED = 'its workflow does not need it any more' }
 

@@ -7,7 +7,7 @@
 -- since, `vc` how often in a row, `vf` fence and `vh` code of the last step, `va` that run has asked it to end, `ve` continued
 -- as new at, `vj` what its parent does to it at the end, `vq` status, `vw` waiting places, `vl` late events, `vy` tasks of its
 -- code that have failed, `vz` the first run of those that went on as this one.
---@needs attempts claim_on_settle handover lanes run_messages numbers phases store_helpers transitions
+--@needs minute_counts claim_on_settle handover lanes run_outgoing numbers phases store_helpers transitions
 
 lib.runs = {}
 
@@ -38,6 +38,11 @@ end
 
 -- The last run that a call of a child went on as, by the id of its first run: the runs between may have been deleted. The index
 -- of instances has it.
+-- Makes a run that goes on again the newest one of its instance: it is the only open one.
+function lib.runs.name_newest(id, record)
+  if record.vi then lib.safe_call('HSET', P .. ':instances', record.vi, id) end
+end
+
 function lib.runs.point_to(call_id, id) lib.safe_call('HSET', P .. ':instances', call_id, id) end
 
 -- A call of another run means this task from now on.

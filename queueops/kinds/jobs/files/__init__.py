@@ -1,0 +1,1 @@
+"""Files of jobs: downloads, the stores of their files, lists of them, and their deletion."""

@@ -1,0 +1,1 @@
+"""Code check: what in the code of workflows no replay can repeat, found before it is deployed."""
