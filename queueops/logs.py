@@ -43,6 +43,7 @@ OURS = (
     "queueops",
     "queueops.audit",
     "queueops.events",
+    "queueops.metrics",
     "queueops.outbox",
     "queueops.push",
     "queueops.redis",
@@ -54,6 +55,7 @@ OURS = (
     "queueops.worker",
     "console.audit",
     "console.kinds",
+    "console.probes",
 )
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""

@@ -55,6 +55,8 @@ _ACTED = {
 
 TABLE: dict[str, Verb | None] = {
     "login": ANYONE,
+    "healthz": ANYONE,
+    "readyz": ANYONE,
     "logout": ANYONE,
     **dict.fromkeys(_VIEWED.split(), Verb.VIEW),
     **_ACTED,

@@ -21,7 +21,7 @@ from django.core.signals import setting_changed
 from queueops.conf import readers as read
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
 from queueops.model import kinds, store_url
-from queueops.model.redact import DEFAULT, PATTERNS, Redactor
+from queueops.model.redact import DEFAULT, MASK, PATTERNS, Redactor
 
 DAY = 86400.0
 FOREIGN = {
@@ -103,6 +103,7 @@ class Settings:
     redact: tuple[str, ...] = PATTERNS
     transactions: Transactions | None = None  # what a push in a database transaction does; None: the pusher's default
     read_only: bool = False  # the console is read-only
+    metrics_token: str = ""  # what a client of the metrics must send; empty: the view refuses all
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
     of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
@@ -192,6 +193,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "REDACT": read.texts,
     "TRANSACTIONS": read.choice(Transactions),
     "READ_ONLY": read.flag,
+    "METRICS_TOKEN": read.token,
     "CONNECT": read.table(CONNECT, refused=OURS),
     "RETRY": _retry,
 }
@@ -273,6 +275,8 @@ def _error(key: str, value: Any, unfit: read.Unfit) -> QueueOpsError:
         return UnknownSetting(place=place, advice=unfit.expected)
     wrong = unfit.value if unfit.path else value
     shown = DEFAULT.text(repr(store_url.masked(wrong) if key == "URL" and isinstance(wrong, str) else wrong))
+    if DEFAULT.hides(unfit.path[-1] if unfit.path else key):
+        shown = MASK
     return BadSetting(place=place, value=shown, expected=unfit.expected)
 
 

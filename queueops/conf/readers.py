@@ -151,6 +151,13 @@ def text(value: Any) -> str:
     return value
 
 
+def token(value: Any) -> str:
+    """A secret that a header can carry; empty for none."""
+    if not isinstance(value, str) or (value and not re.fullmatch(r"[!-~]{16,}", value)):
+        raise Unfit("a text of 16 or more letters, digits and signs, without spaces")
+    return value
+
+
 def given(value: Any) -> Any:
     """Any value."""
     return value

@@ -28,6 +28,7 @@ from queueops.inspect.id_search import FoundIds, tasks_with_prefix
 from queueops.inspect.lane_labels import know_lanes, lane_label
 from queueops.inspect.lane_view import LaneView, lane
 from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
+from queueops.inspect.loads import NameLoad, PoolLoad, load
 from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
@@ -207,6 +208,7 @@ __all__ = [
     "LogLine",
     "LookUp",
     "Moment",
+    "NameLoad",
     "NamePause",
     "NameRun",
     "NameView",
@@ -223,6 +225,7 @@ __all__ = [
     "PastRow",
     "Point",
     "PoolDetail",
+    "PoolLoad",
     "PoolView",
     "QueuedFilePage",
     "QueuedFileRow",
@@ -295,6 +298,7 @@ __all__ = [
     "lane_page",
     "lane_trends",
     "lanes",
+    "load",
     "look_up",
     "matches",
     "name_trends",

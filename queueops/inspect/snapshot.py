@@ -66,7 +66,7 @@ def snapshot() -> Snapshot:
     infos = _infos(found)
     info = next(iter(infos.values()), {})
     now = server_ms(info) or int(time.time() * 1000)
-    samples, computed = _completed(reader, names, {pool: glance.snapshot for pool, glance in found.items()}, now)
+    samples, computed = completed(reader, names, {pool: glance.snapshot for pool, glance in found.items()}, now)
     beats = {pool: glance.beats for pool, glance in found.items()}
     known = error_rows(reader, names, ERRORS)
     broken = _broken(samples, reader)
@@ -99,7 +99,7 @@ def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance])
     infos = _infos(found)
     now = next((ms for info in infos.values() if (ms := server_ms(info))), None) or int(time.time() * 1000)
     data = {pool: glance.snapshot for pool, glance in found.items()}
-    samples, _ = _completed(reader, names, data, now)
+    samples, _ = completed(reader, names, data, now)
     models = {pool: Model(pool, sampled, found[pool].beats) for pool, sampled in samples.items()}
     beats = {pool: glance.beats for pool, glance in found.items()}
     views = [
@@ -116,9 +116,7 @@ def _infos(found: Mapping[str, Glance]) -> dict[str, dict[str, Any]]:
     return {f"of pool {pool}" if len(known) > 1 else "": info for pool, info in known.values()}
 
 
-def _completed(
-    reader: Reader, names: Sequence[str], data: Mapping[str, bytes | None], now: int
-) -> tuple[Samples, bool]:
+def completed(reader: Reader, names: Sequence[str], data: Mapping[str, bytes | None], now: int) -> tuple[Samples, bool]:
     """The fresh ones of these snapshots, and counts of the other pools."""
     fresh = {pool: found for pool, each in data.items() if (found := fresh_sample(text(each), now))}
     missing = [pool for pool in names if pool not in fresh and pool not in reader.silent]

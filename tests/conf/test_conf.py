@@ -127,6 +127,11 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
             "a number of seconds or a timedelta, from 0.001 to 86,400.",
         ),
         ({"READ_ONLY": "no"}, "The setting QUEUEOPS['READ_ONLY'] is 'no', but it must be True or False."),
+        (
+            {"METRICS_TOKEN": "short"},
+            "The setting QUEUEOPS['METRICS_TOKEN'] is [redacted], but it must be "
+            "a text of 16 or more letters, digits and signs, without spaces.",
+        ),
         ({"MIDDLEWARE": "a.B"}, "The setting QUEUEOPS['MIDDLEWARE'] is 'a.B', but it must be a list of texts."),
         ({"POOLS": 3}, "The setting QUEUEOPS['POOLS'] is 3, but it must be a dict with texts as keys."),
         (

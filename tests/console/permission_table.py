@@ -11,7 +11,7 @@ GROUPS = {
 
 NEEDED = {
     "anyone": """
-        login logout
+        healthz login logout readyz
     """,
     "view": """
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks

@@ -141,7 +141,8 @@ def example(pattern: URLPattern) -> str:
 
 
 ADDRESSES = tuple(walk())
-PAGES = tuple(one for one in ADDRESSES if not one.changes and one.name not in POSTED | {"missing"})
+PROBES = {"healthz", "readyz"}
+PAGES = tuple(one for one in ADDRESSES if not one.changes and one.name not in POSTED | PROBES | {"missing"})
 MUTATIONS = tuple(one for one in ADDRESSES if one.changes)
 
 
