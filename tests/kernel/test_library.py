@@ -253,7 +253,7 @@ def test_records_and_lists_are_read_by_name(path: Path) -> None:
     assert read_by_place(code(path)) == set()
 
 
-SHORT = {short for short, field in kinds.fields().items()}
+SHORT = set(kinds.fields())
 RECORDS = "record|row|child|parent|chunk|leaf|own|twin"
 """What Lua files call a record that they have read."""
 
