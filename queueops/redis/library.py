@@ -4,6 +4,7 @@ Each file of ``lua/`` is one function of the library: what a call runs. Each fil
 fills ``lib``, which modules share, and ``fresh``, the initial values of what belongs to one call. ``--@needs`` names
 the modules that a file uses. The files are joined unchanged: a module stands in ``do ... end``, a function in
 ``function ... end``. The state tables are generated from ``queueops.model.states``: state names are written once.
+So is ``F``, the short name of a record's field in the store by its long one: ``record[F.parent_id]``.
 
 The kernel's files stand here. Each kind of ``queueops.model.kinds`` brings its own from its package. A name is used
 once among all of them.
@@ -56,6 +57,7 @@ _CALLS = re.compile(
     r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)* = )"
     r"(?:((?:\.\w+)+)|\[[^\]]*\] or NONE\)(\.\w+)|\) do if each(\.\w+))?"
 )
+_FIELD = re.compile(r"\bF\.(\w+)")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")
 LOOKS = ("fsck", "sample")
 """Functions that write only if they are told to. Each has a second form that only reads. A server that refuses writes
@@ -297,10 +299,22 @@ def _kind_tables() -> str:
     return "".join(tables)
 
 
-def _joined(names: list[str]) -> str:
+def _field_table(text: str) -> str:
+    """The Lua table of the record fields that a text names: `F.state` is `s`. Raises LookupError for an unknown one."""
+    known = {field.name: short for short, field in kinds.fields().items()}
+    wanted = sorted(set(_FIELD.findall(text)))
+    if unknown := [name for name in wanted if name not in known]:
+        raise LookupError(f"the Lua library names the record field {unknown[0]}, which no kind has")
+    entries = ", ".join(f"{name} = '{known[name]}'" for name in wanted)
+    return f"local F = {{ {entries} }}\n"
+
+
+def _joined(names: list[str], bodies: str) -> str:
+    """The tables and modules of a library, and the functions that use them."""
     known = modules()
     rest = "".join(f"do -- {name}\n{known[name].text}end\n" for name in names if name != BASE)
-    return f"{state_tables()}{_kind_tables()}{known[BASE].text}{rest}"
+    text = f"{known[BASE].text}{rest}{bodies}"
+    return f"{state_tables()}{_kind_tables()}{_field_table(text)}{text}"
 
 
 _BEGINS = re.compile(r"do -- (\w+)|function functions\.(\w+)\(\)|local function run\(\)")
@@ -353,7 +367,7 @@ def library() -> Library:
     calls = "".join(
         f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items()
     )
-    text = f"{_joined(in_order(tuple(modules()), modules()))}local functions = {{}}\n{bodies}"
+    text = _joined(in_order(tuple(modules()), modules()), f"local functions = {{}}\n{bodies}")
     digest = hashlib.sha1(f"{text}{_REGISTER}{calls}".encode(), usedforsecurity=False).hexdigest()[:12]
     return Library(digest, f"#!lua name={PREFIX}{digest}\n{text}{_REGISTER.replace('DIGEST', digest)}{calls}")
 
@@ -365,6 +379,5 @@ def script(name: str, *, shebang: bool = True) -> str:
     first = f"#!lua{' flags=' + ','.join(each.flags) if each.flags else ''}\n"
     if not shebang:
         first = "" if "no-writes" in each.flags else ALLOW_OOM if "allow-oom" in each.flags else DENY_OOM
-    body = _joined(modules_of(name))
     run = f"local function run()\n{each.text}end\nenter(KEYS, arguments)\nreturn run()\n"
-    return f"{first}local arguments = ARGV\n{body}{run}"
+    return f"{first}local arguments = ARGV\n{_joined(modules_of(name), run)}"

@@ -10,7 +10,7 @@
 lib.tolerate()
 
 local function state_of(id, origin)
-  local _, state, uid, first = lib.values_of(lib.task_key(id), 's', 'u', 'uo')
+  local _, state, uid, first = lib.values_of(lib.task_key(id), F.state, F.uid, F.pushed_uid)
   return state and (first or uid) == origin and state or ''
 end
 

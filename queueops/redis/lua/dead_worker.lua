@@ -23,7 +23,7 @@ local FAILURES = { error = true, timeout = true, crash = true }
 
 local function count_failure(id, outcome)
   if not FAILURES[outcome] then return end
-  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.parts.task_of(id) or id), 'n')
+  local _, name = lib.values_of(lib.task_key(lib.is_foreign(id) and lib.hooks.parts.task_of(id) or id), F.name)
   if name then lib.count_minute('err|' .. name, 1) end
 end
 
@@ -39,7 +39,7 @@ local function take_back(id, fence)
     if not record then return 0 end -- what can't be read is put aside when its lease ends
     if lib.is_foreign(id) then lib.hooks.parts.release(id) else lib.outcomes.release(id, record) end
   end
-  if call('EXISTS', lib.task_key(id)) == 1 then call('HSET', lib.task_key(id), 'f', lib.next_number()) end
+  if call('EXISTS', lib.task_key(id)) == 1 then call('HSET', lib.task_key(id), F.fence, lib.next_number()) end
   return 1
 end
 
@@ -54,7 +54,7 @@ local taken = 0
 for i = 1, #found, 2 do
   local id = found[i]
   local row = lib.named_fields(lib.task_key(id), 'w', 'f', 's')
-  if row and row.w == worker and row.s == state then taken = taken + take_back(id, row.f) end
+  if row and row[F.worker] == worker and row[F.state] == state then taken = taken + take_back(id, row[F.fence]) end
 end
 lib.settle_up()
 lib.deliver(-1)

@@ -40,7 +40,7 @@ put('trashed', call('ZSCORE', P .. ':trashed', id))
 local log = redis.pcall('LRANGE', lib.task_key(id) .. SUBKEY.log, -100, -1)
 put('log', log.err and {} or log)
 
-local lane = record.l or 'default'
+local lane = record[F.lane] or 'default'
 local key = P .. ':lane:' .. lane
 put('lane', lane)
 put('conf', call('HGETALL', key .. SUBKEY.conf))
@@ -52,19 +52,19 @@ put('rank', call('ZRANK', key, id))
 put('active', lib.running_in(lane))
 put('holders', call('SRANDMEMBER', key .. SUBKEY.active, 5))
 
-if record.w then
-  put('beat', call('ZSCORE', P .. ':workers', record.w))
-  local host, state, silent_since = unpack(call('HMGET', P .. ':worker:' .. record.w, 'host', 'state', 'silent_since'))
+if record[F.worker] then
+  put('beat', call('ZSCORE', P .. ':workers', record[F.worker]))
+  local host, state, silent_since = unpack(call('HMGET', P .. ':worker:' .. record[F.worker], 'host', 'state', 'silent_since'))
   put('host', host); put('condition', state); put('silent_since', silent_since)
 end
 
 local tick, grace = unpack(call('HMGET', P .. ':clock', 'tick', 'grace'))
 put('tick', tick)
 put('grace', grace)
-if record.s == 'pending' then
+if record[F.state] == 'pending' then
   put('sampled', call('GET', P .. ':snapshot'))
-  put('name_paused', call('HGET', P .. ':names:paused', record.n or ''))
-  put('held', call('ZSCORE', P .. ':paused:' .. (record.n or ''), id))
+  put('name_paused', call('HGET', P .. ':names:paused', record[F.name] or ''))
+  put('held', call('ZSCORE', P .. ':paused:' .. (record[F.name] or ''), id))
 end
 
 local workers = {}

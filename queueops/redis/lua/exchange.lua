@@ -52,11 +52,12 @@ lib.settle_up()
 
 for _ = 1, tonumber(ARGV[7]) do
   local id, fence, left = ARGV[position + 1], ARGV[position + 2], tonumber(ARGV[position + 3])
-  local _, state, current, reason, handed, by_force = lib.values_of(lib.task_key(id), 's', 'f', 'x', 'h', 'xh')
+  local _, state, current, reason, handed,
+    by_force = lib.values_of(lib.task_key(id), F.state, F.fence, F.cancel_requested, F.handed, F.cancelled_hard)
   if state and LEASED[state] and current == fence then
     local ms = left < 0 and ctx.RULES.lease or min(ctx.RULES.lease, left)
     call('ZADD', P .. ':agenda', 'XX', lib.text(now + ms), id)
-    if handed then call('HDEL', lib.task_key(id), 'h') end -- the worker has what it was handed
+    if handed then call('HDEL', lib.task_key(id), F.handed) end -- the worker has what it was handed
     if lib.is_foreign(id) then
       local its_reason, is_hard = lib.hooks.parts.end_of(id)
       if its_reason then reason, by_force = its_reason, is_hard end

@@ -103,7 +103,7 @@ if tick ~= '' then
 end
 for _, line in ipairs(lines) do
   write_line(line)
-  if line.w == 'FIRED' then lib.try('ZADD', P .. ':names', NOW, values.n); lib.count_minute('in|' .. values.n, 1) end
+  if line.w == 'FIRED' then lib.try('ZADD', P .. ':names', NOW, values[F.name]); lib.count_minute('in|' .. values[F.name], 1) end
 end
 lib.flush()
 lib.flush_lanes()

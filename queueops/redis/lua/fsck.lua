@@ -41,37 +41,37 @@ end
 local function check_states(id, record, places)
   local own = false
   for _, state in ipairs(places) do
-    own = own or state == record.s
-    if state ~= record.s and lib.wrong(id, 'it is ' .. record.s .. ', and in the index of ' .. state) then
+    own = own or state == record[F.state]
+    if state ~= record[F.state] and lib.wrong(id, 'it is ' .. record[F.state] .. ', and in the index of ' .. state) then
       lib.safe_call('ZREM', P .. ':state:' .. state, id)
     end
   end
-  local index = P .. ':state:' .. record.s
-  if not own and not ctx.foreign[index] and lib.wrong(id, 'it is ' .. record.s .. ', and not in that index') then
-    lib.safe_call('ZADD', P .. ':state:' .. record.s, NOW, id)
+  local index = P .. ':state:' .. record[F.state]
+  if not own and not ctx.foreign[index] and lib.wrong(id, 'it is ' .. record[F.state] .. ', and not in that index') then
+    lib.safe_call('ZADD', P .. ':state:' .. record[F.state], NOW, id)
   end
-  local named = lib.safe_call('ZSCORE', P .. ':name:' .. record.n, id) or ctx.foreign[P .. ':name:' .. record.n]
+  local named = lib.safe_call('ZSCORE', P .. ':name:' .. record[F.name], id) or ctx.foreign[P .. ':name:' .. record[F.name]]
   if not named and lib.wrong(id, 'it is not in the index of its name') then
-    lib.index_record(id, record.n, record.tg, lib.number_of(record.u) or now, record.k)
+    lib.index_record(id, record[F.name], record[F.tags], lib.number_of(record[F.uid]) or now, record[F.kind])
   end
-  local kind = record.k and record.k ~= 'task' and P .. ':kind:' .. record.k
+  local kind = record[F.kind] and record[F.kind] ~= 'task' and P .. ':kind:' .. record[F.kind]
   local listed = not kind or lib.safe_call('ZSCORE', kind, id) or ctx.foreign[kind]
   if not listed and lib.wrong(id, 'it is not in the index of its kind') then
-    lib.safe_call('ZADD', kind, lib.number_of(record.u) or now, id)
+    lib.safe_call('ZADD', kind, lib.number_of(record[F.uid]) or now, id)
   end
 end
 
 local function check_lane(id, record)
-  local lane = record.l or 'default'
-  local waits, ready = lib.safe_call('ZSCORE', lib.lane_key(lane), id), record.s == 'pending'
-  local held = lib.safe_call('ZSCORE', P .. ':paused:' .. record.n, id)
-  local elsewhere = held and (waits and 'in its lane' or not ready and record.s)
-  if elsewhere and lib.wrong(id, 'it is held for its paused name, and ' .. elsewhere) then lib.let_go(id, record.n) end
-  local placed = waits or held and lib.is_held(id, record.n)
+  local lane = record[F.lane] or 'default'
+  local waits, ready = lib.safe_call('ZSCORE', lib.lane_key(lane), id), record[F.state] == 'pending'
+  local held = lib.safe_call('ZSCORE', P .. ':paused:' .. record[F.name], id)
+  local elsewhere = held and (waits and 'in its lane' or not ready and record[F.state])
+  if elsewhere and lib.wrong(id, 'it is held for its paused name, and ' .. elsewhere) then lib.let_go(id, record[F.name]) end
+  local placed = waits or held and lib.is_held(id, record[F.name])
   if ready and not placed and not ctx.foreign[lib.lane_key(lane)] and lib.wrong(id, 'it is ready, and not in its lane') then
-    lib.let_go(id, record.n)
-    lib.enter_lane(lane, id, record.p, lib.next_number())
-  elseif waits and not ready and lib.wrong(id, 'it is ' .. record.s .. ', and in its lane') then
+    lib.let_go(id, record[F.name])
+    lib.enter_lane(lane, id, record[F.priority], lib.next_number())
+  elseif waits and not ready and lib.wrong(id, 'it is ' .. record[F.state] .. ', and in its lane') then
     lib.leave_lane(lane, id)
   end
   local stray = named_by ~= '' and named_by ~= lane and lib.safe_call('ZSCORE', lib.lane_key(named_by), id)
@@ -79,7 +79,7 @@ local function check_lane(id, record)
     lib.leave_lane(named_by, id)
   end
   if lib.lane_conf(lane).limit then
-    local holds, leased = lib.safe_call('SISMEMBER', lib.active_key(lane), id) == 1, LEASED[record.s] or false
+    local holds, leased = lib.safe_call('SISMEMBER', lib.active_key(lane), id) == 1, LEASED[record[F.state]] or false
     local text = leased and 'it runs without a slot of its lane' or 'it holds a slot, and does not run'
     if holds ~= leased and not ctx.foreign[lib.active_key(lane)] and lib.wrong(id, text) then
       lib.safe_call(leased and 'SADD' or 'SREM', lib.active_key(lane), id)
@@ -89,13 +89,13 @@ local function check_lane(id, record)
 end
 
 local function check_agenda(id, record)
-  local due, class = lib.safe_call('ZSCORE', P .. ':agenda', id), CLASS[record.s]
+  local due, class = lib.safe_call('ZSCORE', P .. ':agenda', id), CLASS[record[F.state]]
   local timed = class == 'leased' or class == 'timed' or class == 'terminal'
-  if due and not timed and lib.wrong(id, 'it is ' .. record.s .. ', and on the agenda') then lib.unschedule(id) end
-  if due or not timed or not lib.wrong(id, 'it is ' .. record.s .. ', and not on the agenda') then return end
+  if due and not timed and lib.wrong(id, 'it is ' .. record[F.state] .. ', and on the agenda') then lib.unschedule(id) end
+  if due or not timed or not lib.wrong(id, 'it is ' .. record[F.state] .. ', and not on the agenda') then return end
   if class == 'leased' then lib.schedule(id, now + ctx.RULES.lease)
-  elseif class == 'timed' then lib.schedule(id, lib.number_of(record.d) or now)
-  else lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. record.s])) end
+  elseif class == 'timed' then lib.schedule(id, lib.number_of(record[F.due]) or now)
+  else lib.schedule(id, now + (lib.number_of(record[F.keep]) or ctx.RULES['keep_' .. record[F.state]])) end
 end
 
 -- Checks that a lane is in the round when it should be. The agenda returns a lane that waits for tokens.
@@ -127,9 +127,9 @@ for i = 6, #ARGV do
   elseif string.sub(id, 1, 1) == '~' then -- an entry of the agenda that no kind checks
   elseif lib.is_foreign(id) then
     lib.hooks.parts.check(id)
-  elseif record and CLASS[record.s] then
+  elseif record and CLASS[record[F.state]] then
     check_states(id, record, places_of(id)); check_lane(id, record); check_agenda(id, record); lib.check_fields(id, record)
-    local check = (lib.hooks.check[record.k] or NONE).record
+    local check = (lib.hooks.check[record[F.kind]] or NONE).record
     if check and check(id, record) then check_round('#' .. id) end
   else
     check_lost(id, places_of(id), record ~= nil)

@@ -19,10 +19,10 @@ end
 local leases = {}
 for i = 1, #found, 2 do
   local row = lib.named_fields(lib.task_key(found[i]), 'w', 's', 'f', 'h')
-  if row and row.w == worker and row.s == state and row.f then
+  if row and row[F.worker] == worker and row[F.state] == state and row[F.fence] then
     leases[#leases + 1] = found[i]
-    leases[#leases + 1] = row.f
-    leases[#leases + 1] = row.f == row.h and '1' or ''
+    leases[#leases + 1] = row[F.fence]
+    leases[#leases + 1] = row[F.fence] == row[F.handed] and '1' or ''
   end
 end
 return { leases, more }

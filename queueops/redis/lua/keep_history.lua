@@ -15,7 +15,7 @@ while ARGV[position] do
   local slot, size, total = ARGV[position], tonumber(ARGV[position + 1]), lib.number_of(ARGV[position + 2])
   local key = P .. ':history:' .. ARGV[1] .. ':' .. slot
   local known = lib.named_fields(key, 't')
-  if not known or (lib.number_of(known.t) or 0) <= total then
+  if not known or (lib.number_of(known[F.timeout]) or 0) <= total then
     call('DEL', key)
     local fields = { 't', ARGV[position + 2] }
     for i = position + 3, position + 1 + size do fields[#fields + 1] = ARGV[i] end

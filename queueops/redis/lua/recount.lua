@@ -53,7 +53,7 @@ local function recount_state(state, lanes)
   for _, lane in ipairs(lanes) do sizes[lane] = 0 end
   for _, id in ipairs(ids) do
     local row = lib.named_fields(lib.task_key(id), 'l')
-    local lane = row and row.l or 'default'
+    local lane = row and row[F.lane] or 'default'
     if lane ~= 'default' then sizes[lane] = (sizes[lane] or 0) + 1; sum = sum + 1 end
   end
   sizes.default = nil

@@ -13,7 +13,7 @@ local rows = {}
 for i = 1, #ARGV, 2 do
   local task = lib.shown_task(ARGV[i])
   local is_part, whole = ARGV[i + 1] ~= '', nil
-  if is_part then is_part, whole = lib.values_of(lib.task_key(ARGV[i]), 'pi') end
+  if is_part then is_part, whole = lib.values_of(lib.task_key(ARGV[i]), F.parent_id) end
   local gone = not task.fields.s or (is_part and whole ~= ARGV[i + 1])
   rows[#rows + 1] = { gone and '1' or '', lib.shown_values(task) }
 end

@@ -15,7 +15,7 @@ local function add_row(id, score)
   local fields, last = reply.err and {} or reply, nil
   for i = 1, #fields, 2 do if fields[i] == 'lt' then last = fields[i + 1] end end
   local _, state
-  if last then _, state = lib.values_of(lib.task_key(last), 's') end
+  if last then _, state = lib.values_of(lib.task_key(last), F.state) end
   local queue = redis.pcall('LLEN', lib.schedule_key(id) .. SUBKEY.queue)
   rows[#rows + 1] = { id, score, type(queue) == 'number' and queue or 0, state or '', fields }
 end

@@ -9,8 +9,8 @@
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
 local row = lib.named_fields(lib.task_key(ARGV[1]), 's', 'u', 'uo', 'm')
-if not row or not row.s then return '' end
-local found = lib.number_of(row.uo or row.u)
+if not row or not row[F.state] then return '' end
+local found = lib.number_of(row[F.pushed_uid] or row[F.uid])
 if wanted > 0 and found ~= wanted and not (after and found and found > wanted) then return 'superseded' end
-if not TERMINAL[row.s] then call('HSET', lib.task_key(ARGV[1]), 'wt', 1, 'm', row.m or lib.LIGHT) end
-return after and found == wanted and 'waiting' or row.s
+if not TERMINAL[row[F.state]] then call('HSET', lib.task_key(ARGV[1]), F.waited_for, 1, F.has_more, row[F.has_more] or lib.LIGHT) end
+return after and found == wanted and 'waiting' or row[F.state]

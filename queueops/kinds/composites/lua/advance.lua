@@ -10,20 +10,20 @@ local id, fence, done, total = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local names = { 's', 'f', 'to', 'k', 'pi', 'it', 'uc', 'pc', 'pw', 'pl', 'pp', 'tp', 'ro', 'pu', 'po' }
 local row, leaf = lib.fields_of(lib.task_key(id), unpack(names)), {}
 for i, name in ipairs(names) do leaf[name] = row and row[i] or nil end
-if not leaf.s then return 'GONE' end
-if leaf.f ~= fence or not LEASED[leaf.s] then
+if not leaf[F.state] then return 'GONE' end
+if leaf[F.fence] ~= fence or not LEASED[leaf[F.state]] then
   lib.count_minute('stale', 1)
   return 'STALE'
 end
 lib.need_agenda()
 local before = lib.family.weight_of(leaf)
-call('HSET', lib.task_key(id), 'pr', done)
+call('HSET', lib.task_key(id), F.progress, done)
 if total ~= '' then
-  call('HSET', lib.task_key(id), 'to', total, 'm', 1)
-  if leaf.uc then call('HSET', lib.task_key(id), 'pw', lib.shown(before)) end -- its root keeps counting this weight
-  leaf.to = total
+  call('HSET', lib.task_key(id), F.total, total, F.has_more, 1)
+  if leaf[F.uncounted] then call('HSET', lib.task_key(id), F.weight, lib.shown(before)) end -- its root keeps counting this weight
+  leaf[F.total] = total
 end
-if leaf.to and lib.family.counts(leaf) then
+if leaf[F.total] and lib.family.counts(leaf) then
   lib.family.count_part(id, leaf, lib.amount(done), total ~= '' and lib.own_weight(total) or before, before)
   lib.family.write_progress()
   lib.deliver(-1)

@@ -13,19 +13,19 @@ lib.need_agenda()
 local id, fence, token, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local record = lib.read_record(id)
 if not record then return { 'GONE', '' } end
-if record.s ~= 'locked' or record.f ~= fence then return { 'STALE', '' } end
+if record[F.state] ~= 'locked' or record[F.fence] ~= fence then return { 'STALE', '' } end
 
-if record.se ~= token then
-  local done = record.k == 'iterator' and (lib.family.drop_drafts(id) or true) or lib.family.prune(id)
+if record[F.emission] ~= token then
+  local done = record[F.kind] == 'iterator' and (lib.family.drop_drafts(id) or true) or lib.family.prune(id)
   lib.flush()
   if not done then return { 'MORE', '' } end
-  call('HSET', lib.task_key(id), 'se', token)
+  call('HSET', lib.task_key(id), F.emission, token)
 end
 local nodes = lib.read_nodes(7, tonumber(ARGV[7]))
 local in_use = lib.find_taken(nodes, token)
 if in_use then return { 'TAKEN', in_use } end
-for _, node in ipairs(nodes) do lib.write_node(node, token, record.k == 'iterator' and id) end
-if answer ~= '' then call('HSET', lib.task_key(id), 'sw', answer, 'sn', ARGV[6]) end
+for _, node in ipairs(nodes) do lib.write_node(node, token, record[F.kind] == 'iterator' and id) end
+if answer ~= '' then call('HSET', lib.task_key(id), F.answer, answer, F.next_cursor, ARGV[6]) end
 lib.flush()
 lib.flush_lanes()
 lib.deliver(-1)

@@ -21,19 +21,19 @@ local creates = step == 'whole' or step == 'begin'
 local function judge_root(record)
   if step == 'part' then return 'OK', true end
   if not creates then
-    local ours = record and record.tk == token
-    return ours and 'OK' or 'GONE', ours and record.s == 'waiting' and record.pg
+    local ours = record and record[F.token] == token
+    return ours and 'OK' or 'GONE', ours and record[F.state] == 'waiting' and record[F.push_incomplete]
   end
   if record == false then return 'REJECTED', false end
   if not record then return 'OK', true end
-  if record.tk == token then return record.pg and 'OK' or 'REPEAT', record.pg end
-  if TERMINAL[record.s] then return 'OK', true end
+  if record[F.token] == token then return record[F.push_incomplete] and 'OK' or 'REPEAT', record[F.push_incomplete] end
+  if TERMINAL[record[F.state]] then return 'OK', true end
   return policy == 'reject' and 'REJECTED' or 'EXISTS', false
 end
 
 local record = lib.read_record(root)
 local word, wanted = judge_root(record)
-if not wanted then return { word, record and record.u or 0, '', {}, '' } end
+if not wanted then return { word, record and record[F.uid] or 0, '', {}, '' } end
 local nodes = lib.read_nodes(8, tonumber(ARGV[8]))
 local in_use = lib.find_taken(nodes, token)
 if in_use then return { 'TAKEN', 0, in_use, {}, '' } end
@@ -44,12 +44,12 @@ else
   for _, node in ipairs(nodes) do lib.write_node(node, token) end
   lib.flush()
   if step == 'whole' or step == 'start' then
-    call('HDEL', lib.task_key(root), 'pg')
+    call('HDEL', lib.task_key(root), F.push_incomplete)
     lib.unschedule('~planting:' .. root)
     lib.family.begin(root, lib.read_record(root))
     lib.family.settle()
   elseif step ~= 'part' then
-    call('HSET', lib.task_key(root), 'pg', 1)
+    call('HSET', lib.task_key(root), F.push_incomplete, 1)
     lib.schedule('~planting:' .. root, now + ctx.RULES.lease)
   end
 end

@@ -77,12 +77,12 @@ local function line_above(id)
   local line = {}
   for _ = 1, FAR do
     local own = lib.named_fields(lib.task_key(id), 'pi', 'pu', 'pp')
-    if not (own and own.pi) then return line end
-    if own.pp then line[#line + 1] = { own.pi, own.pp, '', '', '' }; return line end
-    local row = lib.named_fields(lib.task_key(own.pi), 'n', 'k', 's', 'u')
-    if not row or row.u ~= own.pu then return line end
-    line[#line + 1] = { own.pi, '', row.n or '', row.k or 'task', row.s or '' }
-    id = own.pi
+    if not (own and own[F.parent_id]) then return line end
+    if own[F.parent_pool] then line[#line + 1] = { own[F.parent_id], own[F.parent_pool], '', '', '' }; return line end
+    local row = lib.named_fields(lib.task_key(own[F.parent_id]), 'n', 'k', 's', 'u')
+    if not row or row[F.uid] ~= own[F.parent_uid] then return line end
+    line[#line + 1] = { own[F.parent_id], '', row[F.name] or '', row[F.kind] or 'task', row[F.state] or '' }
+    id = own[F.parent_id]
   end
   return line
 end

@@ -16,23 +16,23 @@ for _, action in ipairs({ RETRY, RUN, EDIT }) do action.token, action.who = ARGV
 
 -- One that is ready goes to the other address in its turn. What cannot be sent again is refused by the verb.
 local function action_of(record, arguments)
-  if record.s == 'postponed' then return RUN end
-  return record.s == 'pending' and arguments ~= '' and EDIT or RETRY
+  if record[F.state] == 'postponed' then return RUN end
+  return record[F.state] == 'pending' and arguments ~= '' and EDIT or RETRY
 end
 
 local changed = false
 
 local function send(id, arguments, wait)
   local record = lib.read_record(id)
-  if record and record.k ~= 'callback' then return 'REFUSED', record.s, 'it is not a callback' end
-  if not (record and CLASS[record.s]) then return lib.act_on(id, RETRY, record) end
+  if record and record[F.kind] ~= 'callback' then return 'REFUSED', record[F.state], 'it is not a callback' end
+  if not (record and CLASS[record[F.state]]) then return lib.act_on(id, RETRY, record) end
   local action = action_of(record, arguments)
-  if action.allowed[record.s] and record.ot ~= action.token then
+  if action.allowed[record[F.state]] and record[F.operation] ~= action.token then
     if arguments ~= '' then lib.circuits.leave(id) end
-    if lane ~= '' and lane ~= record.l then
+    if lane ~= '' and lane ~= record[F.lane] then
       lib.operator_verbs.move(id, record, lane)
-      record.l, record.ld = lane, settings
-      call('HSET', lib.task_key(id), 'ld', settings)
+      record[F.lane], record[F.lane_settings] = lane, settings
+      call('HSET', lib.task_key(id), F.lane_settings, settings)
     end
     if action == RUN and arguments ~= '' then lib.operator_verbs.edit(id, record, arguments) end
   end
@@ -56,7 +56,7 @@ end
 lib.flush_all()
 for _, each in ipairs(later) do
   local id, record, wait, place = unpack(each)
-  record.s = 'pending'
+  record[F.state] = 'pending'
   reply[place] = lib.operator_verbs.postpone(id, record, '+' .. lib.text(wait))
 end
 lib.settle_up()

@@ -33,11 +33,12 @@ end
 
 -- An id that a caller chose means one job while its record is kept: an ended one does not run again.
 local function known(record, token)
-  return record and { record.tk == token and 'REPEAT' or 'EXISTS', tonumber(record.u) }
+  return record and { record[F.token] == token and 'REPEAT' or 'EXISTS', tonumber(record[F.uid]) }
 end
 
 -- The fingerprint stands for all that was handed in; a job without one is the same as any.
-local function differs(record, fingerprint) return fingerprint and record.fp and record.fp ~= fingerprint end
+local function differs(record, fingerprint) return fingerprint and record[F.job_fingerprint]
+  and record[F.job_fingerprint] ~= fingerprint end
 
 local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do

@@ -29,7 +29,7 @@ end
 
 local function matches(chunk)
   if wanted_kind == '' then return true end
-  local _, kind = lib.values_of(TASK .. task .. '#' .. chunk, 'ef')
+  local _, kind = lib.values_of(TASK .. task .. '#' .. chunk, F.fingerprint)
   return kind == wanted_kind
 end
 

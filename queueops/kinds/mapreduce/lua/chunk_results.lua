@@ -14,10 +14,10 @@ local results, lost = {}, {}
 while number < last and room > 0 and bytes > 0 do
   local name = lib.text(number)
   local row = lib.named_fields(TASK .. task .. '#' .. name, 's', 're') or {}
-  if row.s == 'done' then
-    results[#results + 1] = row.re or ''
-    bytes = bytes - #(row.re or '')
-  elseif not row.s and not call('ZSCORE', TASK .. task .. '#chunks:failed', name) then
+  if row[F.state] == 'done' then
+    results[#results + 1] = row[F.result] or ''
+    bytes = bytes - #(row[F.result] or '')
+  elseif not row[F.state] and not call('ZSCORE', TASK .. task .. '#chunks:failed', name) then
     lost[#lost + 1] = name
   end
   number, room = number + 1, room - 1

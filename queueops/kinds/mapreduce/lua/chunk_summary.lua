@@ -97,7 +97,7 @@ end
 
 -- Chunks are not claimed while the task's own lane is paused.
 local function paused()
-  local _, lane = lib.values_of(lib.task_key(task), 'l')
+  local _, lane = lib.values_of(lib.task_key(task), F.lane)
   return call('HGET', P .. ':lane:' .. (lane or 'default') .. SUBKEY.conf, 'paused') == '1' and 1 or 0
 end
 

@@ -43,8 +43,8 @@ else
   local went_on = ctx.whole == '' and not more and lib.let_go_on()
   if more then lib.hold() end
   if changed > 0 or went_on then
-    if ctx.dropped ~= 0 then call('HINCRBY', lib.task_key(ctx.task), 'xd', ctx.dropped) end
-    call('HSET', lib.task_key(ctx.task), 'ot', token)
+    if ctx.dropped ~= 0 then call('HINCRBY', lib.task_key(ctx.task), F.chunks_dropped, ctx.dropped) end
+    call('HSET', lib.task_key(ctx.task), F.operation, token)
     if changed > 0 then tell(changed + (ctx.whole ~= '' and lib.redone[ctx.verb] and left or 0)) end -- what is left goes on by itself
     if ctx.gathering[ctx.task] == nil then ctx.gathering[ctx.task] = false end
   end
@@ -52,7 +52,7 @@ else
   lib.deliver(-1)
   lib.wake(ctx.brought)
 end
-local _, state = lib.values_of(lib.task_key(ctx.task), 's')
+local _, state = lib.values_of(lib.task_key(ctx.task), F.state)
 local reply = { changed, left, state or '', ctx.unfit, ctx.ended_wholes }
 for _, part in ipairs(refused) do reply[#reply + 1] = part end
 return reply

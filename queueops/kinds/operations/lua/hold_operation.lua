@@ -8,10 +8,10 @@
 
 local key = TASK .. ARGV[1]
 local row = lib.named_fields(key, 's', 'k', 'jh')
-if not row or row.k ~= 'bulk_action' then return { 'GONE', '' } end
-if TERMINAL[row.s] then return { 'REFUSED', row.s } end
+if not row or row[F.kind] ~= 'bulk_action' then return { 'GONE', '' } end
+if TERMINAL[row[F.state]] then return { 'REFUSED', row[F.state] } end
 local holds = ARGV[2] == '1'
-if holds == (row.jh ~= false) then return { 'REPEAT', row.s } end
+if holds == (row[F.held_since] ~= false) then return { 'REPEAT', row[F.state] } end
 if holds then call('HSET', key, 'jh', NOW) else call('HDEL', key, 'jh', 'jw', 'jv') end
 lib.log_line(ARGV[1], { k = 'operator', verb = holds and 'pause' or 'resume', who = ARGV[3] })
-return { 'OK', row.s }
+return { 'OK', row[F.state] }

@@ -16,11 +16,12 @@
 local id, key = ARGV[1], TASK .. ARGV[1]
 if not lib.holds_lease(id, ARGV[2]) then return { 'STALE', 0, 0, '', {}, {} } end
 local row = lib.named_fields(key, 'x', 'jh', 'ji', 'js', 'jm', 'jn', 'jk')
-local seen, changed = lib.number_of(row.jn) or 0, lib.number_of(row.jk) or 0
-if row.x then return { 'STOP', seen, changed, '', {}, {} } end
-if row.jh then return { 'HELD', seen, changed, '', {}, {} } end
+local seen, changed = lib.number_of(row[F.seen]) or 0, lib.number_of(row[F.changed]) or 0
+if row[F.cancel_requested] then return { 'STOP', seen, changed, '', {}, {} } end
+if row[F.held_since] then return { 'HELD', seen, changed, '', {}, {} } end
 
-local walk = { id = id, at = lib.number_of(row.ji) or 1, score = row.js or '', member = row.jm or '', asked = tonumber(ARGV[12]),
+local walk = { id = id, at = lib.number_of(row[F.walk_index]) or 1, score = row[F.walk_score] or '', member = row[F.walk_member] or '',
+  asked = tonumber(ARGV[12]),
   part = tonumber(ARGV[10]), left = tonumber(ARGV[11]) - seen, takes_back = ARGV[13] == '1',
   tells = lib.states_in(ARGV[14]), indexes = {}, wanted = {} }
 for i = 16, 15 + tonumber(ARGV[15]) do walk.indexes[#walk.indexes + 1] = ARGV[i] end

@@ -10,18 +10,18 @@
 
 local id, entry, token = ARGV[1], tonumber(ARGV[2]) or 0, ARGV[4]
 local record = lib.read_record(id)
-if not record or record.k ~= 'workflow' then return { 'GONE', '', '', '' } end
-if record.ot == token then return { 'REPEAT', record.vx or '', record.s, '' } end
+if not record or record[F.kind] ~= 'workflow' then return { 'GONE', '', '', '' } end
+if record[F.operation] == token then return { 'REPEAT', record[F.next_run] or '', record[F.state], '' } end
 
 lib.need_agenda()
-lib.need_lane(record.l or 'default')
+lib.need_lane(record[F.lane] or 'default')
 local word, why = lib.reset_run(id, record, entry, ARGV[3], ARGV[7])
 if word == 'OK' then
-  call('HSET', lib.task_key(id), 'ot', token)
+  call('HSET', lib.task_key(id), F.operation, token)
   local line = { k = 'operator', verb = 'reset', who = ARGV[6], value = 'entry ' .. ARGV[2] }
   line.to = 'pending'; lib.log_line(ARGV[3], line)
-  line.to, line.from = nil, record.s; lib.log_line(id, line)
+  line.to, line.from = nil, record[F.state]; lib.log_line(id, line)
 end
 lib.settle_up()
 lib.wake(ctx.brought)
-return { word, word == 'OK' and ARGV[3] or '', call('HGET', lib.task_key(id), 's') or '', why }
+return { word, word == 'OK' and ARGV[3] or '', call('HGET', lib.task_key(id), F.state) or '', why }

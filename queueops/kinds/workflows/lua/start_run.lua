@@ -11,11 +11,11 @@ local instance, token, id, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if ARGV[6] ~= '' and not lib.may_push(ARGV[5], ARGV[6]) then return { 'STALE', '' } end
 local newest = call('HGET', P .. ':instances', instance)
 local row = newest and lib.named_fields(lib.task_key(newest), 's', 'tk') or {}
-if row.s and row.tk == token then return { 'REPEAT', newest } end
-if row.s and not TERMINAL[row.s] then return { 'EXISTS', newest } end
+if row[F.state] and row[F.token] == token then return { 'REPEAT', newest } end
+if row[F.state] and not TERMINAL[row[F.state]] then return { 'EXISTS', newest } end
 
 local spec = { id = id, policy = 'new', token = token, fields = { 'vi', instance, 'tk', token }, values = { vi = instance, tk = token } }
-if row.s then spec.values.vp, spec.fields[5], spec.fields[6] = newest, 'vp', newest end
+if row[F.state] then spec.values.vp, spec.fields[5], spec.fields[6] = newest, 'vp', newest end
 for i = 7, #ARGV, 2 do
   spec.values[ARGV[i]] = ARGV[i + 1]
   spec.fields[#spec.fields + 1] = ARGV[i]; spec.fields[#spec.fields + 1] = ARGV[i + 1]

@@ -15,11 +15,11 @@ local id = ARGV[2] == '' and ARGV[1] or lib.runs.meant(ARGV[1], ARGV[2])
 local what, token, key = ARGV[3], ARGV[9], lib.task_key(id)
 local row = lib.runs.read(id)
 if not row then return { 'GONE', id, '' } end
-if call('ZSCORE', key .. SUBKEY.told, token) then return { 'REPEAT', id, row.s } end
-if TERMINAL[row.s] and what ~= 'signal' then return { 'ENDED', id, row.s } end
-if TERMINAL[row.s] then
+if call('ZSCORE', key .. SUBKEY.told, token) then return { 'REPEAT', id, row[F.state] } end
+if TERMINAL[row[F.state]] and what ~= 'signal' then return { 'ENDED', id, row[F.state] } end
+if TERMINAL[row[F.state]] then
   lib.runs.note_late(id, row, 1)
-  return { 'LATE', id, row.s }
+  return { 'LATE', id, row[F.state] }
 end
 
 lib.need_agenda()
@@ -32,7 +32,7 @@ elseif what == 'resume' then
   lib.run_suspend.resume(id, row)
 elseif what ~= 'cancel' or not lib.run_stops.cancel_unbegun(id, row, ARGV[7]) then
   if ARGV[8] ~= '' then call('HSET', lib.runs.payloads_of(id), 's:' .. token, ARGV[8]) end
-  lib.offer_to_idle(row.n)
+  lib.offer_to_idle(row[F.name])
   lib.runs.deliver(id, ARGV[4], row)
 end
 lib.settle_up()

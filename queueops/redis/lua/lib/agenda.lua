@@ -6,19 +6,19 @@ fresh.acted = TABLE
 function lib.act(word) ctx.acted[word] = (ctx.acted[word] or 0) + 1 end
 
 local function promote(id, record)
-  local promote_kind = (lib.hooks.claim[record.k] or NONE).promote
+  local promote_kind = (lib.hooks.claim[record[F.kind]] or NONE).promote
   if promote_kind and promote_kind(id, record) then return lib.act('promoted') end
-  lib.move(id, record.s, 'pending', record.n, record.k, record.l)
+  lib.move(id, record[F.state], 'pending', record[F.name], record[F.kind], record[F.lane])
   lib.unschedule(id)
-  call('HSET', lib.task_key(id), 's', 'pending')
-  lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())
+  call('HSET', lib.task_key(id), F.state, 'pending')
+  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number())
   lib.act('promoted')
 end
 
 -- Expires a task; what it consists of is deleted before it, in steps. `over`: the cap on ended tasks is exceeded.
 function lib.expire(id, record, over)
-  if record.pi and lib.hooks.tree.keep(id, record, over) then return lib.act('kept') end
-  local purge = (lib.hooks.erase[record.k] or NONE).purge
+  if record[F.parent_id] and lib.hooks.tree.keep(id, record, over) then return lib.act('kept') end
+  local purge = (lib.hooks.erase[record[F.kind]] or NONE).purge
   if purge and purge(id, record) then
     lib.schedule(id, now)
     return lib.act('purged')
@@ -30,7 +30,7 @@ end
 function lib.hooks.due_entry.trash(id)
   local trash = P .. ':trash:' .. id
   local row = lib.named_fields(trash, 'k')
-  local purge = row and (lib.hooks.erase[row.k] or NONE).purge_trash
+  local purge = row and (lib.hooks.erase[row[F.kind]] or NONE).purge_trash
   if purge and purge(id) then return lib.schedule('~trash:' .. id, now) end
   lib.delete_record(trash, true)
   lib.safe_call('ZREM', P .. ':trashed', id)
@@ -57,11 +57,13 @@ end
 -- Removes a wrong agenda entry. Either its task's record was lost and its id was pushed again. Or the task waits there
 -- because its lane had a wrong type; a pending task then returns to its lane.
 local function drop_stray(id, record)
-  local lane = record.l or 'default'
-  if record.s == 'pending' and not lib.try('ZSCORE', lib.lane_key(lane), id) then lib.enter_lane(lane, id, record.p, lib.next_number()) end
+  local lane = record[F.lane] or 'default'
+  if record[F.state] == 'pending' and not lib.try('ZSCORE', lib.lane_key(lane), id) then
+    lib.enter_lane(lane, id, record[F.priority], lib.next_number())
+  end
   for state in pairs(CLASS) do
-    if state ~= record.s and lib.safe_call('ZREM', P .. ':state:' .. state, id) == 1 then
-      lib.write_tally('n|', { [record.n] = { [state] = -1 } })
+    if state ~= record[F.state] and lib.safe_call('ZREM', P .. ':state:' .. state, id) == 1 then
+      lib.write_tally('n|', { [record[F.name]] = { [state] = -1 } })
     end
   end
   lib.unschedule(id)
@@ -81,10 +83,10 @@ local function act_on_member(member, grace)
   end
   if lib.is_foreign(member) then return lib.hooks.parts.act(member, grace) end
   local record = lib.read_record(member)
-  if not (record and CLASS[record.s]) then return lib.put_aside(member) end
-  if TIMED[record.s] then return promote(member, record) end
-  if LEASED[record.s] then return lib.act(lib.recover_lease(member, record, grace)) end
-  if TERMINAL[record.s] then return lib.expire(member, record) end
+  if not (record and CLASS[record[F.state]]) then return lib.put_aside(member) end
+  if TIMED[record[F.state]] then return promote(member, record) end
+  if LEASED[record[F.state]] then return lib.act(lib.recover_lease(member, record, grace)) end
+  if TERMINAL[record[F.state]] then return lib.expire(member, record) end
   drop_stray(member, record)
 end
 

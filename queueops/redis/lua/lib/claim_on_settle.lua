@@ -7,8 +7,8 @@ fresh.at_once = function() return { room = 0, leases = {} } end
 
 -- Counts two moves, to `pending` and from it. The state indexes get only the first and the last state.
 local function pass_pending(id, record, leased)
-  lib.move(id, record.s, 'pending', record.n, record.k, record.l)
-  lib.move(id, 'pending', leased, record.n, record.k, record.l)
+  lib.move(id, record[F.state], 'pending', record[F.name], record[F.kind], record[F.lane])
+  lib.move(id, 'pending', leased, record[F.name], record[F.kind], record[F.lane])
   local came, went = ctx.entering.pending, ctx.leaving.pending
   came[#came], came[#came - 1], went[#went] = nil, nil, nil
 end
@@ -34,10 +34,10 @@ end
 -- Whether this task, with its fields as a list, may be leased without waiting in its lane.
 local function is_open(record, fields)
   if ctx.at_once.fits and not ctx.at_once.fits(fields) then return false end
-  local lane = record.l or 'default'
+  local lane = record[F.lane] or 'default'
   local conf = lib.lane_conf(lane)
-  if ctx.patterns and not (lib.serves(lane) and lib.serves_kind(record.k)) then return false end
-  return not (conf.paused or conf.limit or conf.rate) and nothing_before(record.n)
+  if ctx.patterns and not (lib.serves(lane) and lib.serves_kind(record[F.kind])) then return false end
+  return not (conf.paused or conf.limit or conf.rate) and nothing_before(record[F.name])
 end
 
 -- Writes what the worker holds. `h` marks a lease that is handed over.
@@ -49,13 +49,13 @@ local function write_lease(id, number, leased, created, more, ...)
 end
 
 local function leased_state(record)
-  return record.k and CLAIMED_AS[record.ph and record.k .. ' ' .. record.ph or record.k] or 'locked'
+  return record[F.kind] and CLAIMED_AS[record[F.phase] and record[F.kind] .. ' ' .. record[F.phase] or record[F.kind]] or 'locked'
 end
 
 -- Gives the lease, whose record is written, to the worker: `fields` has it as a list.
 local function give(id, record, leased, number, fields)
-  local lane = record.l or 'default'
-  if record.k then lib.add_brief(id, record.k, fields) end
+  local lane = record[F.lane] or 'default'
+  if record[F.kind] then lib.add_brief(id, record[F.kind], fields) end
   ctx.at_once.room = ctx.at_once.room - 1
   ctx.at_once.leases[#ctx.at_once.leases + 1] = { id, number, 0, fields }
   pass_pending(id, record, leased)
@@ -75,7 +75,7 @@ function lib.take_at_once(id, record)
   end
   if not is_open(record, fields) then return false end
   local number, leased = lib.next_number(), leased_state(record)
-  write_lease(id, number, leased, record.c or NOW, more)
+  write_lease(id, number, leased, record[F.created] or NOW, more)
   give(id, record, leased, number, fields)
   return true
 end
@@ -90,7 +90,7 @@ function lib.create_at_once(id, fields, values)
   end
   local record, leased = setmetatable({ s = '' }, { __index = values }), leased_state(values)
   write_lease(id, number, leased, NOW, more, 'u', number, unpack(fields))
-  lib.index_record(id, values.n, values.tg, number, values.k)
+  lib.index_record(id, values[F.name], values[F.tags], number, values[F.kind])
   local given = { 'u', lib.text(number), unpack(fields) }
   give(id, record, leased, number, given)
   return number

@@ -9,7 +9,7 @@ local STOPPED_MS = 60000
 local function one_of(index, range)
   local found = call(range, index, 0, 0, 'WITHSCORES')
   local row = found[1] and lib.named_fields(ctx.COMMAND .. found[1], 'le', 't') or {}
-  return lib.number_of(found[2]), lib.shortened(row.le or '', 500), lib.number_of(row.t)
+  return lib.number_of(found[2]), lib.shortened(row.le or '', 500), lib.number_of(row[F.timeout])
 end
 
 -- The last one has been deferred for longest; the first one is the most overdue.

@@ -8,20 +8,20 @@ local function stash_next(spec)
   call('DEL', key)
   call('HSET', key, unpack(spec.fields))
   if spec.due then call('HSET', key, '#due', spec.due - now) end
-  call('HSET', lib.task_key(spec.id), 'nx', 1, 'm', 1)
+  call('HSET', lib.task_key(spec.id), F.next, 1, F.has_more, 1)
 end
 
 -- Decides what this push does to the task that has its id. Returns the word, and whether a task is created.
 local function judge(spec, record)
   if record == nil then return 'OK', true end
   if record == false then return 'REJECTED', false end
-  if spec.policy == 'new' or (spec.token ~= '' and record.tk == spec.token) then return 'REPEAT', false end
-  if TERMINAL[record.s] then return 'OK', true end
+  if spec.policy == 'new' or (spec.token ~= '' and record[F.token] == spec.token) then return 'REPEAT', false end
+  if TERMINAL[record[F.state]] then return 'OK', true end
   if spec.policy == 'reject' then return 'REJECTED', false end
   if spec.policy == 'run_after' then return 'AFTER', false end
-  if record.pi then return 'EXISTS', false end -- its parent waits for this very one
-  if REPLACEABLE[record.s] and (spec.policy == 'replace'
-    or (spec.policy == 'replace_postponed' and record.s == 'postponed')) then return 'REPLACED', true end
+  if record[F.parent_id] then return 'EXISTS', false end -- its parent waits for this very one
+  if REPLACEABLE[record[F.state]] and (spec.policy == 'replace'
+    or (spec.policy == 'replace_postponed' and record[F.state] == 'postponed')) then return 'REPLACED', true end
   return 'EXISTS', false
 end
 
@@ -33,7 +33,7 @@ fresh.unwritten = TABLE
 function lib.place(spec)
   local record = lib.read_record(spec.id)
   local word, wanted = judge(spec, record)
-  local uid = record and (record.uo or record.u) or 0
+  local uid = record and (record[F.pushed_uid] or record[F.uid]) or 0
   if wanted then
     if ctx.unwritten[spec.id] then lib.flush(); lib.flush_lanes(); ctx.unwritten = {} end
     if record then

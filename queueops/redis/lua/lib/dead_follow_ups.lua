@@ -48,8 +48,8 @@ function lib.note_dead_follow_up(dead, reason)
   lib.count_minute('fu|dead', 1)
   list(dead, reason)
   local row = lib.named_fields(lib.task_key(dead.id), 'u', 's')
-  if row and row.s and row.u == dead.uid then
-    lib.safe_call('HINCRBY', lib.task_key(dead.id), 'fd', 1)
+  if row and row[F.state] and row[F.uid] == dead.uid then
+    lib.safe_call('HINCRBY', lib.task_key(dead.id), F.follow_ups_dead, 1)
     lib.log_line(dead.id, { k = 'follow_up', text = 'the follow-up on ' .. dead.outcome .. ' was not pushed: ' .. reason })
   end
   return reason
@@ -66,7 +66,7 @@ function lib.hooks.reply.follow_up(command, word, detail)
   if not command.dd then return end
   unlist_delivered(command.me, command.u or '', command.uo or command.u or '', command.fn or 0) -- it was given up before
   local row = lib.named_fields(lib.task_key(command.me), 'u')
-  if row and row.u == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), 'fd', -1) end
+  if row and row[F.uid] == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), F.follow_ups_dead, -1) end
 end
 
 function lib.hooks.dead_message.follow_up(command, reason)

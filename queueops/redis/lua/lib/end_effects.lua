@@ -20,7 +20,7 @@ end
 function lib.note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint
-  if call('EXISTS', key) == 0 then lib.safe_call('HSET', key, 'title', end_.title, 'name', record.n, 'first', now) end
+  if call('EXISTS', key) == 0 then lib.safe_call('HSET', key, 'title', end_.title, 'name', record[F.name], 'first', now) end
   lib.try('HINCRBY', key, 'count', 1)
   lib.safe_call('HSET', key, 'last', now, 'sample', id)
   call('EXPIRE', key, 2592000)
@@ -30,7 +30,7 @@ end
 -- Sets whether a cancelled task that runs is interrupted (`xh`) or only asked to stop. Callers keep the `xh` of an earlier
 -- cancel, so a later cancel does not take it back.
 function lib.harden(id, hard)
-  if hard then call('HSET', lib.task_key(id), 'xh', 1) else call('HDEL', lib.task_key(id), 'xh') end
+  if hard then call('HSET', lib.task_key(id), F.cancelled_hard, 1) else call('HDEL', lib.task_key(id), 'xh') end
 end
 
 function lib.list_failed(id, fingerprint)
@@ -42,7 +42,7 @@ end
 
 -- Lists a task that failed after too many crashes among the errors, as every failed task. Returns its fingerprint.
 function lib.note_lost(id, record, reason)
-  local fingerprint = string.sub(redis.sha1hex('lost ' .. record.n), 1, 16)
+  local fingerprint = string.sub(redis.sha1hex('lost ' .. record[F.name]), 1, 16)
   lib.note_error(id, record, { fingerprint = fingerprint, title = 'WorkerLost: ' .. reason })
   lib.forget_error(id, record)
   lib.list_failed(id, fingerprint)
@@ -51,7 +51,7 @@ end
 
 -- Time since which no worker knows the task's name. It differs from the creation time if the task was postponed or
 -- retried. A time before the creation is invalid.
-function lib.unknown_since(record) return max(lib.number_of(record.uk) or now, lib.number_of(record.c) or 0) end
+function lib.unknown_since(record) return max(lib.number_of(record[F.unknown_since]) or now, lib.number_of(record[F.created]) or 0) end
 
 -- Whether a crash counts against the task. If other tasks crashed with it, `delay` is minus the number of such crashes.
 function lib.counts(end_) return (end_.delay or 0) >= 0 end

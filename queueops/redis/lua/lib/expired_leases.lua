@@ -3,15 +3,15 @@
 
 function lib.recover_lease(id, record, grace)
   if now < grace then lib.schedule(id, grace); return 'spared' end
-  local begun = record.h ~= record.f -- else it was handed over, and its worker never said a word of it
-  record.f = lib.next_number()
-  call('HSET', lib.task_key(id), 'f', record.f)
+  local begun = record[F.handed] ~= record[F.fence] -- else it was handed over, and its worker never said a word of it
+  record[F.fence] = lib.next_number()
+  call('HSET', lib.task_key(id), F.fence, record[F.fence])
   if not begun then
     lib.outcomes.release(id, record)
     return 'released'
   end
-  lib.count_minute('err|' .. record.n, 1)
-  local reason = 'its lease expired: it was not renewed by worker ' .. (record.w or '?')
+  lib.count_minute('err|' .. record[F.name], 1)
+  local reason = 'its lease expired: it was not renewed by worker ' .. (record[F.worker] or '?')
   lib.outcomes.crash(id, record, { value = reason, fingerprint = '', delay = 0 })
   return 'recovered'
 end

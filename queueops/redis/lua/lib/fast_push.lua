@@ -69,7 +69,7 @@ function lib.push_fast(task)
   if type(number) ~= 'number' or number <= 0 or number >= BAND then return nil end -- the long path repairs it
   call('ZADD', P .. ':lane:' .. task.lane, (100 - task.priority) * BAND + number, task.id) -- where this can't be done, nothing is
   local uid = lib.text(number)
-  call('HSET', TASK .. task.id, 'u', uid, 's', 'pending', unpack(ARGV, 5, task.last))
+  call('HSET', TASK .. task.id, F.uid, uid, F.state, 'pending', unpack(ARGV, 5, task.last))
   lib.index_single('pending', task, uid, 'tr|>pending')
   return number
 end

@@ -40,7 +40,7 @@ function lib.read_plain_end(look, bare)
   if ARGV[OUTCOME] ~= 'success' then return nil end
   local id = ARGV[ID]
   local _, state, fence, name, more, lane, kept_ms, awaited =
-    lib.values_of(TASK .. id, 's', 'f', 'n', 'm', 'l', 'kp', 'wt')
+    lib.values_of(TASK .. id, F.state, F.fence, F.name, F.has_more, F.lane, F.keep, F.waited_for)
   if state ~= 'locked' or fence ~= ARGV[FENCE] or not name then return nil end
   if more and more ~= lib.LIGHT then return nil end
   lane = lane or 'default'

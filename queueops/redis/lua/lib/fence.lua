@@ -2,7 +2,7 @@
 --@needs minute_counts store_helpers
 
 function lib.holds_lease(id, fence)
-  local _, state, current = lib.values_of(TASK .. id, 's', 'f')
+  local _, state, current = lib.values_of(TASK .. id, F.state, F.fence)
   return current == fence and LEASED[state] or false
 end
 

@@ -24,9 +24,9 @@ function lib.check_fields(id, record)
     local value = record[field]
     if value and not is_whole(value) and lib.wrong(id, 'its ' .. name .. ' is "' .. printed(value) .. '", not a number') then
       if field == 'u' then
-        call('HSET', lib.task_key(id), 'u', lib.next_number())
-      elseif field == 'f' and LEASED[record.s] then
-        call('HSET', lib.task_key(id), 'f', lib.next_number()) -- no worker holds that lease: it ends, and the task runs again
+        call('HSET', lib.task_key(id), F.uid, lib.next_number())
+      elseif field == 'f' and LEASED[record[F.state]] then
+        call('HSET', lib.task_key(id), F.fence, lib.next_number()) -- no worker holds that lease: it ends, and the task runs again
       else
         call('HDEL', lib.task_key(id), field)
       end

@@ -6,9 +6,9 @@
 
 -- What a follow-up gets as its first argument: the result, or how the task ended.
 local function value_of(id, record, outcome)
-  if outcome == 'success' then return record.re or '' end
-  local story = cjson.encode({ task = id, name = record.n, outcome = outcome, reason = record.y or '' })
-  local error = record.er and record.er ~= '' and outcome ~= 'cancelled' and record.er or 'null'
+  if outcome == 'success' then return record[F.result] or '' end
+  local story = cjson.encode({ task = id, name = record[F.name], outcome = outcome, reason = record[F.reason] or '' })
+  local error = record[F.error] and record[F.error] ~= '' and outcome ~= 'cancelled' and record[F.error] or 'null'
   return string.sub(story, 1, -2) .. ',"error":' .. error .. '}'
 end
 
@@ -27,7 +27,7 @@ end
 
 -- The push of a follow-up: its id, and what `place` needs.
 local function spec_of(number, plan, id, record, outcome)
-  local mark = string.sub(redis.sha1hex(P .. ' ' .. id .. ' ' .. (record.u or '') .. ' ' .. number), 1, 26)
+  local mark = string.sub(redis.sha1hex(P .. ' ' .. id .. ' ' .. (record[F.uid] or '') .. ' ' .. number), 1, 26)
   local fields, values = plan.fields, {}
   for i = 1, #fields, 2 do values[fields[i]] = fields[i + 1] end
   local function add(field, value)
@@ -36,11 +36,12 @@ local function spec_of(number, plan, id, record, outcome)
       values[field] = value
     end
   end
-  add('oi', id); add('og', record.u); add('oo', outcome); add('ro', record.ro or id); add('me', record.me); add('tr', record.tr)
+  add('oi', id); add('og', record[F.uid]); add('oo', outcome); add('ro', record[F.root] or id); add('me', record[F.meta])
+  add('tr', record[F.trace])
   if plan.id ~= '' then add('tk', mark) end
   if not plan.alone then
-    values.pv = value_of(id, record, outcome)
-    fields[#fields + 1] = 'pv'; fields[#fields + 1] = values.pv
+    values[F.previous] = value_of(id, record, outcome)
+    fields[#fields + 1] = 'pv'; fields[#fields + 1] = values[F.previous]
   end
   return { id = plan.id ~= '' and plan.id or mark, policy = plan.id ~= '' and plan.policy or 'new',
     token = plan.id ~= '' and mark or '', due = plan.due, fields = fields, values = values }
@@ -63,20 +64,20 @@ local function push(spec)
 end
 
 function lib.follow_end(id, known, outcome)
-  local record = known.fu and lib.read_record(id)
-  if not (record and record.fu) then return end
-  local uid, made, reasons = record.u or '', {}, {}
-  local origin = record.uo or uid
-  if record.fd then
-    call('HDEL', lib.task_key(id), 'fd') -- of an earlier end
+  local record = known[F.follow_ups] and lib.read_record(id)
+  if not (record and record[F.follow_ups]) then return end
+  local uid, made, reasons = record[F.uid] or '', {}, {}
+  local origin = record[F.pushed_uid] or uid
+  if record[F.follow_ups_dead] then
+    call('HDEL', lib.task_key(id), F.follow_ups_dead) -- of an earlier end
     if outcome ~= 'discarded' then lib.unlist_dead_follow_ups(id, origin) end
   end
   local function die(number, reason, plan, next_id)
-    local dead = { id = id, uid = uid, origin = origin, number = number, name = record.n, outcome = outcome,
+    local dead = { id = id, uid = uid, origin = origin, number = number, name = record[F.name], outcome = outcome,
       next = plan and plan.fields[2], pool = plan and plan.pool, next_id = next_id }
     reasons[#reasons + 1] = lib.note_dead_follow_up(dead, reason)
   end
-  local is_json, plans = pcall(cjson.decode, record.fu)
+  local is_json, plans = pcall(cjson.decode, record[F.follow_ups])
   if not is_json or type(plans) ~= 'table' then
     die(0, 'field fu of its record is not JSON')
     return reasons[1]
@@ -93,14 +94,14 @@ function lib.follow_end(id, known, outcome)
         reason = push(spec)
       else
         lib.send('follow_up', plan.pool, spec.id, id, uid, 0, 'sp', cjson.encode({ policy = spec.policy, token = spec.token,
-          due = spec.due, fields = spec.fields }), 'oo', outcome, 'tn', record.n or '', 'uo', origin, 'fn', number,
+          due = spec.due, fields = spec.fields }), 'oo', outcome, 'tn', record[F.name] or '', 'uo', origin, 'fn', number,
           'nn', plan.fields[2])
       end
       if reason then die(number, reason, plan, spec.id)
       else made[#made + 1] = spec.id .. (plan.pool == own and '' or '#' .. plan.pool) end
     end
   end
-  if made[1] then lib.safe_call('HSET', lib.task_key(id), 'fm', table.concat(made, ' ')) end
+  if made[1] then lib.safe_call('HSET', lib.task_key(id), F.follow_ups_pushed, table.concat(made, ' ')) end
   return reasons[1] and table.concat(reasons, '; ')
 end
 
@@ -117,10 +118,10 @@ end
 
 function lib.follow_up_details(record, put)
   local states = {}
-  for ref in string.gmatch(record.fm or '', '%S+') do
+  for ref in string.gmatch(record[F.follow_ups_pushed] or '', '%S+') do
     local id, pool = lib.far(ref)
     local row = not pool and lib.named_fields(lib.task_key(ref), 'n', 's') or {}
-    for _, part in ipairs({ id or ref, pool or '', row.n or '', row.s or '' }) do states[#states + 1] = part end
+    for _, part in ipairs({ id or ref, pool or '', row[F.name] or '', row[F.state] or '' }) do states[#states + 1] = part end
   end
   if states[1] then put('follow_ups', states) end
 end

@@ -3,11 +3,13 @@
 
 -- Moves the counts of a task to the name, kind and lane of its next generation.
 local function recount(record, values)
-  local state, kind, other = record.s, record.k or 'task', values.k or 'task'
-  if record.n ~= values.n then lib.write_tally('n|', { [record.n] = { [state] = -1 }, [values.n] = { [state] = 1 } }) end
-  if record.l ~= values.l then
-    lib.count_in_lane(record.l, state, -1)
-    lib.count_in_lane(values.l, state, 1)
+  local state, kind, other = record[F.state], record[F.kind] or 'task', values[F.kind] or 'task'
+  if record[F.name] ~= values[F.name] then
+    lib.write_tally('n|', { [record[F.name]] = { [state] = -1 }, [values[F.name]] = { [state] = 1 } })
+  end
+  if record[F.lane] ~= values[F.lane] then
+    lib.count_in_lane(record[F.lane], state, -1)
+    lib.count_in_lane(values[F.lane], state, 1)
   end
   if kind == other then return end
   if kind ~= 'task' then lib.write_tally('k|', { [kind] = { [state] = -1 } }) end
@@ -18,7 +20,7 @@ end
 -- it was superseded.
 local function keep_last(id, record)
   local key = lib.task_key(id)
-  if not TERMINAL[record.s] then return lib.publish(key .. SUBKEY.done, 'superseded') end
+  if not TERMINAL[record[F.state]] then return lib.publish(key .. SUBKEY.done, 'superseded') end
   call('RENAME', key, key .. SUBKEY.last)
   lib.safe_call('HDEL', key .. SUBKEY.last, 'a')
   call('EXPIRE', key .. SUBKEY.last, 60)
@@ -28,14 +30,14 @@ end
 -- written before, because one of them may be about the same id.
 function lib.make_way(id, record, values)
   lib.unlist(id, record)
-  if record.wt then keep_last(id, record) end
+  if record[F.waited_for] then keep_last(id, record) end
   lib.wipe(id, record)
   recount(record, values)
 end
 
 function lib.supersede(id, record, fields, values, due)
   lib.make_way(id, record, values)
-  return lib.create(id, fields, values, due, record.s)
+  return lib.create(id, fields, values, due, record[F.state])
 end
 
 -- Starts the push with `run_after` that waits for the end of this generation.

@@ -41,7 +41,8 @@ local function hand_over(task)
     return call('ZCARD', P .. ':agenda') -- it raises: where this can't be done, nothing is
   end
   local fence = lib.text(number)
-  local record = { 'HSET', TASK .. task.id, 'u', fence, 's', 'locked', 'f', fence, 'h', fence, 'w', worker, 'b', NOW,
+  local record = { 'HSET', TASK .. task.id, F.uid, fence, F.state, 'locked', F.fence, fence, F.handed, fence, F.worker, worker, F.begun,
+    NOW,
     'c', NOW, unpack(ARGV, 5, task.last) }
   if task.more then record[#record + 1] = 'm'; record[#record + 1] = task.more end
   call(unpack(record))
@@ -94,7 +95,7 @@ end
 
 -- Leases a task whose turn has come to a worker that waits, and tells it. Returns whether it did: nothing else may be ready.
 function lib.hand_to(worker, id, record)
-  if lib.try('SISMEMBER', P .. ':unable:' .. worker, record.n) == 1 then return false end
+  if lib.try('SISMEMBER', P .. ':unable:' .. worker, record[F.name]) == 1 then return false end
   local own, patterns = ctx.at_once, ctx.patterns -- those of the worker whose call this is
   ctx.at_once, ctx.patterns = { room = 1, worker = worker, leases = {} }, false
   ctx.at_once.lease_ms, ctx.at_once.fits = HANDED_MS, fits_fields
@@ -112,10 +113,10 @@ function lib.push_by_hand()
   if lib.look_closer(task) ~= 'waiting' then return nil end
   for i = 1, #fields, 2 do values[fields[i]] = fields[i + 1] end
   lib.need_agenda()
-  lib.offer_to_idle(values.n)
+  lib.offer_to_idle(values[F.name])
   local number = ctx.at_once.room > 0 and lib.create_at_once(task.id, fields, values)
   if not number then return nil end
-  if lib.count_minute('in|' .. values.n, 1) then lib.try('ZADD', P .. ':names', NOW, values.n) end
+  if lib.count_minute('in|' .. values[F.name], 1) then lib.try('ZADD', P .. ':names', NOW, values[F.name]) end
   lib.settle_up()
   lib.hand_out()
   return number

@@ -62,7 +62,7 @@ end
 
 -- The lane of a task. That of a lost record is not known.
 function lib.lane_of_record(id)
-  local _, state, lane = lib.values_of(lib.task_key(id), 's', 'l')
+  local _, state, lane = lib.values_of(lib.task_key(id), F.state, F.lane)
   return state and (lane or 'default')
 end
 

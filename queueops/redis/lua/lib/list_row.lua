@@ -48,10 +48,10 @@ end
 -- What a list shows of a task. Without a state in its fields there is no such task.
 function lib.shown_task(id)
   local fields = lib.named_fields(lib.task_key(id), unpack(ROW_FIELDS)) or {}
-  local state, entered = state_of(id, fields.s)
-  fields.s = state
-  fields.c = fields.c or entered -- a task that was never claimed has been in its state since it was created
-  local length = redis.pcall('HSTRLEN', lib.task_key(id), 'a')
+  local state, entered = state_of(id, fields[F.state])
+  fields[F.state] = state
+  fields[F.created] = fields[F.created] or entered -- a task that was never claimed has been in its state since it was created
+  local length = redis.pcall('HSTRLEN', lib.task_key(id), F.args)
   return { fields = fields, entered = entered, length = type(length) == 'number' and length or 0,
     arguments = start_of(id, 'a'), error = start_of(id, 'er'), previous = start_of(id, 'pv') }
 end

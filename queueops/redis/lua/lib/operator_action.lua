@@ -28,19 +28,19 @@ end
 local CHANGED = 'an operator has acted on it meanwhile: look at it as it is now'
 
 local function reason_against(record, action)
-  local verb, refuse = action.verb, (lib.hooks.retry[record.k] or NONE).refuse_verb
+  local verb, refuse = action.verb, (lib.hooks.retry[record[F.kind]] or NONE).refuse_verb
   local reason = refuse and refuse(record, verb, action.value)
-    or record.pi and (verb == 'retry' or verb == 'reinstate') and lib.hooks.tree.refuse(record)
+    or record[F.parent_id] and (verb == 'retry' or verb == 'reinstate') and lib.hooks.tree.refuse(record)
     or verb == 'reinstate' and lib.refusal_of_reinstate(record)
-  if not reason and action.seen and action.seen ~= (record.ot or '-') then return CHANGED end
+  if not reason and action.seen and action.seen ~= (record[F.operation] or '-') then return CHANGED end
   if not reason and NUMERIC[verb] and not lib.number_of(action.value) then return verb .. ' needs a number' end
   return reason
 end
 
 -- Why an action would not change a task, whose record was read; nil if it would. It writes nothing.
 function lib.refusal_of(record, action)
-  if not (record and CLASS[record.s]) then return 'its record cannot be read' end
-  if not action.allowed[record.s] then return action.verb .. ' is not possible while it is ' .. record.s end
+  if not (record and CLASS[record[F.state]]) then return 'its record cannot be read' end
+  if not action.allowed[record[F.state]] then return action.verb .. ' is not possible while it is ' .. record[F.state] end
   return reason_against(record, action) or nil
 end
 
@@ -51,16 +51,16 @@ end
 function lib.act_on(id, action, given)
   local record, verb = given or lib.read_record(id), action.verb
   if verb == 'restore' then return lib.restore(id, record, action.token) end
-  if not (record and CLASS[record.s]) then return act_on_lost(id, record, action) end
-  if record.ot == action.token then return 'REPEAT', record.s end
+  if not (record and CLASS[record[F.state]]) then return act_on_lost(id, record, action) end
+  if record[F.operation] == action.token then return 'REPEAT', record[F.state] end
   local reason = lib.refusal_of(record, action)
-  if reason then return 'REFUSED', record.s, reason end
+  if reason then return 'REFUSED', record[F.state], reason end
   local state, detail = lib.operator_verbs[verb](id, record, action.value, action.second)
   if verb == 'delete' then call('HSET', P .. ':trash:' .. id, 'ot', action.token) end
   if state ~= '' then
-    call('HSET', lib.task_key(id), 'ot', action.token)
+    call('HSET', lib.task_key(id), F.operation, action.token)
     local reason = action.reason ~= '' and action.reason or nil
-    lib.log_line(id, { k = 'operator', verb = verb, who = action.who, from = record.s, to = state,
+    lib.log_line(id, { k = 'operator', verb = verb, who = action.who, from = record[F.state], to = state,
       value = string.sub(action.value, 1, 2000), text = reason })
   end
   return 'OK', state, detail

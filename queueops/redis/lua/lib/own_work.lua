@@ -5,8 +5,8 @@
 local LOOKED_AT, MOST, SHOWN_MS, LONG = 50, 3, 86400000, 1000
 
 local function error_of(row)
-  local is_json, error = pcall(cjson.decode, row.er or '')
-  if not is_json or type(error) ~= 'table' or not error.type then return row.y or '' end
+  local is_json, error = pcall(cjson.decode, row[F.error] or '')
+  if not is_json or type(error) ~= 'table' or not error.type then return row[F.reason] or '' end
   return error.type .. ': ' .. tostring(error.message or '')
 end
 
@@ -23,8 +23,8 @@ end
 
 -- Whether it waits for another attempt after one that failed. One that has failed for good counts for a day.
 local function fails(row)
-  if row.s == 'failed' then return now - (lib.number_of(row.e) or 0) < SHOWN_MS end
-  return row.s == 'restart'
+  if row[F.state] == 'failed' then return now - (lib.number_of(row[F.ended]) or 0) < SHOWN_MS end
+  return row[F.state] == 'restart'
 end
 
 -- The first of those that fail, the newest first; nil if there are none.
@@ -34,8 +34,8 @@ function lib.failing_work()
     for _, state in ipairs({ 'restart', 'failed' }) do
       for _, id in ipairs(ids_in(state, kind)) do
         local row = lib.named_fields(lib.task_key(id), 's', 'n', 'er', 'e', 'y')
-        if row and row.s == state and fails(row) and #found < MOST then
-          found[#found + 1] = { id = id, name = row.n or kind, state = state, error = lib.shortened(error_of(row), 500) }
+        if row and row[F.state] == state and fails(row) and #found < MOST then
+          found[#found + 1] = { id = id, name = row[F.name] or kind, state = state, error = lib.shortened(error_of(row), 500) }
         end
       end
     end

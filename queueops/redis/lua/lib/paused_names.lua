@@ -33,9 +33,9 @@ function lib.hold_back_next(lane)
   local entries = lib.try('ZRANGE', lib.lane_key(lane), 0, LOOK_MOST - 1, 'WITHSCORES') or {}
   for i = 1, #entries, 2 do
     local row = lib.named_fields(TASK .. entries[i], 'n', 's')
-    if not (row and row.n and row.s == 'pending' and lib.is_name_paused(row.n)) then return end
+    if not (row and row[F.name] and row[F.state] == 'pending' and lib.is_name_paused(row[F.name])) then return end
     lib.try('ZREM', lib.lane_key(lane), entries[i])
-    lib.hold_back(entries[i], entries[i + 1], row.n)
+    lib.hold_back(entries[i], entries[i + 1], row[F.name])
   end
 end
 
@@ -45,7 +45,7 @@ function lib.bring_back(name)
   for i = 1, #entries, 2 do
     local id = entries[i]
     local row = lib.named_fields(TASK .. id, 's', 'l')
-    if row and row.s == 'pending' then lib.append_scored(ctx.lane_entries, row.l or 'default', entries[i + 1], id) end
+    if row and row[F.state] == 'pending' then lib.append_scored(ctx.lane_entries, row[F.lane] or 'default', entries[i + 1], id) end
     ids[#ids + 1] = id
   end
   if ids[1] then lib.call_sliced('ZREM', held_key(name), ids) end

@@ -22,5 +22,5 @@ end
 function lib.shift(id, record, state)
   if ctx.moved[id] then lib.flush(); lib.flush_lanes(); ctx.moved = {} end
   ctx.moved[id] = true
-  lib.move(id, record.s, state, record.n, record.k, record.l)
+  lib.move(id, record[F.state], state, record[F.name], record[F.kind], record[F.lane])
 end

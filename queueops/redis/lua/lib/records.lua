@@ -14,8 +14,8 @@ end
 -- A task that was never claimed stores no creation time: it is the time of its entry into `pending`. Each script that moves
 -- such a task out of `pending` calls this to store it.
 local function keep_creation(id, record)
-  if record.s == 'pending' and not record.c then
-    call('HSET', lib.task_key(id), 'c', lib.try('ZSCORE', P .. ':state:pending', id) or NOW)
+  if record[F.state] == 'pending' and not record[F.created] then
+    call('HSET', lib.task_key(id), F.created, lib.try('ZSCORE', P .. ':state:pending', id) or NOW)
   end
 end
 
@@ -25,38 +25,38 @@ function lib.create(id, fields, values, due, from)
   local number = lib.next_number()
   local state = due and 'postponed' or 'pending'
   if due then
-    call('HSET', lib.task_key(id), 's', state, 'c', NOW, 'u', number, 'd', lib.text(due), unpack(fields))
+    call('HSET', lib.task_key(id), F.state, state, F.created, NOW, F.uid, number, F.due, lib.text(due), unpack(fields))
   else
-    call('HSET', lib.task_key(id), 's', state, 'u', number, unpack(fields))
+    call('HSET', lib.task_key(id), F.state, state, F.uid, number, unpack(fields))
   end
-  lib.move(id, from or '', state, values.n, values.k, values.l)
-  lib.index_record(id, values.n, values.tg, number, values.k)
-  if due then lib.try('ZADD', P .. ':lanes', 'NX', NOW, values.l or 'default') end -- it can be paused before it is used
-  if due then lib.schedule(id, due) else lib.enter_lane(values.l or 'default', id, values.p, number) end
+  lib.move(id, from or '', state, values[F.name], values[F.kind], values[F.lane])
+  lib.index_record(id, values[F.name], values[F.tags], number, values[F.kind])
+  if due then lib.try('ZADD', P .. ':lanes', 'NX', NOW, values[F.lane] or 'default') end -- it can be paused before it is used
+  if due then lib.schedule(id, due) else lib.enter_lane(values[F.lane] or 'default', id, values[F.priority], number) end
   return number
 end
 
 function lib.forget_error(id, record)
-  if record.ef then lib.try('ZREM', P .. ':error:' .. record.ef .. SUBKEY.tasks, id) end
+  if record[F.fingerprint] then lib.try('ZREM', P .. ':error:' .. record[F.fingerprint] .. SUBKEY.tasks, id) end
 end
 
 -- Takes a record out of every index but that of its state.
 function lib.unlist(id, record)
   lib.unschedule(id)
-  local lane = record.l or 'default'
-  if record.s == 'pending' then lib.leave_lane(lane, id, record.n) end
-  if LEASED[record.s] then lib.free_slot(lane, id) end
-  lib.try('ZREM', P .. ':name:' .. record.n, id)
-  if record.k then lib.try('ZREM', P .. ':kind:' .. record.k, id) end
-  if record.tg then
-    for tag in string.gmatch(record.tg, '[^,]+') do lib.safe_call('ZREM', P .. ':tag:' .. tag, id) end
+  local lane = record[F.lane] or 'default'
+  if record[F.state] == 'pending' then lib.leave_lane(lane, id, record[F.name]) end
+  if LEASED[record[F.state]] then lib.free_slot(lane, id) end
+  lib.try('ZREM', P .. ':name:' .. record[F.name], id)
+  if record[F.kind] then lib.try('ZREM', P .. ':kind:' .. record[F.kind], id) end
+  if record[F.tags] then
+    for tag in string.gmatch(record[F.tags], '[^,]+') do lib.safe_call('ZREM', P .. ':tag:' .. tag, id) end
   end
   lib.forget_error(id, record)
 end
 
 -- Takes a record out of every index, but leaves the record itself.
 function lib.unindex(id, record)
-  lib.move(id, record.s, '', record.n, record.k, record.l)
+  lib.move(id, record[F.state], '', record[F.name], record[F.kind], record[F.lane])
   lib.unlist(id, record)
 end
 
@@ -86,11 +86,11 @@ end
 
 -- Deletes a record and what belongs to it. Without `record`: it cannot be read, so it may be of any kind.
 function lib.wipe(id, record)
-  lib.delete_record(lib.task_key(id), not record or SUBKEYED[record.k])
+  lib.delete_record(lib.task_key(id), not record or SUBKEYED[record[F.kind]])
   if not record then
     for _, each in pairs(lib.hooks.erase) do if each.abandon then each.abandon(id) end end
-  elseif (lib.hooks.erase[record.k] or NONE).abandon then
-    (lib.hooks.erase[record.k] or NONE).abandon(id, record)
+  elseif (lib.hooks.erase[record[F.kind]] or NONE).abandon then
+    (lib.hooks.erase[record[F.kind]] or NONE).abandon(id, record)
   end
 end
 
@@ -117,12 +117,12 @@ end
 
 -- Moves a task whose record cannot be read to quarantine, for an operator. A key that is not a record is not written to.
 function lib.quarantine(id, state, record, reason)
-  lib.move(id, state, 'quarantined', record and record.n or name_of(id), record and record.k, record and record.l)
+  lib.move(id, state, 'quarantined', record and record[F.name] or name_of(id), record and record[F.kind], record and record[F.lane])
   lib.unschedule(id)
   if record then
     keep_creation(id, record)
-    if LEASED[state] then lib.free_slot(record.l or 'default', id) end
-    call('HSET', lib.task_key(id), 's', 'quarantined', 'y', reason)
+    if LEASED[state] then lib.free_slot(record[F.lane] or 'default', id) end
+    call('HSET', lib.task_key(id), F.state, 'quarantined', F.reason, reason)
   elseif LEASED[state] then
     free_any_slot(id)
   end
@@ -141,8 +141,8 @@ end
 -- Removes a task from its lane, its slot and the agenda.
 function lib.leave_place(id, record)
   keep_creation(id, record)
-  local lane = record.l or 'default'
-  if record.s == 'pending' then lib.leave_lane(lane, id, record.n) end
-  if LEASED[record.s] then lib.free_slot(lane, id) end
+  local lane = record[F.lane] or 'default'
+  if record[F.state] == 'pending' then lib.leave_lane(lane, id, record[F.name]) end
+  if LEASED[record[F.state]] then lib.free_slot(lane, id) end
   lib.unschedule(id)
 end

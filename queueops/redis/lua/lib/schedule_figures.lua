@@ -10,7 +10,7 @@ function lib.schedule_figures(figures)
   local rows, broken = {}, {}
   for _, id in ipairs(call('ZRANGEBYSCORE', ctx.SCHEDULES, '+inf', '+inf', 'LIMIT', 0, MOST_PAUSED)) do
     local row = lib.named_fields(lib.schedule_key(id), 'pa', 'pd', 'og', 'br')
-    local due = row and row.pa and not row.og and lib.number_of(row.pd)
+    local due = row and row.pa and not row[F.follows_uid] and lib.number_of(row.pd)
     if due and due < 1e15 then rows[#rows + 1] = { id = id, due = due } end
     if row and row.br then broken[#broken + 1] = { id = id, reason = lib.shortened(row.br, 500) } end
   end

@@ -11,7 +11,7 @@ function lib.schedule_key(id) return P .. ':schedule:' .. id end
 local function has_ended(task)
   if not task then return true end
   local row = lib.named_fields(lib.task_key(task), 's')
-  local state = row and row.s
+  local state = row and row[F.state]
   return not state or TERMINAL[state] or state == 'quarantined'
 end
 

@@ -20,7 +20,7 @@ function lib.serves_kind(kind)
   return not kinds or not kinds.without[kind] and (not kinds.chooses or kinds.only[kind] == true)
 end
 
-local function kind_of(id) return lib.safe_call('HGET', lib.task_key(id), 'k') or nil end
+local function kind_of(id) return lib.safe_call('HGET', lib.task_key(id), F.kind) or nil end
 
 -- Whether the worker serves the lane of one task, which has what belongs to that task.
 function lib.serves_own_lane(lane) return not ctx.kinds or lib.serves_kind(kind_of(string.sub(lane, 2))) end

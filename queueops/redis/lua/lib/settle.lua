@@ -4,10 +4,10 @@
 
 local function settle_success(id, record, has_more, position)
   if has_more then lib.read_more(id, record) end
-  local succeed = (lib.hooks.settle[record.k] or NONE).succeed
+  local succeed = (lib.hooks.settle[record[F.kind]] or NONE).succeed
   local settled = succeed and succeed(id, record, ARGV[position + 4])
   if settled ~= nil then return settled end
-  if record.to then call('HSET', lib.task_key(id), 'pr', record.to) end -- what has succeeded stands at its total
+  if record[F.total] then call('HSET', lib.task_key(id), F.progress, record[F.total]) end -- what has succeeded stands at its total
   lib.finish(id, record, 'succeeded', 're', ARGV[position + 4])
 end
 
@@ -22,7 +22,7 @@ end
 function lib.settle(position)
   local id, outcome = ARGV[position + 1], ARGV[position + 3]
   if lib.is_foreign(id) then return lib.hooks.parts.settle(id, ARGV[position + 2], outcome, end_at(position)) end
-  local _, state, fence, name, more = lib.values_of(lib.task_key(id), 's', 'f', 'n', 'm')
+  local _, state, fence, name, more = lib.values_of(lib.task_key(id), F.state, F.fence, F.name, F.has_more)
   if not state then return 'GONE' end
   if fence ~= ARGV[position + 2] then return 'STALE' end
   if not LEASED[state] then return 'REPEAT' end

@@ -19,7 +19,7 @@ end
 -- A new limit of a lane counts its running tasks: they are few, because workers hold them. One may have ended in this call.
 function lib.list_slot_holders(lane)
   for _, id in ipairs(running_tasks()[lane] or {}) do
-    local _, state = lib.values_of(lib.task_key(id), 's')
+    local _, state = lib.values_of(lib.task_key(id), F.state)
     if LEASED[state] then call('SADD', lib.lane_key(lane) .. SUBKEY.active, id) end
   end
 end

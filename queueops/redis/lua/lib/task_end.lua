@@ -10,9 +10,9 @@ local OUTCOME = { succeeded = 'success', failed = 'failure', cancelled = 'cancel
 -- Tells the end of a task to its kind, to the callers that wait for it, and to the task that it is part of. Its record is
 -- written already.
 function lib.tell_end(id, record, state)
-  local note = (lib.hooks.ending[record.k] or NONE).note
+  local note = (lib.hooks.ending[record[F.kind]] or NONE).note
   if note then note(id, record, state) end
-  if record.wt then lib.publish(lib.task_key(id) .. SUBKEY.done, state) end
+  if record[F.waited_for] then lib.publish(lib.task_key(id) .. SUBKEY.done, state) end
   lib.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
-  if record.pi then lib.hooks.tree.note_end(id, record.pi, state) end
+  if record[F.parent_id] then lib.hooks.tree.note_end(id, record[F.parent_id], state) end
 end

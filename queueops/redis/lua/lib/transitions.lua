@@ -12,7 +12,7 @@ function lib.read_record(id)
   if #reply == 0 then return nil end
   local record = {}
   for i = 1, #reply, 2 do record[reply[i]] = reply[i + 1] end
-  if not (record.s and record.n) then return false end
+  if not (record[F.state] and record[F.name]) then return false end
   return record, reply
 end
 

@@ -7,8 +7,8 @@ function lib.throw_away(id, record, keep)
   lib.flush()
   local key, trash = lib.task_key(id), P .. ':trash:' .. id
   lib.safe_call('RENAME', key, trash)
-  lib.carry_subkeys(key, trash, record.k)
-  local to_trash = (lib.hooks.erase[record.k] or NONE).to_trash
+  lib.carry_subkeys(key, trash, record[F.kind])
+  local to_trash = (lib.hooks.erase[record[F.kind]] or NONE).to_trash
   if to_trash then to_trash(id, record) end
   lib.safe_call('ZADD', P .. ':trashed', now, id)
   lib.schedule('~trash:' .. id, now + tonumber(keep))
@@ -16,8 +16,8 @@ function lib.throw_away(id, record, keep)
 end
 
 function lib.restore(id, record, token)
-  if record and record.ot == token then return 'REPEAT', record.s end
-  if record then return 'REFUSED', record.s, 'a task with this id exists' end
+  if record and record[F.operation] == token then return 'REPEAT', record[F.state] end
+  if record then return 'REFUSED', record[F.state], 'a task with this id exists' end
   local key, trash = lib.task_key(id), P .. ':trash:' .. id
   local state = lib.safe_call('HGET', trash, 's')
   if not state then return 'GONE', '' end
@@ -26,13 +26,13 @@ function lib.restore(id, record, token)
   lib.safe_call('ZREM', P .. ':trashed', id)
   lib.safe_call('HSET', key, 'ot', token)
   local back = lib.read_record(id)
-  lib.carry_subkeys(trash, key, back.k)
-  local from_trash = (lib.hooks.erase[back.k] or NONE).from_trash
+  lib.carry_subkeys(trash, key, back[F.kind])
+  local from_trash = (lib.hooks.erase[back[F.kind]] or NONE).from_trash
   if from_trash then from_trash(id) end
-  lib.move(id, '', state, back.n, back.k, back.l)
-  lib.index_record(id, back.n, back.tg, lib.number_of(back.u) or 0, back.k)
-  if back.ef and state == 'failed' then lib.list_failed(id, back.ef) end
+  lib.move(id, '', state, back[F.name], back[F.kind], back[F.lane])
+  lib.index_record(id, back[F.name], back[F.tags], lib.number_of(back[F.uid]) or 0, back[F.kind])
+  if back[F.fingerprint] and state == 'failed' then lib.list_failed(id, back[F.fingerprint]) end
   lib.unschedule('~trash:' .. id)
-  lib.schedule(id, now + (lib.number_of(back.kp) or ctx.RULES['keep_' .. state]))
+  lib.schedule(id, now + (lib.number_of(back[F.keep]) or ctx.RULES['keep_' .. state]))
   return 'OK', state
 end

@@ -9,12 +9,12 @@
 local id, rests = ARGV[1], ARGV[2] == 'rest'
 local from, to = rests and 'pending' or 'resting', rests and 'resting' or 'pending'
 local record = lib.read_record(id)
-if not record or record.k ~= 'sample' then return { 'GONE', '' } end
-if record.s ~= from then return { 'REFUSED', record.s } end
-local lane = record.l or 'default'
-lib.move(id, from, to, record.n, record.k, record.l)
-if rests then lib.leave_lane(lane, id, record.n) else lib.enter_lane(lane, id, record.p, lib.next_number()) end
-call('HSET', lib.task_key(id), 's', to)
+if not record or record[F.kind] ~= 'sample' then return { 'GONE', '' } end
+if record[F.state] ~= from then return { 'REFUSED', record[F.state] } end
+local lane = record[F.lane] or 'default'
+lib.move(id, from, to, record[F.name], record[F.kind], record[F.lane])
+if rests then lib.leave_lane(lane, id, record[F.name]) else lib.enter_lane(lane, id, record[F.priority], lib.next_number()) end
+call('HSET', lib.task_key(id), F.state, to)
 lib.settle_up()
 lib.deliver(-1)
 lib.wake(ctx.brought)

@@ -13,15 +13,20 @@ fresh.ended_leaves = first_ends -- by root, how much its leaves went on, and gre
 function lib.note_child_end(id, parent, state)
   local row = lib.named_fields(lib.task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx',
     'fo', 'to', 'pw', 'pc', 'pl', 'cc')
-  ctx.ended_children[#ctx.ended_children + 1] = { ref = id, parent = parent, uid = row.pu, pool = row.pp, kind = row.k,
-    root = row.tp or row.ro, state = state, re = row.re or '', er = state == 'failed' and row.er, ef = state == 'failed' and row.ef,
-    y = row.y, round = row.po, done = row.pr, again = row.ag,
-    successor = row.sx, ahead = row.fo, counts = { k = row.k, to = row.to, pw = row.pw, pc = row.pc, pl = row.pl, cc = row.cc } }
+  ctx.ended_children[#ctx.ended_children + 1] = { ref = id, parent = parent, uid = row[F.parent_uid], pool = row[F.parent_pool],
+    kind = row[F.kind],
+    root = row[F.top] or row[F.root], state = state, re = row[F.result] or '', er = state == 'failed'
+      and row[F.error], ef = state == 'failed' and row[F.fingerprint],
+    y = row[F.reason], round = row[F.parent_round], done = row[F.progress], again = row[F.again],
+    successor = row[F.successor], ahead = row[F.ahead_of_chain],
+      counts = { k = row[F.kind], to = row[F.total], pw = row[F.weight], pc = row[F.counted], pl = row[F.planted_weight],
+        cc = row[F.children] } }
 end
 
 local function note_whole(id, record, state)
-  local root = record.ro or record.pi and lib.safe_call('HGET', lib.task_key(id), 'ro')
-  for _, part in ipairs({ id, record.k, record.n or '', state, root or '' }) do ctx.ended_wholes[#ctx.ended_wholes + 1] = part end
+  local root = record[F.root] or record[F.parent_id] and lib.safe_call('HGET', lib.task_key(id), F.root)
+  for _, part in ipairs({ id, record[F.kind], record[F.name] or '', state, root
+    or '' }) do ctx.ended_wholes[#ctx.ended_wholes + 1] = part end
 end
 lib.hooks.ending.chain.note = note_whole
 lib.hooks.ending.group.note = note_whole

@@ -9,7 +9,7 @@ function lib.hooks.due_entry.resume(id) lib.family.resume_children(id) end
 function lib.hooks.due_entry.planting(id) lib.family.guard(id) end
 
 local function begin(id, record)
-  if not record.cc then return false end
+  if not record[F.children] then return false end
   lib.family.begin(id, record)
   return true
 end
@@ -17,7 +17,7 @@ lib.hooks.claim.chain.promote = begin
 lib.hooks.claim.group.promote = begin
 
 local function expand(id, row)
-  if not row.ex then return nil end
+  if not row[F.unexpanded] then return nil end
   local record = lib.read_record(id)
   if not record then return false end -- the agenda finds out, and puts it into quarantine
   lib.family.settle_expansion(id, record)
@@ -33,9 +33,9 @@ function lib.hooks.settle.iterator.succeed(id)
   return true
 end
 
-function lib.hooks.settle.iterator.fails_at_release(record) return record.fb end
+function lib.hooks.settle.iterator.fails_at_release(record) return record[F.failed_by] end
 
-function lib.hooks.tree.stop(id) lib.safe_call('HDEL', lib.task_key(id), 'ag') end
+function lib.hooks.tree.stop(id) lib.safe_call('HDEL', lib.task_key(id), F.again) end
 
 function lib.hooks.settle.iterator.end_instead(id, record) return lib.family.fails_with_task(id, record) end
 
@@ -55,7 +55,7 @@ function lib.hooks.tree.weigh(id) lib.family.weigh(id) end
 
 function lib.hooks.tree.keep(id, record, over) return lib.family.keep(id, record, over) end
 
-local function purge(id, record) return record.kt and record.cc and lib.family.expire_parts(id, record.u) end
+local function purge(id, record) return record[F.keep_tasks] and record[F.children] and lib.family.expire_parts(id, record[F.uid]) end
 lib.hooks.erase.chain.purge = purge
 lib.hooks.erase.group.purge = purge
 
@@ -67,8 +67,8 @@ lib.hooks.erase.group.from_trash = cancel_open
 lib.hooks.erase.iterator.from_trash = cancel_open
 
 local function resume(id, record, everything)
-  if not record.cc then return nil end
-  return lib.family.resume(id, record, (everything or record.s == 'succeeded') and 'all' or 'failed')
+  if not record[F.children] then return nil end
+  return lib.family.resume(id, record, (everything or record[F.state] == 'succeeded') and 'all' or 'failed')
 end
 lib.hooks.retry.chain.resume = resume
 lib.hooks.retry.group.resume = resume
@@ -80,14 +80,14 @@ function lib.hooks.retry.iterator.go_on(id, _, _, everything)
   return nil, (coming > 0 and lib.text(coming) .. ' of its tasks come again, then ' or '') .. 'it goes on from where it was'
 end
 
-function lib.hooks.retry.iterator.reset(id) call('HDEL', lib.task_key(id), 'to') end
+function lib.hooks.retry.iterator.reset(id) call('HDEL', lib.task_key(id), F.total) end
 
 local function cancel_parts(id) lib.family.cancel_children(id) end
 lib.hooks.ending.chain.cancel_parts = cancel_parts
 lib.hooks.ending.group.cancel_parts = cancel_parts
 lib.hooks.ending.iterator.cancel_parts = cancel_parts
 
-local function is_laid_out(record) return record.cc or record.ex and record.b end
+local function is_laid_out(record) return record[F.children] or record[F.unexpanded] and record[F.begun] end
 lib.hooks.retry.chain.is_laid_out = is_laid_out
 lib.hooks.retry.group.is_laid_out = is_laid_out
-function lib.hooks.retry.iterator.is_laid_out(record) return record.b end
+function lib.hooks.retry.iterator.is_laid_out(record) return record[F.begun] end

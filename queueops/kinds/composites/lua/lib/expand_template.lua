@@ -4,7 +4,7 @@
 
 -- Erases the children that an incomplete run wrote. Returns whether all are erased.
 function lib.family.prune(id)
-  local uid = lib.safe_call('HGET', lib.task_key(id), 'u')
+  local uid = lib.safe_call('HGET', lib.task_key(id), F.uid)
   while ctx.allowance > 0 do
     local refs = lib.safe_call('SPOP', lib.family.open_of(id), min(ctx.allowance, 100))
     if #refs == 0 then
@@ -19,16 +19,17 @@ end
 -- Settles a successful run: the task now waits for its parts.
 function lib.family.settle_expansion(id, record)
   lib.flush(); lib.flush_lanes()
-  lib.free_slot(record.l or 'default', id)
+  lib.free_slot(record[F.lane] or 'default', id)
   lib.unschedule(id)
-  if record.x then
-    lib.family.finish(id, record, 'cancelled', 'y', record.x)
+  if record[F.cancel_requested] then
+    lib.family.finish(id, record, 'cancelled', 'y', record[F.cancel_requested])
     return lib.family.cancel_children(id)
   end
   lib.shift(id, record, 'idle')
   local count = lib.safe_call('ZCARD', lib.family.children_of(id))
-  lib.safe_call('HDEL', lib.task_key(id), 'ex', 'se', 'sw', 'sn', 'at', 'cr', 'er', 'ef', 'y', 'uk')
-  lib.safe_call('HSET', lib.task_key(id), 's', 'idle', 'cc', count, 'to', record.sn or count, 'pr', 0)
-  record.s, record.cc = 'idle', count
+  lib.safe_call('HDEL', lib.task_key(id), F.unexpanded, F.emission, F.answer, F.next_cursor, F.attempt, F.crashes, F.error, F.fingerprint,
+    F.reason, F.unknown_since)
+  lib.safe_call('HSET', lib.task_key(id), F.state, 'idle', F.children, count, F.total, record[F.next_cursor] or count, F.progress, 0)
+  record[F.state], record[F.children] = 'idle', count
   lib.family.open(id, record)
 end

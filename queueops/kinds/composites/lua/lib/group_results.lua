@@ -4,7 +4,7 @@
 -- Collects a result. Above the limit of a payload no result is kept, and the group cannot succeed.
 function lib.family.collect(id, child, piece)
   local before = lib.safe_call('HSTRLEN', lib.task_key(id) .. SUBKEY.results, child)
-  local size = lib.safe_call('HINCRBY', lib.task_key(id), 'sz', #piece + 1 - (before > 0 and before + 1 or 0))
+  local size = lib.safe_call('HINCRBY', lib.task_key(id), F.results_size, #piece + 1 - (before > 0 and before + 1 or 0))
   if size > ctx.RULES.payload_limit then
     lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.results)
   elseif piece ~= '' then
@@ -33,8 +33,10 @@ function lib.family.joined(id)
 end
 
 function lib.family.outcome_of(child)
-  if child.state == 'succeeded' then return '{"state":"succeeded","result":' .. (child.re ~= '' and child.re or 'null') .. '}' end
-  return '{"state":"' .. child.state .. '","error":' .. (child.er or 'null') .. ',"reason":' .. cjson.encode(child.y or '') .. '}'
+  if child.state == 'succeeded' then return '{"state":"succeeded","result":' .. (child[F.result] ~= '' and child[F.result]
+    or 'null') .. '}' end
+  return '{"state":"' .. child.state .. '","error":' .. (child[F.error] or 'null') .. ',"reason":' .. cjson.encode(child[F.reason]
+    or '') .. '}'
 end
 
 function lib.family.collect_success(id, policy, child, result)

@@ -9,7 +9,7 @@ local function drafts_of(id) return lib.task_key(id) .. SUBKEY.drafts end
 function lib.family.drop_drafts(id)
   local refs = lib.safe_call('ZRANGE', drafts_of(id), 0, -1)
   if refs[1] then
-    local uid = lib.safe_call('HGET', lib.task_key(id), 'u')
+    local uid = lib.safe_call('HGET', lib.task_key(id), F.uid)
     for _, ref in ipairs(refs) do lib.family.discard(ref, id, uid) end
   end
   lib.safe_call('DEL', drafts_of(id))
@@ -24,7 +24,7 @@ end
 
 -- Begins children as far as the window allows: retried ones before new ones. Returns whether the window has room for more.
 local function let_in(id, record)
-  local free = (lib.number_of(record.wi) or 1) - lib.safe_call('SCARD', lib.family.open_of(id))
+  local free = (lib.number_of(record[F.window]) or 1) - lib.safe_call('SCARD', lib.family.open_of(id))
   if free <= 0 then return false end
   free = free - lib.family.take_failed(id, record, free)
   if free <= 0 or lib.family.count_again(id, record) > 0 then return false end
@@ -41,43 +41,45 @@ local function is_empty(id, record)
 end
 
 local function leave(id, record, state)
-  if LEASED[record.s] then lib.free_slot(record.l or 'default', id); lib.unschedule(id) end
+  if LEASED[record[F.state]] then lib.free_slot(record[F.lane] or 'default', id); lib.unschedule(id) end
   lib.shift(id, record, state)
-  lib.safe_call('HSET', lib.task_key(id), 's', state)
+  lib.safe_call('HSET', lib.task_key(id), F.state, state)
 end
 
 local function come_again(id, record)
   leave(id, record, 'pending')
-  lib.enter_lane(record.l or 'default', id, record.p, lib.next_number())
+  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number())
 end
 
 local function end_iterator(id, record, state)
-  if record.s ~= 'idle' then lib.leave_place(id, record) end
-  local failed = lib.number_of(record.nf) or 0
-  if failed > 0 and not record.fb and state ~= 'cancelled' then
-    record.fb = failed .. ' of its ' .. (record.to or '?') .. ' tasks failed; the first: ' .. (record.fr or '')
+  if record[F.state] ~= 'idle' then lib.leave_place(id, record) end
+  local failed = lib.number_of(record[F.children_failed]) or 0
+  if failed > 0 and not record[F.failed_by] and state ~= 'cancelled' then
+    record[F.failed_by] = failed .. ' of its ' .. (record[F.total] or '?') .. ' tasks failed; the first: ' .. (record[F.first_failure]
+      or '')
   end
-  if record.fb then return lib.family.fail(id, record, record.fb, record.fe, record.ff) end
+  if record[F.failed_by] then return lib.family.fail(id, record, record[F.failed_by], record[F.child_error],
+    record[F.child_fingerprint]) end
   lib.family.finish(id, record, state or 'succeeded')
 end
 
 local function take_answer(id, record)
-  lib.safe_call('HDEL', lib.task_key(id), 'sw', 'sn', 'at', 'cr', 'er', 'ef')
+  lib.safe_call('HDEL', lib.task_key(id), F.answer, F.next_cursor, F.attempt, F.crashes, F.error, F.fingerprint)
   if lib.safe_call('EXISTS', drafts_of(id)) == 1 then
-    lib.safe_call('HINCRBY', lib.task_key(id), 'to', lib.safe_call('ZCARD', drafts_of(id)))
-    if record.pi then lib.family.weigh(id) end
+    lib.safe_call('HINCRBY', lib.task_key(id), F.total, lib.safe_call('ZCARD', drafts_of(id)))
+    if record[F.parent_id] then lib.family.weigh(id) end
     lib.safe_call('RENAME', drafts_of(id), lib.planted_of(id))
   end
-  if record.sw == 'done' then
-    lib.safe_call('HSET', lib.task_key(id), 'dn', 1)
+  if record[F.answer] == 'done' then
+    lib.safe_call('HSET', lib.task_key(id), F.iterated, 1)
   else
-    lib.safe_call('HSET', lib.task_key(id), 'st', record.sn or '')
+    lib.safe_call('HSET', lib.task_key(id), F.cursor, record[F.next_cursor] or '')
   end
 end
 
 -- Fails an iterator whose run did not succeed, if a task has failed meanwhile: no retry then. Returns whether it did.
 function lib.family.fails_with_task(id, record)
-  if not record.fb then return false end
+  if not record[F.failed_by] then return false end
   lib.flush(); lib.flush_lanes()
   end_iterator(id, record)
   return true
@@ -88,17 +90,17 @@ function lib.family.settle_iterator(id, record)
   lib.flush(); lib.flush_lanes()
   take_answer(id, record)
   if lib.family.fails_with_task(id, record) then return end
-  if record.x then
-    lib.safe_call('HSET', lib.task_key(id), 'y', record.x)
+  if record[F.cancel_requested] then
+    lib.safe_call('HSET', lib.task_key(id), F.reason, record[F.cancel_requested])
     end_iterator(id, record, 'cancelled')
     return lib.family.cancel_children(id)
   end
   local room = let_in(id, record)
-  if record.sw == 'done' and is_empty(id, record) then return end_iterator(id, (lib.read_record(id))) end
-  if record.sw == 'next' and room then return come_again(id, record) end
-  if record.sw == 'idle' and is_empty(id, record) then -- nothing of its own will end: it looks again a little later
+  if record[F.answer] == 'done' and is_empty(id, record) then return end_iterator(id, (lib.read_record(id))) end
+  if record[F.answer] == 'next' and room then return come_again(id, record) end
+  if record[F.answer] == 'idle' and is_empty(id, record) then -- nothing of its own will end: it looks again a little later
     leave(id, record, 'postponed')
-    lib.safe_call('HSET', lib.task_key(id), 'd', lib.text(now + 1000))
+    lib.safe_call('HSET', lib.task_key(id), F.due, lib.text(now + 1000))
     return lib.schedule(id, now + 1000)
   end
   leave(id, record, 'idle')
@@ -106,20 +108,20 @@ end
 
 -- Fails an iterator at once because a task failed. While `iterate` runs, only its tasks can be ended.
 local function fail_iterator(id, record)
-  if record.s == 'quarantined' then return end
+  if record[F.state] == 'quarantined' then return end
   lib.flush(); lib.flush_lanes() -- it may have come into its lane in this very call
-  if LEASED[record.s] then return lib.family.cancel_children(id) end
+  if LEASED[record[F.state]] then return lib.family.cancel_children(id) end
   end_iterator(id, record)
 end
 
 -- Continues an iterator after tasks have ended. While `iterate` runs, their ends are only noted.
 function lib.family.go_on_iterating(id)
   local record = lib.read_record(id)
-  if not record or TERMINAL[record.s] then return end
-  if record.fb then return fail_iterator(id, record) end
-  if record.s ~= 'idle' then return end
+  if not record or TERMINAL[record[F.state]] then return end
+  if record[F.failed_by] then return fail_iterator(id, record) end
+  if record[F.state] ~= 'idle' then return end
   local room = let_in(id, record)
-  if record.dn then
+  if record[F.iterated] then
     if is_empty(id, record) then end_iterator(id, (lib.read_record(id))) end
   elseif room then
     come_again(id, record)
@@ -129,11 +131,12 @@ end
 -- Prepares an operator's retry: from where the iterator was, with its failed tasks, or from the beginning. Returns how many
 -- tasks run again.
 function lib.family.refresh_iterator(id, everything)
-  lib.safe_call('HDEL', lib.task_key(id), 'fb', 'fe', 'ff', 'fr', 'nf', 'dn', 'sw', 'sn', 'se')
+  lib.safe_call('HDEL', lib.task_key(id), F.failed_by, F.child_error, F.child_fingerprint, F.first_failure, F.children_failed, F.iterated,
+    F.answer, F.next_cursor, F.emission)
   lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.asked)
   lib.family.open_all(id)
   if not everything then return lib.family.call_failed(id) end
-  lib.safe_call('HDEL', lib.task_key(id), 'st')
+  lib.safe_call('HDEL', lib.task_key(id), F.cursor)
   lib.safe_call('DEL', lib.family.open_of(id))
   lib.family.forget_ended(id)
   return 0

@@ -23,36 +23,36 @@ end
 -- Asks about one child of each parent. In a chain that is the current part, in others a different child each time.
 local function ask_after_one(refs, id, record)
   local ref = refs[1 + now % #refs]
-  if record.k == 'chain' then ref = lib.family.first_open(id) or ref end
+  if record[F.kind] == 'chain' then ref = lib.family.first_open(id) or ref end
   local far_id, pool = lib.far(ref)
-  if pool then lib.send_latest('look', pool, far_id, id, record.u, record.rn) end
+  if pool then lib.send_latest('look', pool, far_id, id, record[F.uid], record[F.round]) end
 end
 
 local function look_at_child(ref, id, record)
   local row = lib.named_fields(lib.task_key(ref), 'pi', 'pu')
-  if row and row.pi == id and row.pu == record.u then return end
-  local lost = { ref = ref, parent = id, uid = record.u, state = 'failed', re = '', y = 'its record is lost' }
+  if row and row[F.parent_id] == id and row[F.parent_uid] == record[F.uid] then return end
+  local lost = { ref = ref, parent = id, uid = record[F.uid], state = 'failed', re = '', y = 'its record is lost' }
   ctx.ended_children[#ctx.ended_children + 1] = lost
   lib.act('lost part')
 end
 
 local function lost_children(id, record)
-  local count = lib.safe_call('ZCARD', record.cc and lib.family.children_of(id) or lib.planted_of(id))
+  local count = lib.safe_call('ZCARD', record[F.children] and lib.family.children_of(id) or lib.planted_of(id))
   if lib.family.lost_list(id) then return lib.family.lost_list(id) end
-  if record.cc and count ~= lib.number_of(record.cc) then return 'the list of its children is lost' end
+  if record[F.children] and count ~= lib.number_of(record[F.children]) then return 'the list of its children is lost' end
 end
 
 local function look_at_idle(id, most)
   local record = lib.read_record(id)
   if not record then return lib.put_aside(id) end
-  if record.s ~= 'idle' or record.rs then return end
+  if record[F.state] ~= 'idle' or record[F.resumes] then return end
   local refs = lib.safe_call('SRANDMEMBER', lib.family.open_of(id), most)
   local away = {}
   for _, ref in ipairs(refs) do
     if lib.far(ref) then away[#away + 1] = ref else look_at_child(ref, id, record) end
   end
   if ctx.asks_far and #away > 0 then ask_after_one(away, id, record) end
-  local lost = lost_children(id, record) or (#refs == 0 and record.cc and 'the list of its open children is lost')
+  local lost = lost_children(id, record) or (#refs == 0 and record[F.children] and 'the list of its open children is lost')
   if lost then
     lib.act('lost part')
     lib.family.fail(id, record, lost)
@@ -63,12 +63,12 @@ end
 local function look_at_waiting(id)
   local record = lib.read_record(id)
   if not record then return lib.put_aside(id) end
-  if record.s ~= 'waiting' or not record.pi or lib.safe_call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
-  if record.pp then return ctx.asks_far and lib.family.ask(id, record) end
-  local row = lib.named_fields(lib.task_key(record.pi), 'u')
-  if row and row.u == record.pu then return end
+  if record[F.state] ~= 'waiting' or not record[F.parent_id] or lib.safe_call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
+  if record[F.parent_pool] then return ctx.asks_far and lib.family.ask(id, record) end
+  local row = lib.named_fields(lib.task_key(record[F.parent_id]), 'u')
+  if row and row[F.uid] == record[F.parent_uid] then return end
   lib.act('lost parent')
-  lib.cancel(id, record, 'the record of ' .. record.pi .. ' is lost, which it is part of')
+  lib.cancel(id, record, 'the record of ' .. record[F.parent_id] .. ' is lost, which it is part of')
 end
 
 function lib.hooks.check.composites.tick()

@@ -26,7 +26,7 @@ function lib.find_taken(nodes, token)
 end
 
 function lib.uid_of(id)
-  if not ctx.node_uids[id] then ctx.node_uids[id] = lib.safe_call('HGET', lib.task_key(id), 'u') end
+  if not ctx.node_uids[id] then ctx.node_uids[id] = lib.safe_call('HGET', lib.task_key(id), F.uid) end
   return ctx.node_uids[id]
 end
 
@@ -49,18 +49,19 @@ function lib.write_node(node, token, emitter)
   end
   local number = lib.next_number()
   ctx.node_uids[id] = lib.text(number)
-  lib.safe_call('HSET', lib.task_key(id), 's', 'waiting', 'c', NOW, 'u', number, 'tk', token, unpack(ARGV, node.first, node.last))
+  lib.safe_call('HSET', lib.task_key(id), F.state, 'waiting', F.created, NOW, F.uid, number, F.token, token,
+    unpack(ARGV, node.first, node.last))
   if node.parent ~= '' then
-    lib.safe_call('HSET', lib.task_key(id), 'pi', node.parent, 'pu', lib.uid_of(node.parent))
+    lib.safe_call('HSET', lib.task_key(id), F.parent_id, node.parent, F.parent_uid, lib.uid_of(node.parent))
     join_parent(node, emitter)
-  elseif values.pp then
-    lib.safe_call('HSET', lib.task_key(id), 'pg', 1)
+  elseif values[F.parent_pool] then
+    lib.safe_call('HSET', lib.task_key(id), F.push_incomplete, 1)
     lib.schedule('~planting:' .. id, now + ctx.RULES.lease)
   end
-  lib.move(id, old and old.s or '', 'waiting', values.n, values.k, values.l)
-  lib.index_record(id, values.n, values.tg, number, values.k)
+  lib.move(id, old and old[F.state] or '', 'waiting', values[F.name], values[F.kind], values[F.lane])
+  lib.index_record(id, values[F.name], values[F.tags], number, values[F.kind])
   -- A pushed task needs a worker that knows its name, except where no worker runs it.
-  if values.cc or lib.count_minute('in|' .. values.n, 1) then lib.safe_call('ZADD', P .. ':names', NOW, values.n) end
+  if values[F.children] or lib.count_minute('in|' .. values[F.name], 1) then lib.safe_call('ZADD', P .. ':names', NOW, values[F.name]) end
 end
 
 -- The generations of the nodes that were written in this pool.

@@ -12,32 +12,32 @@ function lib.family.children_of(id) return TASK .. id .. SUBKEY.children end
 function lib.family.open_of(id) return TASK .. id .. SUBKEY.open end
 
 function lib.family.finish(id, record, state, ...)
-  if state == 'succeeded' and not record.pi and record.k ~= 'iterator' then lib.family.complete(id) end
+  if state == 'succeeded' and not record[F.parent_id] and record[F.kind] ~= 'iterator' then lib.family.complete(id) end
   lib.shift(id, record, state)
-  lib.safe_call('HSET', lib.task_key(id), 's', state, 'e', NOW, ...)
+  lib.safe_call('HSET', lib.task_key(id), F.state, state, F.ended, NOW, ...)
   if state == 'succeeded' then lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.results) end
-  if record.pp then lib.family.write_progress(id) end
-  lib.schedule(id, now + (lib.number_of(record.kp) or ctx.RULES['keep_' .. state]))
+  if record[F.parent_pool] then lib.family.write_progress(id) end
+  lib.schedule(id, now + (lib.number_of(record[F.keep]) or ctx.RULES['keep_' .. state]))
   lib.tell_end(id, record, state)
-  if record.nx then lib.start_next(id) end
+  if record[F.next] then lib.start_next(id) end
 end
 
 function lib.family.complete(id)
-  local total = lib.safe_call('HGET', lib.task_key(id), 'to')
-  if total then lib.safe_call('HSET', lib.task_key(id), 'pr', total) end
+  local total = lib.safe_call('HGET', lib.task_key(id), F.total)
+  if total then lib.safe_call('HSET', lib.task_key(id), F.progress, total) end
 end
 
 function lib.family.reason(child)
   local begin = 'its child ' .. child.ref .. (child.state == 'cancelled' and ' was cancelled' or ' failed')
-  local rest = (child.y or '') ~= '' and ': ' .. child.y or ''
+  local rest = (child[F.reason] or '') ~= '' and ': ' .. child[F.reason] or ''
   if #begin + #rest > 400 then rest = string.gsub(rest, '^: .*(its child .*)$', ': ... %1') end -- what began it stands last
   return lib.shortened(begin .. rest, 500)
 end
 
 -- Copies the error of a child. If the child lost its worker, only a fingerprint exists.
 function lib.family.keep_error(id, error, fingerprint)
-  if error and error ~= '' then lib.safe_call('HSET', lib.task_key(id), 'er', error) end
-  if fingerprint and fingerprint ~= '' then lib.safe_call('HSET', lib.task_key(id), 'ef', fingerprint) end
+  if error and error ~= '' then lib.safe_call('HSET', lib.task_key(id), F.error, error) end
+  if fingerprint and fingerprint ~= '' then lib.safe_call('HSET', lib.task_key(id), F.fingerprint, fingerprint) end
 end
 
 function lib.family.fail(id, record, reason, error, fingerprint)
@@ -48,10 +48,10 @@ function lib.family.fail(id, record, reason, error, fingerprint)
 end
 
 function lib.family.end_group(id, record)
-  local size, failed = (lib.number_of(record.sz) or 0) + 1, lib.number_of(record.nf) or 0
-  if failed > 0 and record.of == 'continue' then
-    local reason = failed .. ' of its ' .. record.cc .. ' children failed; the first: ' .. (record.y or '')
-    lib.family.fail(id, record, reason, record.er, record.ef)
+  local size, failed = (lib.number_of(record[F.results_size]) or 0) + 1, lib.number_of(record[F.children_failed]) or 0
+  if failed > 0 and record[F.on_failure] == 'continue' then
+    local reason = failed .. ' of its ' .. record[F.children] .. ' children failed; the first: ' .. (record[F.reason] or '')
+    lib.family.fail(id, record, reason, record[F.error], record[F.fingerprint])
   elseif size > ctx.RULES.payload_limit then
     local reason = 'its list of results came to ' .. lib.text(size) .. ' bytes, the limit is ' .. lib.text(ctx.RULES.payload_limit)
     lib.family.fail(id, record, reason .. '. Store the data elsewhere, return references.')
@@ -65,29 +65,29 @@ end
 
 function lib.family.chain_child_ended(id, record, child)
   if child.far then lib.family.keep_result(id, child) end
-  if child.state ~= 'succeeded' then return lib.family.fail(id, record, lib.family.reason(child), child.er, child.ef) end
-  if record.rs then return end -- it is being taken up again, and goes on when that is done
+  if child.state ~= 'succeeded' then return lib.family.fail(id, record, lib.family.reason(child), child[F.error], child[F.fingerprint]) end
+  if record[F.resumes] then return end -- it is being taken up again, and goes on when that is done
   -- After a retry, a later part may end first. Then the first open part is next.
-  if record.rn then return lib.family.proceed(id, lib.read_record(id)) end
+  if record[F.round] then return lib.family.proceed(id, lib.read_record(id)) end
   local order = lib.safe_call('ZSCORE', lib.family.children_of(id), child.ref)
   if not order then return lib.family.fail(id, record, lib.family.lost_list(id) or child.ref .. ' is not among its children') end
   local next_one = lib.safe_call('ZRANGEBYSCORE', lib.family.children_of(id), '(' .. order, '+inf', 'LIMIT', 0, 1)
-  if next_one[1] then return lib.family.activate(next_one[1], id, record, child.re) end
-  lib.family.finish(id, record, 'succeeded', 're', child.re)
+  if next_one[1] then return lib.family.activate(next_one[1], id, record, child[F.result]) end
+  lib.family.finish(id, record, 'succeeded', 're', child[F.result])
 end
 
 function lib.family.group_child_ended(id, record, child)
   if child.state == 'succeeded' then
-    lib.family.collect_success(id, record.of, child.ref, child.re)
-  elseif record.of == 'outcomes' then
+    lib.family.collect_success(id, record[F.on_failure], child.ref, child[F.result])
+  elseif record[F.on_failure] == 'outcomes' then
     lib.family.collect(id, child.ref, lib.family.outcome_of(child))
-  elseif record.of ~= 'continue' then
-    return lib.family.fail(id, record, lib.family.reason(child), child.er, child.ef)
-  elseif lib.safe_call('HINCRBY', lib.task_key(id), 'nf', 1) == 1 then
-    lib.safe_call('HSET', lib.task_key(id), 'y', lib.family.reason(child))
-    lib.family.keep_error(id, child.er, child.ef)
+  elseif record[F.on_failure] ~= 'continue' then
+    return lib.family.fail(id, record, lib.family.reason(child), child[F.error], child[F.fingerprint])
+  elseif lib.safe_call('HINCRBY', lib.task_key(id), F.children_failed, 1) == 1 then
+    lib.safe_call('HSET', lib.task_key(id), F.reason, lib.family.reason(child))
+    lib.family.keep_error(id, child[F.error], child[F.fingerprint])
   end
-  if lib.safe_call('EXISTS', lib.family.open_of(id)) == 0 and not record.rs then lib.family.end_group(id, lib.read_record(id)) end
+  if lib.safe_call('EXISTS', lib.family.open_of(id)) == 0 and not record[F.resumes] then lib.family.end_group(id, lib.read_record(id)) end
 end
 
 -- Handles the end of a child. Ignored if the parent is gone, has another generation, or is in another round.
@@ -98,14 +98,14 @@ local function child_ended(child)
   local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp', 'kt', 'fu' }
   local row, record = lib.fields_of(lib.task_key(id), unpack(fields)), {}
   for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
-  local is_old = record.u ~= child.uid or (child.far and lib.family.hear_last(id, record, child))
+  local is_old = record[F.uid] ~= child.uid or (child.far and lib.family.hear_last(id, record, child))
   if is_old then return lib.count_minute('cmd|dropped', 1) end
-  if record.s == 'waiting' or (record.s == 'postponed' and record.cc) then return end
+  if record[F.state] == 'waiting' or (record[F.state] == 'postponed' and record[F.children]) then return end
   if lib.safe_call('SREM', lib.family.open_of(id), child.ref) == 0 then return end
   if child.kind ~= 'chain' and child.kind ~= 'group' then lib.family.count_leaf(id, record, child) end
-  if record.k == 'iterator' then return lib.family.iterator_child_ended(id, record, child) end
-  if record.s ~= 'idle' then return end
-  if record.k == 'chain' then lib.family.chain_child_ended(id, record, child) else lib.family.group_child_ended(id, record, child) end
+  if record[F.kind] == 'iterator' then return lib.family.iterator_child_ended(id, record, child) end
+  if record[F.state] ~= 'idle' then return end
+  if record[F.kind] == 'chain' then lib.family.chain_child_ended(id, record, child) else lib.family.group_child_ended(id, record, child) end
 end
 
 function lib.family.settle()
@@ -127,16 +127,17 @@ end
 function lib.family.write_progress(ended)
   for root, steps in pairs(ctx.ended_leaves) do
     local row = lib.named_fields(lib.task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')
-    if row and row.cc then
-      local total = lib.rounded(lib.amount(row.to) + steps.total)
-      local is_whole = row.s == 'succeeded' and not row.pi
-      local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row.pr) + steps.done))
-      lib.safe_call('HSET', lib.task_key(root), 'pr', done)
-      if steps.total ~= 0 then lib.safe_call('HSET', lib.task_key(root), 'to', lib.shown(total), 'pl', row.pl or row.to or 0) end
+    if row and row[F.children] then
+      local total = lib.rounded(lib.amount(row[F.total]) + steps.total)
+      local is_whole = row[F.state] == 'succeeded' and not row[F.parent_id]
+      local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row[F.progress]) + steps.done))
+      lib.safe_call('HSET', lib.task_key(root), F.progress, done)
+      if steps.total ~= 0 then lib.safe_call('HSET', lib.task_key(root), F.total, lib.shown(total), F.planted_weight, row[F.planted_weight]
+        or row[F.total] or 0) end
       if lib.is_listened() then
         lib.tell_event(root, { done = done, total = lib.shown(total) })
       end
-      if row.pp and root ~= ended then lib.family.tell_progress(root, done) end
+      if row[F.parent_pool] and root ~= ended then lib.family.tell_progress(root, done) end
     end
   end
   ctx.ended_leaves = {}

@@ -6,23 +6,24 @@ local function put_beside(put, name, ...)
   local found = redis.pcall(...)
   if found.err or not found[1] then return end
   local beside = lib.named_fields(lib.task_key(found[1]), 'n', 's') or {}
-  put(name, { found[1], beside.n or '', beside.s or '' })
+  put(name, { found[1], beside[F.name] or '', beside[F.state] or '' })
 end
 
 function lib.hooks.show.composites.details(id, record, put)
   local open = redis.pcall('SCARD', lib.task_key(id) .. SUBKEY.open)
   if type(open) == 'number' then put('open', open) end
-  local parent = record.pi and not record.pp and lib.named_fields(lib.task_key(record.pi), 'n', 's', 'k', 'u', 'cc')
-  if parent and parent.u == record.pu then
-    put('parent_name', parent.n)
-    put('parent_state', parent.s)
-    put('parent_kind', parent.k)
-    put('parent_parts', parent.cc)
-    local key = lib.task_key(record.pi) .. SUBKEY.children
+  local parent = record[F.parent_id] and not record[F.parent_pool]
+    and lib.named_fields(lib.task_key(record[F.parent_id]), 'n', 's', 'k', 'u', 'cc')
+  if parent and parent[F.uid] == record[F.parent_uid] then
+    put('parent_name', parent[F.name])
+    put('parent_state', parent[F.state])
+    put('parent_kind', parent[F.kind])
+    put('parent_parts', parent[F.children])
+    local key = lib.task_key(record[F.parent_id]) .. SUBKEY.children
     local order = redis.pcall('ZSCORE', key, id)
     if type(order) == 'string' then
       put('order', order)
-      if parent.k == 'chain' then
+      if parent[F.kind] == 'chain' then
         put_beside(put, 'before', 'ZREVRANGEBYSCORE', key, '(' .. order, '-inf', 'LIMIT', 0, 1)
         put_beside(put, 'behind', 'ZRANGEBYSCORE', key, '(' .. order, '+inf', 'LIMIT', 0, 1)
       end

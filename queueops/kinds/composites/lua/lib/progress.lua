@@ -13,8 +13,8 @@ function lib.own_weight(total)
 end
 
 function lib.family.weight_of(leaf)
-  if leaf.pw then return lib.amount(leaf.pw) end
-  return COUNTS_PARTS[leaf.k] and 1 or lib.own_weight(leaf.to)
+  if leaf[F.weight] then return lib.amount(leaf[F.weight]) end
+  return COUNTS_PARTS[leaf[F.kind]] and 1 or lib.own_weight(leaf[F.total])
 end
 
 -- By how much a part has grown above its pushed weight.
@@ -35,40 +35,41 @@ end
 
 -- Counts a running leaf at `done` of `weight`; its earlier weight was `before`. A small step does not count yet.
 function lib.family.count_part(id, leaf, done, weight, before)
-  local part, counted = lib.rounded(max(0, min(done, weight))), lib.amount(leaf.pc)
+  local part, counted = lib.rounded(max(0, min(done, weight))), lib.amount(leaf[F.counted])
   local step = part > counted and part - counted or counted - part
   if weight == before and (step == 0 or (step < weight * HUNDREDTH and part < weight)) then return end
   local fields = { 'pc', lib.shown(part) }
   if weight ~= before then
     fields[3], fields[4] = 'pw', lib.shown(weight)
-    leaf.pw = fields[4]
-    if leaf.pp and not leaf.pl and not COUNTS_PARTS[leaf.k] then
+    leaf[F.weight] = fields[4]
+    if leaf[F.parent_pool] and not leaf[F.planted_weight] and not COUNTS_PARTS[leaf[F.kind]] then
       fields[5], fields[6] = 'pl', lib.shown(before)
-      leaf.pl = fields[6]
+      leaf[F.planted_weight] = fields[6]
     end
   end
   lib.safe_call('HSET', lib.task_key(id), unpack(fields))
-  if not leaf.pp then return lib.family.count(leaf.tp or leaf.ro, part - counted, weight - before) end
-  lib.send_latest('progress', leaf.pp, leaf.pi, id, leaf.pu, leaf.po, 'pr', fields[2], 'gr', lib.shown(lib.family.growth_of(leaf)))
+  if not leaf[F.parent_pool] then return lib.family.count(leaf[F.top] or leaf[F.root], part - counted, weight - before) end
+  lib.send_latest('progress', leaf[F.parent_pool], leaf[F.parent_id], id, leaf[F.parent_uid], leaf[F.parent_round], 'pr', fields[2], 'gr',
+    lib.shown(lib.family.growth_of(leaf)))
 end
 
 -- Whether the progress of a leaf counts. It does not below an iterator, which counts its tasks, or after its parent's end.
-function lib.family.counts(leaf) return leaf.pi and not (leaf.it or leaf.uc) end
+function lib.family.counts(leaf) return leaf[F.parent_id] and not (leaf[F.of_iterator] or leaf[F.uncounted]) end
 
 -- Updates weight and progress of an iterator or a map-reduce task, after one of its tasks or chunks began or ended.
 function lib.family.weigh(id)
   local names = { 's', 'pi', 'it', 'uc', 'to', 'pr', 'k', 'pc', 'pw', 'pp', 'tp', 'ro', 'pu', 'po' }
   local row, leaf = lib.fields_of(lib.task_key(id), unpack(names)), {}
   for i, name in ipairs(names) do leaf[name] = row and row[i] or nil end
-  if lib.family.counts(leaf) and not TERMINAL[leaf.s] then
-    lib.family.count_part(id, leaf, lib.amount(leaf.pr), lib.own_weight(leaf.to), lib.family.weight_of(leaf))
+  if lib.family.counts(leaf) and not TERMINAL[leaf[F.state]] then
+    lib.family.count_part(id, leaf, lib.amount(leaf[F.progress]), lib.own_weight(leaf[F.total]), lib.family.weight_of(leaf))
   end
 end
 
 -- Removes the progress of a leaf that runs again. `counted`: its end has been counted.
 function lib.family.uncount(child, mode, counted)
-  if child.cc or child.pp then return end
+  if child[F.children] or child[F.parent_pool] then return end
   local weight = lib.family.weight_of(child)
-  local shrinks = mode == 'all' and child.k == 'iterator' -- its total is forgotten
-  lib.family.count(child.tp or child.ro, -(counted and weight or lib.amount(child.pc)), shrinks and 1 - weight or 0)
+  local shrinks = mode == 'all' and child[F.kind] == 'iterator' -- its total is forgotten
+  lib.family.count(child[F.top] or child[F.root], -(counted and weight or lib.amount(child[F.counted])), shrinks and 1 - weight or 0)
 end

@@ -30,7 +30,7 @@ end
 local function each_begun(branch, position, visit)
   local begun = {}
   for _, ref in ipairs(lib.ask('SRANDMEMBER', lib.task_key(branch.id) .. SUBKEY.open, WIDEST) or {}) do
-    local _, uid = lib.values_of(lib.task_key(ref), 'u')
+    local _, uid = lib.values_of(lib.task_key(ref), F.uid)
     begun[#begun + 1] = { number = uid and lib.number_of(uid) or 0, ref = ref }
   end
   table.sort(begun, function(a, b) return a.number < b.number or (a.number == b.number and a.ref < b.ref) end)

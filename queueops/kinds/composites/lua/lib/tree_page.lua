@@ -19,8 +19,9 @@ end
 function lib.branch_of(id, show)
   local key = lib.task_key(id)
   local row = lib.named_fields(key, 'k', 'u', 'cc')
-  if not row or not (row.cc or row.k == 'iterator') then return nil end
-  local branch = { id = id, kind = row.k, uid = row.u, size = lib.number_of(row.cc), open = lib.ask('SCARD', key .. SUBKEY.open) or 0 }
+  if not row or not (row[F.children] or row[F.kind] == 'iterator') then return nil end
+  local branch = { id = id, kind = row[F.kind], uid = row[F.uid], size = lib.number_of(row[F.children]),
+    open = lib.ask('SCARD', key .. SUBKEY.open) or 0 }
   branch.ordered = key .. (branch.kind == 'iterator' and SUBKEY.planted or SUBKEY.children)
   branch.listed = branch.size or branch.open + (lib.ask('ZCARD', branch.ordered) or 0)
   branch.shown = branch.listed
@@ -38,9 +39,10 @@ local function part_of(branch, ref, order, at)
   if mark then return { id = string.sub(ref, 1, mark - 1), pool = string.sub(ref, mark + 1), order = order } end
   local row = lib.named_fields(lib.task_key(ref), 's', 'k', 'pi', 'pu', 'nf')
   if not row then return { id = ref, order = order, kind = 'task' } end -- it can't be read: an index tells its state
-  local is_own = row.pi == branch.id and (row.pu == branch.uid or lib.is_over(at)) -- what ended knows it as it was then
+  -- what ended knows it as it was then
+  local is_own = row[F.parent_id] == branch.id and (row[F.parent_uid] == branch.uid or lib.is_over(at))
   if not is_own then return { id = ref, order = order, gone = true, cleared = lib.is_over(at) } end
-  return { id = ref, order = order, state = row.s, kind = row.k or 'task', failing = row.nf }
+  return { id = ref, order = order, state = row[F.state], kind = row[F.kind] or 'task', failing = row[F.children_failed] }
 end
 
 local function is_shown(part, show)
@@ -58,7 +60,7 @@ local function turn_of(branch)
     local middle = floor((low + high) / 2)
     local ref = (lib.ask('ZRANGE', branch.ordered, middle, middle) or {})[1]
     local row = ref and lib.named_fields(lib.task_key(ref), 's')
-    if row and row.s == 'succeeded' then low = middle + 1 else high = middle end
+    if row and row[F.state] == 'succeeded' then low = middle + 1 else high = middle end
   end
   return low
 end

@@ -17,7 +17,7 @@ function lib.aggregations.list(ids_by_lane)
   for lane, ids in pairs(ids_by_lane) do lib.call_sliced('SADD', members_key(lane), ids) end
 end
 
-function lib.aggregations.unlist(id, record) lib.try('SREM', members_key(record.l or 'default'), id) end
+function lib.aggregations.unlist(id, record) lib.try('SREM', members_key(record[F.lane] or 'default'), id) end
 
 -- The size of the index of a lane, after members that are no jobs of it were removed: their record is lost, or was moved.
 local function members_of(lane)
@@ -27,7 +27,7 @@ local function members_of(lane)
     if not some[1] then return 0 end
     for _, id in ipairs(some) do
       local row = lib.named_fields(lib.task_key(id), 'l')
-      if row and row.l == lane then return lib.safe_call('SCARD', key) end
+      if row and row[F.lane] == lane then return lib.safe_call('SCARD', key) end
       lib.safe_call('SREM', key, id)
     end
   end
@@ -85,5 +85,5 @@ function lib.hooks.erase.job.to_trash(id, record) lib.aggregations.unlist(id, re
 
 function lib.hooks.erase.job.from_trash(id)
   local row = lib.named_fields(lib.task_key(id), 'l')
-  if row and row.l then lib.aggregations.list({ [row.l] = { id } }) end
+  if row and row[F.lane] then lib.aggregations.list({ [row[F.lane]] = { id } }) end
 end

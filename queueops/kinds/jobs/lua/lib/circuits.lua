@@ -50,7 +50,7 @@ function lib.circuits.ask(name, id, attempt_ms)
   if not circuit then return 0, false end
   if circuit.till > now then
     lib.safe_call('ZADD', P .. ':circuits:waiting', 0, member)
-    lib.safe_call('HSET', lib.task_key(id), 'cw', name)
+    lib.safe_call('HSET', lib.task_key(id), F.circuit, name)
     local ahead = lib.safe_call('ZLEXCOUNT', P .. ':circuits:waiting', range_of(name)) - 1
     return circuit.till - now + min(LATEST, ahead * circuit.wait), true
   end
@@ -64,7 +64,7 @@ end
 
 -- A callback that is cancelled, or goes to another address, does not wait any more.
 function lib.circuits.leave(id)
-  local name = lib.safe_call('HGET', lib.task_key(id), 'cw')
+  local name = lib.safe_call('HGET', lib.task_key(id), F.circuit)
   if name then lib.safe_call('ZREM', P .. ':circuits:waiting', name .. '\n' .. id) end
 end
 
@@ -92,7 +92,7 @@ end
 
 local function send_now(id)
   local record = lib.read_record(id)
-  if record and record.k == 'callback' and record.s == 'postponed' then lib.operator_verbs.run_now(id, record) end
+  if record and record[F.kind] == 'callback' and record[F.state] == 'postponed' then lib.operator_verbs.run_now(id, record) end
 end
 
 -- Closes a circuit. The callbacks that wait for it start now, so many in one call. While others wait, it stays half open.

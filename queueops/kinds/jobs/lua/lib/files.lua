@@ -69,22 +69,22 @@ end
 function lib.hooks.erase.job.abandon(id, record)
   if not record then return end
   lib.aggregations.unlist(id, record)
-  queue_files(id, record.n, record.re, record.fl)
+  queue_files(id, record[F.name], record[F.result], record[F.file_before])
 end
 
 -- The record of a job in the trash ends.
 function lib.hooks.erase.job.purge_trash(id)
   local row = lib.named_fields(P .. ':trash:' .. id, 'n', 're', 'fl')
-  if row then queue_files(id, row.n, row.re, row.fl) end
+  if row then queue_files(id, row[F.name], row[F.result], row[F.file_before]) end
   return false
 end
 
 -- A job that has ended runs again: the file of its last run is that of the next one.
 function lib.hooks.retry.job.reset(id, record)
-  call('HDEL', lib.task_key(id), 'fx')
-  local path = path_of(record.n, record.re)
+  call('HDEL', lib.task_key(id), F.file_deleted)
+  local path = path_of(record[F.name], record[F.result])
   if not path then return end
-  call('HSET', lib.task_key(id), 'fl', path)
+  call('HSET', lib.task_key(id), F.file_before, path)
   lib.files.forget(path)
 end
 

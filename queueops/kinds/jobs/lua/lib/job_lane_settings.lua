@@ -41,18 +41,18 @@ function lib.job_lanes.open(lane, settings)
   lib.job_lanes.declare(lane, string.match(settings, 'title (.*)$') or string.sub(lane, 4), settings, '', settings)
 end
 
-function lib.hooks.claim.callback.open_lane(values) lib.job_lanes.open(values.l, values.ld) end
+function lib.hooks.claim.callback.open_lane(values) lib.job_lanes.open(values[F.lane], values[F.lane_settings]) end
 
 function lib.hooks.claim.callback.promote(_, record)
-  lib.job_lanes.open(record.l, record.ld)
+  lib.job_lanes.open(record[F.lane], record[F.lane_settings])
   return false
 end
 
-function lib.hooks.retry.callback.resume(_, record) lib.job_lanes.open(record.l, record.ld) end
+function lib.hooks.retry.callback.resume(_, record) lib.job_lanes.open(record[F.lane], record[F.lane_settings]) end
 
 function lib.hooks.erase.callback.from_trash(id)
   local row = lib.named_fields(lib.task_key(id), 'l', 'ld')
-  if row then lib.job_lanes.open(row.l, row.ld) end
+  if row then lib.job_lanes.open(row[F.lane], row[F.lane_settings]) end
 end
 
 -- The consistency check of a lane that vanishes when it is idle: its idle time is a number, and the agenda knows its end.

@@ -5,7 +5,7 @@
 function lib.tell_holders(task)
   for _, number in ipairs(lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
     local row = lib.named_fields(TASK .. task .. '#' .. number, 'w')
-    if row and row.w then lib.tell_worker(row.w, task .. '#' .. number) end
+    if row and row[F.worker] then lib.tell_worker(row[F.worker], task .. '#' .. number) end
   end
 end
 
@@ -28,15 +28,15 @@ local function has_any(id)
 end
 
 function lib.hooks.erase.mapreduce.abandon(id, record)
-  if record and record.ch or not record and has_any(id) then lib.abandon_chunks(id) end
+  if record and record[F.has_chunks] or not record and has_any(id) then lib.abandon_chunks(id) end
 end
 
 function lib.hooks.erase.mapreduce.to_trash(id, record)
-  if not record.ch then return end
+  if not record[F.has_chunks] then return end
   lib.safe_call('DEL', lib.task_key(id) .. '#chunks:by')
   ctx.touched['#' .. id] = true
 end
 
 function lib.hooks.ending.mapreduce.cancel_parts(id, record)
-  if record.s == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
+  if record[F.state] == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
 end

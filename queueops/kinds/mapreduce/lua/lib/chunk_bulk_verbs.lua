@@ -26,16 +26,17 @@ function lib.redone.retry(task, number, state)
   local ref = task .. '#' .. number
   local row = lib.named_fields(TASK .. ref, 's', 'dr')
   if state == 'errored' then lib.unschedule(ref) end
-  if not (row and row.s) then return lib.lose(task, number, state) end
-  lib.safe_call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk')
-  lib.safe_call('HSET', TASK .. ref, 's', 'pending', 'q', NOW)
+  if not (row and row[F.state]) then return lib.lose(task, number, state) end
+  lib.safe_call('HDEL', TASK .. ref, F.result, F.error, F.fingerprint, F.reason, F.ended, F.due, F.attempt, F.crashes, F.dropped,
+    F.unknown_since)
+  lib.safe_call('HSET', TASK .. ref, F.state, 'pending', F.ready_since, NOW)
   lib.move_chunk(task, number, { s = state }, 'pending', number)
-  return row.dr and -1
+  return row[F.dropped] and -1
 end
 
 local function to_close(ref)
   local row = lib.named_fields(TASK .. ref, 's', 'dr', 'tw', 'w')
-  return row and row.s and { s = row.s, dr = row.dr, tw = row.tw, w = row.w }
+  return row and row[F.state] and { s = row[F.state], dr = row[F.dropped], tw = row[F.has_second_run], w = row[F.worker] }
 end
 
 function lib.redone.drop(task, number, state, since, who)
@@ -44,16 +45,16 @@ function lib.redone.drop(task, number, state, since, who)
   if not chunk then return lib.lose(task, number, state, true) end
   lib.finish_chunk(ref, chunk, 'failed', 'y', 'dropped by ' .. who, 'dr', 1)
   lib.move_chunk(task, number, { s = 'failed' }, 'failed', lib.text(since + 1) .. '.5') -- behind those that are still to come
-  return not chunk.dr and 1
+  return not chunk[F.dropped] and 1
 end
 
 function lib.redone.skip(task, number, state, _, who)
   local ref = task .. '#' .. number
   local chunk = to_close(ref)
   if not chunk then return lib.lose(task, number, state) end
-  lib.safe_call('HDEL', TASK .. ref, 're', 'er', 'ef', 'd', 'at', 'cr', 'dr', 'uk')
+  lib.safe_call('HDEL', TASK .. ref, F.result, F.error, F.fingerprint, F.due, F.attempt, F.crashes, F.dropped, F.unknown_since)
   lib.finish_chunk(ref, chunk, 'done', 'y', 'skipped by ' .. who)
-  return chunk.dr and -1
+  return chunk[F.dropped] and -1
 end
 
 local function edit_of(task, verb, state)
@@ -65,7 +66,7 @@ end
 -- Changes a chunk's data. If it cannot, the chunk runs unchanged where it would run anyway, else stays behind the others.
 local function change(verb, task, number, state, since, who)
   local ref = task .. '#' .. number
-  local was = lib.safe_call('HGET', TASK .. ref, 'a') or ''
+  local was = lib.safe_call('HGET', TASK .. ref, F.args) or ''
   local data = lib.edited(edit_of(task, verb, state), was)
   ctx.redo_room = ctx.redo_room - 3 - floor(max(#was, #(data or '')) / 256) -- so much longer it takes
   if not data then
@@ -74,7 +75,7 @@ local function change(verb, task, number, state, since, who)
     if state ~= 'errored' then return lib.move_chunk(task, number, { s = state }, state, behind) end
   elseif lib.safe_call('EXISTS', TASK .. ref) == 1 then
     lib.note_edit(ref, was, who)
-    lib.safe_call('HSET', TASK .. ref, 'a', data)
+    lib.safe_call('HSET', TASK .. ref, F.args, data)
   end
   return lib.redone.retry(task, number, state)
 end
@@ -96,7 +97,8 @@ function lib.begin_of(task, state)
   return lib.text(max(now, math.ceil(tonumber(last or 0))))
 end
 
-local function forget_redo(task) lib.safe_call('HDEL', TASK .. task, 'rd', 'rw'); lib.safe_call('UNLINK', lib.chunk_set(task, 'edits')) end
+local function forget_redo(task) lib.safe_call('HDEL', TASK .. task, F.chunks_to_redo, F.chunks_redone_by)
+lib.safe_call('UNLINK', lib.chunk_set(task, 'edits')) end
 
 function lib.end_redo(task)
   forget_redo(task)
@@ -114,7 +116,7 @@ local function redo_part(task, verb, state, since, who)
     ctx.redo_room = ctx.redo_room - 1
     dropped = dropped + (lib.redone[verb](task, number, state, tonumber(since), who) or 0)
   end
-  if dropped ~= 0 then lib.safe_call('HINCRBY', TASK .. task, 'xd', dropped) end
+  if dropped ~= 0 then lib.safe_call('HINCRBY', TASK .. task, F.chunks_dropped, dropped) end
   lib.flush_chunks()
   return lib.safe_call('ZCOUNT', key, low, high)
 end
@@ -122,11 +124,11 @@ end
 -- The number of chunks that are left.
 function lib.redo_step(task, pause)
   local row = lib.named_fields(TASK .. task, 's', 'rd', 'rw')
-  if not (row and row.rd) then return 0 end
-  if row.s ~= 'aggregating' then forget_redo(task); return 0 end
+  if not (row and row[F.chunks_to_redo]) then return 0 end
+  if row[F.state] ~= 'aggregating' then forget_redo(task); return 0 end
   local left, before = 0, ctx.unfit
-  for verb, state, since in string.gmatch(row.rd, '(%a+):(%a+):(%d+)') do
-    left = left + redo_part(task, verb, state, since, row.rw or '')
+  for verb, state, since in string.gmatch(row[F.chunks_to_redo], '(%a+):(%a+):(%d+)') do
+    left = left + redo_part(task, verb, state, since, row[F.chunks_redone_by] or '')
   end
   local kept = ctx.unfit - before
   if kept > 0 then lib.log_line(task, { k = 'log', text = kept .. ' chunks keep their data: it has no fields, or would be too long' }) end
@@ -139,14 +141,15 @@ function lib.begin_redo(task, states, verb, who, value)
   if value then lib.safe_call('HSET', lib.chunk_set(task, 'edits'), states, value) end
   local row = lib.named_fields(TASK .. task, 'rd')
   local parts = {}
-  for before, state, since in string.gmatch(row and row.rd or '', '(%a+):(%a+):(%d+)') do
+  for before, state, since in string.gmatch(row and row[F.chunks_to_redo] or '', '(%a+):(%a+):(%d+)') do
     if not string.find(',' .. states .. ',', ',' .. state .. ',', 1, true) then
       parts[#parts + 1] = before .. ':' .. state .. ':' .. since
     end
   end
-  if string.find(states, 'done', 1, true) then lib.safe_call('HDEL', TASK .. task, 'xm', 'xn') end -- the longest run is none any more
+  -- the longest run is none any more
+  if string.find(states, 'done', 1, true) then lib.safe_call('HDEL', TASK .. task, F.longest_chunk_ms, F.longest_chunk) end
   for state in string.gmatch(states, '[^,]+') do parts[#parts + 1] = verb .. ':' .. state .. ':' .. lib.begin_of(task, state) end
-  lib.safe_call('HSET', TASK .. task, 'rd', table.concat(parts, ','), 'rw', who)
+  lib.safe_call('HSET', TASK .. task, F.chunks_to_redo, table.concat(parts, ','), F.chunks_redone_by, who)
   lib.turn_lane(task)
   return lib.redo_step(task, 1000)
 end

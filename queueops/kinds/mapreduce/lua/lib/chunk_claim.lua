@@ -27,13 +27,14 @@ end
 
 local function lease_chunk(task, chunk, conf, number, worker, deadline, reply)
   local ref = task .. '#' .. chunk
-  local _, state, args, attempts, crashes, queued, created = lib.values_of(TASK .. ref, 's', 'a', 'at', 'cr', 'q', 'c')
+  local _, state, args, attempts, crashes, queued,
+    created = lib.values_of(TASK .. ref, F.state, F.args, F.attempt, F.crashes, F.ready_since, F.created)
   if not state then
     ctx.gathering[task] = chunk
     return lib.move_chunk(task, chunk, { s = 'pending' }, 'failed', 0)
   end
   if state ~= 'pending' then return end
-  lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  lib.safe_call('HSET', TASK .. ref, F.state, 'active', F.fence, number, F.worker, worker, F.begun, NOW)
   lib.append_scored(ctx.chunk_in, lib.chunk_set(task, 'active'), NOW, chunk)
   lib.append_scored(ctx.entering, 'active', NOW, ref)
   lib.schedule(ref, deadline)
@@ -54,14 +55,14 @@ end
 -- Leases the second run of a chunk.
 function lib.hooks.parts.claim(ref, number, worker, deadline, reply, score)
   local task, chunk = lib.split_ref(ref)
-  local _, twin, created = lib.values_of(TASK .. ref, 's', 'c')
+  local _, twin, created = lib.values_of(TASK .. ref, F.state, F.created)
   if twin ~= 'pending' then return end
   local conf = lib.lane_conf('#' .. task)
   if lib.is_name_paused(conf.name) then return lib.hold_back(ref, score, conf.name) end
   local _, state, args, attempts, crashes
-  if task then _, state, args, attempts, crashes = lib.values_of(TASK .. task .. '#' .. chunk, 's', 'a', 'at', 'cr') end
+  if task then _, state, args, attempts, crashes = lib.values_of(TASK .. task .. '#' .. chunk, F.state, F.args, F.attempt, F.crashes) end
   if state ~= 'active' and state ~= 'errored' then return lib.drop_twin(task, chunk, true) end
-  lib.safe_call('HSET', TASK .. ref, 's', 'active', 'f', number, 'w', worker, 'b', NOW)
+  lib.safe_call('HSET', TASK .. ref, F.state, 'active', F.fence, number, F.worker, worker, F.begun, NOW)
   lib.append_scored(ctx.entering, 'active', NOW, ref)
   lib.schedule(ref, deadline)
   local fields = chunk_fields(task, conf, args, attempts, crashes)
@@ -73,7 +74,7 @@ function lib.hooks.parts.end_of(ref)
   local task = lib.split_ref(ref)
   local state = task and lib.lane_conf('#' .. task).state
   if not task or state == 'aggregating' then return nil end
-  return 'its task is ' .. (state or 'gone'), call('HGET', lib.task_key(task), 'xh')
+  return 'its task is ' .. (state or 'gone'), call('HGET', lib.task_key(task), F.cancelled_hard)
 end
 
 function lib.hooks.parts.task_of(ref) return (lib.split_ref(ref)) end

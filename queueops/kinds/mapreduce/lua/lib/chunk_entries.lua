@@ -13,12 +13,12 @@ function lib.hooks.due_entry.redo(id) lib.redo_step(id, 0) end
 -- Takes a chunk back from a worker that neither settled nor renewed it. Returns the act.
 local function recover_chunk_lease(ref, chunk, grace)
   if now < grace then lib.schedule(ref, grace); return 'spared' end
-  local reason = 'its lease ended without a word from worker ' .. (chunk.w or '?')
+  local reason = 'its lease ended without a word from worker ' .. (chunk[F.worker] or '?')
   local _, _, twin = lib.split_ref(ref)
   if twin then
     lib.end_twin(ref, 'crash', reason)
   else
-    lib.safe_call('HSET', TASK .. ref, 'f', lib.next_number())
+    lib.safe_call('HSET', TASK .. ref, F.fence, lib.next_number())
     lib.chunk_outcomes.crash(ref, chunk, { value = reason })
   end
   return 'recovered'
@@ -27,7 +27,7 @@ end
 function lib.hooks.parts.act(ref, grace)
   local chunk = lib.read_chunk(ref)
   if not chunk then lib.lose_chunk(ref); return lib.act('broken') end
-  if chunk.s == 'errored' then lib.make_chunk_pending(ref, chunk); return lib.act('promoted') end
-  if chunk.s ~= 'active' then lib.unschedule(ref); return lib.act('stray') end
+  if chunk[F.state] == 'errored' then lib.make_chunk_pending(ref, chunk); return lib.act('promoted') end
+  if chunk[F.state] ~= 'active' then lib.unschedule(ref); return lib.act('stray') end
   lib.act(recover_chunk_lease(ref, chunk, grace))
 end

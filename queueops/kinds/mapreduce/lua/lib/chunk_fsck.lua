@@ -5,9 +5,9 @@
 local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
 
 local function chunk_score(number, chunk)
-  if chunk.s == 'pending' then return number end
-  if chunk.s == 'failed' and chunk.dr then return NOW .. '.5' end -- an operator let it go
-  return (chunk.s == 'errored' and chunk.d) or (chunk.s == 'active' and chunk.b) or chunk.e or NOW
+  if chunk[F.state] == 'pending' then return number end
+  if chunk[F.state] == 'failed' and chunk[F.dropped] then return NOW .. '.5' end -- an operator let it go
+  return (chunk[F.state] == 'errored' and chunk[F.due]) or (chunk[F.state] == 'active' and chunk[F.begun]) or chunk[F.ended] or NOW
 end
 
 -- Checks a chunk whose record is lost: it counts as failed. The task may count that failure already.
@@ -22,7 +22,7 @@ local function check_lost_chunk(ref, places)
 end
 
 local function check_sets(ref, task, number, chunk)
-  local state, own = chunk.s, false
+  local state, own = chunk[F.state], false
   for _, place in ipairs(CHUNK_STATES) do
     local here = lib.safe_call('ZSCORE', lib.chunk_set(task, place), number)
     own = own or (here and place == state)
@@ -36,11 +36,11 @@ local function check_sets(ref, task, number, chunk)
 end
 
 local function check_chunk_times(ref, chunk)
-  local state, due = chunk.s, lib.safe_call('ZSCORE', P .. ':agenda', ref)
+  local state, due = chunk[F.state], lib.safe_call('ZSCORE', P .. ':agenda', ref)
   local runs, held = state == 'active', lib.safe_call('ZSCORE', P .. ':state:active', ref)
   local timed = runs or state == 'errored'
   if timed and not due and lib.wrong(ref, 'it is ' .. state .. ', and not on the agenda') then
-    lib.schedule(ref, runs and now + ctx.RULES.lease or lib.number_of(chunk.d) or now)
+    lib.schedule(ref, runs and now + ctx.RULES.lease or lib.number_of(chunk[F.due]) or now)
   elseif due and not timed and lib.wrong(ref, 'it is ' .. state .. ', and on the agenda') then
     lib.unschedule(ref)
   end
@@ -63,7 +63,7 @@ function lib.hooks.parts.check(ref)
   if not task or twin then return end
   local before = #ctx.found
   local chunk = lib.named_fields(TASK .. ref, 's', 'd', 'b', 'e', 'dr') or {}
-  if chunk.s and KNOWN[chunk.s] then
+  if chunk[F.state] and KNOWN[chunk[F.state]] then
     check_sets(ref, task, number, chunk); check_chunk_times(ref, chunk); check_owner(ref, task)
   else
     local places = {}
@@ -80,10 +80,12 @@ end
 
 -- Checks the task of chunks. Returns whether it has chunks, and so a lane of its own.
 function lib.hooks.check.mapreduce.record(id, record)
-  if not record.ch then return false end
-  if record.s ~= 'aggregating' or record.rd then return true end
+  if not record[F.has_chunks] then return false end
+  if record[F.state] ~= 'aggregating' or record[F.chunks_to_redo] then return true end
   local count, open = lib.all_chunks(id), lib.open_chunks(id)
-  if count ~= lib.number_of(record.cn) then lib.wrong(id, count .. ' of its ' .. (record.cn or '?') .. ' chunks are in their places') end
+  if count ~= lib.number_of(record[F.chunks]) then
+    lib.wrong(id, count .. ' of its ' .. (record[F.chunks] or '?') .. ' chunks are in their places')
+  end
   if open == 0 and lib.wrong(id, 'none of its chunks is open, and it does not go on') then ctx.gathering[id] = false end
   return true
 end

@@ -9,7 +9,10 @@ function lib.hooks.parts.lane_active(lane) return TASK .. string.sub(lane, 2) ..
 function lib.hooks.parts.lane_conf(lane)
   local task = string.sub(lane, 2)
   local row = lib.named_fields(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
-  return { state = row.s, limit = lib.number_of(row.mx), paused = row.s ~= 'aggregating' or row.rd, weight = 1,
-    each = lib.number_of(row.xw), name = row.n or '?', retries = row.xr or '0', retry = row.xp, timeout = row.xt,
-    root = row.ro or task, lane = row.l or 'default', priority = row.p, unable = row.un, meta = row.me }
+  return { state = row[F.state], limit = lib.number_of(row[F.max_parallel]), paused = row[F.state] ~= 'aggregating'
+    or row[F.chunks_to_redo], weight = 1,
+    each = lib.number_of(row[F.chunks_per_worker]), name = row[F.name] or '?', retries = row[F.chunk_retries]
+      or '0', retry = row[F.chunk_retry], timeout = row[F.chunk_timeout],
+    root = row[F.root] or task, lane = row[F.lane]
+      or 'default', priority = row[F.priority], unable = row[F.unable_workers], meta = row[F.meta] }
 end

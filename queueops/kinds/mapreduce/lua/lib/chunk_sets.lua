@@ -27,7 +27,7 @@ function lib.read_chunk(ref)
   if reply.err or #reply == 0 then return nil end
   local chunk = {}
   for i = 1, #reply, 2 do chunk[reply[i]] = reply[i + 1] end
-  return chunk.s and chunk
+  return chunk[F.state] and chunk
 end
 
 -- Counts the chunks of a task that a worker runs, if their number is limited.
@@ -36,10 +36,10 @@ function lib.count_by_worker(task, worker, delta)
 end
 
 function lib.move_chunk(task, number, chunk, to, score)
-  local from, ref, lane = chunk.s, task .. '#' .. number, '#' .. task
+  local from, ref, lane = chunk[F.state], task .. '#' .. number, '#' .. task
   if from ~= to then lib.append(ctx.chunk_out, lib.chunk_set(task, from), number) end
   lib.append_scored(ctx.chunk_in, lib.chunk_set(task, to), score or NOW, number)
-  if from == 'active' then lib.append(ctx.leaving, 'active', ref); lib.count_by_worker(task, chunk.w, -1) end
+  if from == 'active' then lib.append(ctx.leaving, 'active', ref); lib.count_by_worker(task, chunk[F.worker], -1) end
   if from == 'active' or from == 'pending' or to == 'pending' then ctx.chunk_lanes[lane] = true end
   if to == 'pending' then ctx.gain[lane] = (ctx.gain[lane] or 0) + 1 end
   if from ~= to then lib.collect_count('ch|' .. from .. '>' .. to, 1) end
@@ -79,33 +79,35 @@ end
 
 -- Sets the limits of the reduce, and keeps those of the map for the next map.
 local function limit_reduce(task, parent)
-  if parent.mr or not (parent.rr or parent.rt or parent.rb) then return end
+  if parent[F.map_retries] or not (parent[F.reduce_retries] or parent[F.reduce_timeout] or parent[F.reduce_retry]) then return end
   local key = TASK .. task
-  lib.safe_call('HSET', key, 'mr', parent.r or 0, 'mt', parent.t or '', 'mb', parent.rp or '')
-  for field, limit in pairs({ r = parent.rr, t = parent.rt, rp = parent.rb }) do lib.safe_call('HSET', key, field, limit) end
+  lib.safe_call('HSET', key, 'mr', parent[F.retries] or 0, 'mt', parent[F.timeout] or '', 'mb', parent[F.retry] or '')
+  for field, limit in pairs({ r = parent[F.reduce_retries], t = parent[F.reduce_timeout],
+    rp = parent[F.reduce_retry] }) do lib.safe_call('HSET', key, field, limit) end
 end
 
 function lib.to_reduce(task, parent)
-  lib.move(task, parent.s, 'pending', parent.n, parent.k, parent.l)
+  lib.move(task, parent[F.state], 'pending', parent[F.name], parent[F.kind], parent[F.lane])
   lib.turn_lane(task)
-  lib.safe_call('HSET', lib.task_key(task), 's', 'pending', 'ph', 'reduce', 'at', 0, 'cr', 0)
+  lib.safe_call('HSET', lib.task_key(task), F.state, 'pending', F.phase, 'reduce', F.attempt, 0, F.crashes, 0)
   limit_reduce(task, parent)
-  lib.enter_lane(parent.l or 'default', task, parent.p, lib.next_number())
+  lib.enter_lane(parent[F.lane] or 'default', task, parent[F.priority], lib.next_number())
 end
 
 local function fail_over_chunk(task, parent, number)
   local chunk = number and (lib.read_chunk(task .. '#' .. number) or { y = 'its record is lost' }) or {}
-  local reason = number and 'chunk ' .. number .. ' failed' .. (chunk.y and ': ' .. chunk.y or '')
-    or 'only ' .. lib.all_chunks(task) .. ' of its ' .. parent.cn .. ' chunks are still there: restart it from its map'
-  lib.move(task, parent.s, 'failed', parent.n, parent.k, parent.l)
+  local reason = number and 'chunk ' .. number .. ' failed' .. (chunk[F.reason] and ': ' .. chunk[F.reason] or '')
+    or 'only ' .. lib.all_chunks(task) .. ' of its ' .. parent[F.chunks] .. ' chunks are still there: restart it from its map'
+  lib.move(task, parent[F.state], 'failed', parent[F.name], parent[F.kind], parent[F.lane])
   lib.turn_lane(task)
-  lib.safe_call('HSET', lib.task_key(task), 's', 'failed', 'e', NOW, 'y', reason, 'pr', lib.safe_call('ZCARD', lib.chunk_set(task, 'done')))
-  if chunk.er then lib.safe_call('HSET', lib.task_key(task), 'er', chunk.er, 'ef', chunk.ef or '') end
-  lib.list_failed(task, chunk.ef)
-  lib.schedule(task, now + (lib.number_of(parent.kp) or ctx.RULES.keep_failed))
+  lib.safe_call('HSET', lib.task_key(task), F.state, 'failed', F.ended, NOW, F.reason, reason, F.progress,
+    lib.safe_call('ZCARD', lib.chunk_set(task, 'done')))
+  if chunk[F.error] then lib.safe_call('HSET', lib.task_key(task), F.error, chunk[F.error], F.fingerprint, chunk[F.fingerprint] or '') end
+  lib.list_failed(task, chunk[F.fingerprint])
+  lib.schedule(task, now + (lib.number_of(parent[F.keep]) or ctx.RULES.keep_failed))
   lib.tell_end(task, parent, 'failed')
   lib.tell_holders(task)
-  if parent.nx then lib.start_next(task) end
+  if parent[F.next] then lib.start_next(task) end
 end
 
 -- Chunks that ran when their task ended may succeed later. The progress of an ended task is the number of its done chunks.
@@ -119,19 +121,19 @@ end
 -- Checks after the end of chunks whether their task continues. The sets decide, not a counter.
 local function gather(task, failed)
   local row = lib.named_fields(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
-  if not (row and row.s) then
+  if not (row and row[F.state]) then
     if lib.safe_call('ZSCORE', P .. ':state:aggregating', task) then lib.quarantine(task, 'aggregating') end
     return
   end
-  if row.s == 'failed' or row.s == 'cancelled' then return tell_late(task, row.cn, row.xm) end
-  if row.s ~= 'aggregating' then return end
+  if row[F.state] == 'failed' or row[F.state] == 'cancelled' then return tell_late(task, row[F.chunks], row[F.longest_chunk_ms]) end
+  if row[F.state] ~= 'aggregating' then return end
   local open = lib.open_chunks(task)
-  lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row.cn, open, row.xm)))
-  if row.pi then lib.hooks.tree.weigh(task) end
-  if row.rd or not (failed or open == 0) then return end
-  if lib.too_many_failed(task, row.oc, row.cn, row.xd) > 0 then
+  lib.safe_call('HSET', TASK .. task, unpack(lib.progress_of(task, row[F.chunks], open, row[F.longest_chunk_ms])))
+  if row[F.parent_id] then lib.hooks.tree.weigh(task) end
+  if row[F.chunks_to_redo] or not (failed or open == 0) then return end
+  if lib.too_many_failed(task, row[F.on_chunk_failure], row[F.chunks], row[F.chunks_dropped]) > 0 then
     fail_over_chunk(task, lib.read_record(task), failed or lib.safe_call('ZRANGE', lib.chunk_set(task, 'failed'), 0, 0)[1])
-  elseif open == 0 and lib.all_chunks(task) ~= lib.number_of(row.cn) then
+  elseif open == 0 and lib.all_chunks(task) ~= lib.number_of(row[F.chunks]) then
     fail_over_chunk(task, lib.read_record(task), nil)
   elseif open == 0 then
     lib.log_line(task, { k = 'gathered', text = 'all chunks have ended' })

@@ -17,23 +17,24 @@ local ANYWHERE = { edit = true, release = true } -- these take up nothing
 local GATHERING = { speculate = true, postpone = true } -- only while the task gathers
 local chunk_verbs = {}
 
-local function clear(ref) lib.safe_call('HDEL', TASK .. ref, 're', 'er', 'ef', 'y', 'e', 'd', 'at', 'cr', 'dr', 'uk') end
+local function clear(ref) lib.safe_call('HDEL', TASK .. ref, F.result, F.error, F.fingerprint, F.reason, F.ended, F.due, F.attempt,
+  F.crashes, F.dropped, F.unknown_since) end
 
 local function undrop(chunk)
-  if chunk.dr then ctx.dropped = ctx.dropped - 1 end
+  if chunk[F.dropped] then ctx.dropped = ctx.dropped - 1 end
 end
 
 function chunk_verbs.retry(ref, chunk)
   undrop(chunk)
   if ref == ctx.task .. '#' .. (ctx.parent.xn or '') then -- its run was the longest
-    lib.safe_call('HDEL', lib.task_key(ctx.task), 'xm', 'xn')
+    lib.safe_call('HDEL', lib.task_key(ctx.task), F.longest_chunk_ms, F.longest_chunk)
   end
   clear(ref)
   lib.make_chunk_pending(ref, chunk, 'f', lib.next_number())
 end
 
 function chunk_verbs.drop(ref, chunk)
-  if not chunk.dr then ctx.dropped = ctx.dropped + 1 end
+  if not chunk[F.dropped] then ctx.dropped = ctx.dropped + 1 end
   lib.finish_chunk(ref, chunk, 'failed', 'y', 'dropped by ' .. ctx.who, 'dr', 1)
   local name, number = lib.split_ref(ref)
   lib.move_chunk(name, number, { s = 'failed' }, 'failed', NOW .. '.5')
@@ -47,8 +48,8 @@ function chunk_verbs.skip(ref, chunk)
 end
 
 function chunk_verbs.edit(ref, chunk)
-  lib.note_edit(ref, chunk.a or '', ctx.who)
-  lib.safe_call('HSET', TASK .. ref, 'a', chunk.new)
+  lib.note_edit(ref, chunk[F.args] or '', ctx.who)
+  lib.safe_call('HSET', TASK .. ref, F.args, chunk.new)
 end
 
 function chunk_verbs.redo(ref, chunk) chunk_verbs.edit(ref, chunk); chunk_verbs.retry(ref, chunk) end
@@ -62,17 +63,17 @@ function chunk_verbs.postpone(ref, chunk) lib.delay_chunk(ref, chunk, due_time()
 
 local function state_fits()
   local parent = ctx.parent
-  return lib.may_reopen(parent) or (ANYWHERE[ctx.verb] and parent.ch and parent.s ~= 'mapping' and parent.cn)
+  return lib.may_reopen(parent) or (ANYWHERE[ctx.verb] and parent[F.has_chunks] and parent[F.state] ~= 'mapping' and parent[F.chunks])
 end
 
 local function fits(chunk)
-  if not (chunk and CHUNK_ALLOWED[ctx.verb][chunk.s]) then return false end
+  if not (chunk and CHUNK_ALLOWED[ctx.verb][chunk[F.state]]) then return false end
   if CHANGES[ctx.verb] then
     ctx.edit = ctx.edit or lib.read_edit(ctx.verb, ctx.value)
-    chunk.new = lib.edited(ctx.edit, chunk.a or '')
+    chunk.new = lib.edited(ctx.edit, chunk[F.args] or '')
     return chunk.new ~= nil
   end
-  return not GATHERING[ctx.verb] or (ctx.parent.s == 'aggregating' and not (ctx.verb == 'speculate' and chunk.tw))
+  return not GATHERING[ctx.verb] or (ctx.parent.s == 'aggregating' and not (ctx.verb == 'speculate' and chunk[F.has_second_run]))
 end
 
 function lib.mend(numbers)
@@ -89,7 +90,7 @@ function lib.mend(numbers)
       ctx.dropped = ctx.dropped + lib.lose(ctx.task, number, 'failed', true)
       changed = changed + 1
     else
-      refused[#refused + 1] = number; refused[#refused + 1] = chunk and chunk.s or ''
+      refused[#refused + 1] = number; refused[#refused + 1] = chunk and chunk[F.state] or ''
     end
   end
   return changed, refused
@@ -124,9 +125,9 @@ end
 -- its state. If the rest never comes, the agenda ends that.
 function lib.hold()
   if ctx.parent.s ~= 'aggregating' then return end
-  local states = lib.safe_call('HGET', lib.task_key(ctx.task), 'rd')
+  local states = lib.safe_call('HGET', lib.task_key(ctx.task), F.chunks_to_redo)
   if not string.find(states or '', 'more', 1, true) then
-    lib.safe_call('HSET', lib.task_key(ctx.task), 'rd', states and states .. ',more' or 'more')
+    lib.safe_call('HSET', lib.task_key(ctx.task), F.chunks_to_redo, states and states .. ',more' or 'more')
   end
   lib.schedule('~redo:' .. ctx.task, now + 1000)
   lib.turn_lane(ctx.task)
@@ -134,12 +135,12 @@ end
 
 -- Answers whether it had been held.
 function lib.let_go_on()
-  local states = lib.safe_call('HGET', lib.task_key(ctx.task), 'rd')
+  local states = lib.safe_call('HGET', lib.task_key(ctx.task), F.chunks_to_redo)
   if not string.find(states or '', 'more', 1, true) then return false end
   if states == 'more' then
     lib.end_redo(ctx.task)
   else
-    lib.safe_call('HSET', lib.task_key(ctx.task), 'rd', (string.gsub(states, ',more', '')))
+    lib.safe_call('HSET', lib.task_key(ctx.task), F.chunks_to_redo, (string.gsub(states, ',more', '')))
   end
   return true
 end

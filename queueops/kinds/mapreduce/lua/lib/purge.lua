@@ -40,12 +40,12 @@ end
 
 function lib.has_chunks(key)
   local row = lib.named_fields(key, 'ch')
-  return row and row.ch ~= false
+  return row and row[F.has_chunks] ~= false
 end
 
 function lib.hooks.erase.mapreduce.purge(id, record)
-  if record.ch and lib.purge_chunks(id) > 0 then return true end
-  record.ch = nil -- none is left for the agenda
+  if record[F.has_chunks] and lib.purge_chunks(id) > 0 then return true end
+  record[F.has_chunks] = nil -- none is left for the agenda
   return false
 end
 

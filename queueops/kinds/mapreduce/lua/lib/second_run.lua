@@ -5,8 +5,8 @@
 function lib.add_twin(task, number)
   local conf = lib.lane_conf('#' .. task)
   local ref = task .. '#' .. number .. '~'
-  lib.safe_call('HSET', TASK .. task .. '#' .. number, 'tw', 1)
-  lib.safe_call('HSET', TASK .. ref, 's', 'pending', 'c', NOW, 'l', conf.lane)
+  lib.safe_call('HSET', TASK .. task .. '#' .. number, F.has_second_run, 1)
+  lib.safe_call('HSET', TASK .. ref, F.state, 'pending', F.created, NOW, F.lane, conf.lane)
   lib.safe_call('SADD', lib.chunk_set(task, 'twins'), number)
   lib.enter_lane(conf.lane, ref, conf.priority, lib.next_number())
 end
@@ -14,23 +14,25 @@ end
 function lib.drop_twin(task, number, silently)
   local ref = task .. '#' .. number .. '~'
   local row = lib.named_fields(TASK .. ref, 's', 'l', 'w') or {}
-  if row.s == 'pending' then lib.leave_lane(row.l or 'default', ref, lib.lane_conf('#' .. task).name) end
-  if row.s == 'active' then
+  if row[F.state] == 'pending' then lib.leave_lane(row[F.lane] or 'default', ref, lib.lane_conf('#' .. task).name) end
+  if row[F.state] == 'active' then
     lib.append(ctx.leaving, 'active', ref)
     lib.unschedule(ref)
-    if not silently then lib.tell_worker(row.w, ref) end
+    if not silently then lib.tell_worker(row[F.worker], ref) end
   end
   lib.safe_call('DEL', TASK .. ref)
   lib.safe_call('SREM', lib.chunk_set(task, 'twins'), number)
-  if lib.safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then lib.safe_call('HDEL', TASK .. task .. '#' .. number, 'tw') end
+  if lib.safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then
+    lib.safe_call('HDEL', TASK .. task .. '#' .. number, F.has_second_run)
+  end
 end
 
 -- Ends a chunk, and its second run with it.
 function lib.finish_chunk(ref, chunk, state, ...)
   local task, number = lib.split_ref(ref)
-  if chunk.tw then lib.drop_twin(task, number) end
-  lib.safe_call('HSET', TASK .. ref, 's', state, 'e', NOW, ...)
-  if chunk.s ~= 'pending' then lib.unschedule(ref) end
+  if chunk[F.has_second_run] then lib.drop_twin(task, number) end
+  lib.safe_call('HSET', TASK .. ref, F.state, state, F.ended, NOW, ...)
+  if chunk[F.state] ~= 'pending' then lib.unschedule(ref) end
   lib.move_chunk(task, number, chunk, state)
   ctx.gathering[task] = state == 'failed' and number or ctx.gathering[task] or false
 end

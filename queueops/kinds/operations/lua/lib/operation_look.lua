@@ -11,11 +11,11 @@ end
 
 -- Counts the parents of parts, by the kind of the parent.
 local function note_parent(record, parents, parts)
-  local kind = parents[record.pi]
+  local kind = parents[record[F.parent_id]]
   if not kind then
-    local row = lib.named_fields(lib.task_key(record.pi), 's', 'k')
-    kind = row and row.s and (row.k or 'task') or ''
-    parents[record.pi] = kind
+    local row = lib.named_fields(lib.task_key(record[F.parent_id]), 's', 'k')
+    kind = row and row[F.state] and (row[F.kind] or 'task') or ''
+    parents[record[F.parent_id]] = kind
     parts[kind] = parts[kind] or { count = 0, parents = 0 }
     parts[kind].parents = parts[kind].parents + 1
   end
@@ -39,8 +39,8 @@ function lib.look_on(walk, action)
       local record = lib.walks.record_of(rows[i], action.verb)
       if lib.walks.means(walk, index, rows[i], rows[i + 1], record) then
         matched = matched + 1
-        add(names, record and record.n or '', 1)
-        if record and record.pi then note_parent(record, parents, parts) end
+        add(names, record and record[F.name] or '', 1)
+        if record and record[F.parent_id] then note_parent(record, parents, parts) end
         local reason = lib.refusal_of(record, action)
         if reason then add(refused, string.sub(reason, 1, 300), 1) end
       end

@@ -16,20 +16,20 @@ end
 function lib.walks.record_of(id, verb)
   if verb ~= 'restore' then return lib.read_record(id) end
   local row = lib.named_fields(P .. ':trash:' .. id, 's', 'ot')
-  return row and row.s and { s = row.s, ot = row.ot or nil } or nil
+  return row and row[F.state] and { s = row[F.state], ot = row[F.operation] or nil } or nil
 end
 
 local function matches(walk, record)
   for i = 1, #walk.wanted, 2 do
     if not (record and lib.fits(walk.wanted[i], record[walk.wanted[i]], walk.wanted[i + 1])) then return false end
   end
-  return not (record and record.k == 'bulk_action')
+  return not (record and record[F.kind] == 'bulk_action')
 end
 
 local function is_later(walk, index, id, score, record)
   local entered = tonumber(score)
   if index ~= 'trashed' and not string.find(index, STATE) then
-    entered = record and lib.number_of(call('ZSCORE', P .. ':state:' .. record.s, id))
+    entered = record and lib.number_of(call('ZSCORE', P .. ':state:' .. record[F.state], id))
   end
   return entered and entered > walk.asked
 end
@@ -41,9 +41,9 @@ end
 
 -- What an undo needs to know of a task, as it was before the action.
 local function was(record, verb)
-  if verb == 'move' then return record.l or 'default' end
-  if verb == 'priority' then return record.p or '0' end
-  return record.s ~= 'pending' and record.d or ''
+  if verb == 'move' then return record[F.lane] or 'default' end
+  if verb == 'priority' then return record[F.priority] or '0' end
+  return record[F.state] ~= 'pending' and record[F.due] or ''
 end
 
 local KEEPS = { move = true, priority = true, postpone = true, run_now = true }
@@ -55,9 +55,9 @@ local function is_under_way(state) return LEASED[state] or CLASS[state] == 'park
 -- token gets a tail.
 local function mark(id, record, action)
   if KEEPS[action.verb] then
-    call('HSET', lib.task_key(id), 'ow', was(record, action.verb))
-  elseif action.verb == 'cancel' and (is_under_way(record.s) or record.pi) then
-    call('HSET', lib.task_key(id), 'ot', action.token .. '.begun')
+    call('HSET', lib.task_key(id), F.value_before, was(record, action.verb))
+  elseif action.verb == 'cancel' and (is_under_way(record[F.state]) or record[F.parent_id]) then
+    call('HSET', lib.task_key(id), F.operation, action.token .. '.begun')
   end
 end
 
@@ -66,7 +66,7 @@ local function back(record, action)
   if not KEEPS[action.verb] then return action end
   local one = {}
   for name, value in pairs(action) do one[name] = value end
-  one.value = record.ow or ''
+  one.value = record[F.value_before] or ''
   if action.verb == 'postpone' and one.value == '' then one.verb = 'run_now' end
   return one
 end
@@ -78,7 +78,7 @@ local function visit(walk, id, record, action, tally)
   tally.seen = tally.seen + 1
   if word == 'OK' then
     tally.changed = tally.changed + 1
-    if state == 'cancelled' and record and walk.tells[record.k or 'task'] then tally.cancelled[#tally.cancelled + 1] = id end
+    if state == 'cancelled' and record and walk.tells[record[F.kind] or 'task'] then tally.cancelled[#tally.cancelled + 1] = id end
     if record and not walk.takes_back then mark(id, record, action) end
   else
     tally.left = tally.left + 1
@@ -102,7 +102,7 @@ function lib.walk_on(walk, action)
     if lib.walks.means(walk, index, id, score, record) then
       if tally.seen < walk.left then
         visit(walk, id, record, action, tally)
-      elseif record and record.ot ~= action.token then
+      elseif record and record[F.operation] ~= action.token then
         tally.cut = true
         break
       end
@@ -117,7 +117,7 @@ end
 -- Writes the place and the counts into the record of the operation. The rate is that of the last second or more.
 function lib.note_walk(key, walk, tally, seen)
   local row = lib.named_fields(key, 'jw', 'jx')
-  local since, before = lib.number_of(row.jw), lib.number_of(row.jx) or 0
+  local since, before = lib.number_of(row[F.rate_since]), lib.number_of(row[F.rate_seen]) or 0
   if not since then
     call('HSET', key, 'jw', NOW, 'jx', lib.text(seen - tally.seen))
     call('HSETNX', key, 'jb', NOW)

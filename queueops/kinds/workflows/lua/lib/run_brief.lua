@@ -22,5 +22,6 @@ function lib.hooks.claim.workflow.brief(id, fields)
   end
   local past = #history > MOST_ENTRIES or bytes_of(history) > MOST_BYTES
   past = past and call('LLEN', lib.runs.history_of(id)) or '[' .. table.concat(history, ',') .. ']'
-  return '[' .. cjson.encode({ known.vf, known.vi, known.vr, known.vo }) .. ',[' .. table.concat(inbox, ',') .. '],' .. past .. ']'
+  return '[' .. cjson.encode({ known[F.step_fence], known[F.instance], known[F.waiting_run],
+    known[F.origin] }) .. ',[' .. table.concat(inbox, ',') .. '],' .. past .. ']'
 end

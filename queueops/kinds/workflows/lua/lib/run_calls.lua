@@ -25,7 +25,7 @@ local function spec_of(id, record, plan)
       spec.values[field] = value
     end
   end
-  add('vr', id); add('vn', plan.number); add('ro', record.ro or id); add('me', record.me); add('tr', record.tr)
+  add('vr', id); add('vn', plan.number); add('ro', record[F.root] or id); add('me', record[F.meta]); add('tr', record[F.trace])
   if plan.instance then add('vi', plan.instance) end
   if string.sub(plan.due, 1, 1) == '+' then spec.due = now + (tonumber(plan.due) or 0) else spec.due = tonumber(plan.due) end
   if spec.due and spec.due <= now then spec.due = nil end
@@ -35,8 +35,11 @@ end
 -- Ends a child that an earlier run of the same instance has given up: this run begins it again. Returns whether it did.
 local function end_given_up(id, record, child)
   local found = lib.read_record(child)
-  if not (found and found.vd and found.vr) or found.vt or found.vr == id or found.vj == 'abandon' then return false end
-  if (lib.safe_call('HGET', lib.task_key(found.vr), 'vi') or found.vr) ~= (record.vi or id) then return false end
+  if not (found and found[F.given_up] and found[F.waiting_run]) or found[F.waiting_pool] or found[F.waiting_run] == id
+    or found[F.on_parent_end] == 'abandon' then return false end
+  if (lib.safe_call('HGET', lib.task_key(found[F.waiting_run]), F.instance) or found[F.waiting_run]) ~= (record[F.instance] or id) then
+    return false
+  end
   lib.flush(); lib.flush_lanes() -- it may have moved in this very call
   lib.end_run_now(child, found, 'the next run of its parent begins it again')
   return true
@@ -53,7 +56,7 @@ local function start_call(id, record, plan)
   if plan.instance then
     local newest = lib.runs.newest_of(plan.instance)
     local other = newest ~= plan.id and lib.runs.read(newest)
-    if other and not TERMINAL[other.s] and not end_given_up(id, record, newest) then
+    if other and not TERMINAL[other[F.state]] and not end_given_up(id, record, newest) then
       return 'its instance ' .. plan.instance .. ' has a run that has not ended: ' .. newest
     end
     before = other and newest
@@ -143,7 +146,7 @@ end
 -- A run that has ended keeps what waits, for a retry or a reset.
 function lib.hooks.due_entry.calls(id)
   local record = lib.read_record(id)
-  if not record or record.k ~= 'workflow' or TERMINAL[record.s] then return end
+  if not record or record[F.kind] ~= 'workflow' or TERMINAL[record[F.state]] then return end
   start_later(id, record, SLICE)
   if lib.safe_call('EXISTS', later_of(id)) == 1 then lib.schedule('~calls:' .. id, now) end
 end

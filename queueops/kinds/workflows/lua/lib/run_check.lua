@@ -14,8 +14,8 @@ local function check_call(id, number, what)
     return
   end
   local row = lib.named_fields(lib.task_key(rest), 's') or {}
-  if row.s and not TERMINAL[row.s] then return end
-  if lib.wrong(id, 'it waits for ' .. rest .. ', which ' .. (row.s and 'has ended' or 'is gone')) then
+  if row[F.state] and not TERMINAL[row[F.state]] then return end
+  if lib.wrong(id, 'it waits for ' .. rest .. ', which ' .. (row[F.state] and 'has ended' or 'is gone')) then
     lib.runs.finish_call(id, number, lib.runs.lost_event(number, 'its end was lost'))
   end
 end
@@ -64,7 +64,7 @@ function parts.history(first, id, record)
     local wrong = not is_json and 'cannot be read'
       or lost_payload(id, entry) and 'has lost its payload'
       or first + i == 1 and kind ~= 'step' and 'does not begin a step'
-      or kind == 'end' and (not is_last or not TERMINAL[record.s]) and 'is an end, and the run goes on'
+      or kind == 'end' and (not is_last or not TERMINAL[record[F.state]]) and 'is an end, and the run goes on'
     if wrong and not ctx.repair then lib.wrong(id, 'entry ' .. place .. ' of its history ' .. wrong) end
   end
   if #texts == AT_ONCE then lib.run_check.go_on('history', lib.text(first + AT_ONCE), id) end
@@ -74,7 +74,7 @@ end
 function parts.inbox(first, id, record)
   local texts = lib.safe_call('LRANGE', lib.runs.inbox_of(id), first, first + AT_ONCE - 1)
   for _, text in ipairs(texts) do
-    if not pcall(cjson.decode, text) and lib.wrong(id, 'an event of its inbox cannot be read') and not LEASED[record.s] then
+    if not pcall(cjson.decode, text) and lib.wrong(id, 'an event of its inbox cannot be read') and not LEASED[record[F.state]] then
       lib.safe_call('LREM', lib.runs.inbox_of(id), 1, text)
       lib.log_line(id, { k = 'log', text = 'an event that cannot be read was removed: ' .. lib.shortened(text, 1000) })
     end
@@ -96,22 +96,23 @@ local function check_marks(id, record)
 end
 
 local function check_instance(id, record)
-  if record.vi and not lib.safe_call('HGET', P .. ':instances', record.vi) and lib.wrong(id, 'its instance does not name it') then
-    lib.safe_call('HSET', P .. ':instances', record.vi, id)
+  if record[F.instance] and not lib.safe_call('HGET', P .. ':instances', record[F.instance])
+    and lib.wrong(id, 'its instance does not name it') then
+    lib.safe_call('HSET', P .. ':instances', record[F.instance], id)
   end
 end
 
 function lib.hooks.check.workflow.record(id, record)
   check_part('history', id, record, lib.runs.history_of(id), 'LLEN')
   check_marks(id, record)
-  if TERMINAL[record.s] then return end
+  if TERMINAL[record[F.state]] then return end
   check_part('calls', id, record, lib.runs.calls_of(id), 'HLEN')
   check_part('inbox', id, record, lib.runs.inbox_of(id), 'LLEN')
   lib.run_later_check.check(id)
   lib.run_open_check.check(id)
   check_instance(id, record)
   local row = lib.runs.read(id) -- a repair may have moved it
-  if row and row.s == 'idle' and not row.vs and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 1
+  if row and row[F.state] == 'idle' and not row[F.suspended_since] and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 1
     and lib.wrong(id, 'it is idle, and its inbox has events') then
     lib.runs.wake(id, row)
   end
@@ -122,5 +123,5 @@ function lib.hooks.check_entry.run(rest)
   if not parts[part] then return end
   local record = id ~= '' and lib.read_record(id)
   if id == '' then parts[part](position, id)
-  elseif record and record.k == 'workflow' then parts[part](part == 'calls' and position or tonumber(position), id, record) end
+  elseif record and record[F.kind] == 'workflow' then parts[part](part == 'calls' and position or tonumber(position), id, record) end
 end

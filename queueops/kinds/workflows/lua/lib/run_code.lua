@@ -30,16 +30,16 @@ end
 -- Gives the lease of a run back for a worker that has the code of its last step. Returns whether there is one: the step of this
 -- call does not count then. `code`: the version of the worker that made it.
 function lib.run_code.leave_to_other(id, record, code)
-  if not record.vh or record.vh == code then return false end
-  local worker, waits = find_worker(record.vh)
+  if not record[F.step_code] or record[F.step_code] == code then return false end
+  local worker, waits = find_worker(record[F.step_code])
   if not worker then return false end
-  if record.y ~= LEFT then lib.log_line(id, { k = 'log', worker = record.w, text = LEFT }) end
+  if record[F.reason] ~= LEFT then lib.log_line(id, { k = 'log', worker = record[F.worker], text = LEFT }) end
   lib.leave_lease(id, record, 'postponed')
-  call('HSET', lib.task_key(id), 's', 'postponed', 'd', lib.text(now + AGAIN_MS), 'y', LEFT)
+  call('HSET', lib.task_key(id), F.state, 'postponed', F.due, lib.text(now + AGAIN_MS), F.reason, LEFT)
   lib.schedule(id, now + AGAIN_MS)
   lib.flush(); lib.flush_lanes()
   ctx.moved[id] = true -- an event of this very call may move it again
-  local ready = waits and not record.vs and lib.read_record(id)
+  local ready = waits and not record[F.suspended_since] and lib.read_record(id)
   if ready then lib.hand_to(worker, id, ready) end
   return true
 end

@@ -29,11 +29,11 @@ function lib.begin_next_run(id, record, again)
       fields[#fields + 1] = field; fields[#fields + 1] = value
     end
   end
-  values.vp, values.vi, values.vz = id, record.vi or id, record.vz or id
+  values[F.previous_run], values[F.instance], values[F.first_run] = id, record[F.instance] or id, record[F.first_run] or id
   for _, field in ipairs({ 'vp', 'vi', 'vz' }) do fields[#fields + 1] = field; fields[#fields + 1] = values[field] end
   if again.a ~= '' then fields[#fields + 1] = 'a'; fields[#fields + 1] = again.a end
   if again.origin then fields[#fields + 1] = 'vo'; fields[#fields + 1] = again.origin end
-  if again.origin and record.vh then fields[#fields + 1] = 'vh'; fields[#fields + 1] = record.vh end
+  if again.origin and record[F.step_code] then fields[#fields + 1] = 'vh'; fields[#fields + 1] = record[F.step_code] end
   take_payloads(id, again)
   for _, text in ipairs(again.carry) do lib.safe_call('RPUSH', lib.runs.inbox_of(again.id), text) end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(id), 0, -1)) do
@@ -44,15 +44,15 @@ function lib.begin_next_run(id, record, again)
     end
   end
   lib.create(again.id, fields, values)
-  if values.vs then -- it was suspended during its last step
-    lib.run_marks.enter('suspended', again.id, lib.number_of(values.vs))
+  if values[F.suspended_since] then -- it was suspended during its last step
+    lib.run_marks.enter('suspended', again.id, lib.number_of(values[F.suspended_since]))
     lib.run_suspend.park(again.id, lib.runs.read(again.id))
   end
-  lib.safe_call('HSET', P .. ':instances', values.vi, again.id)
-  if record.vr then lib.runs.point_to(record.vr .. '.' .. record.vn, again.id) end
-  local calls = record.vr and not record.vt and lib.runs.calls_of(record.vr)
-  if calls and lib.safe_call('HGET', calls, record.vn) == 'c' .. id then -- else its parent has given it up
-    lib.safe_call('HSET', calls, record.vn, 'c' .. again.id)
+  lib.safe_call('HSET', P .. ':instances', values[F.instance], again.id)
+  if record[F.waiting_run] then lib.runs.point_to(record[F.waiting_run] .. '.' .. record[F.command], again.id) end
+  local calls = record[F.waiting_run] and not record[F.waiting_pool] and lib.runs.calls_of(record[F.waiting_run])
+  if calls and lib.safe_call('HGET', calls, record[F.command]) == 'c' .. id then -- else its parent has given it up
+    lib.safe_call('HSET', calls, record[F.command], 'c' .. again.id)
   end
 end
 
@@ -73,21 +73,21 @@ function lib.end_run(id, record, step)
     lib.finish(id, record, 'cancelled', 'y', step.reason)
   elseif step.over == 'continued' then
     lib.begin_next_run(id, record, step.again)
-    record.vx, record.fu = step.again.id, nil
+    record[F.next_run], record[F.follow_ups] = step.again.id, nil
     lib.run_marks.enter('continued', id)
     lib.finish(id, record, 'succeeded', 'vx', step.again.id, 've', NOW)
   else
     lib.note_error(id, record, step)
     lib.list_failed(id, step.fingerprint)
-    lib.log_line(id, { k = 'error', attempt = 1, error = step.value, worker = record.w, begun = lib.number_of(record.b) })
+    lib.log_line(id, { k = 'error', attempt = 1, error = step.value, worker = record[F.worker], begun = lib.number_of(record[F.begun]) })
     lib.finish(id, record, 'failed', 'er', step.value, 'ef', step.fingerprint)
   end
 end
 
 -- Ends a run as cancelled, whatever it does. A worker that makes a step of it loses its lease.
 function lib.end_run_now(id, record, ...)
-  if LEASED[record.s] then
-    call('HSET', lib.task_key(id), 'f', lib.next_number())
+  if LEASED[record[F.state]] then
+    call('HSET', lib.task_key(id), F.fence, lib.next_number())
     lib.finish(id, record, 'cancelled', 'y', ...)
   else
     local reason = ...
@@ -97,8 +97,8 @@ end
 
 local function stop_all(id, record)
   lib.flush(); lib.flush_lanes()
-  if record.vs then lib.run_suspend.forget(id) end -- a run that has ended is not suspended
-  if lib.run_marks.leave('blocked', id) then call('HDEL', lib.task_key(id), 'vb', 'vc') end
+  if record[F.suspended_since] then lib.run_suspend.forget(id) end -- a run that has ended is not suspended
+  if lib.run_marks.leave('blocked', id) then call('HDEL', lib.task_key(id), F.blocked_since, F.blocked_times) end
   lib.run_stops.stop_all(id)
 end
 lib.hooks.ending.workflow.end_parts = stop_all
@@ -107,7 +107,8 @@ lib.hooks.ending.workflow.cancel_parts = stop_all
 local function forget_steps(id)
   call('DEL', lib.runs.history_of(id), lib.runs.inbox_of(id), lib.runs.calls_of(id),
     lib.task_key(id) .. SUBKEY.later, lib.runs.payloads_of(id))
-  call('HDEL', lib.task_key(id), 'vf', 'vh', 'vw', 'vq', 'vl', 'vy', 'vb', 'vc', 'vs', 've', 'vx')
+  call('HDEL', lib.task_key(id), F.step_fence, F.step_code, F.waits_at, F.custom_status, F.late_events, F.failed_code_tasks,
+    F.blocked_since, F.blocked_times, F.suspended_since, F.continued_at, F.next_run)
   lib.run_marks.leave_all(id)
 end
 function lib.hooks.retry.workflow.reset(id, record)
@@ -121,14 +122,14 @@ local RUNS_IT = { run_now = true, retry = true, requeue = true, release = true }
 function lib.hooks.retry.workflow.refuse_verb(record, verb, value)
   if verb == 'edit' or (verb == 'retry' and value ~= '' and value ~= 'all') then
     return 'its history belongs to its arguments: start another run'
-  elseif RUNS_IT[verb] and record.vs and not TERMINAL[record.s] then
+  elseif RUNS_IT[verb] and record[F.suspended_since] and not TERMINAL[record[F.state]] then
     return 'it is suspended: resume it'
   elseif verb == 'reinstate' then
     return 'what it waited for was cancelled with it: retry it from the beginning, or start another run'
-  elseif verb == 'retry' and record.vx then
+  elseif verb == 'retry' and record[F.next_run] then
     return 'it has a next run: retry that one'
-  elseif verb == 'retry' and TERMINAL[record.s] and record.vi then
-    local other = lib.runs.read(lib.runs.newest_of(record.vi))
-    if other and not TERMINAL[other.s] then return 'its instance ' .. record.vi .. ' has a newer run that has not ended' end
+  elseif verb == 'retry' and TERMINAL[record[F.state]] and record[F.instance] then
+    local other = lib.runs.read(lib.runs.newest_of(record[F.instance]))
+    if other and not TERMINAL[other[F.state]] then return 'its instance ' .. record[F.instance] .. ' has a newer run that has not ended' end
   end
 end

@@ -31,8 +31,8 @@ end
 function lib.hooks.check_entry.unreported(rest)
   local token, id = string.match(rest, '^(%d+):(.*)$')
   local record = id and lib.read_record(id)
-  if not (record and record.vt and record.vk == token and TERMINAL[record.s]) then return end
-  if lib.wrong(id, 'it has ended, and no message tells ' .. record.vr .. ' in the pool ' .. record.vt) then
-    lib.runs.report(id, record, record.s)
+  if not (record and record[F.waiting_pool] and record[F.call_token] == token and TERMINAL[record[F.state]]) then return end
+  if lib.wrong(id, 'it has ended, and no message tells ' .. record[F.waiting_run] .. ' in the pool ' .. record[F.waiting_pool]) then
+    lib.runs.report(id, record, record[F.state])
   end
 end

@@ -8,9 +8,10 @@ function lib.hooks.show.workflow.figures(figures)
   local rows = {}
   for _, id in ipairs(call('ZRANGE', P .. ':blocked', 0, MOST - 1)) do
     local row = lib.named_fields(lib.task_key(id), 'n', 'vi', 'vb', 'vc', 'y') or {}
-    if row.n and row.vb then
-      rows[#rows + 1] = { id = id, name = row.n, instance = row.vi or id, since = lib.number_of(row.vb), times = lib.number_of(row.vc),
-        reason = lib.shortened(row.y or '', 1000) }
+    if row[F.name] and row[F.blocked_since] then
+      rows[#rows + 1] = { id = id, name = row[F.name], instance = row[F.instance] or id, since = lib.number_of(row[F.blocked_since]),
+        times = lib.number_of(row[F.blocked_times]),
+        reason = lib.shortened(row[F.reason] or '', 1000) }
     end
   end
   local late = call('EXISTS', P .. ':kind:workflow') == 1 and lib.counted_last_hour('wf|late') or 0

@@ -21,7 +21,7 @@ local function refusal(spec, id)
   if not spec.instance then return nil end
   local newest = lib.runs.newest_of(spec.instance)
   local other = newest ~= id and lib.runs.read(newest)
-  if other and not TERMINAL[other.s] then
+  if other and not TERMINAL[other[F.state]] then
     return 'its instance ' .. spec.instance .. ' has a run that has not ended: ' .. newest
   end
 end
@@ -31,7 +31,7 @@ function lib.hooks.effect.run_call(command)
   if not is_json or type(plan) ~= 'table' or type(plan.fields) ~= 'table' then return 'GONE' end
   local id, due = command.i, tostring(plan.due or '')
   local known = lib.named_fields(lib.task_key(id), 'vk', 's') or {}
-  if known.vk == command.vk then return 'OK' end -- this very message came before
+  if known[F.call_token] == command.vk then return 'OK' end -- this very message came before
   local why = refusal(plan, id)
   if why and not plan.alone then return 'REFUSED', why end
   local spec = { id = id, policy = 'replace', token = '', fields = plan.fields, values = {} }
@@ -54,7 +54,7 @@ function lib.hooks.reply.run_call(command, word, detail)
   command.run = command.me
   local why = word == 'REFUSED' and detail or 'its pool could not read the call'
   local row = lib.runs.read(command.run)
-  if row and TERMINAL[row.s] then lib.run_refused.log(command.run, command.i, why) end
+  if row and TERMINAL[row[F.state]] then lib.run_refused.log(command.run, command.i, why) end
   finish(command, failed(command.cn, why))
 end
 
@@ -69,7 +69,7 @@ function lib.hooks.effect.run_signal(command)
   if not row then return 'REFUSED' end
   local told = lib.task_key(id) .. SUBKEY.told
   if lib.safe_call('ZSCORE', told, command.tk) then return 'OK' end
-  if TERMINAL[row.s] then return 'REFUSED' end
+  if TERMINAL[row[F.state]] then return 'REFUSED' end
   lib.safe_call('ZADD', told, NOW, command.tk)
   if (command.pl or '') ~= '' then lib.safe_call('HSET', lib.runs.payloads_of(id), command.pk, command.pl) end
   lib.runs.deliver(id, command.sp)
@@ -97,14 +97,14 @@ local function last_of(id)
   id = lib.runs.newest_of(id)
   for _ = 1, 1000 do
     local record = lib.read_record(id)
-    if not (record and record.vx) then return record, id end
-    id = record.vx
+    if not (record and record[F.next_run]) then return record, id end
+    id = record[F.next_run]
   end
 end
 
 function lib.hooks.effect.run_stopped(command)
   local record, id = last_of(command.i)
-  if not record or record.vk ~= command.vk then -- the call may be on its way, or its task is gone
+  if not record or record[F.call_token] ~= command.vk then -- the call may be on its way, or its task is gone
     local tries = lib.number_of(command.n) or 0
     return tries < MOST_WAITS and 'LATER' or 'GONE', 'the call has not come yet'
   end
@@ -114,7 +114,7 @@ end
 
 -- Why a child cannot begin again: its instance may have a newer run, or it may be suspended.
 local function refusal_of_retry(record)
-  if record.k == 'workflow' and TERMINAL[record.s] and record.s ~= 'succeeded' then
+  if record[F.kind] == 'workflow' and TERMINAL[record[F.state]] and record[F.state] ~= 'succeeded' then
     return lib.hooks.retry.workflow.refuse_verb(record, 'retry', '')
   end
 end
@@ -122,16 +122,16 @@ end
 function lib.hooks.effect.run_again(command)
   local record, id = last_of(command.i)
   if not record then return 'REFUSED', 'it is gone' end
-  if record.vk == command.vk then return 'OK' end
+  if record[F.call_token] == command.vk then return 'OK' end
   local why = refusal_of_retry(record)
   if why then return 'REFUSED', why end
-  lib.safe_call('HSET', lib.task_key(id), 'vk', command.vk)
-  lib.safe_call('HDEL', lib.task_key(id), 'vd', 'va')
-  record.vk, record.vd = command.vk, nil
+  lib.safe_call('HSET', lib.task_key(id), F.call_token, command.vk)
+  lib.safe_call('HDEL', lib.task_key(id), F.given_up, F.asked_to_end)
+  record[F.call_token], record[F.given_up] = command.vk, nil
   lib.flush(); lib.flush_lanes()
-  if record.s == 'succeeded' then lib.runs.report(id, record, record.s)
-  elseif record.k == 'workflow' then lib.run_recall.begin_child(id, record)
-  elseif TERMINAL[record.s] then lib.operator_verbs.retry(id, record, '') end
+  if record[F.state] == 'succeeded' then lib.runs.report(id, record, record[F.state])
+  elseif record[F.kind] == 'workflow' then lib.run_recall.begin_child(id, record)
+  elseif TERMINAL[record[F.state]] then lib.operator_verbs.retry(id, record, '') end
   return 'OK'
 end
 

@@ -35,6 +35,6 @@ end
 function lib.hooks.check_entry.timer(rest)
   local number, id = string.match(rest, '^(%d+):(.*)$')
   local row = number and lib.runs.read(id)
-  local waits = row and not TERMINAL[row.s] and lib.safe_call('HEXISTS', lib.runs.calls_of(id), number) == 1
+  local waits = row and not TERMINAL[row[F.state]] and lib.safe_call('HEXISTS', lib.runs.calls_of(id), number) == 1
   if not waits and lib.wrong('~timer:' .. rest, 'no run waits for this timer') then lib.unschedule('~timer:' .. rest) end
 end

@@ -16,6 +16,6 @@ end
 
 -- Whether a run with these fields belongs into an index.
 function lib.run_marks.has(mark, row)
-  local is_set = row.s and row[lib.run_marks.FIELDS[mark]]
-  return is_set and (TERMINAL[row.s] ~= nil) == (mark == 'continued')
+  local is_set = row[F.state] and row[lib.run_marks.FIELDS[mark]]
+  return is_set and (TERMINAL[row[F.state]] ~= nil) == (mark == 'continued')
 end

@@ -49,7 +49,7 @@ end
 function lib.hooks.check_entry.unended(rest)
   local number, fence, id = string.match(rest, '^(%d+):(%d*):(.*)$')
   local row = number and lib.named_fields(lib.task_key(id), 's', 'k', 'vf')
-  if not (row and row.s) or row.k ~= 'workflow' or TERMINAL[row.s] or (row.vf or '') ~= fence then return end
+  if not (row and row[F.state]) or row[F.kind] ~= 'workflow' or TERMINAL[row[F.state]] or (row[F.step_fence] or '') ~= fence then return end
   if is_begun(id, number) or lib.run_calls.waits(id, number) then return end
   if next(without_ended(id, { [number] = true }, -AT_ONCE)) then tell_lost(id, number) end
 end

@@ -20,23 +20,24 @@ function lib.far_calls.start(id, record, plan)
   local fields = plan.fields
   local function add(field, value) if value and value ~= '' then fields[#fields + 1] = field; fields[#fields + 1] = value end end
   add('vr', id); add('vn', plan.number); add('vt', string.match(P, '^{[^:]*:(.*)}$')); add('vk', token)
-  add('ro', record.ro or id); add('me', record.me); add('tr', record.tr); add('vi', plan.instance)
-  lib.send('run_call', plan.pool, plan.id, id, record.u, 0, 'vk', token, 'cn', plan.number,
+  add('ro', record[F.root] or id); add('me', record[F.meta]); add('tr', record[F.trace]); add('vi', plan.instance)
+  lib.send('run_call', plan.pool, plan.id, id, record[F.uid], 0, 'vk', token, 'cn', plan.number,
     'sp', cjson.encode({ due = plan.due, instance = plan.instance, fields = fields, alone = plan.alone }))
 end
 
 -- Sends a signal to an instance of another pool.
 function lib.far_calls.tell(id, record, tell)
   lib.safe_call('HSET', calls_of(id), 'f' .. tell.number, 's')
-  lib.send('run_signal', tell.pool, tell.instance, id, record.u, 0, 'cn', tell.number, 'sp', tell.text,
-    'tk', id .. ':' .. (record.f or '') .. ':' .. tell.number, 'pk', tell.kept or '', 'pl', tell.payload or '')
+  lib.send('run_signal', tell.pool, tell.instance, id, record[F.uid], 0, 'cn', tell.number, 'sp', tell.text,
+    'tk', id .. ':' .. (record[F.fence] or '') .. ':' .. tell.number, 'pk', tell.kept or '', 'pl', tell.payload or '')
 end
 
 -- Tells the pool of a run that its activity or child has ended.
 function lib.far_calls.report(id, record, state, ended)
-  lib.send('run_ended', record.vt, record.vr, id, record.u, 0, 'cn', record.vn, 'vk', record.vk or '', 's', state,
-    're', ended.re or '', 'er', ended.er or '', 'y', ended.y or '', 'cr', record.crashed and '1' or '',
-    'kd', record.k == 'workflow' and 'c' or 'a')
+  lib.send('run_ended', record[F.waiting_pool], record[F.waiting_run], id, record[F.uid], 0, 'cn', record[F.command], 'vk',
+    record[F.call_token] or '', 's', state,
+    're', ended[F.result] or '', 'er', ended[F.error] or '', 'y', ended[F.reason] or '', 'cr', record.crashed and '1' or '',
+    'kd', record[F.kind] == 'workflow' and 'c' or 'a')
 end
 
 -- Ends a task of another pool that the run does not need any more.

@@ -8,7 +8,7 @@ local MOST_RUNS = 50
 -- The run that a child went on as: it continued as new, or was reset.
 local function last_of(task)
   for _ = 1, MOST_RUNS do
-    local after = lib.safe_call('HGET', lib.task_key(task), 'vx')
+    local after = lib.safe_call('HGET', lib.task_key(task), F.next_run)
     if not after or lib.safe_call('EXISTS', lib.task_key(after)) == 0 then break end
     task = after
   end
@@ -22,9 +22,9 @@ function lib.run_recall.task_of(id, number)
     local task = lib.runs.newest_of(run .. '.' .. number)
     if lib.safe_call('EXISTS', lib.task_key(task)) == 1 then return last_of(task) end
     local row = lib.named_fields(lib.task_key(run), 'vo', 'vp') or {}
-    origin = row.vo or origin
+    origin = row[F.origin] or origin
     if not origin or run == origin then return nil end
-    run = row.vo and row.vp or origin
+    run = row[F.origin] and row[F.previous_run] or origin
   end
 end
 
@@ -48,7 +48,7 @@ end
 
 -- Takes the cancel of its parent back, if no step has it.
 local function spare(child, record)
-  if LEASED[record.s] then return end
+  if LEASED[record[F.state]] then return end
   for _, text in ipairs(lib.safe_call('LRANGE', lib.runs.inbox_of(child), 0, -1)) do
     if lib.runs.is_given_up(text) then lib.safe_call('LREM', lib.runs.inbox_of(child), 1, text) end
   end
@@ -56,24 +56,24 @@ end
 
 -- A worker that still runs an activity that was given up loses it: it was told to stop.
 local function begin_activity(id, record, given_up)
-  if not (TERMINAL[record.s] or given_up and record.x) then return end
-  if not TERMINAL[record.s] then
-    lib.safe_call('HDEL', lib.task_key(id), 'x', 'xh', 'y')
-    record.x, record.xh, record.y = nil, nil, nil
+  if not (TERMINAL[record[F.state]] or given_up and record[F.cancel_requested]) then return end
+  if not TERMINAL[record[F.state]] then
+    lib.safe_call('HDEL', lib.task_key(id), F.cancel_requested, F.cancelled_hard, F.reason)
+    record[F.cancel_requested], record[F.cancelled_hard], record[F.reason] = nil, nil, nil
   end
   lib.operator_verbs.retry(id, record, '')
 end
 
 -- Begins a child again, or spares it the cancel that it has not read. Returns why it cannot begin.
 function lib.run_recall.begin_child(id, record)
-  if not TERMINAL[record.s] then return spare(id, record) end
+  if not TERMINAL[record[F.state]] then return spare(id, record) end
   local why = lib.hooks.retry.workflow.refuse_verb(record, 'retry', '')
   if why then return why end
-  if record.s == 'cancelled' and lib.safe_call('EXISTS', lib.runs.history_of(id)) == 0 then
+  if record[F.state] == 'cancelled' and lib.safe_call('EXISTS', lib.runs.history_of(id)) == 0 then
     lib.operator_verbs.reinstate(id, record) -- it had not begun, and waits for its time again
     return
   end
-  if not (record.s == 'cancelled' and lib.runs.go_on(id, record, true)) then lib.operator_verbs.retry(id, record, '') end
+  if not (record[F.state] == 'cancelled' and lib.runs.go_on(id, record, true)) then lib.operator_verbs.retry(id, record, '') end
 end
 
 -- Begins again, for a run, what a command has begun. Returns an event if it has ended, or cannot begin.
@@ -90,17 +90,17 @@ function lib.run_recall.restore(run, number, what)
   lib.flush(); lib.flush_lanes() -- it may have moved in this very call
   local record = lib.read_record(rest)
   if not record then return lib.run_recall.lost_end(number, 'it is gone') end
-  if TERMINAL[record.s] and record.vx then return lib.run_recall.lost_end(number, 'its last run is gone') end
-  if record.s == 'succeeded' then
-    local text, payload = lib.runs.end_event(number, record.s, lib.safe_call('HGET', lib.task_key(rest), 're'))
+  if TERMINAL[record[F.state]] and record[F.next_run] then return lib.run_recall.lost_end(number, 'its last run is gone') end
+  if record[F.state] == 'succeeded' then
+    local text, payload = lib.runs.end_event(number, record[F.state], lib.safe_call('HGET', lib.task_key(rest), F.result))
     if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), number, payload) end
     return text
   end
-  local given_up, why = record.vd, nil
+  local given_up, why = record[F.given_up], nil
   lib.runs.move_pointer(record, rest, run .. '.' .. number)
-  lib.safe_call('HSET', lib.task_key(rest), 'vr', run, 'vn', number)
-  lib.safe_call('HDEL', lib.task_key(rest), 'vd', 'va')
-  record.vr, record.vn, record.vd = run, number, nil
+  lib.safe_call('HSET', lib.task_key(rest), F.waiting_run, run, F.command, number)
+  lib.safe_call('HDEL', lib.task_key(rest), F.given_up, F.asked_to_end)
+  record[F.waiting_run], record[F.command], record[F.given_up] = run, number, nil
   if kind == 'c' then why = lib.run_recall.begin_child(rest, record) else begin_activity(rest, record, given_up) end
   if why then return lib.run_recall.lost_end(number, why) end
   lib.safe_call('HSET', lib.runs.calls_of(run), number, what)

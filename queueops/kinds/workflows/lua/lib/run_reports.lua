@@ -2,29 +2,30 @@
 --@needs run_marks run_outgoing runs store_helpers transitions
 
 function lib.hooks.ending.workflow.note(id, record, state)
-  if record.vr and not (record.vd or record.vx) then lib.runs.report(id, record, state) end
+  if record[F.waiting_run] and not (record[F.given_up] or record[F.next_run]) then lib.runs.report(id, record, state) end
 end
 
 function lib.hooks.ending.activity.note(id, record, state)
   local row = lib.named_fields(lib.task_key(id), 'vr', 'vn', 'vd', 'vt', 'vk', 'u') or {}
-  if row.vr and not row.vd then
-    local call_of = { vr = row.vr, vn = row.vn, vt = row.vt or nil, vk = row.vk or nil, u = row.u, crashed = record.crashed }
+  if row[F.waiting_run] and not row[F.given_up] then
+    local call_of = { vr = row[F.waiting_run], vn = row[F.command], vt = row[F.waiting_pool] or nil, vk = row[F.call_token] or nil,
+      u = row[F.uid], crashed = record.crashed }
     lib.runs.report(id, call_of, state)
   end
 end
 
 -- An operator has deleted an activity that had not ended.
 function lib.hooks.erase.activity.abandon(id, record)
-  if not record or TERMINAL[record.s] or not record.vr or record.vd then return end
-  if record.vt then return lib.far_calls.report(id, record, 'failed', { y = 'it was deleted before its end' }) end
-  lib.runs.finish_call(record.vr, record.vn, '{"e":"failed","c":' .. record.vn .. ',"at":' .. NOW
+  if not record or TERMINAL[record[F.state]] or not record[F.waiting_run] or record[F.given_up] then return end
+  if record[F.waiting_pool] then return lib.far_calls.report(id, record, 'failed', { y = 'it was deleted before its end' }) end
+  lib.runs.finish_call(record[F.waiting_run], record[F.command], '{"e":"failed","c":' .. record[F.command] .. ',"at":' .. NOW
     .. ',"s":"failed","y":"it was deleted before its end"}')
 end
 
 -- What the index of instances has of a run: its instance, and the call of a child.
 local function names_of(record)
-  local names = { record.vi or nil }
-  if record.vr then names[#names + 1] = record.vr .. '.' .. record.vn end
+  local names = { record[F.instance] or nil }
+  if record[F.waiting_run] then names[#names + 1] = record[F.waiting_run] .. '.' .. record[F.command] end
   return names
 end
 
@@ -41,8 +42,8 @@ end
 -- It has come back. Meanwhile its instance may have begun another run.
 function lib.hooks.erase.workflow.from_trash(id)
   local row = lib.named_fields(lib.task_key(id), 'vi', 've') or {}
-  if row.vi then lib.safe_call('HSETNX', P .. ':instances', row.vi, id) end
-  if row.ve then lib.run_marks.enter('continued', id, lib.number_of(row.ve)) end
+  if row[F.instance] then lib.safe_call('HSETNX', P .. ':instances', row[F.instance], id) end
+  if row[F.continued_at] then lib.run_marks.enter('continued', id, lib.number_of(row[F.continued_at])) end
 end
 
 function lib.hooks.erase.workflow.abandon(id, record)

@@ -35,17 +35,17 @@ end
 
 -- Why a run cannot be reset; nil if it can.
 local function refusal(id, record)
-  if record.pi then return 'it is a part of another task, which ends with its first run' end
-  if record.vx then return 'it has a next run: reset that one' end
-  local newest = record.vi and lib.runs.newest_of(record.vi)
+  if record[F.parent_id] then return 'it is a part of another task, which ends with its first run' end
+  if record[F.next_run] then return 'it has a next run: reset that one' end
+  local newest = record[F.instance] and lib.runs.newest_of(record[F.instance])
   local other = newest and newest ~= id and lib.runs.read(newest)
-  if other and not TERMINAL[other.s] then return 'its instance ' .. record.vi .. ' has a newer run that has not ended' end
+  if other and not TERMINAL[other[F.state]] then return 'its instance ' .. record[F.instance] .. ' has a newer run that has not ended' end
 end
 
 -- A parent that has taken the end of the run does not wait for the new one.
 local function forget_parent(id, record)
-  if record.vr and lib.safe_call('HGET', lib.runs.calls_of(record.vr), record.vn) ~= 'c' .. id then
-    record.vr, record.vn, record.vd = nil, nil, nil
+  if record[F.waiting_run] and lib.safe_call('HGET', lib.runs.calls_of(record[F.waiting_run]), record[F.command]) ~= 'c' .. id then
+    record[F.waiting_run], record[F.command], record[F.given_up] = nil, nil, nil
   end
 end
 
@@ -56,7 +56,7 @@ function lib.reset_run(id, record, entry, new_id, reason)
   local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
   local mark = lib.run_history.mark_of(history, entry)
   if mark == 0 then return 'REFUSED', 'its history has no entry ' .. lib.text(entry) end
-  local had_ended = TERMINAL[record.s]
+  local had_ended = TERMINAL[record[F.state]]
   forget_parent(id, record)
   local open, found, prefix = lib.run_history.open_before(history, mark), {}, {}
   for i = 1, mark - 1 do prefix[i] = history[i] end
@@ -70,13 +70,13 @@ function lib.reset_run(id, record, entry, new_id, reason)
   hand_over_all(id, new_id, open, found)
   if prefix[1] then lib.call_sliced('RPUSH', lib.runs.history_of(new_id), prefix) end
   lib.flush(); lib.flush_lanes()
-  if record.vs then lib.run_suspend.forget(id) end
-  record.vs = nil
-  lib.begin_next_run(id, record, { id = new_id, a = record.a or '', carry = found, origin = record.vo or id })
+  if record[F.suspended_since] then lib.run_suspend.forget(id) end
+  record[F.suspended_since] = nil
+  lib.begin_next_run(id, record, { id = new_id, a = record[F.args] or '', carry = found, origin = record[F.origin] or id })
   lib.flush(); lib.flush_lanes()
-  record.vx, record.fu = new_id, nil
+  record[F.next_run], record[F.follow_ups] = new_id, nil
   if had_ended then
-    call('HSET', lib.task_key(id), 'vx', new_id)
+    call('HSET', lib.task_key(id), F.next_run, new_id)
   else
     lib.end_run_now(id, record, reason, 'vx', new_id)
   end

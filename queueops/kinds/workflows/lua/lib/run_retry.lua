@@ -59,7 +59,7 @@ end
 function lib.runs.go_on(id, record, wanted)
   local history = lib.safe_call('LRANGE', lib.runs.history_of(id), 0, -1)
   local mark = lib.run_history.mark_of(history, #history)
-  if mark == 0 or record.s == 'cancelled' and not has_cancel_of_parent(history, mark) then return nil end
+  if mark == 0 or record[F.state] == 'cancelled' and not has_cancel_of_parent(history, mark) then return nil end
   local open = lib.run_history.open_before(history, mark)
   local events, again = read_step(id, history, mark, open, wanted)
   if mark == 1 then lib.safe_call('DEL', lib.runs.history_of(id)) else lib.safe_call('LTRIM', lib.runs.history_of(id), 0, mark - 2) end
@@ -73,18 +73,19 @@ function lib.runs.go_on(id, record, wanted)
   end
   lib.run_history.put_back(id, events)
   lib.forget_error(id, record)
-  call('HDEL', lib.task_key(id), 'er', 'ef', 'y', 'e', 'x', 'xh', 'cr', 'vf', 'vb', 'vc', 'vs')
+  call('HDEL', lib.task_key(id), F.error, F.fingerprint, F.reason, F.ended, F.cancel_requested, F.cancelled_hard, F.crashes, F.step_fence,
+    F.blocked_since, F.blocked_times, F.suspended_since)
   local waits = again[1] and mark > 1 and lib.safe_call('EXISTS', lib.runs.inbox_of(id)) == 0
   local state = waits and 'idle' or 'pending'
   lib.shift(id, record, state)
   lib.runs.name_newest(id, record)
   lib.unschedule(id)
-  call('HSET', lib.task_key(id), 's', state)
-  if not waits then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end
+  call('HSET', lib.task_key(id), F.state, state)
+  if not waits then lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number()) end
   return state, #again .. ' of its activities, children and timers begin again'
 end
 
 function lib.hooks.retry.workflow.resume(id, record, everything)
-  if everything or record.s ~= 'failed' then return nil end
-  return lib.runs.go_on(id, record, record.vr and not record.vd)
+  if everything or record[F.state] ~= 'failed' then return nil end
+  return lib.runs.go_on(id, record, record[F.waiting_run] and not record[F.given_up])
 end

@@ -43,7 +43,7 @@ local function tell_other(id, record, tell)
     took = true
   else
     local row = lib.runs.read(other)
-    took = row and not TERMINAL[row.s]
+    took = row and not TERMINAL[row[F.state]]
     if took and tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(other), tell.kept, tell.payload) end
     took = took and lib.runs.deliver(other, tell.text)
   end
@@ -69,11 +69,12 @@ end
 
 -- Puts a run aside for a while: its step could not be made. It never fails of that.
 function lib.runs.block(id, record, reason)
-  local times = (lib.number_of(record.vc) or 0) + 1
+  local times = (lib.number_of(record[F.blocked_times]) or 0) + 1
   local at = now + min(300000, 1000 * 2 ^ min(times - 1, 9))
   lib.leave_lease(id, record, 'postponed')
-  lib.log_line(id, { k = 'blocked', text = reason, worker = record.w })
-  call('HSET', lib.task_key(id), 's', 'postponed', 'd', lib.text(at), 'y', reason, 'vb', record.vb or NOW, 'vc', times)
+  lib.log_line(id, { k = 'blocked', text = reason, worker = record[F.worker] })
+  call('HSET', lib.task_key(id), F.state, 'postponed', F.due, lib.text(at), F.reason, reason, F.blocked_since, record[F.blocked_since]
+    or NOW, F.blocked_times, times)
   lib.schedule(id, at)
   lib.safe_call('ZADD', P .. ':blocked', 'NX', NOW, id)
 end
@@ -83,9 +84,9 @@ function lib.hooks.settle.workflow.fail_instead(id, record, ...)
   local told, given = {}, { ... }
   for i = 1, #given, 2 do told[given[i]] = given[i + 1] end
   lib.forget_error(id, told) -- the list of an error has failed tasks alone
-  local is_json, error = pcall(cjson.decode, told.er or '')
+  local is_json, error = pcall(cjson.decode, told[F.error] or '')
   local text = is_json and type(error) == 'table' and tostring(error.type) .. ': ' .. tostring(error.message)
-  lib.runs.block(id, record, told.y or text or 'its step failed')
+  lib.runs.block(id, record, told[F.reason] or text or 'its step failed')
   return true
 end
 
@@ -96,11 +97,11 @@ end
 
 local function rest(id, record, ...)
   lib.flush(); lib.flush_lanes()
-  local ready = not record.vs and call('LLEN', lib.runs.inbox_of(id)) > 0
+  local ready = not record[F.suspended_since] and call('LLEN', lib.runs.inbox_of(id)) > 0
   lib.leave_lease(id, record, ready and 'pending' or 'idle')
   lib.unschedule(id)
-  call('HSET', lib.task_key(id), 's', ready and 'pending' or 'idle', ...)
-  if ready then lib.enter_lane(record.l or 'default', id, record.p, lib.next_number()) end
+  call('HSET', lib.task_key(id), F.state, ready and 'pending' or 'idle', ...)
+  if ready then lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number()) end
   ctx.moved[id] = true -- an event of this very call may move it again
 end
 
@@ -116,13 +117,14 @@ end
 
 -- What earlier steps have left that could not be made.
 local function forget_troubles(id, record)
-  if record.vb or record.vc or record.y or record.cr or record.er or record.ef or record.uk then
-    call('HDEL', lib.task_key(id), 'vb', 'vc', 'y', 'cr', 'er', 'ef', 'uk')
+  if record[F.blocked_since] or record[F.blocked_times] or record[F.reason] or record[F.crashes] or record[F.error]
+    or record[F.fingerprint] or record[F.unknown_since] then
+    call('HDEL', lib.task_key(id), F.blocked_since, F.blocked_times, F.reason, F.crashes, F.error, F.fingerprint, F.unknown_since)
   end
 end
 
 local function settle(id, record, value)
-  if record.x then return lib.finish(id, record, 'cancelled', 'y', record.x) end
+  if record[F.cancel_requested] then return lib.finish(id, record, 'cancelled', 'y', record[F.cancel_requested]) end
   local is_json, step = pcall(cjson.decode, value)
   if not (is_json and is_step(step)) then return lib.runs.block(id, record, 'its step cannot be read') end
   if (step.unfit or step.unasked) and lib.run_code.leave_to_other(id, record, step.code) then return end
@@ -132,12 +134,14 @@ local function settle(id, record, value)
   lib.forget_error(id, record)
   for field, payload in pairs(step.keeps or {}) do call('HSET', lib.runs.payloads_of(id), field, payload) end
   forget_troubles(id, record)
-  if record.vb then lib.run_marks.leave('blocked', id) end
-  if step.status then call('HSET', lib.task_key(id), 'vq', step.status) end
-  if step.died then call('HSET', lib.task_key(id), 'vy', step.died) elseif record.vy then call('HDEL', lib.task_key(id), 'vy') end
+  if record[F.blocked_since] then lib.run_marks.leave('blocked', id) end
+  if step.status then call('HSET', lib.task_key(id), F.custom_status, step.status) end
+  if step.died then call('HSET', lib.task_key(id), F.failed_code_tasks, step.died) elseif record[F.failed_code_tasks] then
+    call('HDEL', lib.task_key(id), 'vy')
+  end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
-  local waits = { 'vf', record.f, 'vw', step.where }
-  if step.code and step.code ~= record.vh then waits[5], waits[6] = 'vh', step.code end
+  local waits = { 'vf', record[F.fence], 'vw', step.where }
+  if step.code and step.code ~= record[F.step_code] then waits[5], waits[6] = 'vh', step.code end
   if not step.over then return rest(id, record, unpack(waits)) end
   call('HSET', lib.task_key(id), unpack(waits))
   lib.run_calls.start_abandoned(id, record)

@@ -14,7 +14,7 @@ local function is_by_creation(index) return not MARKS[index] and string.sub(inde
 local function created(id, stored) return tonumber(stored or call('ZSCORE', P .. ':state:pending', id) or nil) end
 
 local function created_of(id)
-  local _, stored = lib.values_of(lib.task_key(id), 'c')
+  local _, stored = lib.values_of(lib.task_key(id), F.created)
   return created(id, stored)
 end
 
@@ -55,10 +55,10 @@ local function fits(id, wanted)
   if not lib.matches(id, wanted.fields, wanted.values) then return false end
   if not wanted.has_own then return true end
   local row = lib.named_fields(lib.task_key(id), 'c', 'vq', 'vi', 've', wanted.mark or 'vb')
-  if not row or wanted.mark and not row[wanted.mark] or wanted.has_succeeded and row.ve then return false end
-  if not fits_instance(wanted, row.vi or id) then return false end
-  if wanted.status ~= '' and not string.find(string.lower(row.vq or ''), wanted.status, 1, true) then return false end
-  local at = (wanted.since or wanted.till) and created(id, row.c)
+  if not row or wanted.mark and not row[wanted.mark] or wanted.has_succeeded and row[F.continued_at] then return false end
+  if not fits_instance(wanted, row[F.instance] or id) then return false end
+  if wanted.status ~= '' and not string.find(string.lower(row[F.custom_status] or ''), wanted.status, 1, true) then return false end
+  local at = (wanted.since or wanted.till) and created(id, row[F.created])
   return not at or at >= (wanted.since or at) and at <= (wanted.till or at)
 end
 

@@ -27,9 +27,9 @@ end
 -- the newest. A run between may have been deleted.
 function lib.runs.meant(id, instance)
   local newest = lib.runs.newest_of(instance)
-  if id == '' or id == newest or lib.safe_call('HGET', lib.task_key(newest), 'vz') == id then return newest end
+  if id == '' or id == newest or lib.safe_call('HGET', lib.task_key(newest), F.first_run) == id then return newest end
   for _ = 1, 1000 do
-    local after = lib.safe_call('HGET', lib.task_key(id), 'vx')
+    local after = lib.safe_call('HGET', lib.task_key(id), F.next_run)
     if not after then break end
     id = after
   end
@@ -40,15 +40,15 @@ end
 -- of instances has it.
 -- Makes a run that goes on again the newest one of its instance: it is the only open one.
 function lib.runs.name_newest(id, record)
-  if record.vi then lib.safe_call('HSET', P .. ':instances', record.vi, id) end
+  if record[F.instance] then lib.safe_call('HSET', P .. ':instances', record[F.instance], id) end
 end
 
 function lib.runs.point_to(call_id, id) lib.safe_call('HSET', P .. ':instances', call_id, id) end
 
 -- A call of another run means this task from now on.
 function lib.runs.move_pointer(record, id, call_id)
-  local before = record.vr and record.vr .. '.' .. record.vn
-  if not before or before == call_id or before == record.vi then return end
+  local before = record[F.waiting_run] and record[F.waiting_run] .. '.' .. record[F.command]
+  if not before or before == call_id or before == record[F.instance] then return end
   if lib.safe_call('HGET', P .. ':instances', before) ~= id then return end
   lib.safe_call('HDEL', P .. ':instances', before)
   lib.runs.point_to(call_id, id)
@@ -57,34 +57,35 @@ end
 -- Counts events for a run that does not wait for them.
 function lib.runs.note_late(id, exists, count)
   lib.count_minute('wf|late', count)
-  if exists then lib.safe_call('HINCRBY', lib.task_key(id), 'vl', count) end
+  if exists then lib.safe_call('HINCRBY', lib.task_key(id), F.late_events, count) end
 end
 
 -- Makes a waiting run ready for its next step: for the worker of its last step, which has it in memory, if that waits; else
 -- for the one that this call may give tasks.
 function lib.runs.wake(id, row)
-  if row.s ~= 'idle' or row.vs then return end
-  local room, waits = ctx.at_once.room > 0, row.w and row.w ~= ctx.at_once.worker and lib.is_waiting(row.w)
+  if row[F.state] ~= 'idle' or row[F.suspended_since] then return end
+  local room, waits = ctx.at_once.room > 0, row[F.worker] and row[F.worker] ~= ctx.at_once.worker and lib.is_waiting(row[F.worker])
   local record = (room or waits) and not ctx.moved[id] and lib.read_record(id)
-  local given = record and (waits and lib.hand_to(row.w, id, record) or room and lib.take_at_once(id, record))
+  local given = record and (waits and lib.hand_to(row[F.worker], id, record) or room and lib.take_at_once(id, record))
   if given then ctx.moved[id] = true; return end
   lib.shift(id, row, 'pending')
-  lib.safe_call('HSET', lib.task_key(id), 's', 'pending')
-  lib.enter_lane(row.l or 'default', id, row.p, lib.next_number())
+  lib.safe_call('HSET', lib.task_key(id), F.state, 'pending')
+  lib.enter_lane(row[F.lane] or 'default', id, row[F.priority], lib.next_number())
 end
 
 -- What `wake` needs of a run; nil if it is no run.
 function lib.runs.read(id)
   local row = lib.named_fields(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi', 'w')
-  if not (row and row.s and row.n) or row.k ~= 'workflow' then return nil end
-  return { s = row.s, k = row.k, n = row.n, l = row.l or nil, p = row.p or nil, vs = row.vs or nil, vi = row.vi or nil,
-    w = row.w or nil }
+  if not (row and row[F.state] and row[F.name]) or row[F.kind] ~= 'workflow' then return nil end
+  return { s = row[F.state], k = row[F.kind], n = row[F.name], l = row[F.lane] or nil, p = row[F.priority] or nil,
+    vs = row[F.suspended_since] or nil, vi = row[F.instance] or nil,
+    w = row[F.worker] or nil }
 end
 
 -- Puts an event into the inbox of a run, whose `row` may be known. Returns whether the run took it.
 function lib.runs.deliver(id, text, row)
   row = row or lib.runs.read(id)
-  if not row or TERMINAL[row.s] then
+  if not row or TERMINAL[row[F.state]] then
     lib.runs.note_late(id, row, 1)
     return false
   end
@@ -99,7 +100,7 @@ local function quoted(text) return cjson.encode(tostring(text or '')) end
 -- with the number of the command.
 function lib.runs.finish_call(run, number, text, payload, field)
   local row = lib.runs.read(run)
-  if not row or TERMINAL[row.s] or lib.safe_call('HDEL', lib.runs.calls_of(run), number) == 0 then
+  if not row or TERMINAL[row[F.state]] or lib.safe_call('HDEL', lib.runs.calls_of(run), number) == 0 then
     return lib.runs.note_late(run, row, 1)
   end
   if payload then lib.safe_call('HSET', lib.runs.payloads_of(run), field, payload) end
@@ -130,9 +131,9 @@ end
 -- Tells a run that an activity or a child has ended.
 function lib.runs.report(id, record, state)
   local ended = lib.named_fields(lib.task_key(id), 're', 'er', 'y') or {}
-  if record.vt then return lib.far_calls.report(id, record, state, ended) end
-  local text, payload = lib.runs.end_event(record.vn, state, ended.re, ended.er, ended.y, record.crashed)
-  lib.runs.finish_call(record.vr, record.vn, text, payload, record.vn)
+  if record[F.waiting_pool] then return lib.far_calls.report(id, record, state, ended) end
+  local text, payload = lib.runs.end_event(record[F.command], state, ended[F.result], ended[F.error], ended[F.reason], record.crashed)
+  lib.runs.finish_call(record[F.waiting_run], record[F.command], text, payload, record[F.command])
 end
 
 lib.runs.GIVEN_UP = 'its parent does not need it any more'

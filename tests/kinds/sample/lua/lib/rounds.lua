@@ -24,8 +24,11 @@ function lib.hooks.retry.sample.refuse_verb(_, verb)
   if verb == 'edit' then return 'its rounds have no arguments' end
 end
 
-function lib.hooks.ending.sample.note(id, _, state) lib.log_line(id, { k = 'rounds', text = rounds_of(id) .. ' until it was ' .. state }) end
+function lib.hooks.ending.sample.note(id, _, state) lib.log_line(id,
+  { k = 'rounds', text = rounds_of(id) .. ' until it was ' .. state }) end
 
 function lib.hooks.check.sample.record(id, record)
-  if record.s == 'succeeded' and rounds_of(id) ~= ROUNDS then lib.wrong(id, 'it has succeeded after ' .. rounds_of(id) .. ' rounds') end
+  if record[F.state] == 'succeeded' and rounds_of(id) ~= ROUNDS then
+    lib.wrong(id, 'it has succeeded after ' .. rounds_of(id) .. ' rounds')
+  end
 end
