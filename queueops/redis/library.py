@@ -42,7 +42,8 @@ _HOOKS = re.compile(r"^lib\.hooks\.(\w+) = (of_kinds\(\)|\{\}).*\n((?:--  \..*\n
 _WORDS = re.compile(r"^--  \.(\w+):", re.MULTILINE)
 _FILLS = re.compile(r"^(?:function (?=[\w.]+\()|(?=[\w.]+ = ))lib\.hooks\.(\w+)((?:\.\w+)*)", re.MULTILINE)
 _KNOWN_FILL = re.compile(r"^(?:function lib\.hooks(?:\.\w+)+\(|lib\.hooks(?:\.\w+)+ = )", re.MULTILINE)
-_PART = r"(?:\s*\.\s*\w+|\s*\[(?:[^\[\]]|\[[^\]]*\])*\])"
+_KEY = r"\[(?:[^\[\]]|\[[^\]]*\])*\]"
+_PART = rf"(?:\s*\.\s*\w+|\s*{_KEY})"
 _FILLS_HIDDEN = re.compile(
     r"\bfunction\s+lib\s*\.\s*hooks\b"
     r"|\blib(?:\s*\[\s*['\"]hooks\b|\s+\.\s*hooks\b|\.\s+hooks\b)"
@@ -55,7 +56,7 @@ _HIDDEN_BEGINS = re.compile(r"function|lib")
 """What each of these forms begins with: the search for a literal word is fast."""
 _CALLS = re.compile(
     r"lib(?<!function lib)(?<!\wlib)\.hooks\.(\w+)\b(?!(?:\.\w+)* = )"
-    r"(?:((?:\.\w+)+)|\[[^\]]*\] or NONE\)(\.\w+)|\) do if each(\.\w+))?"
+    rf"(?:((?:\.\w+)+)|{_KEY} or NONE\)(\.\w+)|\) do if each(\.\w+))?"
 )
 _FIELD = re.compile(r"\bF\.(\w+)")
 _FLAGS = re.compile(r"#!lua(?: flags=([\w,-]+))?\n")

@@ -226,7 +226,7 @@ def test_what_a_module_holds_does_not_change_after_it_is_loaded(path: Path) -> N
     if path.stem == BASE:
         inside = inside.partition("  call, floor")[0]  # `enter`, which begins a call
     for name in {*held, *(f"lib.{name}" for name in shared(path)), "lib", "fresh"} - {"ctx", "latest", "latest_text"}:
-        changed = rf"(?<![\w.]){re.escape(name)}(?:\.\w+|\[[^\]]*\])*(?:, [\w.]+)* = "
+        changed = rf"(?<![\w.]){re.escape(name)}(?:\.\w+|\[(?:[^\[\]]|\[[^\]]*\])*\])*(?:, [\w.]+)* = "
         found = [line for line in inside.splitlines() if re.search(changed, line) and f"local {name}" not in line]
         assert found == [], f"{path.stem} changes {name}"
 
@@ -244,7 +244,7 @@ def read_by_place(text: str) -> set[str]:
     names |= {name for found in re.findall(r"\bsort\([\w.]+, function\((.+?)\)", text) for name in found.split(", ")}
     found = {match for name in names for match in re.findall(rf"(?<![\w.]){name}{BY_PLACE}", text)}
     found |= set(re.findall(rf"\b(?:{READERS})\((?:[^()\n]|\([^()\n]*\))*\){BY_PLACE}", text))
-    return found | set(re.findall(r"\w+\[[^\[\]]+\]\[\d+\]|\{ *\[\d+\] =", text))
+    return found | set(re.findall(r"\w+\[(?:[^\[\]]|\[[^\]]*\])+\]\[\d+\]|\{ *\[\d+\] =", text))
 
 
 @for_each("path", FILES)
@@ -269,7 +269,7 @@ def test_a_field_that_no_kind_has_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     functions = dict(library.functions())
     note = functions["note"]
     monkeypatch.setattr(
-        library, "functions", lambda: functions | {"note": note._replace(text=f"{note.text}-- F.statte")}
+        library, "functions", lambda: functions | {"note": note._replace(text=f"{note.text}-- F.statte\n")}
     )
     with pytest.raises(LookupError, match="names the record field statte, which no kind has"):
         script.__wrapped__("note")

@@ -53,7 +53,7 @@ end
 local taken = 0
 for i = 1, #found, 2 do
   local id = found[i]
-  local row = lib.named_fields(lib.task_key(id), 'w', 'f', 's')
+  local row = lib.named_fields(lib.task_key(id), F.worker, F.fence, F.state)
   if row and row[F.worker] == worker and row[F.state] == state then taken = taken + take_back(id, row[F.fence]) end
 end
 lib.settle_up()

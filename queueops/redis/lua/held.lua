@@ -18,7 +18,7 @@ if more ~= '' and more == found[2] then -- all of them entered at once: these, t
 end
 local leases = {}
 for i = 1, #found, 2 do
-  local row = lib.named_fields(lib.task_key(found[i]), 'w', 's', 'f', 'h')
+  local row = lib.named_fields(lib.task_key(found[i]), F.worker, F.state, F.fence, F.handed)
   if row and row[F.worker] == worker and row[F.state] == state and row[F.fence] then
     leases[#leases + 1] = found[i]
     leases[#leases + 1] = row[F.fence]

@@ -52,7 +52,7 @@ local function recount_state(state, lanes)
   local sizes, sum = {}, 0
   for _, lane in ipairs(lanes) do sizes[lane] = 0 end
   for _, id in ipairs(ids) do
-    local row = lib.named_fields(lib.task_key(id), 'l')
+    local row = lib.named_fields(lib.task_key(id), F.lane)
     local lane = row and row[F.lane] or 'default'
     if lane ~= 'default' then sizes[lane] = (sizes[lane] or 0) + 1; sum = sum + 1 end
   end

@@ -8,7 +8,7 @@
 --@needs end_effects store_helpers
 
 local wanted, after = tonumber(ARGV[2]), ARGV[3] == '1'
-local row = lib.named_fields(lib.task_key(ARGV[1]), 's', 'u', 'uo', 'm')
+local row = lib.named_fields(lib.task_key(ARGV[1]), F.state, F.uid, F.pushed_uid, F.has_more)
 if not row or not row[F.state] then return '' end
 local found = lib.number_of(row[F.pushed_uid] or row[F.uid])
 if wanted > 0 and found ~= wanted and not (after and found and found > wanted) then return 'superseded' end

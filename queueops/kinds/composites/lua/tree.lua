@@ -76,10 +76,10 @@ end
 local function line_above(id)
   local line = {}
   for _ = 1, FAR do
-    local own = lib.named_fields(lib.task_key(id), 'pi', 'pu', 'pp')
+    local own = lib.named_fields(lib.task_key(id), F.parent_id, F.parent_uid, F.parent_pool)
     if not (own and own[F.parent_id]) then return line end
     if own[F.parent_pool] then line[#line + 1] = { own[F.parent_id], own[F.parent_pool], '', '', '' }; return line end
-    local row = lib.named_fields(lib.task_key(own[F.parent_id]), 'n', 'k', 's', 'u')
+    local row = lib.named_fields(lib.task_key(own[F.parent_id]), F.name, F.kind, F.state, F.uid)
     if not row or row[F.uid] ~= own[F.parent_uid] then return line end
     line[#line + 1] = { own[F.parent_id], '', row[F.name] or '', row[F.kind] or 'task', row[F.state] or '' }
     id = own[F.parent_id]

@@ -37,8 +37,9 @@ local function known(record, token)
 end
 
 -- The fingerprint stands for all that was handed in; a job without one is the same as any.
-local function differs(record, fingerprint) return fingerprint and record[F.job_fingerprint]
-  and record[F.job_fingerprint] ~= fingerprint end
+local function differs(record, fingerprint)
+  return fingerprint and record[F.job_fingerprint] and record[F.job_fingerprint] ~= fingerprint
+end
 
 local lanes, jobs, reply = {}, {}, {}
 for i = 1, tonumber(take(1)[1]) do

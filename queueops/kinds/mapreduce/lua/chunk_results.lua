@@ -13,7 +13,7 @@ local task, number, last, room, bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARG
 local results, lost = {}, {}
 while number < last and room > 0 and bytes > 0 do
   local name = lib.text(number)
-  local row = lib.named_fields(TASK .. task .. '#' .. name, 's', 're') or {}
+  local row = lib.named_fields(TASK .. task .. '#' .. name, F.state, F.result) or {}
   if row[F.state] == 'done' then
     results[#results + 1] = row[F.result] or ''
     bytes = bytes - #(row[F.result] or '')

@@ -17,7 +17,7 @@ local SETS = TASK .. task .. '#chunks:'
 local function one_by_one()
   local reply = {}
   for number = first, first + columns - 1 do
-    local row = lib.named_fields(TASK .. task .. '#' .. lib.text(number), 's', 'at') or {}
+    local row = lib.named_fields(TASK .. task .. '#' .. lib.text(number), F.state, F.attempt) or {}
     reply[#reply + 1] = row[F.state] or ''; reply[#reply + 1] = tonumber(row[F.attempt] or 0) or 0
   end
   return reply

@@ -78,5 +78,5 @@ end
 lib.settle_up()
 lib.deliver(-1)
 if not refused then lib.wake(ctx.brought) end
-local row = lib.named_fields(lib.task_key(task), 's', 'rd')
+local row = lib.named_fields(lib.task_key(task), F.state, F.chunks_to_redo)
 return { refused and 'REFUSED' or 'OK', row[F.state], refused or '', row[F.chunks_to_redo] and 1 or 0, 0 }

@@ -9,7 +9,7 @@
 --@needs chunk_sets lanes purge store_helpers transitions
 
 local task, fence, step, first = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local row = lib.named_fields(lib.task_key(task), 's', 'f', 'mw', 'b')
+local row = lib.named_fields(lib.task_key(task), F.state, F.fence, F.map_written, F.begun)
 if not row or not row[F.state] then return 'GONE' end
 if row[F.state] ~= 'mapping' or row[F.fence] ~= fence then return 'STALE' end
 local stages, pending = lib.chunk_set(task, 'stages'), lib.chunk_set(task, 'pending')

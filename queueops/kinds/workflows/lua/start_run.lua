@@ -10,7 +10,7 @@
 local instance, token, id, due = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if ARGV[6] ~= '' and not lib.may_push(ARGV[5], ARGV[6]) then return { 'STALE', '' } end
 local newest = call('HGET', P .. ':instances', instance)
-local row = newest and lib.named_fields(lib.task_key(newest), 's', 'tk') or {}
+local row = newest and lib.named_fields(lib.task_key(newest), F.state, F.token) or {}
 if row[F.state] and row[F.token] == token then return { 'REPEAT', newest } end
 if row[F.state] and not TERMINAL[row[F.state]] then return { 'EXISTS', newest } end
 

@@ -10,7 +10,7 @@
 --@needs runs store_helpers
 
 local id = ARGV[1]
-local row = lib.named_fields(lib.task_key(id), 'f', 'vf', 'vi', 'vr', 'vo')
+local row = lib.named_fields(lib.task_key(id), F.fence, F.step_fence, F.instance, F.waiting_run, F.origin)
 if not row or row[F.fence] ~= ARGV[2] then return {} end
 local goes_on = ARGV[3] ~= '' and row[F.step_fence] == ARGV[3]
 local first, key = goes_on and tonumber(ARGV[4]) or 0, lib.runs.history_of(id)

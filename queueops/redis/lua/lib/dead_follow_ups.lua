@@ -47,7 +47,7 @@ end
 function lib.note_dead_follow_up(dead, reason)
   lib.count_minute('fu|dead', 1)
   list(dead, reason)
-  local row = lib.named_fields(lib.task_key(dead.id), 'u', 's')
+  local row = lib.named_fields(lib.task_key(dead.id), F.uid, F.state)
   if row and row[F.state] and row[F.uid] == dead.uid then
     lib.safe_call('HINCRBY', lib.task_key(dead.id), F.follow_ups_dead, 1)
     lib.log_line(dead.id, { k = 'follow_up', text = 'the follow-up on ' .. dead.outcome .. ' was not pushed: ' .. reason })
@@ -65,7 +65,7 @@ function lib.hooks.reply.follow_up(command, word, detail)
   if word ~= 'OK' then return note_dead_command(command, word == 'REFUSED' and detail or 'its pool could not read it') end
   if not command.dd then return end
   unlist_delivered(command.me, command.u or '', command.uo or command.u or '', command.fn or 0) -- it was given up before
-  local row = lib.named_fields(lib.task_key(command.me), 'u')
+  local row = lib.named_fields(lib.task_key(command.me), F.uid)
   if row and row[F.uid] == command.u then lib.safe_call('HINCRBY', lib.task_key(command.me), F.follow_ups_dead, -1) end
 end
 

@@ -120,7 +120,7 @@ function lib.follow_up_details(record, put)
   local states = {}
   for ref in string.gmatch(record[F.follow_ups_pushed] or '', '%S+') do
     local id, pool = lib.far(ref)
-    local row = not pool and lib.named_fields(lib.task_key(ref), 'n', 's') or {}
+    local row = not pool and lib.named_fields(lib.task_key(ref), F.name, F.state) or {}
     for _, part in ipairs({ id or ref, pool or '', row[F.name] or '', row[F.state] or '' }) do states[#states + 1] = part end
   end
   if states[1] then put('follow_ups', states) end

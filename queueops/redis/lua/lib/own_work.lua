@@ -33,7 +33,7 @@ function lib.failing_work()
   for _, kind in ipairs(OWN_WORK) do
     for _, state in ipairs({ 'restart', 'failed' }) do
       for _, id in ipairs(ids_in(state, kind)) do
-        local row = lib.named_fields(lib.task_key(id), 's', 'n', 'er', 'e', 'y')
+        local row = lib.named_fields(lib.task_key(id), F.state, F.name, F.error, F.ended, F.reason)
         if row and row[F.state] == state and fails(row) and #found < MOST then
           found[#found + 1] = { id = id, name = row[F.name] or kind, state = state, error = lib.shortened(error_of(row), 500) }
         end

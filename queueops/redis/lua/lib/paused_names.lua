@@ -32,7 +32,7 @@ end
 function lib.hold_back_next(lane)
   local entries = lib.try('ZRANGE', lib.lane_key(lane), 0, LOOK_MOST - 1, 'WITHSCORES') or {}
   for i = 1, #entries, 2 do
-    local row = lib.named_fields(TASK .. entries[i], 'n', 's')
+    local row = lib.named_fields(TASK .. entries[i], F.name, F.state)
     if not (row and row[F.name] and row[F.state] == 'pending' and lib.is_name_paused(row[F.name])) then return end
     lib.try('ZREM', lib.lane_key(lane), entries[i])
     lib.hold_back(entries[i], entries[i + 1], row[F.name])
@@ -44,7 +44,7 @@ function lib.bring_back(name)
   local entries, ids = lib.try('ZRANGE', held_key(name), 0, BRING_MOST - 1, 'WITHSCORES') or {}, {}
   for i = 1, #entries, 2 do
     local id = entries[i]
-    local row = lib.named_fields(TASK .. id, 's', 'l')
+    local row = lib.named_fields(TASK .. id, F.state, F.lane)
     if row and row[F.state] == 'pending' then lib.append_scored(ctx.lane_entries, row[F.lane] or 'default', entries[i + 1], id) end
     ids[#ids + 1] = id
   end

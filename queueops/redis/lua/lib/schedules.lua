@@ -10,7 +10,7 @@ function lib.schedule_key(id) return P .. ':schedule:' .. id end
 -- Whether the last task of a schedule has ended, or is gone. A task in quarantine does not delay the next run.
 local function has_ended(task)
   if not task then return true end
-  local row = lib.named_fields(lib.task_key(task), 's')
+  local row = lib.named_fields(lib.task_key(task), F.state)
   local state = row and row[F.state]
   return not state or TERMINAL[state] or state == 'quarantined'
 end

@@ -5,8 +5,9 @@
 -- Keeps a child as long as its parent, whatever the child's own retention is. In an iterator this holds only for children
 -- that did not succeed, because a retry runs them again. It does not hold if they are too many (`over`).
 function lib.family.keep(id, record, over)
-  if record[F.parent_pool] then return not (record[F.of_iterator] and (over or record[F.state] == 'succeeded'))
-    and lib.family.ask_to_go(id, record) end
+  if record[F.parent_pool] then
+    return not (record[F.of_iterator] and (over or record[F.state] == 'succeeded')) and lib.family.ask_to_go(id, record)
+  end
   local entry, _, state, uid, kind, is_brief = record[F.parent_id],
     lib.values_of(lib.task_key(record[F.parent_id]), F.state, F.uid, F.kind, F.keep_tasks)
   if uid ~= record[F.parent_uid] then
@@ -124,7 +125,7 @@ end
 
 -- Cancels all open children of a parent that has ended, or that will end because a child failed.
 function lib.family.cancel_children(id)
-  local row = lib.named_fields(lib.task_key(id), 's', 'y', 'k', 'u', 'rn', 'fb', 'xh')
+  local row = lib.named_fields(lib.task_key(id), F.state, F.reason, F.kind, F.uid, F.round, F.failed_by, F.cancelled_hard)
   if not (row and (TERMINAL[row[F.state]] or row[F.failed_by])) then return end
   if row[F.kind] == 'iterator' then lib.family.open_all(id, LEASED[row[F.state]]) end
   lib.safe_call('DEL', lib.task_key(id) .. SUBKEY.asked)

@@ -11,7 +11,8 @@ fresh.ended_leaves = first_ends -- by root, how much its leaves went on, and gre
 
 -- Notes the end of a child. It reads what the parent needs now, because another task may have the record later.
 function lib.note_child_end(id, parent, state)
-  local row = lib.named_fields(lib.task_key(id), 'pu', 'pp', 'k', 'ro', 'tp', 're', 'er', 'ef', 'y', 'po', 'pr', 'ag', 'sx',
+  local row = lib.named_fields(lib.task_key(id), F.parent_uid, F.parent_pool, F.kind, F.root, F.top, F.result, F.error, F.fingerprint,
+    F.reason, F.parent_round, F.progress, F.again, F.successor,
     'fo', 'to', 'pw', 'pc', 'pl', 'cc')
   ctx.ended_children[#ctx.ended_children + 1] = { ref = id, parent = parent, uid = row[F.parent_uid], pool = row[F.parent_pool],
     kind = row[F.kind],

@@ -4,9 +4,11 @@
 -- Reason to refuse the retry of an ended part alone: its parent would not count its end. Nil if the retry is permitted.
 function lib.hooks.tree.refuse(record)
   if not (record[F.parent_id] and TERMINAL[record[F.state]]) then return nil end
-  if record[F.parent_pool] then return not record[F.of_iterator]
-    and 'it is part of ' .. record[F.parent_id] .. ' in the pool ' .. record[F.parent_pool] .. ': retry that' or nil end
-  local row = lib.named_fields(lib.task_key(record[F.parent_id]), 'u', 'k', 's')
+  if record[F.parent_pool] then
+    if record[F.of_iterator] then return nil end
+    return 'it is part of ' .. record[F.parent_id] .. ' in the pool ' .. record[F.parent_pool] .. ': retry that'
+  end
+  local row = lib.named_fields(lib.task_key(record[F.parent_id]), F.uid, F.kind, F.state)
   if not row or row[F.uid] ~= record[F.parent_uid] or not (row[F.kind] == 'chain' or row[F.kind] == 'group') then return nil end
   if not TERMINAL[row[F.state]] then
     return 'it is part of ' .. record[F.parent_id] .. ', which goes on without it: retry that when it has ended'

@@ -33,8 +33,9 @@ function lib.family.joined(id)
 end
 
 function lib.family.outcome_of(child)
-  if child.state == 'succeeded' then return '{"state":"succeeded","result":' .. (child[F.result] ~= '' and child[F.result]
-    or 'null') .. '}' end
+  if child.state == 'succeeded' then
+    return '{"state":"succeeded","result":' .. (child[F.result] ~= '' and child[F.result] or 'null') .. '}'
+  end
   return '{"state":"' .. child.state .. '","error":' .. (child[F.error] or 'null') .. ',"reason":' .. cjson.encode(child[F.reason]
     or '') .. '}'
 end

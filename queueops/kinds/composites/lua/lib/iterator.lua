@@ -58,8 +58,9 @@ local function end_iterator(id, record, state)
     record[F.failed_by] = failed .. ' of its ' .. (record[F.total] or '?') .. ' tasks failed; the first: ' .. (record[F.first_failure]
       or '')
   end
-  if record[F.failed_by] then return lib.family.fail(id, record, record[F.failed_by], record[F.child_error],
-    record[F.child_fingerprint]) end
+  if record[F.failed_by] then
+    return lib.family.fail(id, record, record[F.failed_by], record[F.child_error], record[F.child_fingerprint])
+  end
   lib.family.finish(id, record, state or 'succeeded')
 end
 

@@ -58,7 +58,7 @@ function lib.family.expire_parts(id, uid)
   local refs = lib.safe_call('ZRANGE', key, 0, 199)
   for _, ref in ipairs(refs) do
     local far_id, pool = lib.far(ref)
-    local row = lib.named_fields(lib.task_key(ref), 's', 'pi', 'k') or {}
+    local row = lib.named_fields(lib.task_key(ref), F.state, F.parent_id, F.kind) or {}
     if pool then lib.send('uproot', pool, far_id, id, uid) end
     if row[F.state] == 'succeeded' and row[F.parent_id] == id then lib.family.keep_briefly(ref, row[F.kind], 0) end
   end
@@ -133,8 +133,9 @@ local function take_again(id, record, letter, ref)
 end
 
 -- Number of tasks that are to run again and have no place in the window yet.
-function lib.family.count_again(id, record) return record[F.tasks_to_come]
-  and lib.number_of(lib.safe_call('HGET', lib.task_key(id), F.tasks_to_come)) or 0 end
+function lib.family.count_again(id, record)
+  return record[F.tasks_to_come] and lib.number_of(lib.safe_call('HGET', lib.task_key(id), F.tasks_to_come)) or 0
+end
 
 -- Runs failed tasks again, before any new task, in at most `free` places. Returns how many places are taken.
 function lib.family.take_failed(id, record, free)

@@ -29,7 +29,7 @@ local function ask_after_one(refs, id, record)
 end
 
 local function look_at_child(ref, id, record)
-  local row = lib.named_fields(lib.task_key(ref), 'pi', 'pu')
+  local row = lib.named_fields(lib.task_key(ref), F.parent_id, F.parent_uid)
   if row and row[F.parent_id] == id and row[F.parent_uid] == record[F.uid] then return end
   local lost = { ref = ref, parent = id, uid = record[F.uid], state = 'failed', re = '', y = 'its record is lost' }
   ctx.ended_children[#ctx.ended_children + 1] = lost
@@ -65,7 +65,7 @@ local function look_at_waiting(id)
   if not record then return lib.put_aside(id) end
   if record[F.state] ~= 'waiting' or not record[F.parent_id] or lib.safe_call('ZSCORE', P .. ':agenda', '~planting:' .. id) then return end
   if record[F.parent_pool] then return ctx.asks_far and lib.family.ask(id, record) end
-  local row = lib.named_fields(lib.task_key(record[F.parent_id]), 'u')
+  local row = lib.named_fields(lib.task_key(record[F.parent_id]), F.uid)
   if row and row[F.uid] == record[F.parent_uid] then return end
   lib.act('lost parent')
   lib.cancel(id, record, 'the record of ' .. record[F.parent_id] .. ' is lost, which it is part of')

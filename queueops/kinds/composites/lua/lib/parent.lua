@@ -126,14 +126,16 @@ end
 -- If a root has succeeded and is not a part itself, all of its total is done.
 function lib.family.write_progress(ended)
   for root, steps in pairs(ctx.ended_leaves) do
-    local row = lib.named_fields(lib.task_key(root), 'cc', 'to', 'pp', 's', 'pi', 'pr', 'pl')
+    local row = lib.named_fields(lib.task_key(root), F.children, F.total, F.parent_pool, F.state, F.parent_id, F.progress, F.planted_weight)
     if row and row[F.children] then
       local total = lib.rounded(lib.amount(row[F.total]) + steps.total)
       local is_whole = row[F.state] == 'succeeded' and not row[F.parent_id]
       local done = lib.shown(is_whole and total or lib.rounded(lib.amount(row[F.progress]) + steps.done))
       lib.safe_call('HSET', lib.task_key(root), F.progress, done)
-      if steps.total ~= 0 then lib.safe_call('HSET', lib.task_key(root), F.total, lib.shown(total), F.planted_weight, row[F.planted_weight]
-        or row[F.total] or 0) end
+      if steps.total ~= 0 then
+        local planted = row[F.planted_weight] or row[F.total] or 0
+        lib.safe_call('HSET', lib.task_key(root), F.total, lib.shown(total), F.planted_weight, planted)
+      end
       if lib.is_listened() then
         lib.tell_event(root, { done = done, total = lib.shown(total) })
       end

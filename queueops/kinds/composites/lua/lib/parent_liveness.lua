@@ -3,8 +3,10 @@
 --@needs cancel outbox parent records rules store_helpers transitions
 
 -- Sends the question to the parent, with the part's own state.
-function lib.family.ask(id, record) lib.send_latest('ask', record[F.parent_pool], record[F.parent_id], id, record[F.parent_uid],
-  record[F.parent_round], 's', record[F.state]) end
+function lib.family.ask(id, record)
+  lib.send_latest('ask', record[F.parent_pool], record[F.parent_id], id, record[F.parent_uid], record[F.parent_round],
+    's', record[F.state])
+end
 
 function lib.family.ask_to_go(id, record)
   local due = tonumber(lib.safe_call('ZSCORE', P .. ':agenda', id) or 0)

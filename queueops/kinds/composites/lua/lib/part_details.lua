@@ -5,7 +5,7 @@
 local function put_beside(put, name, ...)
   local found = redis.pcall(...)
   if found.err or not found[1] then return end
-  local beside = lib.named_fields(lib.task_key(found[1]), 'n', 's') or {}
+  local beside = lib.named_fields(lib.task_key(found[1]), F.name, F.state) or {}
   put(name, { found[1], beside[F.name] or '', beside[F.state] or '' })
 end
 
@@ -13,7 +13,7 @@ function lib.hooks.show.composites.details(id, record, put)
   local open = redis.pcall('SCARD', lib.task_key(id) .. SUBKEY.open)
   if type(open) == 'number' then put('open', open) end
   local parent = record[F.parent_id] and not record[F.parent_pool]
-    and lib.named_fields(lib.task_key(record[F.parent_id]), 'n', 's', 'k', 'u', 'cc')
+    and lib.named_fields(lib.task_key(record[F.parent_id]), F.name, F.state, F.kind, F.uid, F.children)
   if parent and parent[F.uid] == record[F.parent_uid] then
     put('parent_name', parent[F.name])
     put('parent_state', parent[F.state])

@@ -77,7 +77,7 @@ end
 -- The time for which an iterator keeps a succeeded task. '' if it does not count the end. Then a retry of the iterator
 -- asks that task again.
 local function kept_ms(command)
-  local row = lib.named_fields(lib.task_key(command.i), 'kt', 'u', 's', 'rn')
+  local row = lib.named_fields(lib.task_key(command.i), F.keep_tasks, F.uid, F.state, F.round)
   if not (row and row[F.keep_tasks]) or row[F.uid] ~= command.u or not lib.family.is_round({ rn = row[F.round] or nil }, command.rn) then
     return ''
   end
@@ -94,7 +94,7 @@ end
 
 -- Applies the retention that an iterator sets for a succeeded task.
 function lib.hooks.reply.ended(command, _, ms)
-  local row = ms ~= '' and lib.named_fields(lib.task_key(command.me), 's', 'pi', 'it', 'k')
+  local row = ms ~= '' and lib.named_fields(lib.task_key(command.me), F.state, F.parent_id, F.of_iterator, F.kind)
   if row and row[F.state] == 'succeeded' and row[F.parent_id] == command.i and row[F.of_iterator] then
     lib.family.keep_briefly(command.me, row[F.kind], ms)
   end

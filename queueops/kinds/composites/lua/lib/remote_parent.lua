@@ -50,7 +50,7 @@ function lib.family.tell_parent(child)
 end
 
 function lib.family.tell_progress(id, done)
-  local row = lib.named_fields(lib.task_key(id), 'pp', 'pi', 'pu', 'po', 'to', 'pl')
+  local row = lib.named_fields(lib.task_key(id), F.parent_pool, F.parent_id, F.parent_uid, F.parent_round, F.total, F.planted_weight)
   if not (row[F.parent_pool] and row[F.total]) then return end
   local growth = lib.family.growth_of({ cc = 1, to = row[F.total], pl = row[F.planted_weight] or nil })
   lib.send_latest('progress', row[F.parent_pool], row[F.parent_id], id, row[F.parent_uid], row[F.parent_round], 'pr', done, 'gr',

@@ -7,7 +7,7 @@ local AROUND = 3 -- a long chain is shown from so many before the one whose turn
 
 -- The number of ended tasks of an iterator, by state. All are counted; only the latest are known by id.
 local function count_ended(branch, show)
-  local found = lib.named_fields(lib.task_key(branch.id), 'pr', 'tf', 'tc', 'tx') or {}
+  local found = lib.named_fields(lib.task_key(branch.id), F.progress, F.tasks_failed, F.tasks_cancelled, F.tasks_stopped) or {}
   local function number(field) return lib.number_of(found[field]) or 0 end
   branch.ended = show == 'failed' and SUBKEY.failures or show == '' and SUBKEY.latest
   branch.marks = show == 'failed' -- a letter stands before each of them
@@ -37,7 +37,7 @@ end
 local function part_of(branch, ref, order, at)
   local mark = string.find(ref, '#', 1, true)
   if mark then return { id = string.sub(ref, 1, mark - 1), pool = string.sub(ref, mark + 1), order = order } end
-  local row = lib.named_fields(lib.task_key(ref), 's', 'k', 'pi', 'pu', 'nf')
+  local row = lib.named_fields(lib.task_key(ref), F.state, F.kind, F.parent_id, F.parent_uid, F.children_failed)
   if not row then return { id = ref, order = order, kind = 'task' } end -- it can't be read: an index tells its state
   -- what ended knows it as it was then
   local is_own = row[F.parent_id] == branch.id and (row[F.parent_uid] == branch.uid or lib.is_over(at))
@@ -59,7 +59,7 @@ local function turn_of(branch)
   while low < high do
     local middle = floor((low + high) / 2)
     local ref = (lib.ask('ZRANGE', branch.ordered, middle, middle) or {})[1]
-    local row = ref and lib.named_fields(lib.task_key(ref), 's')
+    local row = ref and lib.named_fields(lib.task_key(ref), F.state)
     if row and row[F.state] == 'succeeded' then low = middle + 1 else high = middle end
   end
   return low

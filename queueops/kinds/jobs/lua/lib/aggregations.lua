@@ -26,7 +26,7 @@ local function members_of(lane)
     local some = lib.safe_call('SRANDMEMBER', key, PAGE)
     if not some[1] then return 0 end
     for _, id in ipairs(some) do
-      local row = lib.named_fields(lib.task_key(id), 'l')
+      local row = lib.named_fields(lib.task_key(id), F.lane)
       if row and row[F.lane] == lane then return lib.safe_call('SCARD', key) end
       lib.safe_call('SREM', key, id)
     end
@@ -84,6 +84,6 @@ end
 function lib.hooks.erase.job.to_trash(id, record) lib.aggregations.unlist(id, record) end
 
 function lib.hooks.erase.job.from_trash(id)
-  local row = lib.named_fields(lib.task_key(id), 'l')
+  local row = lib.named_fields(lib.task_key(id), F.lane)
   if row and row[F.lane] then lib.aggregations.list({ [row[F.lane]] = { id } }) end
 end

@@ -51,7 +51,7 @@ end
 function lib.hooks.retry.callback.resume(_, record) lib.job_lanes.open(record[F.lane], record[F.lane_settings]) end
 
 function lib.hooks.erase.callback.from_trash(id)
-  local row = lib.named_fields(lib.task_key(id), 'l', 'ld')
+  local row = lib.named_fields(lib.task_key(id), F.lane, F.lane_settings)
   if row then lib.job_lanes.open(row[F.lane], row[F.lane_settings]) end
 end
 

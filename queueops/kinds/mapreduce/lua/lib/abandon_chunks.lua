@@ -4,7 +4,7 @@
 
 function lib.tell_holders(task)
   for _, number in ipairs(lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
-    local row = lib.named_fields(TASK .. task .. '#' .. number, 'w')
+    local row = lib.named_fields(TASK .. task .. '#' .. number, F.worker)
     if row and row[F.worker] then lib.tell_worker(row[F.worker], task .. '#' .. number) end
   end
 end

@@ -24,7 +24,7 @@ end
 
 function lib.redone.retry(task, number, state)
   local ref = task .. '#' .. number
-  local row = lib.named_fields(TASK .. ref, 's', 'dr')
+  local row = lib.named_fields(TASK .. ref, F.state, F.dropped)
   if state == 'errored' then lib.unschedule(ref) end
   if not (row and row[F.state]) then return lib.lose(task, number, state) end
   lib.safe_call('HDEL', TASK .. ref, F.result, F.error, F.fingerprint, F.reason, F.ended, F.due, F.attempt, F.crashes, F.dropped,
@@ -35,7 +35,7 @@ function lib.redone.retry(task, number, state)
 end
 
 local function to_close(ref)
-  local row = lib.named_fields(TASK .. ref, 's', 'dr', 'tw', 'w')
+  local row = lib.named_fields(TASK .. ref, F.state, F.dropped, F.has_second_run, F.worker)
   return row and row[F.state] and { s = row[F.state], dr = row[F.dropped], tw = row[F.has_second_run], w = row[F.worker] }
 end
 
@@ -97,8 +97,10 @@ function lib.begin_of(task, state)
   return lib.text(max(now, math.ceil(tonumber(last or 0))))
 end
 
-local function forget_redo(task) lib.safe_call('HDEL', TASK .. task, F.chunks_to_redo, F.chunks_redone_by)
-lib.safe_call('UNLINK', lib.chunk_set(task, 'edits')) end
+local function forget_redo(task)
+  lib.safe_call('HDEL', TASK .. task, F.chunks_to_redo, F.chunks_redone_by)
+  lib.safe_call('UNLINK', lib.chunk_set(task, 'edits'))
+end
 
 function lib.end_redo(task)
   forget_redo(task)
@@ -123,7 +125,7 @@ end
 
 -- The number of chunks that are left.
 function lib.redo_step(task, pause)
-  local row = lib.named_fields(TASK .. task, 's', 'rd', 'rw')
+  local row = lib.named_fields(TASK .. task, F.state, F.chunks_to_redo, F.chunks_redone_by)
   if not (row and row[F.chunks_to_redo]) then return 0 end
   if row[F.state] ~= 'aggregating' then forget_redo(task); return 0 end
   local left, before = 0, ctx.unfit
@@ -139,7 +141,7 @@ end
 -- Begins a bulk action. Earlier ones continue; of two verbs for one state the later one counts.
 function lib.begin_redo(task, states, verb, who, value)
   if value then lib.safe_call('HSET', lib.chunk_set(task, 'edits'), states, value) end
-  local row = lib.named_fields(TASK .. task, 'rd')
+  local row = lib.named_fields(TASK .. task, F.chunks_to_redo)
   local parts = {}
   for before, state, since in string.gmatch(row and row[F.chunks_to_redo] or '', '(%a+):(%a+):(%d+)') do
     if not string.find(',' .. states .. ',', ',' .. state .. ',', 1, true) then

@@ -62,7 +62,7 @@ function lib.hooks.parts.check(ref)
   local task, number, twin = lib.split_ref(ref)
   if not task or twin then return end
   local before = #ctx.found
-  local chunk = lib.named_fields(TASK .. ref, 's', 'd', 'b', 'e', 'dr') or {}
+  local chunk = lib.named_fields(TASK .. ref, F.state, F.due, F.begun, F.ended, F.dropped) or {}
   if chunk[F.state] and KNOWN[chunk[F.state]] then
     check_sets(ref, task, number, chunk); check_chunk_times(ref, chunk); check_owner(ref, task)
   else

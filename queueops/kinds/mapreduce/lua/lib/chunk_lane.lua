@@ -8,7 +8,8 @@ function lib.hooks.parts.lane_active(lane) return TASK .. string.sub(lane, 2) ..
 -- Settings of a task's chunk lane, read once. While `rd` is set, a bulk action moves chunks, and none is claimed.
 function lib.hooks.parts.lane_conf(lane)
   local task = string.sub(lane, 2)
-  local row = lib.named_fields(TASK .. task, 's', 'mx', 'rd', 'xw', 'n', 'xr', 'xp', 'xt', 'ro', 'l', 'p', 'un', 'me') or {}
+  local row = lib.named_fields(TASK .. task, F.state, F.max_parallel, F.chunks_to_redo, F.chunks_per_worker, F.name, F.chunk_retries,
+    F.chunk_retry, F.chunk_timeout, F.root, F.lane, F.priority, F.unable_workers, F.meta) or {}
   return { state = row[F.state], limit = lib.number_of(row[F.max_parallel]), paused = row[F.state] ~= 'aggregating'
     or row[F.chunks_to_redo], weight = 1,
     each = lib.number_of(row[F.chunks_per_worker]), name = row[F.name] or '?', retries = row[F.chunk_retries]

@@ -97,7 +97,7 @@ function lib.end_twin(ref, outcome, value)
 end
 
 function lib.hooks.parts.settle(ref, fence, outcome, end_)
-  local row = lib.named_fields(TASK .. ref, 's', 'f', 'w', 'tw', 'b')
+  local row = lib.named_fields(TASK .. ref, F.state, F.fence, F.worker, F.has_second_run, F.begun)
   if not row or not row[F.state] then return 'GONE' end
   if row[F.fence] ~= fence then return 'STALE' end
   if row[F.state] ~= 'active' then return 'REPEAT' end

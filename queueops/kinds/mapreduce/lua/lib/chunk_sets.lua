@@ -120,7 +120,8 @@ end
 
 -- Checks after the end of chunks whether their task continues. The sets decide, not a counter.
 local function gather(task, failed)
-  local row = lib.named_fields(TASK .. task, 's', 'oc', 'cn', 'xd', 'rd', 'xm', 'pi')
+  local row = lib.named_fields(TASK .. task, F.state, F.on_chunk_failure, F.chunks, F.chunks_dropped, F.chunks_to_redo, F.longest_chunk_ms,
+    F.parent_id)
   if not (row and row[F.state]) then
     if lib.safe_call('ZSCORE', P .. ':state:aggregating', task) then lib.quarantine(task, 'aggregating') end
     return

@@ -17,8 +17,10 @@ local ANYWHERE = { edit = true, release = true } -- these take up nothing
 local GATHERING = { speculate = true, postpone = true } -- only while the task gathers
 local chunk_verbs = {}
 
-local function clear(ref) lib.safe_call('HDEL', TASK .. ref, F.result, F.error, F.fingerprint, F.reason, F.ended, F.due, F.attempt,
-  F.crashes, F.dropped, F.unknown_since) end
+local function clear(ref)
+  lib.safe_call('HDEL', TASK .. ref, F.result, F.error, F.fingerprint, F.reason, F.ended, F.due, F.attempt, F.crashes, F.dropped,
+    F.unknown_since)
+end
 
 local function undrop(chunk)
   if chunk[F.dropped] then ctx.dropped = ctx.dropped - 1 end

@@ -18,8 +18,10 @@ function lib.leave_stage(task, parent)
   lib.safe_call('HDEL', lib.task_key(task), F.result, F.error, F.fingerprint, F.reason, F.ended, F.cancel_requested, F.cancelled_hard,
     F.due, F.unknown_since)
   lib.safe_call('HSET', lib.task_key(task), F.attempt, 0, F.crashes, 0, F.fence, lib.next_number())
-  if TERMINAL[parent[F.state]] then lib.safe_call('HSET', lib.task_key(task), F.uid, lib.next_number(), F.pushed_uid, parent[F.pushed_uid]
-    or parent[F.uid] or 0) end
+  if TERMINAL[parent[F.state]] then
+    local pushed = parent[F.pushed_uid] or parent[F.uid] or 0
+    lib.safe_call('HSET', lib.task_key(task), F.uid, lib.next_number(), F.pushed_uid, pushed)
+  end
 end
 
 function lib.reopen(task, parent)

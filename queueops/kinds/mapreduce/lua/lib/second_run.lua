@@ -13,7 +13,7 @@ end
 
 function lib.drop_twin(task, number, silently)
   local ref = task .. '#' .. number .. '~'
-  local row = lib.named_fields(TASK .. ref, 's', 'l', 'w') or {}
+  local row = lib.named_fields(TASK .. ref, F.state, F.lane, F.worker) or {}
   if row[F.state] == 'pending' then lib.leave_lane(row[F.lane] or 'default', ref, lib.lane_conf('#' .. task).name) end
   if row[F.state] == 'active' then
     lib.append(ctx.leaving, 'active', ref)

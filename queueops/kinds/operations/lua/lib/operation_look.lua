@@ -13,7 +13,7 @@ end
 local function note_parent(record, parents, parts)
   local kind = parents[record[F.parent_id]]
   if not kind then
-    local row = lib.named_fields(lib.task_key(record[F.parent_id]), 's', 'k')
+    local row = lib.named_fields(lib.task_key(record[F.parent_id]), F.state, F.kind)
     kind = row and row[F.state] and (row[F.kind] or 'task') or ''
     parents[record[F.parent_id]] = kind
     parts[kind] = parts[kind] or { count = 0, parents = 0 }

@@ -13,7 +13,7 @@ local function check_call(id, number, what)
     end
     return
   end
-  local row = lib.named_fields(lib.task_key(rest), 's') or {}
+  local row = lib.named_fields(lib.task_key(rest), F.state) or {}
   if row[F.state] and not TERMINAL[row[F.state]] then return end
   if lib.wrong(id, 'it waits for ' .. rest .. ', which ' .. (row[F.state] and 'has ended' or 'is gone')) then
     lib.runs.finish_call(id, number, lib.runs.lost_event(number, 'its end was lost'))

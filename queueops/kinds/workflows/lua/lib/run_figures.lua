@@ -7,7 +7,7 @@ local MOST = 3
 function lib.hooks.show.workflow.figures(figures)
   local rows = {}
   for _, id in ipairs(call('ZRANGE', P .. ':blocked', 0, MOST - 1)) do
-    local row = lib.named_fields(lib.task_key(id), 'n', 'vi', 'vb', 'vc', 'y') or {}
+    local row = lib.named_fields(lib.task_key(id), F.name, F.instance, F.blocked_since, F.blocked_times, F.reason) or {}
     if row[F.name] and row[F.blocked_since] then
       rows[#rows + 1] = { id = id, name = row[F.name], instance = row[F.instance] or id, since = lib.number_of(row[F.blocked_since]),
         times = lib.number_of(row[F.blocked_times]),

@@ -30,7 +30,7 @@ function lib.hooks.effect.run_call(command)
   local is_json, plan = pcall(cjson.decode, command.sp or '')
   if not is_json or type(plan) ~= 'table' or type(plan.fields) ~= 'table' then return 'GONE' end
   local id, due = command.i, tostring(plan.due or '')
-  local known = lib.named_fields(lib.task_key(id), 'vk', 's') or {}
+  local known = lib.named_fields(lib.task_key(id), F.call_token, F.state) or {}
   if known[F.call_token] == command.vk then return 'OK' end -- this very message came before
   local why = refusal(plan, id)
   if why and not plan.alone then return 'REFUSED', why end

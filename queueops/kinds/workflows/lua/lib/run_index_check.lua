@@ -16,7 +16,7 @@ end
 local function check_marked(mark, cursor)
   local found = lib.run_check.scan('ZSCAN', P .. ':' .. mark, mark, cursor, '')
   for i = 1, #found, 2 do
-    local row = lib.named_fields(lib.task_key(found[i]), 's', lib.run_marks.FIELDS[mark]) or {}
+    local row = lib.named_fields(lib.task_key(found[i]), F.state, lib.run_marks.FIELDS[mark]) or {}
     if not lib.run_marks.has(mark, row) and lib.wrong(found[i], 'it is not ' .. mark .. ', and in that index') then
       lib.run_marks.leave(mark, found[i])
     end

@@ -48,7 +48,7 @@ end
 -- A command of a long history that no page explains, unless a step was made since this fence. Its end may have come since then.
 function lib.hooks.check_entry.unended(rest)
   local number, fence, id = string.match(rest, '^(%d+):(%d*):(.*)$')
-  local row = number and lib.named_fields(lib.task_key(id), 's', 'k', 'vf')
+  local row = number and lib.named_fields(lib.task_key(id), F.state, F.kind, F.step_fence)
   if not (row and row[F.state]) or row[F.kind] ~= 'workflow' or TERMINAL[row[F.state]] or (row[F.step_fence] or '') ~= fence then return end
   if is_begun(id, number) or lib.run_calls.waits(id, number) then return end
   if next(without_ended(id, { [number] = true }, -AT_ONCE)) then tell_lost(id, number) end

@@ -21,7 +21,7 @@ function lib.run_recall.task_of(id, number)
   for _ = 1, MOST_RUNS do
     local task = lib.runs.newest_of(run .. '.' .. number)
     if lib.safe_call('EXISTS', lib.task_key(task)) == 1 then return last_of(task) end
-    local row = lib.named_fields(lib.task_key(run), 'vo', 'vp') or {}
+    local row = lib.named_fields(lib.task_key(run), F.origin, F.previous_run) or {}
     origin = row[F.origin] or origin
     if not origin or run == origin then return nil end
     run = row[F.origin] and row[F.previous_run] or origin

@@ -6,7 +6,7 @@ function lib.hooks.ending.workflow.note(id, record, state)
 end
 
 function lib.hooks.ending.activity.note(id, record, state)
-  local row = lib.named_fields(lib.task_key(id), 'vr', 'vn', 'vd', 'vt', 'vk', 'u') or {}
+  local row = lib.named_fields(lib.task_key(id), F.waiting_run, F.command, F.given_up, F.waiting_pool, F.call_token, F.uid) or {}
   if row[F.waiting_run] and not row[F.given_up] then
     local call_of = { vr = row[F.waiting_run], vn = row[F.command], vt = row[F.waiting_pool] or nil, vk = row[F.call_token] or nil,
       u = row[F.uid], crashed = record.crashed }
@@ -41,7 +41,7 @@ end
 
 -- It has come back. Meanwhile its instance may have begun another run.
 function lib.hooks.erase.workflow.from_trash(id)
-  local row = lib.named_fields(lib.task_key(id), 'vi', 've') or {}
+  local row = lib.named_fields(lib.task_key(id), F.instance, F.continued_at) or {}
   if row[F.instance] then lib.safe_call('HSETNX', P .. ':instances', row[F.instance], id) end
   if row[F.continued_at] then lib.run_marks.enter('continued', id, lib.number_of(row[F.continued_at])) end
 end

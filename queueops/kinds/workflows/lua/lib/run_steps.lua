@@ -137,7 +137,7 @@ local function settle(id, record, value)
   if record[F.blocked_since] then lib.run_marks.leave('blocked', id) end
   if step.status then call('HSET', lib.task_key(id), F.custom_status, step.status) end
   if step.died then call('HSET', lib.task_key(id), F.failed_code_tasks, step.died) elseif record[F.failed_code_tasks] then
-    call('HDEL', lib.task_key(id), 'vy')
+    call('HDEL', lib.task_key(id), F.failed_code_tasks)
   end
   for _, text in ipairs(step.notes) do lib.log_line(id, { k = 'log', text = text }) end
   local waits = { 'vf', record[F.fence], 'vw', step.where }

@@ -54,7 +54,7 @@ end
 local function fits(id, wanted)
   if not lib.matches(id, wanted.fields, wanted.values) then return false end
   if not wanted.has_own then return true end
-  local row = lib.named_fields(lib.task_key(id), 'c', 'vq', 'vi', 've', wanted.mark or 'vb')
+  local row = lib.named_fields(lib.task_key(id), F.created, F.custom_status, F.instance, F.continued_at, wanted.mark or F.blocked_since)
   if not row or wanted.mark and not row[wanted.mark] or wanted.has_succeeded and row[F.continued_at] then return false end
   if not fits_instance(wanted, row[F.instance] or id) then return false end
   if wanted.status ~= '' and not string.find(string.lower(row[F.custom_status] or ''), wanted.status, 1, true) then return false end

@@ -75,7 +75,7 @@ end
 
 -- What `wake` needs of a run; nil if it is no run.
 function lib.runs.read(id)
-  local row = lib.named_fields(lib.task_key(id), 's', 'k', 'n', 'l', 'p', 'vs', 'vi', 'w')
+  local row = lib.named_fields(lib.task_key(id), F.state, F.kind, F.name, F.lane, F.priority, F.suspended_since, F.instance, F.worker)
   if not (row and row[F.state] and row[F.name]) or row[F.kind] ~= 'workflow' then return nil end
   return { s = row[F.state], k = row[F.kind], n = row[F.name], l = row[F.lane] or nil, p = row[F.priority] or nil,
     vs = row[F.suspended_since] or nil, vi = row[F.instance] or nil,
@@ -130,7 +130,7 @@ end
 
 -- Tells a run that an activity or a child has ended.
 function lib.runs.report(id, record, state)
-  local ended = lib.named_fields(lib.task_key(id), 're', 'er', 'y') or {}
+  local ended = lib.named_fields(lib.task_key(id), F.result, F.error, F.reason) or {}
   if record[F.waiting_pool] then return lib.far_calls.report(id, record, state, ended) end
   local text, payload = lib.runs.end_event(record[F.command], state, ended[F.result], ended[F.error], ended[F.reason], record.crashed)
   lib.runs.finish_call(record[F.waiting_run], record[F.command], text, payload, record[F.command])
