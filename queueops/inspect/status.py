@@ -15,6 +15,7 @@ import msgspec
 from queueops.errors import QueueOpsError
 from queueops.inspect.alarm import CHECK, Alarm, danger
 from queueops.inspect.answers import Answer
+from queueops.inspect.redaction import conceals
 from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
 from queueops.inspect.store import open_reader
 
@@ -45,7 +46,7 @@ class Status(Answer, frozen=True, kw_only=True):
 
 
 class _Kept:
-    """The last answer of this process for one namespace of a store, and the list of its pools."""
+    """The last answer of this process for one namespace of a store and what its reader may see; the list of pools."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -54,13 +55,13 @@ class _Kept:
         self.names: list[str] = []
 
 
-_kept: dict[tuple[str, str], _Kept] = {}
+_kept: dict[tuple[str, str, bool], _Kept] = {}
 
 
 def status(max_age_s: float = 0.0) -> Status:
     """The alarms now, or at most `max_age_s` seconds ago. A store that does not answer is an alarm."""
     settings = open_reader().settings
-    kept = _kept.setdefault((settings.url, settings.namespace), _Kept())
+    kept = _kept.setdefault((settings.url, settings.namespace, conceals()), _Kept())
     with kept.lock:
         if monotonic() - kept.at > max_age_s:
             kept.status = _read(kept, max_age_s)

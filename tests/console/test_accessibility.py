@@ -18,6 +18,10 @@ WHOLE = [one for one in PAGES if "/_" not in one.path]
 PAST = [f"/ops/{page}?at=2026-01-01T03:12Z" for page in ("", "lanes/default/slow/", "registry/demo.task/")]
 ADDRESSES = [one.path for one in WHOLE] + ["/ops/nothing/", "/ops/tasks/?state=failed", "/ops/audit/2/", *PAST]
 DESK, PHONE = ViewportSize(width=1360, height=900), ViewportSize(width=360, height=740)
+END_TRANSITIONS = (
+    "document.getAnimations().filter(each => each instanceof CSSTransition).forEach(each => each.finish())"
+)
+"""A theme fades in: on its way the colours have other contrasts."""
 COLOURS = ["color-contrast", "link-in-text-block"]
 THEMES: dict[Literal["light", "dark"], dict[str, Any]] = {
     "light": {"resultTypes": ["violations"]},
@@ -101,7 +105,7 @@ def broken(page: Page) -> list[str]:
     for size in (DESK, PHONE):
         page.set_viewport_size(size)
         for scheme, options in THEMES.items():
-            page.emulate_media(color_scheme=scheme)
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # a theme fades in otherwise
             result = page.evaluate("options => axe.run(options)", options)
             found += [
                 f"{scheme}, {size['width']}, {rule['id']}: {node['html'][:160]} ({node.get('failureSummary')})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from console.audit.log import judge
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import inspect
 from queueops.errors import BadArguments
+from queueops.inspect import detail
+from queueops.kinds.mapreduce.inspect import overview
 from queueops.model.contracts import Row
 from tests.console.standin import World
 from tests.console.test_permissions import entry
@@ -121,11 +124,14 @@ def test_an_action_that_breaks_leaves_one_entry_too(
 def test_an_action_on_one_task_reads_the_task_once(
     address: Address, world: World, administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, ask = [], inspect.task
-    monkeypatch.setattr(inspect, "task", lambda id, pool="": read.append(id) or ask(id, pool))
+    read = list[str]()
+    for module, name in ((inspect, "task"), (detail, "brief"), (overview, "counts_of")):
+        ask = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda id, pool="", name=name, ask=ask: read.append(name) or ask(id, pool))
     assert administrator.post(address.path, address.form).status_code == 302
     assert len(world.calls) == 1
-    assert len(read) == 1
+    assert set(Counter(read).values()) == {1}
+    assert not {"task", "brief"} <= set(read)
 
 
 def test_an_entry_tells_what_was_before_and_after(world: World, operator: Client) -> None:

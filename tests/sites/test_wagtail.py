@@ -58,7 +58,8 @@ class Site:
     @contextmanager
     def worker(self) -> Iterator[None]:
         """A worker, which ends in order."""
-        command = [sys.executable, "-m", "django", "runworker"]
+        in_order = ("--processes", "1", "--threads", "1")  # else an earlier edit may be indexed after a later one
+        command = [sys.executable, "-m", "django", "runworker", *in_order]
         with (self.folder / "worker.log").open("w") as log:
             running = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
         try:

@@ -69,6 +69,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "schedules": inspect.schedules,
     "search": lambda: inspect.search(TaskQuery(), ""),
     "series": inspect.series,
+    "load": inspect.load,
     "snapshot": inspect.snapshot,
     "status": inspect.status,
     "stored_files": inspect.stored_files,

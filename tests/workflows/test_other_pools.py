@@ -208,17 +208,17 @@ def test_messages_that_come_twice_have_one_effect() -> None:
 @pytest.fixture
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that dies before it reports lets another process deliver its messages once more."""
-    deliver = testing_worker._deliver
+    deliver = testing_worker.InlineWorker._deliver
 
-    def twice(commands: Iterable[Command]) -> None:
+    def twice(self: testing_worker.InlineWorker, commands: Iterable[Command]) -> None:
         commands = list(commands)
         for each in commands:
             get_role(OutboxCalls).post(each.to, apply=[each])
-        deliver(commands)
+        deliver(self, commands)
         for each in commands:
             get_role(OutboxCalls).post(each.to, apply=[each])
 
-    monkeypatch.setattr(testing_worker, "_deliver", twice)
+    monkeypatch.setattr(testing_worker.InlineWorker, "_deliver", twice)
 
 
 def test_a_failed_activity_of_another_pool_runs_again_when_the_step_is_retried() -> None:
