@@ -14,6 +14,7 @@ from queueops import inspect, jobs
 from queueops.inspect import LaneRow
 from queueops.inspect.history.moment import ERRORS
 from queueops.inspect.lane_labels import TITLES
+from queueops.inspect.redaction import concealing
 from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation
 from queueops.model.contracts import Outcome
 from queueops.model.history import MINUTE, Row
@@ -110,8 +111,9 @@ def test_a_past_page_that_knows_nothing_yet_asks_in_few_round_trips(
 ) -> None:
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
     monkeypatch.setattr("console.pages.history.READING_AGE_S", 15.0)
-    inspect.status(60)  # all pages share it, and the clock of the store
-    inspect.series()
+    with concealing():  # as for a viewer
+        inspect.status(60)  # all pages share it, and the clock of the store
+        inspect.series()
     address = past_of(desk)
     TITLES.forget()
     with counted_trips() as trips:
