@@ -128,7 +128,7 @@ def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
 @for_each("path", FILES)
 def test_a_file_is_short(path: Path) -> None:
     lines = re.sub(r"^(--@needs .*\n)+\n?", "", path.read_text(), count=1, flags=re.MULTILINE).splitlines()
-    assert len(lines) <= 155
+    assert len(lines) <= 150
     assert max(map(len, lines)) <= 140
 
 

@@ -2,7 +2,6 @@
 --@needs cancel end_effects follow_ups lanes numbers outcomes records store_helpers transitions trash wakeup
 
 lib.operator_verbs = {}
-
 -- Makes a task ready. Its earlier due time no longer counts.
 local function to_pending(id, record, ...)
   local number = lib.next_number()

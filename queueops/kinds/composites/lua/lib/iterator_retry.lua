@@ -7,7 +7,6 @@ fresh.part_iterators = TABLE -- those of these iterators that are part of someth
 local MOST_LATEST, MOST_FAILURES = 100, 100000
 local function latest_of(id) return lib.task_key(id) .. SUBKEY.latest end
 local function failures_of(id) return lib.task_key(id) .. SUBKEY.failures end
-
 local function note_ended(id, refs)
   lib.safe_call('RPUSH', latest_of(id), unpack(refs, max(1, #refs - MOST_LATEST + 1)))
   lib.safe_call('LTRIM', latest_of(id), -MOST_LATEST, -1)

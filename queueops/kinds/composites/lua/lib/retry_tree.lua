@@ -16,7 +16,6 @@ function lib.family.reset(id, child, mode)
   if forget_run then forget_run(id, child) end
   lib.safe_call('HSET', lib.task_key(id), F.uid, lib.next_number(), F.pushed_uid, child[F.pushed_uid] or child[F.uid] or 0)
 end
-
 -- Removes the result of a child's earlier run.
 function lib.family.uncollect(id, ref)
   local size = lib.safe_call('HSTRLEN', lib.task_key(id) .. SUBKEY.results, ref)
@@ -24,7 +23,6 @@ function lib.family.uncollect(id, ref)
   lib.safe_call('HDEL', lib.task_key(id) .. SUBKEY.results, ref)
   lib.safe_call('HINCRBY', lib.task_key(id), F.results_size, -size - 1)
 end
-
 -- Counts a child that succeeded after its parent had ended, and collects its result. Until now neither was done.
 local function count_in(ref, id, child, record)
   if child[F.uncounted] ~= '1' then return end

@@ -8,12 +8,10 @@ fresh.redo_room = 200 -- chunks in one call of a script; one that is edited coun
 lib.redone = {}
 fresh.unfit = 0 -- how many were not given other data, for theirs has no fields
 fresh.edits = TABLE -- what is to be made of the data, by task and state
-
 local function let_go(task, number)
   local score = tonumber(lib.safe_call('ZSCORE', lib.chunk_set(task, 'failed'), number) or 0)
   return score < 0 or score % 1 ~= 0
 end
-
 -- Counts a chunk with a lost record as failed, whatever the verb. Returns by how much the number of dropped chunks grows.
 function lib.lose(task, number, state, drop)
   local gone = let_go(task, number)
@@ -62,7 +60,6 @@ local function edit_of(task, verb, state)
   if not ctx.edits[key] then ctx.edits[key] = lib.read_edit(verb, lib.safe_call('HGET', lib.chunk_set(task, 'edits'), state) or '') end
   return ctx.edits[key]
 end
-
 -- Changes a chunk's data. If it cannot, the chunk runs unchanged where it would run anyway, else stays behind the others.
 local function change(verb, task, number, state, since, who)
   local ref = task .. '#' .. number
@@ -79,10 +76,8 @@ local function change(verb, task, number, state, since, who)
   end
   return lib.redone.retry(task, number, state)
 end
-
 function lib.redone.redo(...) return change('redo', ...) end
 function lib.redone.set(...) return change('set', ...) end
-
 -- Range of scores of the chunks that an action covers. It excludes lost chunks, except for a drop of failed ones. An action
 -- that may leave chunks in their state covers only chunks that were in it at the start.
 function lib.meant(verb, state, since)

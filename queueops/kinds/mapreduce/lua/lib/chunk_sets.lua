@@ -14,7 +14,6 @@ end
 fresh.chunk_out, fresh.chunk_in, fresh.by_worker = first_moves, first_moves, first_moves
 fresh.chunk_lanes = first_moves -- checked last
 fresh.gathering = first_moves -- tasks whose chunks have ended in this call, with the number of one that failed, if any did
-
 function lib.split_ref(ref)
   local task, number, twin = string.match(ref, '^([^#]*)#(%d+)(~?)$')
   return task, number, twin == '~'

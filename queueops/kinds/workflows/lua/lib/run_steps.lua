@@ -21,7 +21,6 @@ local function drop_call(id, number)
   lib.safe_call('HDEL', calls, what and number or far)
   lib.run_stops.stop(id, what and number or far, what or far_what)
 end
-
 -- Asks what a command has begun to end: the run waits for that.
 local function ask_call(id, number)
   local what = lib.safe_call('HGET', lib.runs.calls_of(id), number)
@@ -66,7 +65,6 @@ local function obey(id, record, step)
   for _, number in ipairs(step.asks or {}) do ask_call(id, number) end
   for _, tell in ipairs(step.tells) do tell_other(id, record, tell) end
 end
-
 -- Puts a run aside for a while: its step could not be made. It never fails of that.
 function lib.runs.block(id, record, reason)
   local times = (lib.number_of(record[F.blocked_times]) or 0) + 1
@@ -104,7 +102,6 @@ local function rest(id, record, ...)
   if ready then lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number()) end
   ctx.moved[id] = true -- an event of this very call may move it again
 end
-
 -- Whether what was read from a settlement is a step.
 local function is_step(step)
   if type(step) ~= 'table' then return false end
@@ -114,7 +111,6 @@ local function is_step(step)
   end
   return type(step.mark) == 'string' and type(step.taken) == 'number' and type(step.where) == 'string'
 end
-
 -- What earlier steps have left that could not be made.
 local function forget_troubles(id, record)
   if record[F.blocked_since] or record[F.blocked_times] or record[F.reason] or record[F.crashes] or record[F.error]
