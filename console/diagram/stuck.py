@@ -22,7 +22,7 @@ def stuck_states(snapshot: Snapshot) -> dict[str, str]:
     if oldest is not None and snapshot.taken_ms - oldest > STUCK_MS and State.PENDING not in left:
         span = formatting.span(snapshot.taken_ms - oldest)
         found[State.PENDING] = _("No task is started. The first one waits for %(span)s.") % {"span": span}
-    if any(alarm.about.startswith(ALARM) for alarm in snapshot.alarms):
+    if any(alarm.key.startswith(ALARM) for alarm in snapshot.alarms):
         text = _("No task ended within a minute, and all worker slots are busy.")
         found |= {state: text for state in table().leased if snapshot.states.get(state) and state not in left}
     return found

@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from msgspec.structs import force_setattr
+
 from queueops.inspect.answers import Answer
 from queueops.inspect.spans import span
 
@@ -13,7 +15,10 @@ NO_WATCHDOG_MS = 15_000
 
 
 class Alarm(Answer, frozen=True, kw_only=True):
-    """A condition that needs an operator, with its remedy: a command to type, and where there is one, a verb."""
+    """A condition that needs an operator, with its remedy: a command to type, and where there is one, a verb.
+
+    Two readings tell of the same condition if their alarms have the same `key`.
+    """
 
     TEXTS: ClassVar = ("text", "command")
 
@@ -23,25 +28,33 @@ class Alarm(Answer, frozen=True, kw_only=True):
     command: str = ""  # what to type in a terminal: it mends the condition, or shows its cause
     verb: str = ""  # resume_lane, pause_name, resume_name, interrupt, or one of a kind's alarms
     target: str = ""  # of the verb: `pool/name`
-    about: str = ""  # which condition, of what: the same as long as it lasts
+    key: str = ""  # the kind of the cause, then its subject: the same as long as it lasts, whatever its figures are
+    since_ms: int | None = None  # when it began; None: it is new, or no watchdog has reported it
+    pools: tuple[str, ...] = ()  # the pools that it concerns; empty: the store, and so all of them
     failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
 
+    def __post_init__(self) -> None:
+        """Without a key, the page and the command without its figures tell one alarm from the others."""
+        super().__post_init__()
+        if not self.key:
+            words = self.command.split(" ")
+            told = (word for before, word in zip(("", *words), words, strict=False) if before not in _FIGURES)
+            force_setattr(self, "key", " ".join((self.url_hint, *told)))
+
     @property
-    def subject(self) -> str:
-        """The same text as long as the condition lasts, whatever its figures are."""
-        words = self.command.split(" ")
-        told = (word for before, word in zip(("", *words), words, strict=False) if before not in _FIGURES)
-        return self.about or " ".join((self.url_hint, *told))
+    def kind(self) -> str:
+        """The kind of the cause."""
+        return self.key.partition(" ")[0]
 
 
-def warning(text: str, hint: str, command: str, verb: str = "", target: str = "") -> Alarm:
+def warning(text: str, hint: str, command: str, verb: str = "", target: str = "", **more: Any) -> Alarm:
     """A condition to look at; `hint` is the page with more about it, `command` or `verb` the remedy."""
-    return Alarm(level="warning", text=text, url_hint=hint, command=command, verb=verb, target=target)
+    return Alarm(level="warning", text=text, url_hint=hint, command=command, verb=verb, target=target, **more)
 
 
-def danger(text: str, hint: str, command: str) -> Alarm:
+def danger(text: str, hint: str, command: str, **more: Any) -> Alarm:
     """A condition that loses work, or stops it."""
-    return Alarm(level="danger", text=text, url_hint=hint, command=command)
+    return Alarm(level="danger", text=text, url_hint=hint, command=command, **more)
 
 
 _FIGURES = ("--limit", "--rate", "maxmemory")

@@ -35,11 +35,6 @@ MOST_PLACES = 3
 """The most workers that an alarm names."""
 
 
-def _of(about: str, alarms: Iterable[Alarm]) -> Iterator[Alarm]:
-    """The alarms of one condition, each with what it is about."""
-    return (alarm if alarm.about else structs.replace(alarm, about=about) for alarm in alarms)
-
-
 def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
     """The workers with a recent heartbeat at the time of the sample."""
     return [beat for beat in beats if sampled["taken"] - beat.beat_ms <= LATE_MS]
@@ -48,18 +43,17 @@ def live(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> list[Beat]:
 def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
     """The alarms of one pool, the worst first."""
     alive = live(sampled, beats)
-    of = view.name
-    yield from _of(f"lost {of}", _lost(view, sampled))
-    yield from _of(f"unserved {of}", _unserved(view, alive))
-    yield from _of(f"lanes {of}", _unserved_lanes(view, sampled, alive))
-    yield from _of(f"kinds {of}", _unserved_kinds(view, sampled, alive))
-    yield from _of(f"stuck {of}", _stuck(view, sampled, alive))
-    yield from _of(f"failing {of}", _failing(view, sampled))
-    yield from _of(f"overdue {of}", _overdue(view, sampled))
-    yield from _of(f"unknown {of}", _unknown_names(view, sampled, alive))
-    yield from _of(f"watchdog {of}", _watchdog(view, sampled))
-    yield from _of(f"late {of}", _late(view, beats, alive))
-    yield from _of(f"growing {of}", _growing(view, sampled))
+    yield from _lost(view, sampled)
+    yield from _unserved(view, alive)
+    yield from _unserved_lanes(view, sampled, alive)
+    yield from _unserved_kinds(view, sampled, alive)
+    yield from _stuck(view, sampled, alive)
+    yield from _failing(view, sampled)
+    yield from _overdue(view, sampled)
+    yield from _unknown_names(view, sampled, alive)
+    yield from _watchdog(view, sampled)
+    yield from _late(view, beats, alive)
+    yield from _growing(view, sampled)
     yield from _paused_names(view, sampled)
     for details in kinds.roles("details"):
         yield from details.alarms(view.name, sampled)
@@ -68,29 +62,35 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from schedule_alarms.alarms(view.name, sampled)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
+        command = manage("queue", "requeue", "--state", "quarantined", "--pool", view.name)
         text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."
-        yield warning(text, hint, manage("queue", "requeue", "--state", "quarantined", "--pool", view.name))
+        yield warning(text, hint, command, key=f"quarantined {view.name}")
 
 
 def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
     """Pools that could not be read in full."""
     for broken in pools:
         hint = "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}"
-        yield danger(str(broken), hint, CHECK if broken.reason else manage("queue", "fsck", "--repair"))
+        command = CHECK if broken.reason else manage("queue", "fsck", "--repair")
+        yield danger(
+            str(broken), hint, command, key=f"broken {broken.pool}", pools=(broken.pool,) * (broken.pool != "*")
+        )
 
 
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
     """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
     for row in rows:
         lane, words = f"Lane {row.label} of pool {row.pool}", (row.lane, "--pool", row.pool)
+        about: dict[str, Any] = {"key": f"lane {row.pool}/{row.lane}", "pools": (row.pool,)}
         if row.paused and row.ready:
             text = f"{lane} is paused; {_waiting(row.ready)}."
-            yield warning(text, "lanes", manage("queue", "resume", *words), "resume_lane", f"{row.pool}/{row.lane}")
+            resume = manage("queue", "resume", *words)
+            yield warning(text, "lanes", resume, "resume_lane", f"{row.pool}/{row.lane}", **about)
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
             empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)}"
             text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
             option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))
-            yield warning(text, "lanes", manage("queue", "set-lane", *words, *option))
+            yield warning(text, "lanes", manage("queue", "set-lane", *words, *option), **about)
 
 
 def bound_of(row: LaneRow) -> str:
@@ -113,17 +113,18 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
         text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
         text = f"{text} Tasks may be missing, and ended tasks may run again."
-        yield danger(text, "health", manage("queue", "fsck", "--repair", "--pool", view.name))
+        yield danger(text, "health", manage("queue", "fsck", "--repair", "--pool", view.name), key=f"lost {view.name}")
 
 
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
-    start = manage("runworker", "--pool", view.name)
+    start, key = manage("runworker", "--pool", view.name), f"unserved {view.name}"
     if waiting and not live:
-        yield danger(f"No live worker serves the pool {view.name}: {_waiting(waiting)}.", "workers", start)
+        text = f"No live worker serves the pool {view.name}: {_waiting(waiting)}."
+        yield danger(text, "workers", start, key=key)
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
         text = f"All workers of the pool {view.name} are quiet, ending or silent: {_waiting(waiting)}."
-        yield warning(text, "workers", start)
+        yield warning(text, "workers", start, key=key)
 
 
 def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -136,7 +137,7 @@ def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     told = _waiting(sum(waiting[lane] for lane in found))
     text = f"No live worker serves the {_lanes_named(found)} of pool {view.name}: {told}."
     start = manage("runworker", "--pool", view.name, *_lane_options(found))
-    yield danger(f"{text} Each was started with other --lanes.", "lanes", start)
+    yield danger(f"{text} Each was started with other --lanes.", "lanes", start, key=f"lanes {view.name}")
 
 
 def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -147,13 +148,13 @@ def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     for kind in missing:
         text = f"No live worker of the pool {view.name} takes the kind {kind}: {_waiting(waiting[kind])}."
         start = manage("runworker", "--pool", view.name, "--kinds", kind)
-        alarm = danger(f"{text} Each was started with other --kinds.", "workers", start)
-        yield structs.replace(alarm, about=f"kind {kind} {view.name}")
+        text = f"{text} Each was started with other --kinds."
+        yield danger(text, "workers", start, key=f"kind {kind} {view.name}")
     for kind, lanes in _lanes_without(sampled, taking, missing).items():
         text = f"No live worker takes the kind {kind} from the {_lanes_named(lanes)} of pool {view.name}."
         start = manage("runworker", "--pool", view.name, "--kinds", kind, *_lane_options(lanes))
-        alarm = danger(f"{text} Those that take it were started with other --lanes.", "lanes", start)
-        yield structs.replace(alarm, about=f"kind {kind} of lanes {view.name}")
+        text = f"{text} Those that take it were started with other --lanes."
+        yield danger(text, "lanes", start, key=f"kind {kind} of lanes {view.name}")
 
 
 def _lanes_without(sampled: Mapping[str, Any], taking: Sequence[Beat], told: Sequence[str]) -> dict[str, list[str]]:
@@ -190,7 +191,7 @@ def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> 
         text = f"All {slots:,} worker slots of pool {view.name} are busy, and no task ended"
         waiting = _waiting(view.states.get(State.PENDING, 0))
         text = f"{text} within a minute: {waiting}, the first for {span(waited)}."
-        yield danger(text, "workers", manage("runworker", "--pool", view.name))
+        yield danger(text, "workers", manage("runworker", "--pool", view.name), key=f"stuck {view.name}")
 
 
 def _moves_on(sampled: Mapping[str, Any]) -> bool:
@@ -211,7 +212,7 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         text = f"{text}, {most:,} of them of {name[:100]}."
         of_all = warning(text, "errors?sort=failed", manage("queue", "errors"))
         found = _stopping(text, name, view.name, sampled) if 2 * most > bad else of_all
-        yield structs.replace(found, failed=bad)
+        yield structs.replace(found, key=f"failing {view.name}", failed=bad)
         return
     many = [each for each in failed.most_common(MOST_NAMES) if each[1] >= LEAST_FAILED]
     for name, count in many:
@@ -219,7 +220,7 @@ def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             share = f"{count:,} of {ended[name]:,} attempts of the last two minutes failed"
             text = f"Task {name[:100]} of pool {view.name}: {share}."
             found = _stopping(text, name, view.name, sampled)
-            yield structs.replace(found, about=f"failing {name[:100]} of {view.name}", failed=count)
+            yield structs.replace(found, key=f"failing {name[:100]} of {view.name}", failed=count)
 
 
 def _stopping(text: str, name: str, pool: str, sampled: Mapping[str, Any]) -> Alarm:
@@ -234,7 +235,9 @@ def _stopping(text: str, name: str, pool: str, sampled: Mapping[str, Any]) -> Al
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("overdue") or 0:
         told = _some(count, "lease, delay or retention is", "leases, delays or retentions are")
-        yield danger(f"Pool {view.name}: {told} over 5 s overdue.", "health", manage("watchdog"))
+        yield danger(
+            f"Pool {view.name}: {told} over 5 s overdue.", "health", manage("watchdog"), key=f"overdue {view.name}"
+        )
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -243,12 +246,13 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
         return
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
         text = f"No worker of the pool {view.name} knows the task {name[:100]}."
-        yield danger(text, f"tasks?name={quote(name)}&pool={quote(view.name)}", manage("queue", "tasks"))
+        page = f"tasks?name={quote(name)}&pool={quote(view.name)}"
+        yield danger(text, page, manage("queue", "tasks"), key=f"unknown {view.name}/{name[:100]}")
 
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if sum(view.states.values()) and (told := no_watchdog(view.name, sampled)):
-        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"))
+        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"), key=f"watchdog {view.name}")
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -260,7 +264,7 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
             continue
         told = f"{len(rows)} of {_some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
         command = resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command)
+        yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command, key=f"late {fate} {view.name}")
 
 
 _FATES = {
@@ -310,6 +314,7 @@ def _growing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             f"The backlog of the pool {view.name} grows: {waiting:,} tasks wait, {pace}.",
             f"tasks/?state=pending&pool={view.name}",
             manage("runworker", "--pool", view.name),
+            key=f"growing {view.name}",
         )
 
 
@@ -322,7 +327,8 @@ def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]
             waited = f", the first for {span(max(0, sampled['taken'] - oldest))}" if oldest else ""
             text = f"Task name {name[:100]} of pool {view.name} is paused: {_waiting(waiting)}{waited}."
             command = manage("queue", "resume", "--name", name, "--pool", view.name)
-            yield warning(text, f"name?id={quote(name)}", command, "resume_name", f"{view.name}/{name}")
+            target = f"{view.name}/{name}"
+            yield warning(text, f"name?id={quote(name)}", command, "resume_name", target, key=f"paused-name {target}")
 
 
 def _waiting(count: int) -> str:

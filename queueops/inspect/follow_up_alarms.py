@@ -13,7 +13,8 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("dead_follow_ups") or 0:
         command = manage("queue", "dead-follow-ups", "--pool", pool)
         reason = f" The last one: {told}" if (told := str(sampled.get("dead_follow_up_reason") or "")) else ""
-        yield warning(f"Pool {pool}: {_number(count)} could not be pushed.{reason}", "commands?place=dead", command)
+        text = f"Pool {pool}: {_number(count)} could not be pushed.{reason}"
+        yield warning(text, "commands?place=dead", command, key=f"follow-ups {pool}")
 
 
 def notes(sampled: Mapping[str, Any]) -> Iterator[str]:

@@ -87,7 +87,7 @@ def seen(pool: str) -> Seen:
     beats = [beat for each in glance.values() for beat in each.beats]
     since = max((beat.beat_ms for beat in beats), default=round(time.time() * 1000)) - RECENT_MS
     return Seen(
-        conditions=[Condition(alarm.subject, alarm.text, alarm.level) for alarm in alarms],
+        conditions=[Condition(alarm.key, alarm.text, alarm.level) for alarm in alarms],
         starts=[_start(pool, beat) for beat in beats if whole(beat.fields.get("started")) >= since],
     )
 

@@ -21,12 +21,12 @@ def own_work_alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         ends = "has failed" if row["state"] == State.FAILED else "fails, and is tried again"
         text = f"Pool {pool}: the task {name} {id} of QueueOps {ends}: {row['error']}"
         alarm = danger(text, f"why?id={quote(id)}&pool={quote(pool)}", manage("queue", "show", id, "--pool", pool))
-        yield structs.replace(alarm, about=f"own {name} {id} {pool}")
+        yield structs.replace(alarm, key=f"own {name} {id} {pool}")
     found = _faults(sampled)
     if found is not None and sampled["taken"] - found.at <= SHOWN_MS:
         for doing, error in found.errors.items():
             alarm = danger(f"The watchdog cannot {doing} pool {pool}: {error}", "health", CHECK)
-            yield structs.replace(alarm, about=f"duty {doing} {pool}")
+            yield structs.replace(alarm, key=f"duty {doing} {pool}")
 
 
 def _faults(sampled: Mapping[str, Any]) -> Faults | None:

@@ -16,13 +16,13 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         told = "1 message to another pool was" if count == 1 else f"{count:,} messages to other pools were"
         error = _shown(sampled.get("given_up_error"))
         text = f"Pool {pool}: {told} given up.{f' The last one: {error}' if error else ''}"
-        yield warning(text, "commands?place=dead", _listed("given-up", pool))
+        yield warning(text, "commands?place=dead", _listed("given-up", pool), key=f"messages given-up {pool}")
     if stopped := sampled.get("stopped"):
         count, waited = int(stopped["count"]), sampled["taken"] - int(stopped["since"])
         told = "1 message to another pool waits" if count == 1 else f"{count:,} messages to other pools wait"
         error = _shown(stopped.get("error"))
         text = f"Pool {pool}: {told} for {span(waited)}, and cannot be delivered{f': {error}' if error else '.'}"
-        yield warning(text, "commands?place=due", _listed("waiting", pool))
+        yield warning(text, "commands?place=due", _listed("waiting", pool), key=f"messages waiting {pool}")
 
 
 def _shown(error: object) -> str:

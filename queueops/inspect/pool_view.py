@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 
 from queueops.inspect.alarm import Alarm
-from queueops.inspect.alarms import lane_alarms, live, pool_alarms
+from queueops.inspect.alarms import lane_alarms, live
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.estimates import Model
+from queueops.inspect.joined_alarms import alarms_of_pools, joined
 from queueops.inspect.lanes import LaneRow, lane_rows
-from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.shared_readings import SharedReadings
-from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.snapshot import WORKERS, pool_sample
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import server_ms
@@ -60,9 +59,7 @@ def _read(name: str) -> PoolDetail | None:
     view = pool_view(name, sampled, len(live(sampled, glance.beats)), model.pool())
     lanes = lane_rows(name, sampled, model)
     alarms = [
-        *own_work_alarms(name, sampled),
-        *pool_alarms(view, sampled, glance.beats),
-        *silent_alarms(name, sampled, glance.beats),
+        *alarms_of_pools([view], {name: sampled}, {name: glance.beats}),
         *lane_alarms(lanes, int(sampled["taken"])),
     ]
     told = dict.fromkeys((*(sampled.get("broken") or ()), *reader.broken.get(name, ())))
@@ -71,6 +68,6 @@ def _read(name: str) -> PoolDetail | None:
         now_ms=now,
         lanes=tuple(lanes),
         workers=tuple(worker_rows(now, glance.beats)),
-        alarms=tuple(sorted(alarms, key=lambda alarm: alarm.level != "danger")),
+        alarms=joined(alarms, [glance.alarms]),
         broken=broken_pools({name: told}, reader.silent),
     )

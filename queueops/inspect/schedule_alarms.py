@@ -12,22 +12,25 @@ from queueops.inspect.spans import span
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """One alarm if the schedules of a pool do not fire, and one for each that misses runs."""
     if (count := sampled.get("schedules") or 0) and (told := no_watchdog(pool, sampled)):
-        yield warning(f"{told}, so {_not_firing(count)}.", "schedules", manage("watchdog"))
+        yield warning(f"{told}, so {_not_firing(count)}.", "schedules", manage("watchdog"), key=f"schedules {pool}")
     elif late := sampled.get("late_schedules"):
         id, age = str(late["id"]), sampled["taken"] - int(late["due"])
         text = f"Pool {pool}: {_not_firing(int(late['count']))}. {id[:100]} has been due for {span(age)}."
         text = f"{text} The store may be full, or the log of the watchdog has the reason."
-        yield warning(text, "schedules", CHECK)
+        yield warning(text, "schedules", CHECK, key=f"schedules {pool}")
     for row in sampled.get("broken_schedules") or ():
         id, reason = str(row["id"]), str(row["reason"])
         command = manage("queue", "schedule", id, "delete", "--pool", pool)
-        yield warning(f"Schedule {id[:100]} of pool {pool} has stopped: {reason}", "schedules", command)
+        text = f"Schedule {id[:100]} of pool {pool} has stopped: {reason}"
+        yield warning(text, "schedules", command, key=f"broken-schedule {pool}/{id}")
     for row in sampled.get("paused_schedules") or ():
         id, age = str(row["id"]), sampled["taken"] - int(row["due"])
         if age > 0:
             text = f"Schedule {id[:100]} of pool {pool} is paused and has missed runs, the first {span(age)} ago."
             command = manage("queue", "schedule", id, "resume", "--pool", pool)
-            yield warning(text, "schedules", command, "resume_schedule", f"{pool}/{id}")
+            yield warning(
+                text, "schedules", command, "resume_schedule", f"{pool}/{id}", key=f"paused-schedule {pool}/{id}"
+            )
 
 
 def _not_firing(count: int) -> str:

@@ -16,19 +16,17 @@ from typing import Any
 import msgspec
 
 from queueops.inspect.alarm import Alarm
-from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
+from queueops.inspect.alarms import broken_alarms, lane_alarms, live
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
+from queueops.inspect.joined_alarms import alarms_of_pools, joined
 from queueops.inspect.lanes import LaneRow, lane_rows
-from queueops.inspect.library_alarms import library_alarms
-from queueops.inspect.own_work_alarms import own_work_alarms
-from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
 from queueops.model import kinds
-from queueops.redis.query_replies import Beat, text
+from queueops.redis.query_replies import text
 from queueops.redis.reader import Glance, Reader
 
 STALE_MS = 3000
@@ -77,7 +75,7 @@ def snapshot() -> Snapshot:
     more = {
         name: rows for figures in kinds.roles("parts.figures") for name, rows in figures.of_snapshot(samples).items()
     }
-    alarms = _alarms(views, samples, beats, lanes, infos, broken, tuple(slow_alarms(reader)))
+    alarms = _alarms(views, samples, found, lanes, broken, tuple(slow_alarms(reader)))
     return Snapshot(
         version=_version(views, lanes, more, known, alarms, samples),
         taken_ms=max((int(sampled["taken"]) for sampled in samples.values()), default=now),
@@ -101,13 +99,12 @@ def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance])
     data = {pool: glance.snapshot for pool, glance in found.items()}
     samples, _ = completed(reader, names, data, now)
     models = {pool: Model(pool, sampled, found[pool].beats) for pool, sampled in samples.items()}
-    beats = {pool: glance.beats for pool, glance in found.items()}
     views = [
-        pool_view(pool, sampled, len(live(sampled, beats[pool])), models[pool].pool())
+        pool_view(pool, sampled, len(live(sampled, found[pool].beats)), models[pool].pool())
         for pool, sampled in samples.items()
     ]
     lanes = [row for pool, sampled in samples.items() for row in lane_rows(pool, sampled, models[pool])]
-    return _alarms(views, samples, beats, lanes, infos, _broken(samples, reader), tuple(slow_alarms(reader)))
+    return _alarms(views, samples, found, lanes, _broken(samples, reader), tuple(slow_alarms(reader)))
 
 
 def _infos(found: Mapping[str, Glance]) -> dict[str, dict[str, Any]]:
@@ -151,23 +148,18 @@ def _broken(samples: Samples, reader: Reader) -> tuple[Broken, ...]:
 def _alarms(
     views: Sequence[PoolView],
     samples: Samples,
-    beats: Mapping[str, Sequence[Beat]],
+    glances: Mapping[str, Glance],
     lanes: Sequence[LaneRow],
-    infos: Mapping[str, Mapping[str, Any]],
     broken: Sequence[Broken],
     slow: Sequence[Alarm],
 ) -> tuple[Alarm, ...]:
     trash = {pool: count for pool, sampled in samples.items() if (count := int(sampled.get("trashed") or 0))}
-    found = [alarm for server, info in infos.items() for alarm in store_alarms(info, server, trash)]
+    found = [alarm for server, info in _infos(glances).items() for alarm in store_alarms(info, server, trash)]
     found += broken_alarms(broken)
     found += slow
-    for view in views:
-        found += own_work_alarms(view.name, samples[view.name])
-        found += library_alarms(view.name, samples[view.name], beats.get(view.name, ()))
-        found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
-        found += silent_alarms(view.name, samples[view.name], beats.get(view.name, ()))
+    found += alarms_of_pools(views, samples, {pool: glance.beats for pool, glance in glances.items()})
     found += lane_alarms(lanes, max((int(sampled["taken"]) for sampled in samples.values()), default=0))
-    return tuple(sorted(found, key=lambda alarm: (alarm.level != "danger", -alarm.failed)))
+    return joined(found, (glance.alarms for glance in glances.values()))
 
 
 def _sum(rows: Any) -> dict[str, Any]:

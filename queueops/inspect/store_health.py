@@ -60,27 +60,31 @@ def store_alarms(info: Mapping[str, Any], server: str = "", trash: Mapping[str, 
     `trash`: the number of deleted tasks by pool. To empty it is the remedy of a full store.
     """
     for alarm in _alarms(info, trash or {}):
-        yield structs.replace(alarm, text=f"Server {server}: {alarm.text}") if server else alarm
+        yield (
+            structs.replace(alarm, text=f"Server {server}: {alarm.text}", key=f"{alarm.key} {server}")
+            if server
+            else alarm
+        )
 
 
 def _alarms(info: Mapping[str, Any], trash: Mapping[str, int]) -> Iterator[Alarm]:
     if not info:
         text = "The store user has no permission for INFO: memory use and persistence are unknown. Grant it +info."
-        yield warning(text, "health", "redis-cli ACL SETUSER NAME +info")
+        yield warning(text, "health", "redis-cli ACL SETUSER NAME +info", key="store info")
         return
     health = redis_health(info)
     for fault in faults(info):
         if fault.loses:
-            yield danger(f"{fault.text} {fault.hint}", "health", fault.command)
+            yield danger(f"{fault.text} {fault.hint}", "health", fault.command, key=f"store {fault.number}")
     if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
         text = f"The store uses {share:.0%} of its memory limit. At the limit it refuses pushes."
         full = (danger if share >= ALMOST_FULL else warning)(
-            text, "health", f"redis-cli CONFIG SET maxmemory {2 * health.maxmemory}"
+            text, "health", f"redis-cli CONFIG SET maxmemory {2 * health.maxmemory}", key="full store"
         )
         yield _with_trash(full, trash)
     if str(info.get("role", "master")) != "master":
         text = "The server is a replica and refuses writes. Name the primary, or sentinels."
-        yield danger(text, "health", "redis-cli INFO replication")
+        yield danger(text, "health", "redis-cli INFO replication", key="store replica")
 
 
 def _with_trash(full: Alarm, trash: Mapping[str, int]) -> Alarm:
@@ -90,7 +94,7 @@ def _with_trash(full: Alarm, trash: Mapping[str, int]) -> Alarm:
     text = f"{full.text} The trash keeps {count:,} deleted tasks for up to 24 hours. Empty it, or raise maxmemory."
     pool = max(trash, key=lambda name: trash[name])
     command = manage("queue", "trash", "--empty")
-    return structs.replace(full, text=text, command=command, verb="empty_trash", target=f"{pool}/", about="full store")
+    return structs.replace(full, text=text, command=command, verb="empty_trash", target=f"{pool}/")
 
 
 def slow_alarms(reader: Reader) -> Iterator[Alarm]:
@@ -101,7 +105,7 @@ def slow_alarms(reader: Reader) -> Iterator[Alarm]:
     reader.now_ms()
     if monotonic() - begun >= CONFIRMED_S:
         text = "The store is slow: it needed over half a second to answer. Look at its CPU, its memory and the network."
-        yield warning(text, "health", "redis-cli SLOWLOG GET 10")
+        yield warning(text, "health", "redis-cli SLOWLOG GET 10", key="slow store")
 
 
 def server_ms(info: Mapping[str, Any]) -> int | None:

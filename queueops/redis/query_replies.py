@@ -157,3 +157,8 @@ _FIELDS = {
     for field in msgspec.structs.fields(Detail)
     if field.name not in ("id", "pool", "broken", "own")
 }
+
+
+def read_begun(alarms: Mapping[bytes, bytes]) -> dict[str, int]:
+    """When each alarm began, by its key, from `<began> <last report> <level> <text>`."""
+    return {text(key): began for key, told in alarms.items() if (began := whole(text(told).partition(" ")[0]))}

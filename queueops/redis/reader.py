@@ -20,7 +20,7 @@ from queueops.errors import BrokenPool, BrokerUnavailable
 from queueops.model.states import State
 from queueops.redis.broker import RedisBroker
 from queueops.redis.keys import Keys
-from queueops.redis.query_replies import Beat, Detail, read_beats, read_detail, text
+from queueops.redis.query_replies import Beat, Detail, read_beats, read_begun, read_detail, text
 from queueops.redis.scripts import is_missing
 from queueops.redis.wrong_types import executed, right
 
@@ -31,11 +31,13 @@ Argument = str | int | bytes
 
 
 class Glance(NamedTuple):
-    """The snapshot of a pool (None if none is readable), its workers, and INFO of its server (empty if refused)."""
+    """What one look at a pool tells: its snapshot (None if none is readable), and INFO of its server (if permitted)."""
 
     snapshot: bytes | None
     beats: list[Beat]
     info: dict[str, Any]
+    alarms: dict[str, int]
+    """The alarms that a watchdog reports, by key: when each began, in ms."""
 
 
 class PoolList:
@@ -263,6 +265,7 @@ class Reader:
                         key = Keys(self.settings.namespace, pool)
                         pipe.get(key.snapshot)
                         pipe.execute_command(*command, 1, key.prefix, workers)
+                        pipe.hgetall(key.alarms)
                     pipe.info()
                     return executed(pipe)
 
@@ -272,17 +275,17 @@ class Reader:
                 *replies, info = self.broker.ask(pools[0], read)
             known = dict(info) if isinstance(info, dict) else {}
             return {
-                pool: self._glance(pool, _if_text(right(data)), right(reply), known)
-                for pool, data, reply in zip(pools, replies[::2], replies[1::2], strict=True)
+                pool: self._glance(pool, _if_text(right(data)), right(reply), known, right(alarms))
+                for pool, data, reply, alarms in zip(pools, *(replies[at::3] for at in range(3)), strict=True)
             }
 
         return self.everywhere(names, ask)
 
-    def _glance(self, pool: str, snapshot: bytes | None, reply: Any, info: dict[str, Any]) -> Glance:
+    def _glance(self, pool: str, snapshot: bytes | None, reply: Any, info: dict[str, Any], alarms: Any) -> Glance:
         wrong, (_, beats) = reply or ((), (0, ()))
         if wrong:
             self.broken[pool] = tuple(dict.fromkeys((*self.broken.get(pool, ()), *map(text, wrong))))
-        return Glance(snapshot, read_beats(beats), info)
+        return Glance(snapshot, read_beats(beats), info, read_begun(alarms or {}))
 
     def _read(self, wanted: Mapping[str, Sequence[tuple[Any, ...]]]) -> dict[str, list[Any]]:
         """The replies to plain commands for each pool, in one round trip to each server.

@@ -163,9 +163,9 @@ RECORDED = {"resume_lane": "resume"}
 def planted(desk: Desk, plant: Callable[[Desk], None]) -> list[Alarm]:
     """The alarms that were not there before."""
     beat(desk)
-    before = {alarm.subject for alarm in inspect.snapshot().alarms}
+    before = {alarm.key for alarm in inspect.snapshot().alarms}
     plant(desk)
-    found = [alarm for alarm in inspect.snapshot().alarms if alarm.subject not in before]
+    found = [alarm for alarm in inspect.snapshot().alarms if alarm.key not in before]
     assert found
     return found
 
@@ -200,7 +200,7 @@ def test_its_button_stands_beside_it_and_is_recorded(
     assert (entry.verb, entry.outcome) == (RECORDED.get(alarm.verb, alarm.verb), "done")
     run_worker()
     beat(desk)
-    left = [found for found in inspect.snapshot().alarms if found.subject == alarm.subject]
+    left = [found for found in inspect.snapshot().alarms if found.key == alarm.key]
     assert not any(found.verb == alarm.verb for found in left), "the same button is not offered again"
     assert alarm_remedy(alarm, frozenset({"view"})) is None
 

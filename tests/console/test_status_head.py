@@ -101,7 +101,7 @@ def test_every_alarm_of_the_overview_has_its_command_and_a_button_that_ends_it(
         assert len(forms) == bool(alarm.verb), alarm
         for address in forms:
             assert administrator.post(address, {"next": "/ops/"}).status_code == 302
-            assert alarm.subject not in {left.subject for left in inspect.snapshot().alarms}
+            assert alarm.key not in {left.key for left in inspect.snapshot().alarms}
 
 
 def test_it_says_what_the_snapshot_and_the_command_say(desk: Desk) -> None:

@@ -76,7 +76,7 @@ def test_a_state_is_stuck_if_nothing_leaves_it(world: World) -> None:
     assert stuck_states(replace(waits, flows={"pending>locked": 0.1})) == {}
     fresh = tuple(replace(pool, oldest_pending_ms=now.taken_ms - 59_000) for pool in now.pools)
     assert stuck_states(replace(waits, pools=fresh)) == {}
-    hanging = replace(waits, alarms=(Alarm(level="danger", text="x", about="stuck default"),))
+    hanging = replace(waits, alarms=(Alarm(level="danger", text="x", key="stuck default"),))
     assert sorted(stuck_states(hanging)) == ["locked", "pending"]
     (wide, _) = draw(waits.states, waits.flows, stuck_states(waits))
     assert [box.state for box in wide.boxes if box.stuck] == ["pending"]

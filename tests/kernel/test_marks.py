@@ -153,4 +153,17 @@ def test_an_unreadable_mark_or_alarm_is_left_out(desk: Desk) -> None:
     ],
 )
 def test_an_alarm_is_the_same_whatever_its_figures_are(one: Alarm, other: Alarm | None, same: bool) -> None:
-    assert (one.subject == (other or warning("x", "health", "")).subject) is same
+    assert (one.key == (other or warning("x", "health", "")).key) is same
+
+
+def test_an_alarm_tells_its_pool_and_since_when_its_watchdog_reports_it(desk: Desk) -> None:
+    desk.push("a", lane="bulk")
+    desk.broker.lane("default", "bulk", paused=1)
+    desk.tick()
+    (new,) = [alarm for alarm in inspect.snapshot().alarms if "paused" in alarm.text]
+    assert (new.key, new.kind, new.pools, new.since_ms) == ("lane default/bulk", "lane", ("default",), None)
+    desk.broker.keep_marks(POOL, seen(POOL).conditions, ())
+    later(desk, 60_000)
+    for found in (inspect.snapshot().alarms, inspect.status().alarms):
+        (told,) = [alarm for alarm in found if alarm.key == new.key]
+        assert 60_000 <= desk.now() - (told.since_ms or 0) < 600_000

@@ -17,11 +17,13 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     yield from _open_circuits(pool, sampled)
     for row in sampled.get("full_disks") or ():
         text = f"The disk of the storage on {row['host'][:100]} is {row['percent']:.0f} % full: its jobs wait."
-        yield danger(text, "files", manage("jobs", "orphans", "--repair"))
+        yield danger(text, "files", manage("jobs", "orphans", "--repair"), key=f"disk {row['host'][:100]}")
     if row := sampled.get("failing_file"):
         path, tries = str(row["path"]), int(row["tries"])
         text = f"Pool {pool}: the file {path[:200]} cannot be deleted (attempt {tries:,}): {row['error']}"
-        yield danger(text, "files", manage("jobs", "files", "--failed", "--pool", pool))
+        yield danger(
+            text, "files", manage("jobs", "files", "--failed", "--pool", pool), key=f"file {pool}/{path[:200]}"
+        )
 
 
 def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -40,4 +42,6 @@ def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             f"{who} of the host {host[:100]} {has} failed several times in a row: {told}. The next is tried in {left}."
         )
         command = manage("jobs", "close-circuit", host, "--pool", pool)
-        yield warning(text, f"callbacks?to={quote(host)}", command, "close_circuit", f"{pool}/{lane}")
+        yield warning(
+            text, f"callbacks?to={quote(host)}", command, "close_circuit", f"{pool}/{lane}", key=f"circuit {lane}"
+        )

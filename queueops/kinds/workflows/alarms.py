@@ -24,11 +24,14 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         text = f"{run} has been blocked for {since}: {_told(row['reason'])}"
         command = manage("queue", "run-now", row["id"], "--pool", pool)
         hint = f"why?id={quote(row['id'])}&pool={quote(pool)}"
-        yield warning(text, hint, command, "run_now", f"{pool}/{row['id']}")
+        target = f"{pool}/{row['id']}"
+        yield warning(text, hint, command, "run_now", target, key=f"blocked {target}")
     if (more := (found.get("count") or 0) - len(rows)) > 0:
         runs = "run is" if more == 1 else "runs are"
         text = f"Pool {pool}: {more:,} more {runs} blocked."
-        yield warning(text, "workflows?state=blocked", manage("queue", "runs", "--state", "blocked"))
+        yield warning(
+            text, "workflows?state=blocked", manage("queue", "runs", "--state", "blocked"), key=f"blocked {pool}"
+        )
 
 
 def notes(sampled: Mapping[str, Any]) -> Iterator[str]:
