@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from queueops.inspect import follow_up_alarms, pool_message_alarms, schedule_alarms
+from queueops.inspect import expiry_alarms, follow_up_alarms, pool_message_alarms, schedule_alarms
 from queueops.inspect.alarm import CHECK, Alarm, danger, manage, no_watchdog, warning
 from queueops.inspect.answers import Broken
 from queueops.inspect.lanes import LaneRow
@@ -60,6 +60,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from pool_message_alarms.alarms(view.name, sampled)
     yield from follow_up_alarms.alarms(view.name, sampled)
     yield from schedule_alarms.alarms(view.name, sampled)
+    yield from expiry_alarms.alarms(view.name, sampled)
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         command = manage("queue", "requeue", "--state", "quarantined", "--pool", view.name)

@@ -14,6 +14,7 @@ from queueops.inspect.task_history import Attempt, LogLine, Moment
 from queueops.inspect.task_rows import TaskFacts, facts_of
 from queueops.model import kinds
 from queueops.model.allowed import allowed_verbs
+from queueops.model.expiry import moment_ms
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
@@ -51,6 +52,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     fence: int = 0
     uid: int = 0
     timeout_ms: int | None = None
+    expires_ms: int | None = None
     retry: str = ""
     keep_ms: int | None = None
     parent: str = ""
@@ -182,6 +184,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         fence=whole(field("f")),
         uid=whole(field("u")),
         timeout_ms=maybe_whole(field("t")),
+        expires_ms=moment_ms(field("xe", ""), whole(field("c")) or entered),
         retry=field("rp", ""),
         keep_ms=maybe_whole(field("kp")),
         parent=field("pi", ""),

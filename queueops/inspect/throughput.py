@@ -121,6 +121,11 @@ def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
     return failed, failed + Counter({field[3:]: count for field, count in fields.items() if field.startswith("ok|")})
 
 
+def expired(sampled: Mapping[str, Any]) -> Counter[str]:
+    """Tasks that expired before they began, by name, in this and the previous minute."""
+    return Counter({field[3:]: count for field, count in _both(sampled).items() if field.startswith("ex|")})
+
+
 def _minutes(sampled: Mapping[str, Any]) -> Minutes:
     """Lua writes an empty table as `[]` or `{}`; both are read as empty."""
     return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})

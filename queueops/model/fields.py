@@ -68,6 +68,7 @@ KERNEL_FIELDS: dict[str, Field] = {
     "w": Field("worker"),
     "wt": Field("waited_for", "flag", at_success=True),
     "x": Field("cancel_requested"),
+    "xe": Field("expires"),
     "xh": Field("cancelled_hard", "flag"),
     "y": Field("reason"),
 }

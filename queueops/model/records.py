@@ -70,6 +70,7 @@ class Record(msgspec.Struct, kw_only=True):
     operation: str = ""
     phase: str = ""
     previous: bytes | None = None
+    expires: str = ""
     unknown_since: int | None = None
     pushed_uid: int | None = None
     last_line: str = ""

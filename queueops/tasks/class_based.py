@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from queueops.kinds.composites.parts import Part, Signature
     from queueops.schedules.schedule import Schedule
 
-PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout")
+PUSHED = ("pool", "lane", "priority", "tags", "keep", "on_conflict", "retries", "retry", "timeout", "expires")
 """The attributes that are options of a push."""
 _OF_A_CLASS = ("name", "tags", "keep", "on_conflict", "cron", "delay")
 _OF_A_RUN = (*_OF_A_CLASS, *PUSHED, "retry_on", "middleware")
 _OF_USING = ("durable", "id", "meta", "follow_up")
-_OF_CELERY = ("bind", "compression", "countdown", "crontab", "eta", "expires", "headers", "queue", "serializer")
+_OF_CELERY = ("bind", "compression", "countdown", "crontab", "eta", "headers", "queue", "serializer")
 """Short words that other task queues take as attributes of a class. A project's own value has another name."""
 _NEAR = 0.78
 """How like a misspelt attribute is to an option; `chunk_retry_delay` is, and `priorities` is not."""
@@ -184,6 +184,7 @@ class RunClass(TaskClass, abstract=True):
     retry: ClassVar[Retry] = DEFAULT
     retry_on: ClassVar[Sequence[type[BaseException]]] = (Exception,)
     timeout: ClassVar[Any] = UNSET
+    expires: ClassVar[float | timedelta | None] = None
     middleware: ClassVar[Sequence[Middleware]] = ()
 
     @classmethod

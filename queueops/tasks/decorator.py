@@ -80,6 +80,7 @@ def task(
     keep: float | timedelta | None = None,
     total: float | None = None,
     delay: float | timedelta | None = None,
+    expires: float | timedelta | None = None,
     on_conflict: OnConflict = "ignore",
     durable: bool = False,
     meta: Mapping[str, Any] | None = None,
@@ -98,9 +99,9 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     unique: a function of the arguments, or a template such as "mail:{user_id}", that returns the id (None: a new one).
     on_conflict: what a second push of the same id does. keep: seconds that the ended task is kept. total: of its
     progress; it is the task's weight in a chain or a group (1 by default). delay: seconds that `postpone()` waits by
-    default. durable: wait until the store has written it to disk. meta: a small dict that the task and its descendants
-    have as `current().meta`. follow_up: calls that the end of the task pushes, by outcome, such as
-    {"success": report.s(), "failure": alert.s()}.
+    default. expires: seconds after which a task that has not begun ends as cancelled. durable: wait until the store
+    has written it to disk. meta: a small dict that the task and its descendants have as `current().meta`. follow_up:
+    calls that the end of the task pushes, by outcome, such as {"success": report.s(), "failure": alert.s()}.
 
     cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog pushes these runs. middleware:
     of this task alone, inside those of the settings. encoder: converts the function's return value for the store.

@@ -85,7 +85,7 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     'Write meta={"name": "value"}, which current().meta has.': ("headers",),
     "Write chain(other.s(), task.si()).": ("depends_on",),
     "Write priority=100.": ("at_front",),
-    "Pass the moment as an argument, and call current().cancel() after it.": ("expires", "max_age"),
+    "Write expires=60: a task that has not begun after a minute is cancelled.": ("max_age", "expire", "expiration"),
 }
 """What to write instead of these options."""
 _OPTIONS = {name: instead for instead, names in _INSTEAD.items() for name in names}

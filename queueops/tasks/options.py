@@ -12,6 +12,7 @@ from queueops.errors import BadOption, UnknownOption
 from queueops.model import retry as retries_module
 from queueops.model.contracts import DEFAULT_LANE, Conflict, LeaseRef
 from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
+from queueops.model.expiry import written
 from queueops.model.ids import check_id, check_lane
 from queueops.model.retry import Retry
 from queueops.model.weights import shown
@@ -45,6 +46,7 @@ class PushOptions(TypedDict, total=False):
     keep: float | timedelta | None
     total: float | None
     delay: Delay | None
+    expires: Delay | None
     id: str | None
     on_conflict: OnConflict
     durable: bool
@@ -67,6 +69,7 @@ class Options:
     total: float | None = None  # of its progress
     delay: When = AT_ONCE
     postpone_delay: When | None = None
+    expires: When | None = None
     id: str | None = None
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
@@ -130,8 +133,10 @@ class Options:
         return {name: value for name, value in found.items() if value or name == "retries"}
 
     def _own_fields(self) -> tuple[tuple[str, str], ...]:
-        total = () if self.total is None else (("to", shown(self.total)),)
-        return (*total, ("fu", encode_follow_ups(self.follow_up))) if self.follow_up else total
+        own = () if self.total is None else (("to", shown(self.total)),)
+        if self.expires is not None:
+            own = (*own, ("xe", written(self.expires)))
+        return (*own, ("fu", encode_follow_ups(self.follow_up))) if self.follow_up else own
 
 
 Reader = Callable[[str, Any], Any]
@@ -151,6 +156,12 @@ def _duration(name: str, value: Any) -> Any:
     if value is not None and to_ms(name, value) == 0:
         raise BadOption(name=name, value=value, expected="more than 0 seconds, or None")
     return value
+
+
+def _expires(name: str, value: Any) -> When | None:
+    if not isinstance(value, datetime):
+        _duration(name, value)
+    return None if value is None else when(name, value)
 
 
 def _total(name: str, value: Any) -> float | None:
@@ -203,6 +214,7 @@ READERS: Mapping[str, Reader] = {
     "keep": _duration,
     "total": _total,
     "delay": lambda name, value: AT_ONCE if value is None else when(name, value),
+    "expires": _expires,
     "id": lambda name, value: None if value is None else check_id(value),
     "on_conflict": _conflict,
     "durable": _flag,

@@ -176,8 +176,9 @@ class Task(Generic[Params, Returned, Result]):
     def using(self, **options: Unpack[PushOptions]) -> Task[Params, Returned, Result]:
         """The same task with other options, for this caller.
 
-        Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, id, on_conflict (ignore,
-        reject, replace, replace_postponed, run_after), durable, meta, follow_up (calls by outcome, pushed at the end).
+        Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, expires (seconds, or a
+        moment), id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta, follow_up
+        (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 

@@ -181,7 +181,7 @@ def test_the_advice_about_a_method_names_only_what_there_is(thing, methods):
         ("countdown", "Write postpone(60, ...) where it is pushed.", "Write delay=60."),
         ("eta", "Write postpone(moment, ...) where it is pushed.", "Write delay=moment."),
         ("task_id", 'Write using(id="x") where it is pushed, or unique=', 'Write id="x".'),
-        ("expires", "Pass the moment as an argument", "Pass the moment as an argument"),
+        ("max_age", "Write expires=60: a task", "Write expires=60: a task"),
     ],
 )
 def test_an_option_of_one_push_is_answered_with_where_it_belongs(option, of_a_task, of_one_push):

@@ -15,6 +15,7 @@ from queueops.inspect.store import NOT_TAKING, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, caused, good
 from queueops.inspect.workers import names_told, serves, takes_kind
 from queueops.model import kinds
+from queueops.model.expiry import moment_ms
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
@@ -27,6 +28,7 @@ def ready_findings(detail: Detail) -> Iterator[Finding]:
     yield from _rate(detail)
     yield from servers(detail)
     yield _position(detail)
+    yield from _expiry(detail)
 
 
 def timed_findings(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding]:
@@ -58,6 +60,15 @@ def timed_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
         )
     yield _lane(detail)
     yield from workers
+    yield from _expiry(detail)
+
+
+def _expiry(detail: Detail) -> Iterator[Finding]:
+    begun, created = detail.record.get(b"b"), whole(text(detail.record.get(b"c")))
+    at = moment_ms(text(detail.record.get(b"xe")), created or min(detail.states.values(), default=detail.now))
+    if at is not None and not begun:
+        left = span(max(0, at - detail.now))
+        yield good(f"It expires in {left}: then it is cancelled if it has not begun.", value=clock(at))
 
 
 def servers(detail: Detail) -> Iterator[Finding]:

@@ -7,7 +7,7 @@
 --       at the end the lease of the running task that pushes (see `may_push`).
 -- Reply: uid of the first new task (the next uids follow), Redis' time in ms, numbers from 0 of TAKEN tasks; or STALE.
 -- Transitions: push, postpone.
---@needs fast_push fence handover lanes minute_counts numbers rate_limit store_helpers transitions wakeup
+--@needs expiry fast_push fence handover lanes minute_counts numbers rate_limit store_helpers transitions wakeup
 
 ctx.total = tonumber(ARGV[1])
 if ctx.total < 0 then
@@ -43,7 +43,8 @@ local function read_group()
     if field == 'l' then group.lane = value
     elseif field == 'p' then group.priority = lib.number_of(value) or 0
     elseif field == 'k' and value ~= 'task' then group.kind = value
-    elseif field == 'tg' then group.tags = value end
+    elseif field == 'tg' then group.tags = value
+    elseif field == F.expires then group.expires = value end
   end
   group.own = { unpack(ARGV, last + 2, last + 1 + tonumber(ARGV[last + 1])) }
   position = last + 2 + #group.own
@@ -107,6 +108,7 @@ local function write_indexes(group, named, entered, places)
     lib.try('HINCRBY', P .. ':counts', 'k|' .. group.kind .. '|' .. state, count)
     lib.call_sliced('ZADD', P .. ':kind:' .. group.kind, named)
   end
+  for i = 2, group.expires and #named or 0, 2 do lib.watch_expiry(named[i], group.expires) end
   lib.count_in_lane(group.lane, state, count)
   lib.count_for_lane(group.lane, count)
   for tag in string.gmatch(group.tags or '', '[^,]+') do
@@ -143,6 +145,6 @@ while seen < ctx.total do
   local named, entered, places = write_records(group)
   if named[1] then write_indexes(group, named, entered, places) end
 end
-lib.write_tally('s|', ctx.lane_states)
+if ctx.agenda_in[1] then lib.flush(); timed = true else lib.write_tally('s|', ctx.lane_states) end
 if waiting and (lib.wake_workers(ctx.brought) or timed or ctx.lanes_await) then lib.wake_early() end
 return reply

@@ -1,12 +1,12 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_swap.lua.
---@needs claim_on_settle end_effects lanes minute_counts numbers paused_names phases rate_limit records served_kinds served_lanes
+--@needs cancel claim_on_settle end_effects lanes minute_counts numbers paused_names phases rate_limit records served_kinds served_lanes
 --@needs store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
   local key = lib.task_key(id)
   local fields = redis.pcall('HGETALL', key)
-  local state, name, kind, lane, created, phase, more
+  local state, name, kind, lane, created, phase, more, expires
   if not fields.err then
     for i = 1, #fields, 2 do
       local field = fields[i]
@@ -14,6 +14,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
       elseif field == 'n' then name = fields[i + 1]
       elseif field == 'c' then created = fields[i + 1]
       elseif field == 'ph' then phase = fields[i + 1]
+      elseif field == 'xe' then expires = true
       elseif lib.IS_MORE[field] then
         more = lib.more_with(field, more)
         if field == 'l' then lane = fields[i + 1] elseif field == 'k' then kind = fields[i + 1] end
@@ -25,6 +26,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
     return lib.quarantine(id, 'pending', nil)
   end
   if state ~= 'pending' then return end
+  if expires and lib.expire_unbegun(id, lib.read_record(id), entered) then return end
   if lib.is_name_paused(name) then return lib.hold_back(id, score, name) end
   if lib.leaves_alone(worker, name, lane or 'default', score, id) then return end
   local leased = kind and CLAIMED_AS[phase and kind .. ' ' .. phase or kind] or 'locked'

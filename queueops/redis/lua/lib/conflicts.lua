@@ -1,12 +1,14 @@
 -- Conflicts of ids: what a push does whose id is in use. An ended task is run again as a new generation. If the task has
 -- not ended, the conflict policy of the push decides.
---@needs claim_on_settle generations lanes minute_counts records store_helpers transitions
+--@needs claim_on_settle expiry generations lanes minute_counts records store_helpers transitions
 
 -- Keeps the push until the end of the task that has its id.
 local function stash_next(spec)
   local key = lib.task_key(spec.id) .. SUBKEY.next
   call('DEL', key)
   call('HSET', key, unpack(spec.fields))
+  local expires = lib.expires_at(spec.values[F.expires], now) -- from this push on, not from the next generation
+  if expires then call('HSET', key, F.expires, lib.text(expires)) end
   if spec.due then call('HSET', key, '#due', spec.due - now) end
   call('HSET', lib.task_key(spec.id), F.next, 1, F.has_more, 1)
 end

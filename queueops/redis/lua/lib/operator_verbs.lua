@@ -32,7 +32,7 @@ function lib.operator_verbs.retry(id, record, arguments)
   if state then return state, detail end
   lib.forget_error(id, record)
   call('HDEL', lib.task_key(id), F.result, F.error, F.fingerprint, F.reason, F.ended, F.cancel_requested, F.cancelled_hard, F.attempt,
-    F.crashes, F.due, F.unknown_since)
+    F.crashes, F.due, F.unknown_since, F.expires)
   local forget_run, reset = (lib.hooks.retry[record[F.kind]] or NONE).forget_run, (lib.hooks.retry[record[F.kind]] or NONE).reset
   if forget_run then forget_run(id, record) end
   if detail then return to_pending(id, record), detail end
@@ -56,7 +56,7 @@ end
 -- Takes a cancel back. The task returns to its lane, or waits for its due time, and keeps its attempts.
 function lib.operator_verbs.reinstate(id, record)
   if is_laid_out(record) then return lib.operator_verbs.retry(id, record, '') end
-  call('HDEL', lib.task_key(id), F.reason, F.ended, F.cancel_requested, F.cancelled_hard, F.unknown_since)
+  call('HDEL', lib.task_key(id), F.reason, F.ended, F.cancel_requested, F.cancelled_hard, F.unknown_since, F.expires)
   call('HSET', lib.task_key(id), F.uid, lib.next_number(), F.pushed_uid, record[F.pushed_uid] or record[F.uid] or 0)
   if (lib.number_of(record[F.due]) or 0) > now then return lib.operator_verbs.postpone(id, record, record[F.due]) end
   return to_pending(id, record)

@@ -1,5 +1,5 @@
 -- Creating and erasing records, with all their indexes.
---@needs lanes minute_counts numbers store_helpers transitions
+--@needs expiry lanes minute_counts numbers store_helpers transitions
 
 -- Puts a task into the indexes of its name, kind and tags. Plain tasks have no index of their kind.
 function lib.index_record(id, name, tags, number, kind)
@@ -32,6 +32,7 @@ function lib.create(id, fields, values, due, from)
   lib.move(id, from or '', state, values[F.name], values[F.kind], values[F.lane])
   lib.index_record(id, values[F.name], values[F.tags], number, values[F.kind])
   if due then lib.try('ZADD', P .. ':lanes', 'NX', NOW, values[F.lane] or 'default') end -- it can be paused before it is used
+  lib.watch_expiry(id, values[F.expires])
   if due then lib.schedule(id, due) else lib.enter_lane(values[F.lane] or 'default', id, values[F.priority], number) end
   return number
 end

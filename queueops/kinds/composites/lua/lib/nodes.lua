@@ -1,6 +1,6 @@
 -- Nodes of a tree in a call: parent ('' = none here), order, id, number of field values, fields (name, value, ...).
 -- A node `<id>#<pool>` is in another pool; its parent is in this one.
---@needs generations minute_counts numbers outbox parent records rules store_helpers transitions
+--@needs expiry generations minute_counts numbers outbox parent records rules store_helpers transitions
 
 fresh.node_uids = TABLE
 
@@ -51,6 +51,7 @@ function lib.write_node(node, token, emitter)
   ctx.node_uids[id] = lib.text(number)
   lib.safe_call('HSET', lib.task_key(id), F.state, 'waiting', F.created, NOW, F.uid, number, F.token, token,
     unpack(ARGV, node.first, node.last))
+  lib.watch_expiry(id, values[F.expires])
   if node.parent ~= '' then
     lib.safe_call('HSET', lib.task_key(id), F.parent_id, node.parent, F.parent_uid, lib.uid_of(node.parent))
     join_parent(node, emitter)

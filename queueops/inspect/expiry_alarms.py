@@ -1,0 +1,25 @@
+"""Alarm of tasks that expire: many ended before they could begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from queueops.inspect.alarm import Alarm, manage, warning
+from queueops.inspect.throughput import expired
+
+LEAST = 10
+"""Fewer expired tasks in this and the previous minute are not an alarm."""
+
+
+def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """One alarm if many tasks of a pool expired in this and the previous minute."""
+    names = expired(sampled)
+    if names.total() < LEAST:
+        return
+    name, most = names.most_common(1)[0]
+    text = f"Pool {pool}: {names.total():,} tasks expired before they could begin, {most:,} of them {name[:100]}."
+    text = f"{text} The pool is slower than their expiry permits."
+    yield warning(
+        text, f"tasks/?state=cancelled&pool={pool}", manage("runworker", "--pool", pool), key=f"expired {pool}"
+    )

@@ -1,0 +1,14 @@
+-- Expiry: the moment by which a task must have begun. The agenda has an entry `~expiry:<id>` for it: see cancel.lua.
+--@needs transitions
+
+-- The field is a time in epoch ms, or the ms from the creation of the task after a `+`. Nil for any other text.
+function lib.expires_at(field, created)
+  local number = field and tonumber(field)
+  return number and (string.byte(field) == 43 and created + number or number) -- 43: +
+end
+
+-- Puts a task that is created now on the agenda, if it has an expiry.
+function lib.watch_expiry(id, field)
+  local at = lib.expires_at(field, now)
+  if at then lib.schedule('~expiry:' .. id, at) end
+end
