@@ -59,6 +59,8 @@ def alarm_url(alarm: Alarm) -> str:
     given = dict(parse_qsl(query))
     if name == "name":
         return url("registry-task", id=given["id"])
+    if name == "lane":
+        return url("lane", pool=given["pool"], lane=given["id"])
     if name == "worker":
         return url("worker", id=given["id"])
     if name == "why":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
@@ -12,6 +12,8 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.spans import span
 
 NO_WATCHDOG_MS = 15_000
+MOST_POOLS = 3
+"""The most pools that an alarm of several pools names."""
 
 
 class Alarm(Answer, frozen=True, kw_only=True):
@@ -31,6 +33,7 @@ class Alarm(Answer, frozen=True, kw_only=True):
     key: str = ""  # the kind of the cause, then its subject: the same as long as it lasts, whatever its figures are
     since_ms: int | None = None  # when it began; None: it is new, or no watchdog has reported it
     pools: tuple[str, ...] = ()  # the pools that it concerns; empty: the store, and so all of them
+    consequences: tuple[str, ...] = ()  # what follows from it, in a sentence each
     failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
 
     def __post_init__(self) -> None:
@@ -77,3 +80,13 @@ def no_watchdog(pool: str, sampled: Mapping[str, Any]) -> str:
         return f"No watchdog has served the pool {pool} yet"
     age = sampled["taken"] - tick
     return f"No watchdog serves the pool {pool}: the last one ran {span(age)} ago" if age > NO_WATCHDOG_MS else ""
+
+
+def in_pools(pools: Iterable[str]) -> str:
+    """`pool a`, `pools a and b`, `pools a, b, c and 2 more`."""
+    (*others, last) = pools
+    if not others:
+        return f"pool {last}"
+    if len(others) >= MOST_POOLS:
+        others, last = others[:MOST_POOLS], f"{len(others) + 1 - MOST_POOLS} more"
+    return f"pools {', '.join(others)} and {last}"

@@ -7,30 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import structs
-
 from queueops.inspect import expiry_alarms, follow_up_alarms, pool_message_alarms, schedule_alarms
 from queueops.inspect.alarm import CHECK, Alarm, danger, manage, no_watchdog, warning
 from queueops.inspect.answers import Broken
 from queueops.inspect.lanes import LaneRow
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, NOT_TAKING
-from queueops.inspect.throughput import FAILING, PoolView, failures, flows, pushed_names
+from queueops.inspect.throughput import PoolView, pushed_names
 from queueops.inspect.workers import fate_of, names_told, serves, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
-from queueops.model.states import State, held
+from queueops.model.states import State
 from queueops.redis.query_replies import Beat, whole
 
-LEAST_FAILED = 10
-"""Fewer failed attempts than this are not an alarm, whatever their share is."""
 STUCK_MS = 60_000
-BACKLOG = 100
-"""Fewer ready tasks than this are not a backlog, however fast their number grows."""
-GROWING, LASTING_S, LEAST_GROWTH = 1.1, 60.0, 10
-"""Arrivals per end from which a backlog grows, or tasks in a minute. One that is empty within a minute is a burst."""
-MOST_NAMES = 3
-"""The most failing names with an alarm of their own."""
 MOST_PLACES = 3
 """The most workers that an alarm names."""
 
@@ -47,13 +37,10 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     yield from _unserved(view, alive)
     yield from _unserved_lanes(view, sampled, alive)
     yield from _unserved_kinds(view, sampled, alive)
-    yield from _stuck(view, sampled, alive)
-    yield from _failing(view, sampled)
     yield from _overdue(view, sampled)
     yield from _unknown_names(view, sampled, alive)
     yield from _watchdog(view, sampled)
     yield from _late(view, beats, alive)
-    yield from _growing(view, sampled)
     yield from _paused_names(view, sampled)
     for details in kinds.roles("details"):
         yield from details.alarms(view.name, sampled)
@@ -64,7 +51,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         command = manage("queue", "requeue", "--state", "quarantined", "--pool", view.name)
-        text = f"Pool {view.name}: {_some(count, 'task is quarantined', 'tasks are quarantined')}."
+        text = f"Pool {view.name}: {some(count, 'task is quarantined', 'tasks are quarantined')}."
         yield warning(text, hint, command, key=f"quarantined {view.name}")
 
 
@@ -82,16 +69,16 @@ def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
     """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
     for row in rows:
         lane, words = f"Lane {row.label} of pool {row.pool}", (row.lane, "--pool", row.pool)
-        about: dict[str, Any] = {"key": f"lane {row.pool}/{row.lane}", "pools": (row.pool,)}
+        page = lane_page(row)
         if row.paused and row.ready:
-            text = f"{lane} is paused; {_waiting(row.ready)}."
+            text = f"{lane} is paused; {tasks_wait(row.ready)}."
             resume = manage("queue", "resume", *words)
-            yield warning(text, "lanes", resume, "resume_lane", f"{row.pool}/{row.lane}", **about)
+            target = f"{row.pool}/{row.lane}"
+            yield warning(text, page, resume, "resume_lane", target, key=f"lane {target}", pools=(row.pool,))
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
             empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)}"
-            text = f"{lane} is at its {bound}: {_waiting(row.ready)}, the first for {span(waited)}{empty}."
-            option = ("--rate", _more(row.rate)) if bound.startswith("rate") else ("--limit", _more(row.limit))
-            yield warning(text, "lanes", manage("queue", "set-lane", *words, *option), **about)
+            text = f"{lane} is at its {bound}: {tasks_wait(row.ready)}, the first for {span(waited)}{empty}."
+            yield warning(text, page, raised(row), key=f"limit {row.pool}/{row.lane}", pools=(row.pool,))
 
 
 def bound_of(row: LaneRow) -> str:
@@ -101,6 +88,18 @@ def bound_of(row: LaneRow) -> str:
     if row.ready and row.rate is not None and (row.spent or row.start_rate >= 0.95 * row.rate):
         return f"rate of {row.rate:g}/s"
     return ""
+
+
+def lane_page(row: LaneRow) -> str:
+    """The page of a lane, as the hint of an alarm."""
+    return f"lane?pool={quote(row.pool)}&id={quote(row.lane)}"
+
+
+def raised(row: LaneRow) -> str:
+    """The command that raises what bounds a lane."""
+    is_rate = (bound_of(row) or "").startswith("rate")
+    option = ("--rate", _more(row.rate)) if is_rate else ("--limit", _more(row.limit))
+    return manage("queue", "set-lane", row.lane, "--pool", row.pool, *option)
 
 
 def _more(value: float | None) -> str:
@@ -121,10 +120,10 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     start, key = manage("runworker", "--pool", view.name), f"unserved {view.name}"
     if waiting and not live:
-        text = f"No live worker serves the pool {view.name}: {_waiting(waiting)}."
+        text = f"No live worker serves the pool {view.name}: {tasks_wait(waiting)}."
         yield danger(text, "workers", start, key=key)
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
-        text = f"All workers of the pool {view.name} are quiet, ending or silent: {_waiting(waiting)}."
+        text = f"All workers of the pool {view.name} are quiet, ending or silent: {tasks_wait(waiting)}."
         yield warning(text, "workers", start, key=key)
 
 
@@ -135,7 +134,7 @@ def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     found = [lane for lane in waiting if taking and not any(serves(beat, lane) for beat in taking)]
     if not found:
         return
-    told = _waiting(sum(waiting[lane] for lane in found))
+    told = tasks_wait(sum(waiting[lane] for lane in found))
     text = f"No live worker serves the {_lanes_named(found)} of pool {view.name}: {told}."
     start = manage("runworker", "--pool", view.name, *_lane_options(found))
     yield danger(f"{text} Each was started with other --lanes.", "lanes", start, key=f"lanes {view.name}")
@@ -147,7 +146,7 @@ def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     waiting = {str(kind): int(count) for kind, count in (sampled.get("kinds") or {}).items()}
     missing = [kind for kind in waiting if taking and not any(takes_kind(beat, kind) for beat in taking)]
     for kind in missing:
-        text = f"No live worker of the pool {view.name} takes the kind {kind}: {_waiting(waiting[kind])}."
+        text = f"No live worker of the pool {view.name} takes the kind {kind}: {tasks_wait(waiting[kind])}."
         start = manage("runworker", "--pool", view.name, "--kinds", kind)
         text = f"{text} Each was started with other --kinds."
         yield danger(text, "workers", start, key=f"kind {kind} {view.name}")
@@ -184,58 +183,9 @@ def _lanes_named(lanes: Sequence[str]) -> str:
     return f"{'lane' if len(lanes) == 1 else 'lanes'} {', '.join(lane[:100] for lane in lanes[:MOST_PLACES])}{more}"
 
 
-def _stuck(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
-    """Workers that are all busy while no task ends: their tasks hang, or take very long."""
-    slots, busy = (sum(whole(beat.fields.get(field)) for beat in live) for field in ("slots", "busy"))
-    waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
-    if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
-        text = f"All {slots:,} worker slots of pool {view.name} are busy, and no task ended"
-        waiting = _waiting(view.states.get(State.PENDING, 0))
-        text = f"{text} within a minute: {waiting}, the first for {span(waited)}."
-        yield danger(text, "workers", manage("runworker", "--pool", view.name), key=f"stuck {view.name}")
-
-
-def _moves_on(sampled: Mapping[str, Any]) -> bool:
-    """Whether any task, or a part of one, left a running state within the last minute."""
-    running = held()
-    of_parts = (figures.moves(sampled) for figures in kinds.roles("parts.figures"))
-    moves = (move for found in (flows(sampled), *of_parts) for move in found.items())
-    return any(rate and flow.partition(">")[0] in running for flow, rate in moves)
-
-
-def _failing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """The whole pool, if many of its attempts fail; else the names that fail, whatever else succeeds."""
-    failed, ended = failures(sampled)
-    bad, whole_pool = failed.total(), ended.total()
-    if bad >= LEAST_FAILED and bad >= FAILING * whole_pool:
-        name, most = failed.most_common(1)[0]
-        text = f"Pool {view.name}: {bad:,} of {whole_pool:,} attempts of the last two minutes failed"
-        text = f"{text}, {most:,} of them of {name[:100]}."
-        of_all = warning(text, "errors?sort=failed", manage("queue", "errors"))
-        found = _stopping(text, name, view.name, sampled) if 2 * most > bad else of_all
-        yield structs.replace(found, key=f"failing {view.name}", failed=bad)
-        return
-    many = [each for each in failed.most_common(MOST_NAMES) if each[1] >= LEAST_FAILED]
-    for name, count in many:
-        if count >= FAILING * ended[name]:
-            share = f"{count:,} of {ended[name]:,} attempts of the last two minutes failed"
-            text = f"Task {name[:100]} of pool {view.name}: {share}."
-            found = _stopping(text, name, view.name, sampled)
-            yield structs.replace(found, key=f"failing {name[:100]} of {view.name}", failed=count)
-
-
-def _stopping(text: str, name: str, pool: str, sampled: Mapping[str, Any]) -> Alarm:
-    """An alarm that leads to a failing name, with its pause as the remedy; of a paused one with its errors."""
-    page = f"name?id={quote(name)}"
-    if any(str(row["name"]) == name for row in sampled.get("paused_names") or ()):
-        return warning(text, page, manage("queue", "errors"))
-    command = manage("queue", "pause", "--name", name, "--pool", pool)
-    return warning(text, page, command, "pause_name", f"{pool}/{name}")
-
-
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("overdue") or 0:
-        told = _some(count, "lease, delay or retention is", "leases, delays or retentions are")
+        told = some(count, "lease, delay or retention is", "leases, delays or retentions are")
         yield danger(
             f"Pool {view.name}: {told} over 5 s overdue.", "health", manage("watchdog"), key=f"overdue {view.name}"
         )
@@ -253,7 +203,7 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if sum(view.states.values()) and (told := no_watchdog(view.name, sampled)):
-        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"), key=f"watchdog {view.name}")
+        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"), key="watchdog")
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -263,9 +213,9 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
         rows = [beat for beat in late if fate_of(beat) == fate]
         if not rows:
             continue
-        told = f"{len(rows)} of {_some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
+        told = f"{len(rows)} of {some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
         command = resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command, key=f"late {fate} {view.name}")
+        yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command, key=f"late {fate} {rows[0].id}")
 
 
 _FATES = {
@@ -302,23 +252,6 @@ def unreplaced(beats: Sequence[Beat], live: Sequence[Beat]) -> list[Beat]:
     return found
 
 
-def _growing(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
-    """A queue that grows faster than it drains. A burst that is empty within a minute is none."""
-    waiting = view.states.get(State.PENDING, 0)
-    lasts = view.drain_s is None or view.drain_s > LASTING_S
-    waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
-    faster = view.in_rate > view.out_rate * GROWING
-    slowly = waited > STUCK_MS and (view.coming_rate - view.leaving_rate) * LASTING_S >= LEAST_GROWTH
-    if waiting >= BACKLOG and lasts and (faster or slowly):
-        pace = f"{view.in_rate:.1f}/s arrive, {view.out_rate:.1f}/s end"
-        yield warning(
-            f"The backlog of the pool {view.name} grows: {waiting:,} tasks wait, {pace}.",
-            f"tasks/?state=pending&pool={view.name}",
-            manage("runworker", "--pool", view.name),
-            key=f"growing {view.name}",
-        )
-
-
 def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """Paused names whose tasks wait."""
     for row in sampled.get("paused_names") or ():
@@ -326,15 +259,17 @@ def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]
         if waiting:
             oldest = row.get("oldest")
             waited = f", the first for {span(max(0, sampled['taken'] - oldest))}" if oldest else ""
-            text = f"Task name {name[:100]} of pool {view.name} is paused: {_waiting(waiting)}{waited}."
+            text = f"Task name {name[:100]} of pool {view.name} is paused: {tasks_wait(waiting)}{waited}."
             command = manage("queue", "resume", "--name", name, "--pool", view.name)
             target = f"{view.name}/{name}"
             yield warning(text, f"name?id={quote(name)}", command, "resume_name", target, key=f"paused-name {target}")
 
 
-def _waiting(count: int) -> str:
-    return _some(count, "task waits", "tasks wait")
+def tasks_wait(count: int) -> str:
+    """How many tasks wait, in words."""
+    return some(count, "task waits", "tasks wait")
 
 
-def _some(count: int, one: str, more: str) -> str:
+def some(count: int, one: str, more: str) -> str:
+    """A count with its word."""
     return f"{count:,} {one if count == 1 else more}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect.alarm import Alarm, manage, warning
-from queueops.inspect.throughput import expired
+from queueops.inspect.throughput import counted
 
 LEAST = 10
 """Fewer expired tasks in this and the previous minute are not an alarm."""
@@ -14,7 +14,7 @@ LEAST = 10
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """One alarm if many tasks of a pool expired in this and the previous minute."""
-    names = expired(sampled)
+    names = counted(sampled, "ex")
     if names.total() < LEAST:
         return
     name, most = names.most_common(1)[0]

@@ -1,4 +1,4 @@
-"""Joined alarms: all alarms of some pools, each with its pools and its begin; one alarm for one cause."""
+"""Joined alarms: one incident is one alarm, with its symptoms, and with all pools that it concerns."""
 
 from __future__ import annotations
 
@@ -7,19 +7,43 @@ from typing import Any
 
 from msgspec import structs
 
-from queueops.inspect.alarm import Alarm
-from queueops.inspect.alarms import pool_alarms
+from queueops.inspect.alarm import Alarm, in_pools
+from queueops.inspect.alarms import live, pool_alarms
+from queueops.inspect.busy_alarms import hanging_alarms, stuck_alarms
+from queueops.inspect.failing_alarms import failing_alarms
+from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.library_alarms import library_alarms
 from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.throughput import PoolView
 from queueops.redis.query_replies import Beat
 
+_NO_SLOTS = ("hanging", "stuck", "growing", "unserved", "lanes", "kind", "limit", "skipping")
+FOLLOWS: dict[str, tuple[str, ...]] = {
+    "full": ("overdue", "schedules", "own", "duty", "messages", "growing", "slow"),
+    "slow": ("overdue", "schedules", "late", "silent", "growing"),
+    "watchdog": ("schedules", "overdue", "duty"),
+    "library": _NO_SLOTS,
+    "silent": _NO_SLOTS,
+    "kills": ("late", "failing", "failing-pool", *_NO_SLOTS),
+    "late": _NO_SLOTS,
+    "unserved": ("growing", "lanes", "kind"),
+    "hanging": ("stuck", "growing", "limit", "skipping"),
+    "lane": ("growing",),
+    "limit": ("growing",),
+    "paused-name": ("growing",),
+}
+"""What follows from a cause in the same pools, by their kinds."""
+MORE_SLOTS = "manage.py runworker"
+"""The remedy of a backlog that has no other cause than too few slots."""
+
 
 def alarms_of_pools(
-    views: Iterable[PoolView], samples: Mapping[str, Mapping[str, Any]], beats: Mapping[str, Sequence[Beat]]
+    views: Sequence[PoolView], samples: Mapping[str, Mapping[str, Any]], beats: Mapping[str, Sequence[Beat]]
 ) -> Iterator[Alarm]:
     """The alarms of these pools, without those of their lanes."""
+    yield from failing_alarms(samples)
+    yield from hanging_alarms(views, samples, beats)
     for view in views:
         for alarm in _of_pool(view, samples[view.name], beats.get(view.name, ())):
             yield structs.replace(alarm, pools=(view.name,))
@@ -30,18 +54,53 @@ def _of_pool(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) 
     yield from library_alarms(view.name, sampled, beats)
     yield from pool_alarms(view, sampled, beats)
     yield from silent_alarms(view.name, sampled, beats)
+    yield from stuck_alarms(view, sampled, live(sampled, beats))
+    yield from growing_alarms(view, sampled, beats)
 
 
 def joined(found: Iterable[Alarm], begun: Iterable[Mapping[str, int]]) -> tuple[Alarm, ...]:
-    """The alarms, the worst first. `begun`: when each began, by key, as the watchdog of each pool reports it."""
-    reports = list(begun)
-    return tuple(sorted((_dated(alarm, reports) for alarm in found), key=_rank))
+    """One alarm for each cause, the worst first. `begun`: when each began, by key, as each watchdog reports it."""
+    reports, alarms = list(begun), list(found)
+    causes = {id(alarm): _cause_of(alarm, alarms) for alarm in alarms}
+    by_key: dict[str, list[Alarm]] = {}
+    for alarm in alarms:
+        if causes[id(alarm)] is None:
+            by_key.setdefault(alarm.key, []).append(alarm)
+    made = []
+    for same in by_key.values():
+        follow = [alarm for alarm in alarms if (cause := causes[id(alarm)]) is not None and cause.key == same[0].key]
+        made.append(_dated(_one(same, follow), reports))
+    return tuple(sorted(made, key=lambda alarm: (alarm.level != "danger", -alarm.failed)))
+
+
+def _cause_of(alarm: Alarm, alarms: Sequence[Alarm]) -> Alarm | None:
+    """The first cause of an alarm: that of its cause, if that has one."""
+    for cause in alarms:
+        if cause is not alarm and _follows(alarm, cause):
+            return _cause_of(cause, [each for each in alarms if each is not alarm]) or cause
+    return None
+
+
+def _follows(alarm: Alarm, cause: Alarm) -> bool:
+    if alarm.kind not in FOLLOWS.get(cause.kind, ()) or not set(alarm.pools) <= set(cause.pools or alarm.pools):
+        return False
+    if alarm.kind != "growing":
+        return True
+    needs_slots = alarm.command.startswith(MORE_SLOTS)
+    return alarm.url_hint == cause.url_hint if cause.kind in ("lane", "limit", "paused-name") else needs_slots
+
+
+def _one(same: Sequence[Alarm], follow: Sequence[Alarm]) -> Alarm:
+    """The same cause of some pools, with what follows from it."""
+    first = same[0]
+    pools = tuple(dict.fromkeys(pool for alarm in same for pool in alarm.pools))
+    more = [pool for pool in pools if pool not in first.pools]
+    text = f"{first.text} The same in {in_pools(more)}." if more else first.text
+    worst = min((alarm.level for alarm in (*same, *follow)), key=("danger", "warning").index)
+    told = tuple(dict.fromkeys(alarm.text for alarm in follow))
+    return structs.replace(first, text=text, level=worst, pools=pools, consequences=told)
 
 
 def _dated(alarm: Alarm, reports: Sequence[Mapping[str, int]]) -> Alarm:
     known = [told[alarm.key] for told in reports if alarm.key in told]
     return structs.replace(alarm, since_ms=min(known)) if known and alarm.since_ms is None else alarm
-
-
-def _rank(alarm: Alarm) -> tuple[bool, int]:
-    return alarm.level != "danger", -alarm.failed

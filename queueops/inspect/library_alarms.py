@@ -22,4 +22,4 @@ def library_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat])
         latest = max(refused, key=lambda beat: beat.beat_ms)
         told = f"{len(refused):,} {'worker claims' if len(refused) == 1 else 'workers claim'} no task of pool {pool}"
         text = f"{told}, and no outcome is stored{places(refused)}: {latest.fields['refused']}"
-        yield structs.replace(danger(text, "workers", CHECK), key=f"library {pool}")
+        yield structs.replace(danger(text, "workers", CHECK), key="library")

@@ -12,7 +12,7 @@ from queueops.inspect.spans import span
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """One alarm if the schedules of a pool do not fire, and one for each that misses runs."""
     if (count := sampled.get("schedules") or 0) and (told := no_watchdog(pool, sampled)):
-        yield warning(f"{told}, so {_not_firing(count)}.", "schedules", manage("watchdog"), key=f"schedules {pool}")
+        yield warning(f"{told}, so {_not_firing(count)}.", "schedules", manage("watchdog"), key="schedules")
     elif late := sampled.get("late_schedules"):
         id, age = str(late["id"]), sampled["taken"] - int(late["due"])
         text = f"Pool {pool}: {_not_firing(int(late['count']))}. {id[:100]} has been due for {span(age)}."

@@ -23,7 +23,7 @@ def silent_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat]) 
     if longest > LATE_MS:
         told = f"{len(silent):,} worker {'process is' if len(silent) == 1 else 'processes are'}"
         found = _held(f"Pool {pool}: {told} silent, the longest for {span(longest)}{places(silent)}.", silent)
-        yield structs.replace(found, key=f"silent {pool}")
+        yield structs.replace(found, key=f"silent {min(beat.id for beat in silent)}")
 
 
 def _held(text: str, silent: Sequence[Beat]) -> Alarm:

@@ -97,7 +97,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
 
 def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
     """Changes of state per second, `pending>locked`, over the last sixty seconds; `tr`: of tasks."""
-    now, before = _minutes(sampled)
+    now, before = minutes(sampled)
     share = 1 - (sampled["taken"] % 60_000) / 60_000
     found: dict[str, float] = {}
     for field in {*now, *before}:
@@ -111,28 +111,28 @@ def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
 
 def pushed_names(sampled: Mapping[str, Any]) -> set[str]:
     """The names of the tasks pushed in this and the previous minute."""
-    return {field[3:] for field in _both(sampled) if field.startswith("in|")}
+    return set(counted(sampled, "in"))
 
 
 def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
     """Failed attempts, and all ended attempts, by name, in this and the previous minute."""
-    fields = _both(sampled)
-    failed = Counter({field[4:]: count for field, count in fields.items() if field.startswith("err|")})
-    return failed, failed + Counter({field[3:]: count for field, count in fields.items() if field.startswith("ok|")})
+    failed = counted(sampled, "err")
+    return failed, failed + counted(sampled, "ok")
 
 
-def expired(sampled: Mapping[str, Any]) -> Counter[str]:
-    """Tasks that expired before they began, by name, in this and the previous minute."""
-    return Counter({field[3:]: count for field, count in _both(sampled).items() if field.startswith("ex|")})
+def counted(sampled: Mapping[str, Any], word: str) -> Counter[str]:
+    """A counter of names, such as `err`, over this and the previous minute."""
+    start = f"{word}|"
+    return Counter({f.removeprefix(start): count for f, count in _both(sampled).items() if f.startswith(start)})
 
 
-def _minutes(sampled: Mapping[str, Any]) -> Minutes:
+def minutes(sampled: Mapping[str, Any]) -> Minutes:
     """Lua writes an empty table as `[]` or `{}`; both are read as empty."""
     return dict(sampled.get("minute") or {}), dict(sampled.get("before") or {})
 
 
 def _both(sampled: Mapping[str, Any]) -> Counter[str]:
-    now, before = _minutes(sampled)
+    now, before = minutes(sampled)
     return Counter(now) + Counter(before)
 
 

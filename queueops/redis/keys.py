@@ -34,6 +34,7 @@ KERNEL_KEYS: dict[str, str] = {
     "error:<fingerprint>": "hash",
     **subkeys.keys_beside("error:<fingerprint>", subkeys.ERROR),
     "metrics:<minute>": "hash",
+    "recent:<slot>": "hash",
     "history:<step>:<slot>": "hash",
     "marks:<list>": "zset",
     "worker:<worker>": "hash",
@@ -201,6 +202,10 @@ class Keys:
     def metrics(self, minute: int) -> str:
         """The counters of one minute since the epoch."""
         return f"{self.prefix}:metrics:{minute}"
+
+    def recent(self, slot: int) -> str:
+        """What names had counted when a slot of ten seconds began."""
+        return f"{self.prefix}:recent:{slot}"
 
     def history(self, step: str, slot: int) -> str:
         """The rows of one step of the history; ``step`` is the word of its level."""

@@ -99,7 +99,7 @@ def test_a_lane_at_its_limit_with_old_tasks_is_an_alarm_with_the_command(desk: D
     assert found.text.startswith(
         "Lane bulk of pool default is at its limit of 1: 2 tasks wait, the first for 5 min; drains in about 2.5 min."
     )
-    assert (found.level, found.url_hint) == ("warning", "lanes")
+    assert (found.level, found.url_hint) == ("warning", "lane?pool=default&id=bulk")
     assert found.command == "manage.py queue set-lane bulk --pool default --limit 2"
     call_command(*shlex.split(found.command)[1:])
     assert texts() == ""

@@ -22,7 +22,7 @@ def write_snapshot(desk: Desk) -> None:
 
 
 def alarms() -> str:
-    return "\n".join(alarm.text for alarm in inspect.snapshot().alarms)
+    return "\n".join(text for alarm in inspect.snapshot().alarms for text in (alarm.text, *alarm.consequences))
 
 
 def test_an_empty_system_has_figures_and_no_alarm(desk: Desk) -> None:

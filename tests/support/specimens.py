@@ -41,6 +41,7 @@ EXAMPLES: dict[str, str] = {
     "error:<fingerprint>": "error:f1",
     "error:<fingerprint>#tasks": "error:f1#tasks",
     "metrics:<minute>": "metrics:{minute}",
+    "recent:<slot>": "recent:{recent}",
     "history:<step>:<slot>": "history:1m:{minute}",
     "marks:<list>": "marks:alarms",
     "stack:<worker>": "stack:w1",
@@ -187,7 +188,9 @@ class Specimens(ChunkDesk):
 
     def name(self, kind: str) -> str:
         """The whole name of the example of a kind."""
-        return f"{self.keys.prefix}:{EXAMPLES[kind].format(minute=self.now() // 60_000)}"
+        return (
+            f"{self.keys.prefix}:{EXAMPLES[kind].format(minute=self.now() // 60_000, recent=self.now() // 10_000 - 1)}"
+        )
 
     def spoil(self, kind: str, value: str) -> str:
         """Garbage in the place of an example; its key."""

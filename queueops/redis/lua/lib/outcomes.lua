@@ -1,5 +1,5 @@
 -- Outcomes of a lease: one function per outcome, in one table. Each gets the record as read before any write.
---@needs end_effects generations lanes records rules store_helpers task_end transitions
+--@needs end_effects generations lanes minute_counts records rules store_helpers task_end transitions
 --@needs unknown_names
 
 function lib.leave_lease(id, record, state)
@@ -76,6 +76,8 @@ function lib.outcomes.crash(id, record, end_)
   local crashes = (lib.number_of(record[F.crashes]) or 0) + (lib.counts(end_) and 1 or 0)
   forget_unknown(id, record)
   log_end(id, record, { k = 'crash', crash = crashes, text = end_.value })
+  lib.count_minute('lost|' .. record[F.name], 1)
+  if lib.counts(end_) and crashes >= min(2, ctx.RULES.max_crashes) then lib.count_minute('kill|' .. record[F.name], 1) end
   if record[F.cancel_requested] then
     lib.finish(id, record, 'cancelled', 'cr', crashes, 'y', record[F.cancel_requested])
   elseif crashes >= ctx.RULES.max_crashes then

@@ -1,0 +1,115 @@
+"""Alarms of failures: names whose attempts fail, in all pools together, tasks that kill their worker, and pools."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from msgspec import structs
+
+from queueops.inspect.alarm import Alarm, in_pools, manage, warning
+from queueops.inspect.recent_counts import recent, recent_ms
+from queueops.inspect.spans import span
+from queueops.inspect.throughput import FAILING, counted, failures
+
+LEAST_FAILED = 10
+"""Fewer failed attempts than this are not an alarm, unless there was hardly another one."""
+ALL_OF_FEW = 3
+"""So many tasks that failed are an alarm if no attempt of their name succeeded, and the pool made only LEAST_FAILED."""
+CHANCE = 1e-5
+"""A name fails suddenly if its failures of the last seconds, at its earlier share of failures, are less likely."""
+MOST_NAMES = 3
+"""The most failing names with an alarm of their own."""
+KILLED = 2
+"""So many starts of tasks that had lost a worker before, and lost another one, are no accident."""
+
+Samples = Mapping[str, Mapping[str, Any]]
+
+
+class _Failed(NamedTuple):
+    """Failed attempts of a name in one pool, of how many, and within which time; or the sentence of the whole pool."""
+
+    failed: int
+    ended: int
+    within: str
+    text: str = ""
+
+
+def failing_alarms(samples: Samples) -> Iterator[Alarm]:
+    """The names that kill their worker, those that fail, and the pools in which many names fail."""
+    killers = {name: pools for name, pools in _killers(samples).items() if sum(pools.values()) >= KILLED}
+    for name, kills in killers.items():
+        yield _killing(name, {pool: samples[pool] for pool in kills})
+    names: dict[str, dict[str, _Failed]] = {}
+    for pool, sampled in samples.items():
+        failed, ended = failures(sampled)
+        bad, all_ended = failed.total(), ended.total()
+        if bad >= LEAST_FAILED and bad >= FAILING * all_ended:
+            name, most = failed.most_common(1)[0]
+            text = f"Pool {pool}: {bad:,} of {all_ended:,} attempts of the last two minutes failed"
+            told = _Failed(bad, all_ended, "two minutes", f"{text}, {most:,} of them of {name[:100]}.")
+            if 2 * most > bad:
+                names.setdefault(name, {})[pool] = told
+            else:
+                more: dict[str, Any] = {"key": f"failing-pool {pool}", "pools": (pool,), "failed": bad}
+                yield warning(told.text, "errors?sort=failed", manage("queue", "errors"), **more)
+            continue
+        for name, found in islice(_of_names(sampled, failed, ended), MOST_NAMES):
+            names.setdefault(name, {})[pool] = found
+    for name, of_pools in names.items():
+        if name not in killers:
+            yield _failing(name, of_pools, samples)
+
+
+def _of_names(sampled: Mapping[str, Any], failed: Counter[str], ended: Counter[str]) -> Iterator[tuple[str, _Failed]]:
+    """The names of a pool that fail: half of their attempts, all of a few, or suddenly all."""
+    now_failed, now_well = recent(sampled, "err"), recent(sampled, "ok")
+    retried = counted(sampled, "re")
+    for name, count in failed.most_common():
+        is_small = ended.total() <= LEAST_FAILED and count - retried[name] >= ALL_OF_FEW and count == ended[name]
+        if is_small or (count >= LEAST_FAILED and count >= FAILING * ended[name]):
+            yield name, _Failed(count, ended[name], "two minutes")
+        elif (now := now_failed[name]) and not now_well[name] and _is_sudden(now, count - now, ended[name] - now):
+            yield name, _Failed(now, now, span(recent_ms(sampled)))
+
+
+def _is_sudden(failed: int, failed_before: int, ended_before: int) -> bool:
+    """Whether so many failures in a row are no chance with the share of failures before them."""
+    return ((failed_before + 1) / (ended_before + 2)) ** failed < CHANCE
+
+
+def _failing(name: str, found: Mapping[str, _Failed], samples: Samples) -> Alarm:
+    """The alarm of a name: it leads to the name, with its pause as the remedy; of a paused one to its errors."""
+    failed, ended = (sum(getattr(each, field) for each in found.values()) for field in ("failed", "ended"))
+    (one, *others) = found.values()
+    text = f"Task {name[:100]} of {in_pools(found)}: {failed:,} of {ended:,} attempts of the last {one.within} failed."
+    more = {"key": f"failing {name[:100]}", "pools": tuple(found), "failed": failed}
+    return _stopping(text if others else one.text or text, name, found, samples, **more)
+
+
+def _stopping(text: str, name: str, of: Mapping[str, Any], samples: Samples, **more: Any) -> Alarm:
+    page = f"name?id={quote(name)}"
+    if all(any(str(row["name"]) == name for row in samples[pool].get("paused_names") or ()) for pool in of):
+        return warning(text, page, manage("queue", "errors"), **more)
+    place = ("--pool", *of) if len(of) == 1 else ()
+    command = manage("queue", "pause", "--name", name, *place)
+    return warning(text, page, command, "pause_name", f"{place[-1] if place else ''}/{name}", **more)
+
+
+def _killers(samples: Samples) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for pool, sampled in samples.items():
+        for name, count in counted(sampled, "kill").items():
+            found.setdefault(name, {})[pool] = count
+    return found
+
+
+def _killing(name: str, samples: Samples) -> Alarm:
+    lost = sum(counted(sampled, "lost")[name] for sampled in samples.values())
+    text = f"Task {name[:100]} of {in_pools(samples)} kills its worker: {lost:,} of its starts ended with their process"
+    more = {"key": f"kills {name[:100]}", "pools": tuple(samples), "failed": lost}
+    found = _stopping(f"{text} within the last two minutes.", name, samples, samples, **more)
+    return structs.replace(found, level="danger")

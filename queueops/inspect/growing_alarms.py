@@ -1,0 +1,132 @@
+"""Alarm of a backlog that grows, with its cause: slow names, a limit or a pause, a producer, or too few slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from queueops.inspect.alarm import Alarm, manage, warning
+from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised
+from queueops.inspect.estimates import run_times
+from queueops.inspect.lanes import lane_rows
+from queueops.inspect.recent_counts import recent, recent_ms, usual_ms, usual_per_s
+from queueops.inspect.spans import span
+from queueops.inspect.throughput import PoolView, counted
+from queueops.model.states import State
+from queueops.redis.query_replies import Beat, whole
+
+BACKLOG = 100
+"""Fewer ready tasks than this are not a backlog, however fast their number grows."""
+GROWING, LASTING_S, LEAST_GROWTH = 1.1, 60.0, 10
+"""Arrivals per end from which a backlog grows, or tasks in a minute. One that is empty within a minute is a burst."""
+SLOWER, LEAST_MS = 3, 20.0
+"""A name is slow if it takes so many times longer than usual, and so long at least."""
+MAIN_SHARE, MORE_OFTEN = 0.6, 2
+"""A producer is the cause with that share of the arrivals, and so many times more of them than usual."""
+DEPLOY_MS = 300_000
+"""Workers that started within this time may have brought the cause."""
+MOST_NAMED = 3
+
+
+class _Cause(NamedTuple):
+    """Why a backlog grows: in one or two words, in a sentence, and a page, a command, a verb with its target."""
+
+    about: str
+    text: str
+    hint: str
+    command: str
+    verb: str = ""
+    target: str = ""
+
+
+def growing_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
+    """A queue that grows faster than it drains. A burst that is empty within a minute is none."""
+    tasks = view.states.get(State.PENDING, 0)
+    lasts = view.drain_s is None or view.drain_s > LASTING_S
+    waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
+    came, ended = _pace(view, sampled)
+    faster = came > ended * GROWING
+    slowly = waited > STUCK_MS and (view.coming_rate - view.leaving_rate) * LASTING_S >= LEAST_GROWTH
+    if tasks >= BACKLOG and lasts and (faster or slowly):
+        cause = _slow(view, sampled, beats) or _held(view, sampled) or _producer(view, sampled) or _too_few(view)
+        text = (
+            f"The backlog of the pool {view.name} grows: {tasks:,} tasks wait, {came:.1f}/s arrive, {ended:.1f}/s end."
+        )
+        text = f"{text} {cause.text}{_deployed(sampled, beats)}"
+        yield warning(text, cause.hint, cause.command, cause.verb, cause.target, key=f"growing {cause.about}")
+
+
+def _pace(view: PoolView, sampled: Mapping[str, Any]) -> tuple[float, float]:
+    """Arrivals and ends per second: of the last seconds if they are known, as those of a minute tell a change late."""
+    if not (ms := recent_ms(sampled)):
+        return view.in_rate, view.out_rate
+    ended = recent(sampled, "ok").total() + recent(sampled, "err").total()
+    return recent(sampled, "in").total() * 1000 / ms, ended * 1000 / ms
+
+
+def _slow(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> _Cause | None:
+    """Names that take much longer than usual, if they use most of the time of the slots."""
+    times = run_times(sampled, beats)
+    runs = counted(sampled, "ok") + counted(sampled, "err")
+    used = {name: times[name] * max(1, runs[name]) for name in times if name}
+    slow = {
+        name: times[name] / usual
+        for name in used
+        if (usual := usual_ms(sampled, name)) and times[name] >= max(LEAST_MS, SLOWER * usual)
+    }
+    if not slow or 2 * sum(used[name] for name in slow) < sum(used.values()):
+        return None
+    worst = sorted(slow, key=lambda name: -used[name])
+    told = ", ".join(f"{name[:100]} {span(times[name])}" for name in worst[:MOST_NAMED])
+    factor = min(slow.values())
+    number = "1 name takes" if len(slow) == 1 else f"{len(slow):,} names take"
+    text = f"{number} {factor:.0f} times longer than before: {told}{', …' if len(slow) > MOST_NAMED else ''}."
+    page = f"name?id={quote(worst[0])}"
+    return _Cause("slow", text, page, manage("queue", "name", worst[0]))
+
+
+def _held(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
+    """A lane that is paused or at its limit or rate, or a paused name, if most of the tasks wait there."""
+    most = max(lane_rows(view.name, dict(sampled)), key=lambda row: row.ready, default=None)
+    paused = max(sampled.get("paused_names") or (), key=lambda row: int(row["waiting"]), default=None)
+    if paused is not None and 2 * int(paused["waiting"]) >= view.states[State.PENDING]:
+        name = str(paused["name"])
+        command, target = manage("queue", "resume", "--name", name, "--pool", view.name), f"{view.name}/{name}"
+        text = f"The name {name[:100]} is paused."
+        return _Cause(f"name {name[:100]}", text, f"name?id={quote(name)}", command, "resume_name", target)
+    if most is None or 2 * most.ready < view.states[State.PENDING] or not (most.paused or bound_of(most)):
+        return None
+    told = "paused" if most.paused else f"at its {bound_of(most)}"
+    verb, target = ("resume_lane", f"{view.name}/{most.lane}") if most.paused else ("", "")
+    command = manage("queue", "resume", most.lane, "--pool", view.name) if most.paused else raised(most)
+    about = f"lane {view.name}/{most.lane}"
+    return _Cause(about, f"Lane {most.label} is {told}.", lane_page(most), command, verb, target)
+
+
+def _producer(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
+    """A name with most of the arrivals, and with more of them than before."""
+    came, ms = recent(sampled, "in"), recent_ms(sampled)
+    for name, count in came.most_common(1):
+        rate = count * 1000 / ms
+        if count >= MAIN_SHARE * came.total() and rate >= MORE_OFTEN * usual_per_s(sampled, name):
+            rows = [row for row in sampled["lanes"] or () if name in (row.get("names") or {})]
+            lane = max(rows, key=lambda row: int(row["ready"]), default=None)
+            place = f" in lane {str(lane['lane'])[:100]}" if lane else ""
+            before = f", {usual_per_s(sampled, name):.1f}/s before" if usual_per_s(sampled, name) else ""
+            text = f"{count / came.total():.0%} of the arrivals are {name[:100]}{place}: {rate:,.0f}/s{before}."
+            command, target = manage("queue", "pause", "--name", name, "--pool", view.name), f"{view.name}/{name}"
+            return _Cause(f"producer {name[:100]}", text, f"name?id={quote(name)}", command, "pause_name", target)
+    return None
+
+
+def _too_few(view: PoolView) -> _Cause:
+    text = "No name is slower than before, and no limit holds them: more slots help."
+    return _Cause("slots", text, f"tasks/?state=pending&pool={view.name}", manage("runworker", "--pool", view.name))
+
+
+def _deployed(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> str:
+    """A sentence if all workers started a short while ago."""
+    first = min((whole(beat.fields.get("started")) for beat in beats), default=0)
+    age = sampled["taken"] - first
+    return f" Its workers started {span(age)} ago." if age < DEPLOY_MS and sampled.get("usual") else ""
