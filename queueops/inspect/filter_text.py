@@ -47,6 +47,12 @@ def split(text: str) -> Split:
     return Split(facets, All(tuple(rest)))
 
 
+def conditions(text: str) -> list[tuple[str, str]]:
+    """Each condition of a text, with the text of the others."""
+    parts = split(text).rest.of if text else ()
+    return [(written(part), written(All((*parts[:at], *parts[at + 1 :])))) for at, part in enumerate(parts)]
+
+
 def text_of(facets: dict[str, str], rest: str) -> str:
     """The whole filter as one text."""
     names = {facet: field for field, facet in FACETS.items()}

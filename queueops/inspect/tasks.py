@@ -25,6 +25,8 @@ from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
 
 MOST = 200
+MOST_SORTED = 500
+"""Rows of one reading for a page that sorts them."""
 STEPS = 4
 """The most round trips of one step of a search, beside the one for the pools."""
 BUDGET = 2000
@@ -155,7 +157,7 @@ def browse(
     be shared with other pages of the same list; then a shown row that it does not have is read beside it.
     """
     query = _permitted(query)
-    limit = max(1, min(limit, MOST))
+    limit = max(1, min(limit, MOST_SORTED))
     wanted = tuple(shown[:MOST])
     reading = _READINGS.read((query, after, limit), max_age_s, lambda: _browse(query, after, limit, wanted))
     if missing := [place for place in wanted if place not in reading.rows and place[0] in reading.pools]:
