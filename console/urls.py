@@ -11,6 +11,7 @@ from console.actions.catalog import ACTIONS
 from console.pages import (
     audit,
     bulk,
+    completion,
     errors,
     find,
     history,
@@ -65,6 +66,7 @@ urlpatterns = [
     _url("tasks/", tasks.index, "tasks"),
     _url("tasks/_rows", tasks.rows, "tasks-rows"),
     _url("tasks/_search", tasks.search, "tasks-search"),
+    _url("tasks/_complete", completion.complete, "tasks-complete"),
     *(_url(f"tasks/_{verb}", tasks.act, f"tasks-{verb}", verb=verb) for verb in ACTIONS if verb in BULK),
     *(_url(f"tasks/_all_{verb}", bulk.act, f"tasks-all-{verb}", verb=verb) for verb in ACTIONS if verb in BULK),
     _url("tasks/<name:id>/", task.show, "task", tab="summary"),

@@ -38,7 +38,7 @@ CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
 
 ANYONE = None
 _VIEWED = (
-    "overview overview-live status tasks tasks-rows tasks-search "
+    "overview overview-live status tasks tasks-complete tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error error-live lanes lanes-rows lane lane-live "
     "workers workers-rows worker worker-live audit audit-entry audit-live "

@@ -5,6 +5,7 @@ Kinds add what they have.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -19,13 +20,19 @@ from django.utils.translation import gettext_lazy as _
 from console.ui import filters
 from console.ui.kind_pages import Hit, finders, parts_of
 from console.ui.links import task_url, url
+from console.ui.pasted import pasted_id
 from console.ui.render import Frame, one_of, page
 from queueops import inspect
-from queueops.inspect import FilterError, LookUp, NamedHit, TaskQuery, TaskRow
+from queueops.inspect import FilterError, LookUp, NamedHit, TaskQuery, TaskRow, parse_filter
+from queueops.inspect.filter_syntax import terms
+from queueops.inspect.filter_text import tree
 
 MOST = 20
 """The most hits of one kind."""
 LONGEST = 200
+PAIR = re.compile(r"^(\w+)\s*=\s*(\S+)$")
+"""One field and its value, with spaces."""
+LONGEST_PASTED = 10_000
 
 
 class Group(NamedTuple):
@@ -37,7 +44,8 @@ class Group(NamedTuple):
 
 def find(request: HttpRequest) -> HttpResponse:
     """The page of the hits; a task of this id, or a single hit, is opened at once."""
-    text = request.GET.get("q", "").strip()[:LONGEST]
+    given = request.GET.get("q", "").strip()[:LONGEST_PASTED]
+    text = pasted_id(given) or given[:LONGEST]
     if not text:
         return redirect("console:tasks")
     if filtered := _filter_in(text):
@@ -76,12 +84,11 @@ def find(request: HttpRequest) -> HttpResponse:
 
 
 def _filter_in(text: str) -> TaskQuery | None:
-    """The filter of a text such as `tag=customer-3`; None for any other text."""
-    facet, sign, value = (part.strip() for part in text.partition("="))
-    if facet not in filters.LABELS or not (sign and value):
-        return None
+    """The filter of a text such as `tag=customer-3` or `state:failed age>10m`; None for any other text."""
+    text = PAIR.sub(r"\1=\2", text)
     with suppress(FilterError):
-        return TaskQuery.from_params({facet: value})
+        if any(term.field for term in terms(tree(text))):
+            return parse_filter(text)
     return None
 
 

@@ -18,6 +18,8 @@ def save(request: HttpRequest) -> HttpResponse:
     """Save the values that were sent; the others stay."""
     present = Preferences.of(request)
     sent = {name: request.POST.get(name, getattr(present, name)) for name in Preferences.__struct_fields__}
+    if "columns" in request.POST:  # one box for each column
+        sent["columns"] = ",".join(filter(None, request.POST.getlist("columns"))) or "none"
     response = redirects.back(request, "settings")
     Preferences.checked(sent).keep(request, response)
     return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -14,15 +15,23 @@ from console.actions.perform import answer
 from console.actions.selection import Choice
 from console.ui import filters
 from console.ui import live_list as living
+from console.ui.columns import COLUMNS, SORTED, Order
+from console.ui.completion import permitted
 from console.ui.links import url
+from console.ui.pasted import pasted_id
 from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
+from queueops.inspect.filter_syntax import terms
+from queueops.inspect.filter_text import tree
+from queueops.inspect.query import PARAMETERS
 from queueops.inspect.selection import Extent, extent_of
 from queueops.model.states import FINISHED, State
 
 LIMIT = 50
+MOST_TYPED = 1000
+"""Characters of a wrong filter that are shown again."""
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages of one list cost the store one reading a second."""
 SEARCH = ("tasks-search", "tasks")
@@ -30,15 +39,25 @@ SEARCH = ("tasks-search", "tasks")
 
 def index(request: HttpRequest) -> HttpResponse:
     """One page of the list, with its facets and its filter."""
+    if id := _pasted(request.GET.get("q", "")):
+        return redirect(url("find", {"q": id}))
     try:
         query = TaskQuery.from_params(request.GET)
         if "" in request.GET.values():
             return redirect(filters.address(query))  # a form sends its empty fields too
-        found = inspect.browse(query, request.GET.get("after", ""), LIMIT)
+        order = Order.of(request.GET.get("sort", ""))
+        found = inspect.browse(query, request.GET.get("after", ""), SORTED if order.column else LIMIT)
     except FilterError as error:
-        context = {"error": str(error), "query": _typed(request), "facets": {}}
+        typed = TaskQuery(**{name: request.GET.get(name, "")[:MOST_TYPED] for name in PARAMETERS})
+        context = {
+            "error": str(error),
+            "query": typed,
+            "typed": typed.text,
+            "fields": permitted().items(),
+            "facets": {},
+        }
         return page(request, "tasks/page.html", context, status=400)
-    lines = living.first(found.page.rows)
+    lines = living.first(order.applied(found.page, LIMIT).rows)
     return page(request, "tasks/page.html", _context(request, query, found, lines, lines.newest_ms))
 
 
@@ -48,11 +67,13 @@ def rows(request: HttpRequest) -> HttpResponse:
     try:
         query = TaskQuery.from_params(request.GET)
         shown = [(place.pool, place.id) for place in places if place.id]
-        found = inspect.browse(query, request.GET.get("after", ""), LIMIT, shown, READING_AGE_S)
+        order = Order.of(request.GET.get("sort", ""))
+        most = SORTED if order.column else LIMIT
+        found = inspect.browse(query, request.GET.get("after", ""), most, shown, READING_AGE_S)
     except FilterError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     since = number_of(request, "since")
-    lines = living.again(found.page.rows, places, found.shown, query, since)
+    lines = living.again(order.applied(found.page, LIMIT).rows, places, found.shown, query, since)
     return fragment(request, "tasks/live.html", _context(request, query, found, lines, since or lines.newest_ms))
 
 
@@ -92,14 +113,19 @@ def _context(
     request: HttpRequest, query: TaskQuery, found: TaskList, lines: living.Living, since: int
 ) -> dict[str, Any]:
     after = request.GET.get("after", "")
-    place = query.params() | {"after": after}
+    order = Order.of(request.GET.get("sort", ""))
+    place = query.params() | {"after": after} | order.params
     matching = _extent(request, query, found)
     facets = filters.build(query, found.facets)
     _know_lanes(found, facets)
+    searched = (found.page.partial or request.GET.get("seen")) and not order.column
     data = lines, matching.count, matching.exact, facets, found.page.broken
     live = place | {"since": str(since), "shown": lines.places}
     return {
         "query": query,
+        "typed": query.text,
+        "fields": permitted().items(),
+        "chosen": filters.chosen(query),
         "facets": facets,
         "found": found.page,
         "matching": matching,
@@ -107,17 +133,24 @@ def _context(
         "actions": offered(query.state, Frame(request).may, query.kind),
         "whole": whole_actions(query, Frame(request).may),
         "here": url("tasks", place),
-        "search": _searched(request, query, found) if found.page.partial or request.GET.get("seen") else None,
+        "search": _searched(request, query, found) if searched else None,
         "full": lines.new >= LIMIT,
         "first_url": filters.address(query),
-        "next_url": filters.address(query, after=found.page.next) if found.page.next else "",
+        "next_url": filters.address(query, after=found.page.next) if found.page.next and not order.column else "",
+        "columns": COLUMNS.items(),
+        "order": order,
+        "orders": {name: url("tasks", query.params() | order.next_of(name)) for name in COLUMNS},
+        "sorted_among": len(found.page.rows) if order.column and found.page.next else 0,
         **live_update(reverse("console:tasks-rows"), *data, **live),
     }
 
 
-def _typed(request: HttpRequest) -> TaskQuery:
-    """What was typed into the fields of a wrong filter, to be corrected there."""
-    return TaskQuery(**{facet: request.GET.get(facet, "")[: filters.LONGEST] for facet in filters.TYPED})
+def _pasted(text: str) -> str:
+    """The id in a pasted text that is no filter."""
+    id = pasted_id(text)
+    with suppress(FilterError):
+        return "" if id and any(term.field for term in terms(tree(text))) else id
+    return id
 
 
 def _know_lanes(found: TaskList, facets: dict[str, filters.Facet]) -> None:

@@ -38,6 +38,8 @@ from console.ui import (
     traceback,
 )
 from console.ui.badges import badge, condition, icon
+from console.ui.columns import ran_ms as run_time_ms
+from console.ui.columns import waited_ms
 from console.ui.forms import DELAYS
 from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
 from console.ui.static_files import sprite
@@ -57,7 +59,6 @@ from queueops.inspect import (
     bound_of,
     lane_label,
 )
-from queueops.inspect.redaction import conceals
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -77,6 +78,8 @@ register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
 register.filter("alarm_url", links.alarm_url)
 register.filter("lane_label", lane_label)
+register.filter("run_time_ms", run_time_ms)
+register.filter("waited_ms", waited_ms)
 register.filter("count", formatting.count)
 register.filter("short", formatting.short)
 register.filter("rate", formatting.rate)
@@ -235,13 +238,6 @@ def joined(first: str, second: str) -> str:
 def as_query(params: dict[str, str]) -> str:
     """Encode parameters of a URL."""
     return urlencode(params)
-
-
-@register.filter
-def filter_fields(query: TaskQuery, known: dict[str, Any] | None) -> list[tuple[str, Any, str, Any]]:
-    """Name, label, value and suggestions of each filter field; a text is searched by those who may see arguments."""
-    names = [name for name in filters.TYPED if name != "contains" or not conceals()]
-    return [(name, filters.LABELS[name], getattr(query, name), (known or {}).get(name)) for name in names]
 
 
 @register.filter

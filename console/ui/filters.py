@@ -8,8 +8,11 @@ import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.ui.error_names import error_name
 from console.ui.links import url
+from queueops import inspect
 from queueops.inspect import TaskQuery
+from queueops.inspect.filter_text import conditions
 
 LABELS: dict[str, str | Promise] = {
     "state": _("State"),
@@ -24,10 +27,6 @@ LABELS: dict[str, str | Promise] = {
 }
 
 
-TYPED = ("name", "pool", "lane", "kind", "tag", "id", "contains")
-"""The facets with a field."""
-LONGEST = 200
-"""The most characters of a field."""
 USUAL = ("pending", "locked", "postponed", "restart", "succeeded", "failed", "cancelled")
 """States that are offered also while no task is in them."""
 
@@ -56,6 +55,17 @@ def build(query: TaskQuery, counted: Mapping[str, list[tuple[str, int | None]]])
     counted["error"] = []  # a fingerprint is not readable; the error pages link here
     built = (_facet(query, name, counted.get(name, [])) for name in LABELS)
     return {facet.name: facet for facet in built if facet.values}
+
+
+def chosen(query: TaskQuery) -> list[tuple[str, str]]:
+    """Each condition of the filter but the state, with the URL of the list without it."""
+    labels = {"error": lambda value: error_name(value), "lane": lambda value: inspect.lane_label(value)}
+    of_facets = [
+        (f"{LABELS[name]}: {labels.get(name, str)(value)}", address(query, **{name: ""}))
+        for name, value in query.facets.items()
+        if name != "state"
+    ]
+    return of_facets + [(text, address(query, q=rest)) for text, rest in conditions(query.q)]
 
 
 def address(query: TaskQuery, **changed: str) -> str:

@@ -11,6 +11,8 @@ import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
+from console.ui.columns import USUAL, is_known
+
 THEMES = ("auto", "light", "dark")
 ROWS = ("normal", "compact")
 PACES = ("0", "1", "2", "5", "15", "60")  # seconds between two polls; 0 = only when asked
@@ -32,6 +34,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     zone: str = ""  # "" = the project's TIME_ZONE
     pace: str = "2"
     keys: str = "on"
+    columns: str = USUAL  # of lists of tasks, joined by commas
 
     @classmethod
     def of(cls, request: HttpRequest) -> Self:
@@ -62,4 +65,5 @@ ALLOWED: dict[str, Callable[[str], bool]] = {
     "zone": lambda value: value in zones(),
     "pace": PACES.__contains__,
     "keys": ("on", "off").__contains__,
+    "columns": is_known,
 }

@@ -33,7 +33,7 @@ from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
-from queueops.inspect.query import TaskQuery
+from queueops.inspect.query import TaskQuery, parse_filter
 from queueops.inspect.registry import KnownTask, is_own_name, registry
 from queueops.inspect.schedules import (
     ScheduleDetail,
@@ -311,6 +311,7 @@ __all__ = [
     "operations_of",
     "orphan_files",
     "overview_history",
+    "parse_filter",
     "past",
     "pool",
     "pools_without_workers",

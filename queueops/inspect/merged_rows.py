@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from queueops.inspect import pagination
 from queueops.inspect.redaction import redactor
-from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of, shows
+from queueops.inspect.task_rows import StoredRow, TaskRow, read_row, row_of
+from queueops.model.redact import Redactor
 from queueops.redis.query_replies import text, whole
 
 
 class MergedRows(NamedTuple):
-    """The rows, and where the next page begins. `indexes` were walked; `seen` of `size` candidates were looked at."""
+    """The rows, and where the next page begins. `indexes`: which was walked in each pool.
+
+    `seen` of `size` candidates were looked at.
+    """
 
     rows: tuple[TaskRow, ...]
     next: str
-    indexes: tuple[str, ...]
+    indexes: dict[str, str]
     size: int
     seen: int
 
@@ -26,19 +30,19 @@ def merged_rows(
     replies: Mapping[str, Sequence[Any]],
     limit: int,
     timed: Sequence[str] = (),
-    contains: str = "",
+    shows: Callable[[str, StoredRow, Redactor], bool] = lambda pool, row, hide: True,
 ) -> MergedRows:
     """The first rows of all pools. ``begun``: the places from which the pools were asked.
 
-    ``timed``: indexes of a kind whose scores are times. ``contains``: the text that a row has to show.
+    ``timed``: indexes of a kind whose scores are times. ``shows``: whether the user may see that a row matches.
     """
     walks = {pool: _walk(begun[pool], reply) for pool, reply in replies.items()}
     taken, places = pagination.merge(walks, limit, lambda pool, row: -_age(walks[pool].start[0], row, timed))
     hide = redactor()
     return MergedRows(
-        rows=tuple(row_of(pool, row, hide) for pool, row in taken if shows(row, contains, hide)),
+        rows=tuple(row_of(pool, row, hide) for pool, row in taken if shows(pool, row, hide)),
         next=pagination.write(places),
-        indexes=tuple(walk.start[0] for walk in walks.values()),
+        indexes={pool: walk.start[0] for pool, walk in walks.items()},
         size=sum(walk.size for walk in walks.values()),
         seen=sum(whole(reply[3]) for reply in replies.values()),
     )

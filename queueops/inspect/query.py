@@ -7,30 +7,24 @@ from typing import Any
 
 import msgspec
 
-from queueops.errors import FilterError, advice
-from queueops.model.states import FINISHED, TERMINAL, State, table
+from queueops.errors import FilterError
+from queueops.inspect import filter_text
+from queueops.inspect.filter_fields import Condition, condition, state_named
+from queueops.model.states import FINISHED, TERMINAL
 
 FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id", "contains")
-FREE = ("name", "contains")
+PARAMETERS = (*FACETS, "q")
+"""The parameters of a URL: the facets, and other conditions as text."""
+FREE = ("name", "contains", "q")
 """Facets that may hold a #, which joins the parts of keys in the store."""
 LONGEST = 200
-WORDS = {
-    **dict.fromkeys(("startable", "ready", "queued"), str(State.PENDING)),
-    **dict.fromkeys(("running", "active", "started"), str(State.LOCKED)),
-    **dict.fromkeys(("retrying", "backing_off"), str(State.RESTART)),
-    **dict.fromkeys(("delayed",), str(State.POSTPONED)),
-    **dict.fromkeys(("done", "completed"), str(State.SUCCEEDED)),
-    **dict.fromkeys(("dead", "error"), str(State.FAILED)),
-    "canceled": str(State.CANCELLED),
-    "ended": FINISHED,
-}
-"""Other words for a state in a filter. Answers have the state's own name."""
 
 
 class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     """A filter: every facet that is not empty must match. `error` is a fingerprint.
 
-    `contains` is a text in the id or in the arguments, which are searched as the compact JSON that the store has.
+    `contains` is a text in the id or in the arguments, which are searched as the compact JSON that the store has. `q`
+    has conditions that no index has, in the grammar of `parse_filter`.
     """
 
     state: str = ""
@@ -42,27 +36,49 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     id: str = ""
     contains: str = ""
+    q: str = ""
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> TaskQuery:
         """Read a query string's parameters; other keys than facets are ignored. Raises FilterError with advice."""
-        return cls(**{facet: str(params.get(facet) or "").strip() for facet in FACETS}).checked()
+        return cls(**{name: str(params.get(name) or "").strip() for name in PARAMETERS}).checked()
 
     def checked(self) -> TaskQuery:
         """The filter with the state's own name, if every facet is valid; raises FilterError with advice."""
-        known = table().states
-        if self.state not in ("", FINISHED, *known):
-            if self.state in WORDS:
-                return msgspec.structs.replace(self, state=WORDS[self.state]).checked()
-            raise FilterError(
-                reason=f"there is no state {self.state!r}{advice(self.state, (*map(str, known), *WORDS))}"
-            )
+        if self.q:
+            return self._with_text()
+        if self.state and (state := state_named(self.state)) != self.state:
+            return msgspec.structs.replace(self, state=state).checked()
         for facet, value in self.params().items():
-            if len(value) > LONGEST:
+            if len(value) > LONGEST and facet != "q":
                 raise FilterError(reason=f"{facet} is longer than {LONGEST} characters.")
             if "#" in value and facet not in FREE:
                 raise FilterError(reason=f"no {facet} holds a #.")
         return self
+
+    def _with_text(self) -> TaskQuery:
+        """The filter in which each condition of `q` that a free facet can hold is a facet."""
+        found = filter_text.split(self.q)
+        taken = {facet: value for facet, value in found.facets.items() if getattr(self, facet) not in ("", value)}
+        if "contains" in taken:
+            raise FilterError(reason=f"it searches for one text: {self.contains!r} or {taken['contains']!r}.")
+        more = filter_text.text_of(taken, found.text)
+        facets = msgspec.structs.replace(self, **(found.facets | self.facets), q="").checked()
+        return msgspec.structs.replace(facets, q=more)
+
+    @property
+    def facets(self) -> dict[str, str]:
+        """The facets that are set."""
+        return {facet: value for facet in FACETS if (value := getattr(self, facet))}
+
+    @property
+    def text(self) -> str:
+        """The whole filter in the grammar of `parse_filter`."""
+        return filter_text.text_of(self.facets, self.q)
+
+    def condition(self, pool: str, *, types_only: bool) -> Condition:
+        """What `q` demands of the tasks of a pool."""
+        return condition(filter_text.tree(self.q), pool, types_only=types_only) if self.q else True
 
     def whole(self) -> TaskQuery:
         """The filter itself, if an action on all matching tasks can take it; raises FilterError with advice."""
@@ -74,8 +90,16 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def params(self) -> dict[str, str]:
-        """The facets that are set, as parameters of a URL."""
-        return {facet: value for facet in FACETS if (value := getattr(self, facet))}
+        """The facets that are set, and `q`, as parameters of a URL."""
+        return {name: value for name in PARAMETERS if (value := getattr(self, name))}
+
+
+def parse_filter(text: str) -> TaskQuery:
+    """The filter of a text such as `name:shop.* state:failed age>10m -lane:bulk (tag:vip or tag:gold)`.
+
+    Raises FilterError, which names the position and says what to write.
+    """
+    return TaskQuery(q=text.strip()).checked()
 
 
 def fits(wanted: str, state: str) -> bool:

@@ -61,6 +61,8 @@ class TaskRow(TaskFacts, frozen=True, kw_only=True):
 
     error: str = ""  # one line
     parent: str = ""  # its parent task
+    begun_ms: int | None = None  # its latest start
+    ended_ms: int | None = None
 
 
 class StoredRow(NamedTuple):
@@ -100,6 +102,8 @@ def row_of(pool: str, row: StoredRow, hide: Redactor) -> TaskRow:
         error=title(read_failure(row.error)),
         reason=cut(field("y", ""), 200),
         parent=field("pi", ""),
+        begun_ms=maybe_whole(field("b")),
+        ended_ms=maybe_whole(field("e")),
         allowed=allowed_verbs(kind, state, row.fields),
     )
 

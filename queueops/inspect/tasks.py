@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from queueops.errors import FilterError
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.facets import Facets, facet_arguments, read_facets
+from queueops.inspect.filter_check import meets, of_row, of_stored
+from queueops.inspect.filter_fields import encoded
 from queueops.inspect.merged_rows import merged_rows
 from queueops.inspect.query import TaskQuery, fits
 from queueops.inspect.redaction import conceals, redactor
@@ -16,11 +19,14 @@ from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import LATE_MS, open_reader, pools_of
 from queueops.inspect.task_rows import LONGEST_PREVIOUS, StoredRow, TaskRow, read_row, row_of, shows
 from queueops.model import subkeys
+from queueops.model.redact import Redactor
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
 
 MOST = 200
+MOST_SORTED = 500
+"""Rows of one reading for a page that sorts them."""
 STEPS = 4
 """The most round trips of one step of a search, beside the one for the pools."""
 BUDGET = 2000
@@ -113,17 +119,17 @@ def walks(query: TaskQuery) -> Walks:
     pools = pools_of(reader, query.pool)
     asked = _arguments(query, dict.fromkeys(pools, ("", "", "")), 0)
     found = {
-        pool: Walked(index := text(reply[0]), whole(reply[1]), _tells(query, index))
+        pool: Walked(index := text(reply[0]), whole(reply[1]), _tells(query, index, pool))
         for pool, reply in reader.ask("page", asked).items()
     }
     known = {pool: walked for pool, walked in found.items() if walked.size}
     return Walks(known, broken_pools({}, reader.silent))
 
 
-def wanted_fields(query: TaskQuery) -> tuple[tuple[str, str], ...]:
-    """The fields of a record that the filter asks for, with their values."""
+def wanted_fields(query: TaskQuery, pool: str) -> tuple[tuple[str, str], ...]:
+    """The fields of a record that the filter asks for in a pool, with their values; "?" stands for its conditions."""
     failed = [("s", str(State.FAILED))] if query.error and not query.state else []
-    return (*failed, *((field, value) for field, value, _ in _facets(query)))
+    return (*failed, *((field, value) for field, value, _ in _facets(query, pool)))
 
 
 class _Reading(NamedTuple):
@@ -151,7 +157,7 @@ def browse(
     be shared with other pages of the same list; then a shown row that it does not have is read beside it.
     """
     query = _permitted(query)
-    limit = max(1, min(limit, MOST))
+    limit = max(1, min(limit, MOST_SORTED))
     wanted = tuple(shown[:MOST])
     reading = _READINGS.read((query, after, limit), max_age_s, lambda: _browse(query, after, limit, wanted))
     if missing := [place for place in wanted if place not in reading.rows and place[0] in reading.pools]:
@@ -201,8 +207,10 @@ def _rows_now(places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], TaskRo
 def matches(row: TaskRow, query: TaskQuery) -> bool:
     """Whether a row would be in the list of this filter. An error's fingerprint counts for failed tasks alone.
 
-    A searched text is left out: the arguments of a shown row stay as they were found.
+    A searched text is left out, as is the text of an error: a shown row stays as it was found.
     """
+    if query.q and not meets(query.condition(row.pool, types_only=conceals()), of_row(row)):
+        return False
     exact = all(not getattr(query, facet) or getattr(row, facet) == getattr(query, facet) for facet in _EXACT)
     exact = exact and fits(query.state, row.state)
     failed = not query.error or row.state == State.FAILED
@@ -231,12 +239,12 @@ def _page(
     replies: Mapping[str, Sequence[Any]],
     reader: Reader,
 ) -> TaskPage:
-    found = merged_rows(begun, replies, limit, contains=query.contains)
+    found = merged_rows(begun, replies, limit, shows=partial(_shows, query))
     return TaskPage(
         rows=found.rows,
         next=found.next,
         total=found.size,
-        exact=all(_tells(query, index) for index in found.indexes),
+        exact=all(_tells(query, index, pool) for pool, index in found.indexes.items()),
         partial=bool(found.next) and len(found.rows) < limit,
         seen=found.seen,
         broken=broken_pools(reader.broken, reader.silent),
@@ -246,7 +254,7 @@ def _page(
 # Which index is walked
 
 
-def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
+def _facets(query: TaskQuery, pool: str) -> list[tuple[str, str, str]]:
     """For each selected facet: record field, value, and the index of exactly those tasks ('' = none)."""
     pending = query.state == "pending"
     failed = query.state in ("", "failed")  # an error's own index lists the tasks that failed with it
@@ -259,26 +267,43 @@ def _facets(query: TaskQuery) -> list[tuple[str, str, str]]:
             ("k", query.kind, "" if query.kind == "task" else f"kind:{query.kind}"),
             ("tg", query.tag, f"tag:{query.tag}"),
             ("a", query.contains, ""),
+            ("?", encoded(query.condition(pool, types_only=conceals())), ""),
             ("ef", query.error, f"error:{query.error}{subkeys.TASKS.name}" if failed else ""),
         )
         if value
     ]
 
 
-def _tells(query: TaskQuery, index: str) -> bool:
+def _tells(query: TaskQuery, index: str, pool: str) -> bool:
     """Whether this index covers every facet: a lane's tasks are pending, an error's have failed."""
-    others = {field for field, _, its_index in _facets(query) if its_index != index}
+    others = {field for field, _, its_index in _facets(query, pool) if its_index != index}
     return not others or (others == {"s"} and index.startswith(("lane:", "error:")))
 
 
 def _indexes(query: TaskQuery) -> list[str]:
-    return [index for _, _, index in _facets(query) if index] or ["*"]
+    return [index for _, _, index in _facets(query, "") if index] or ["*"]
 
 
 def _arguments(query: TaskQuery, places: Mapping[str, pagination.Place], limit: int) -> dict[str, list[Argument]]:
     indexes = _indexes(query)
-    triples = [part for facet in _facets(query) for part in facet]
-    return {pool: [limit, BUDGET, *place, len(indexes), *indexes, *triples] for pool, place in places.items()}
+    return {
+        pool: [
+            limit,
+            BUDGET,
+            *place,
+            len(indexes),
+            *indexes,
+            *(part for facet in _facets(query, pool) for part in facet),
+        ]
+        for pool, place in places.items()
+    }
+
+
+def _shows(query: TaskQuery, pool: str, row: StoredRow, hide: Redactor) -> bool:
+    """Whether a row matches by what the user may see of it."""
+    if not shows(row, query.contains, hide):
+        return False
+    return not query.q or meets(query.condition(pool, types_only=conceals()), of_stored(row, pool, hide))
 
 
 # A list of one
@@ -287,7 +312,7 @@ def _arguments(query: TaskQuery, places: Mapping[str, pagination.Place], limit: 
 def _one(reader: Reader, pools: Sequence[str], query: TaskQuery) -> TaskPage:
     hide = redactor()
     stored = [(detail.pool, _as_row(detail)) for detail in _known(reader, pools, query.id)]
-    found = [row_of(pool, row, hide) for pool, row in stored if shows(row, query.contains, hide)]
+    found = [row_of(pool, row, hide) for pool, row in stored if _shows(query, pool, row, hide)]
     rows = tuple(row for row in found if matches(row, query))
     return TaskPage(rows=rows, total=len(rows), broken=broken_pools(reader.broken, reader.silent))
 

@@ -32,6 +32,6 @@
   tell();
 
   // Folded on a phone, open on a desk; without JavaScript the summary opens it.
-  const wide = matchMedia("(min-width: 992px)");
+  const wide = matchMedia("(min-width: 1200px)");
   for (const fold of document.querySelectorAll("details[data-wide-open]")) fold.open = wide.matches;
 })();

@@ -24,7 +24,7 @@ NEEDED = {
         settings-save audit-dismiss status task task-attempts task-audit task-children task-chunk task-chunk-live
         task-chunks
         task-chunks-live task-chunks-rows task-delivery task-live task-log task-mapreduce task-run task-timeline
-        task-why tasks tasks-rows tasks-search worker worker-live workers workers-rows
+        task-why tasks tasks-complete tasks-rows tasks-search worker worker-live workers workers-rows
         workflows workflows-rows workflows-search
     """,
     "see_arguments": """

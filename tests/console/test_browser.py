@@ -232,14 +232,10 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
 @pytest.mark.parametrize("width", [1280, 360])
 def test_the_list_is_filtered_without_javascript(open_page: Open, world: World, width: int) -> None:
     page = open_page("tasks/", java_script_enabled=False, viewport={"width": width, "height": 800})
-    fold = page.locator(".facets-fold > summary")
-    expect(fold).to_be_visible(visible=width < 992)
-    if width < 992:
-        expect(page.locator("#filter-name")).to_be_hidden()
-        fold.click()
-    page.locator("#filter-name").fill("demo.task")
-    page.get_by_role("button", name="Apply").click()
-    assert page.url.endswith("/ops/tasks/?name=demo.task")
+    expect(page.locator(".facets-fold > summary")).to_be_visible(visible=width < 992)
+    page.locator("#filter").fill("name:demo.task")
+    page.get_by_role("button", name="Search").click()
+    assert page.url.endswith("/ops/tasks/?q=name%3Ademo.task")
 
 
 def test_nothing_is_cut_off_on_a_phone(open_page: Open, world: World) -> None:

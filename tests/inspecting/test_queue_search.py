@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
+from django.core.management.base import CommandError
 
 from tests.inspecting.test_queue_command import queue
 from tests.kernel.desk import Desk
@@ -16,3 +18,19 @@ def test_a_search_in_arguments_goes_on_until_it_has_found_a_task(desk: Desk, mon
     desk.push(*(f"t{number}" for number in range(9)))
     assert "\nfirst " in queue("list", "--contains", "ORD-42")
     assert queue("list", "--contains", "ORD-43").splitlines()[-1] == "0 of at most 10"
+
+
+def test_commands_take_the_whole_filter_as_one_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["queueops.inspect.tasks"], "BUDGET", 2)
+    desk.push("first", name="shop.charge")
+    desk.push(*(f"t{number}" for number in range(9)))
+    assert "\nfirst " in queue("list", "--filter", "name:shop.* age<1h")
+    assert queue("count", "--filter=-name:shop.*") == "9\n"
+    assert json.loads(queue("count", "--state", "pending", "--filter", "name:shop.*", "--json")) == {
+        "filter": "state:pending name:shop.*",
+        "count": 1,
+    }
+    queue("cancel", "--filter", "state:pending name:shop.*", "--yes", "--here")
+    assert [desk.state(id) for id in ("first", "t0")] == ["cancelled", "pending"]
+    with pytest.raises(CommandError, match="character 7: there is no field 'nam'; did you mean 'name'"):
+        queue("count", "--filter", "tag:a nam:b")

@@ -15,12 +15,15 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
-SHEETS = ("frame", "states", "parts", "tables", "diagram", "charts", "chunks", "trees")
+SHEETS = ("frame", "states", "parts", "tables", "diagram", "charts", "chunks", "trees", "search")
 STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
     "vendor/idiomorph/idiomorph-ext.min.js",
-    *(f"console/{name}.js" for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts")),
+    *(
+        f"console/{name}.js"
+        for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts", "search")
+    ),
 )
 BUILT = {"css": STATIC / "console/built/console.css", "js": STATIC / "console/built/console.js"}
 SOURCES = ("templates/**/*.html", "queueops_demo/templates/**/*.html", "console/**/*.py", "static/console/*.js")

@@ -77,7 +77,7 @@ def begin_operation(
             verb=verb,
             token=token or new_id(),
             indexes=indexes_of(verb, walked),
-            wanted=wanted_fields(query),
+            wanted=wanted_fields(query, pool),
             most=share,
             asked_ms=asked_ms or inspect.now_ms(),
             value=value,

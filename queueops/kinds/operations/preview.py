@@ -57,7 +57,7 @@ def operation_preview(verb: str, query: TaskQuery, *, asked_ms: int) -> Operatio
     It costs one call of each pool, whose cost does not grow with the number of tasks.
     """
     reader, (found, broken) = open_reader(), walks(query)
-    asked = {pool: _arguments(verb, query, walked, asked_ms) for pool, walked in found.items()}
+    asked = {pool: _arguments(verb, query, pool, walked, asked_ms) for pool, walked in found.items()}
     return _joined(reader.ask("preview_operation", asked) if asked else {}, broken)
 
 
@@ -66,9 +66,9 @@ def indexes_of(verb: str, walked: Walked) -> tuple[str, ...]:
     return tuple(f"state:{state}" for state in states_allowing(verb)) if walked.suffix == "*" else (walked.suffix,)
 
 
-def _arguments(verb: str, query: TaskQuery, walked: Walked, asked_ms: int) -> list[str | int]:
+def _arguments(verb: str, query: TaskQuery, pool: str, walked: Walked, asked_ms: int) -> list[str | int]:
     indexes = indexes_of(verb, walked)
-    wanted = [part for pair in wanted_fields(query) for part in pair]
+    wanted = [part for pair in wanted_fields(query, pool) for part in pair]
     value = "0" if verb in NUMERIC else ""
     return [verb, value, ",".join(states_allowing(verb)), MOST, asked_ms, len(indexes), *indexes, *wanted]
 

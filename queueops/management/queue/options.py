@@ -44,6 +44,7 @@ from queueops.model.states import table
 QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),
     "list": (queries.list_tasks, "tasks, newest first"),
+    "count": (queries.count, "the number of tasks that match a filter"),
     "show": (queries.show, "one task in full"),
     "why": (queries.explain, "why a task is not running"),
     "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and their parts"),
@@ -81,7 +82,13 @@ def add_subcommands(parser: ArgumentParser) -> None:
     """All subcommands, each with `--json`."""
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
-    _list_options(found["list"])
+    for name in ("list", "count"):
+        _filters(found[name])
+        found[name].add_argument("--id", default="", help="only the task of this id")
+        found[name].add_argument(
+            "--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id"
+        )
+    page_options(found["list"])
     for command in (*OWN_OPTIONS, *commands_of_kinds(ALL)):
         command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
     for name in ("show", "why", "tree", "edit"):
@@ -149,19 +156,14 @@ def _shared() -> ArgumentParser:
 
 
 def _filters(parser: ArgumentParser) -> None:
+    about = "all conditions as one text, such as --filter='-lane:bulk state:failed age>10m'"
+    parser.add_argument("--filter", default="", metavar="TEXT", help=about)
     for facet in FACETS:
         if facet not in ("id", "contains"):
             parser.add_argument(f"--{facet}", default="", help=f"only tasks of this {_FACET.get(facet, facet)}")
 
 
 _FACET = {"error": "error's fingerprint"}
-
-
-def _list_options(parser: ArgumentParser) -> None:
-    _filters(parser)
-    parser.add_argument("--id", default="", help="only the task of this id")
-    parser.add_argument("--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id")
-    page_options(parser)
 
 
 def _edit_options(parser: ArgumentParser) -> None:

@@ -1,8 +1,9 @@
-"""Questions: status, list, show, why, tail. Each yields its output."""
+"""Questions: status, list, count, show, why, tail. Each yields its output."""
 
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
 from queueops.inspect.query import FACETS
-from queueops.inspect.selection import extent_of
+from queueops.inspect.selection import PAGE, extent, extent_of
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
 from queueops.management.queue.lookup import check_pool, task_of
 from queueops.management.queue.task_view import shown_status, shown_task
@@ -19,6 +20,8 @@ HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "
 
 GUESSED, MOST_NEAR = ("name", "lane", "kind", "tag"), 10
 """Filters with free values, and how many known values are named beside a wrong one."""
+TOLD_EACH = 100_000
+"""After so many candidates a count says how far it is."""
 ERRORS_HEAD = ("FINGERPRINT", "COUNT", "FAILED", "LAST", "TASK", "ERROR")
 
 
@@ -31,10 +34,10 @@ def status(*, as_json: bool, **_: Any) -> Iterator[str]:
 
 
 def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
-    """A page of tasks. A search for a text goes on until it has found one, or has read all tasks."""
+    """A page of tasks. A search without an index goes on until it has found one, or has read all tasks."""
     query = query_of(given)
     page = inspect.tasks(query, after=after, limit=limit)
-    while query.contains and page.partial and not page.rows and not page.broken:
+    while page.partial and not page.rows and not page.broken:
         page = inspect.tasks(query, after=page.next, limit=limit)
     if not page.rows:
         check_pool(given["pool"])
@@ -49,6 +52,27 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
         yield from _unknown(query)
     if page.next:
         yield f"{'The search stopped early; ' if page.partial else ''}continue with --after {page.next}"
+
+
+def count(*, as_json: bool, **given: Any) -> Iterator[str]:
+    """The number of tasks that match. Without an index or a counter for it, all candidates are read."""
+    query = query_of(given)
+    found = extent(query)
+    number = found.count if found.exact else sum(1 for _ in _all(query))
+    yield to_json({"filter": query.text, "count": number}) if as_json else f"{number:,}"
+
+
+def _all(query: TaskQuery) -> Iterator[TaskRow]:
+    seen, told, place = 0, 0, ""
+    while True:
+        page = inspect.tasks(query, after=place, limit=PAGE)
+        yield from page.rows
+        seen, place = seen + page.seen, page.next
+        if not place:
+            return
+        if seen // TOLD_EACH > told:
+            told = seen // TOLD_EACH
+            print(f"{seen:,} of {page.total:,} searched", file=sys.stderr, flush=True)
 
 
 def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
@@ -92,7 +116,8 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
 
 def query_of(given: dict[str, Any]) -> TaskQuery:
     """The filter in the options."""
-    return TaskQuery.from_params({facet: given.get(facet, "") for facet in FACETS})
+    facets = {facet: given.get(facet, "") for facet in FACETS}
+    return TaskQuery.from_params(facets | {"q": given.get("filter", "")})
 
 
 def _unknown(query: TaskQuery) -> Iterator[str]:

@@ -1,19 +1,9 @@
 -- List rows: the fields that a list shows of a task, and whether a task matches a filter. Large values are cut to keep a
 -- page small.
---@needs store_helpers
+--@needs filter_conditions store_helpers
 
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
-local DEFAULTS = { k = 'task', l = 'default' }
 local LONGEST = 4096
-
--- Whether the value of a record's field is the one that a filter wants.
-function lib.fits(field, value, wanted)
-  value = value or DEFAULTS[field] or ''
-  if field == 's' and wanted == 'finished' then return CLASS[value] == 'terminal' end
-  if field == 'a' then return string.find(value, wanted, 1, true) ~= nil end
-  if field ~= 'tg' then return value == wanted end
-  return string.find(',' .. value .. ',', ',' .. wanted .. ',', 1, true) ~= nil
-end
 
 -- `fields` and `wanted` are lists of the same length. A text that is searched in arguments may be in the id as well. Also
 -- returns the bytes of arguments that were read.
@@ -23,8 +13,13 @@ function lib.matches(id, fields, wanted)
   if not row then return false, 0 end
   for i = 1, #fields do if fields[i] == 'a' then bytes = #(row[i] or '') end end
   for i = 1, #fields do
+    if fields[i] == '?' then
+      local meets, read = lib.meets_text(id, wanted[i])
+      bytes = bytes + read
+      if not meets then return false, bytes end
+    end
     local in_id = fields[i] == 'a' and string.find(id, wanted[i], 1, true)
-    if not in_id and not lib.fits(fields[i], row[i], wanted[i]) then return false, bytes end
+    if fields[i] ~= '?' and not in_id and not lib.fits(fields[i], row[i], wanted[i]) then return false, bytes end
   end
   return true, bytes
 end

@@ -1,5 +1,5 @@
 -- Walk of a bulk action along its indexes, newest first. It meets the tasks that matched when it began, and match still.
---@needs list_page list_row operator_action store_helpers transitions
+--@needs filter_conditions list_page list_row operator_action store_helpers transitions
 
 local SLICE = 30 -- tasks that a call acts on: about a millisecond of the server
 local STATE = '^state:'
@@ -19,9 +19,14 @@ function lib.walks.record_of(id, verb)
   return row and row[F.state] and { s = row[F.state], ot = row[F.operation] or nil } or nil
 end
 
-local function matches(walk, record)
+local function fits(id, record, field, wanted)
+  if field == '?' then return (lib.meets_text(id, wanted, record)) end
+  return lib.fits(field, record[field], wanted)
+end
+
+local function matches(walk, id, record)
   for i = 1, #walk.wanted, 2 do
-    if not (record and lib.fits(walk.wanted[i], record[walk.wanted[i]], walk.wanted[i + 1])) then return false end
+    if not (record and fits(id, record, walk.wanted[i], walk.wanted[i + 1])) then return false end
   end
   return not (record and record[F.kind] == 'bulk_action')
 end
@@ -36,7 +41,7 @@ end
 
 -- Whether the walk means a task: it matches, and did so at the time of the question.
 function lib.walks.means(walk, index, id, score, record)
-  return matches(walk, record) and not is_later(walk, index, id, score, record)
+  return matches(walk, id, record) and not is_later(walk, index, id, score, record)
 end
 
 -- What an undo needs to know of a task, as it was before the action.

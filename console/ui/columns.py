@@ -1,0 +1,99 @@
+"""Columns of the list of tasks: which a user sees, and by which the list is sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from time import time
+from typing import NamedTuple
+
+import msgspec
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from queueops.inspect import TaskPage, TaskRow
+from queueops.model.states import TERMINAL, table
+
+USUAL = "failed,lane,ran,since"
+SORTED = 500
+"""The newest matching tasks that are sorted. The store's index has one order: by the last change of the state."""
+
+
+def ran_ms(row: TaskRow) -> int | None:
+    """The duration of the latest run, or its time until now."""
+    if row.begun_ms is None:
+        return None
+    if row.ended_ms is not None and row.ended_ms >= row.begun_ms:
+        return row.ended_ms - row.begun_ms
+    return max(0, _now() - row.begun_ms) if row.state in table().leased else None
+
+
+def waited_ms(row: TaskRow) -> int | None:
+    """The time from the push to the latest start, or until now; None for a task that ended without a start."""
+    if row.begun_ms is not None:
+        return max(0, row.begun_ms - row.created_ms)
+    return None if row.state in TERMINAL else max(0, _now() - row.created_ms)
+
+
+class Column(NamedTuple):
+    """A column; `key` is what it is sorted by, if it can be."""
+
+    label: str | Promise
+    key: Callable[[TaskRow], float | None] | None = None
+
+
+COLUMNS: dict[str, Column] = {
+    "failed": Column(_("Failed"), lambda row: row.attempt),
+    "lane": Column(_("Lane")),
+    "worker": Column(_("Worker")),
+    "pushed": Column(_("Pushed"), lambda row: row.created_ms),
+    "waited": Column(_("Waited"), waited_ms),
+    "ran": Column(_("Ran"), ran_ms),
+    "since": Column(_("Since")),
+}
+
+
+def is_known(text: str) -> bool:
+    """Whether a text names columns, joined by commas; none is a choice, too."""
+    return text == "none" or all(name in COLUMNS for name in text.split(","))
+
+
+class Order(NamedTuple):
+    """The order of a list: a column, and whether the lowest value is the first. Without a column: the store's."""
+
+    column: str = ""
+    is_rising: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> Order:
+        """Read the parameter `sort`, such as `ran` or `-ran`; any other text is the store's order."""
+        name = text.removeprefix("-")
+        known = name in COLUMNS and COLUMNS[name].key is not None
+        return cls(name, text.startswith("-")) if known else cls()
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The order as a parameter of a URL."""
+        return {"sort": f"{'-' if self.is_rising else ''}{self.column}"} if self.column else {}
+
+    def next_of(self, column: str) -> dict[str, str]:
+        """The order behind a click on the head of a column: falling, rising, the store's."""
+        if column != self.column:
+            return {"sort": column}
+        return {} if self.is_rising else {"sort": f"-{column}"}
+
+    def applied(self, page: TaskPage, limit: int) -> TaskPage:
+        """The first rows in this order; rows without a value are the last."""
+        if not self.column:
+            return page
+        rows = tuple(self._sorted(page.rows))[:limit]
+        return msgspec.structs.replace(page, rows=rows, next="", partial=False)
+
+    def _sorted(self, rows: Iterable[TaskRow]) -> list[TaskRow]:
+        key = COLUMNS[self.column].key or (lambda row: None)
+        valued = [(value, row) for row in rows if (value := key(row)) is not None]
+        found = [row for _, row in sorted(valued, key=lambda pair: pair[0], reverse=not self.is_rising)]
+        return [*found, *(row for row in rows if key(row) is None)]
+
+
+def _now() -> int:
+    return int(time() * 1000)

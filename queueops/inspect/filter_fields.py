@@ -1,0 +1,171 @@
+"""Fields of a task filter: what each compares, and the conditions that the store checks for each candidate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from queueops.errors import FilterError, advice
+from queueops.inspect import filter_values
+from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, refuse
+from queueops.inspect.filter_values import Bounds
+from queueops.model.states import FINISHED, State, table
+
+Condition = bool | list[Any]
+"""A condition as the store reads it: a list of an operator and its operands. A truth value holds for all tasks."""
+LONGEST = 200
+
+
+class Field(NamedTuple):
+    """A field: its short name in a record, an example of its use, and how its values are read (None: texts)."""
+
+    short: str
+    example: str
+    about: str
+    bounds: Callable[[str, str, str], Bounds] | None = None
+
+
+FIELDS: dict[str, Field] = {
+    "state": Field("s", "state:failed", "state of the task; finished: all ended ones"),
+    "name": Field("n", "name:shop.*", "name of the task"),
+    "lane": Field("l", "lane:bulk", "lane"),
+    "pool": Field("pool", "pool:mail", "pool"),
+    "kind": Field("k", "kind:chain", "kind of the task"),
+    "tag": Field("tg", "tag:vip", "tag"),
+    "error": Field("er", "error:Timeout", "type or message of the last error, or its fingerprint"),
+    "worker": Field("w", "worker:web-3", "worker of the latest start"),
+    "id": Field("id", "id:order-*", "id"),
+    "text": Field("a", 'text:"order 4711"', "text in the arguments or the id"),
+    "parent": Field("pi", "parent:01KB*", "id of the parent task"),
+    "age": Field("age", "age>10m", "time since the push", filter_values.span),
+    "waited": Field("waited", "waited>5m", "time from the push to the latest start, or until now", filter_values.span),
+    "ran": Field("ran", "ran>30s", "duration of the latest run, or its time until now", filter_values.span),
+    "pushed": Field("c", "pushed:2026-11-27..28", "time of the push", filter_values.moment),
+    "started": Field("b", "started>2026-11-27T10:00", "time of the latest start", filter_values.moment),
+    "ended": Field("e", "ended:today", "time of the end", filter_values.moment),
+    "due": Field("d", "due<2026-11-27T10:00", "time of the next start", filter_values.moment),
+    "attempts": Field("at", "attempts>2", "attempts that failed", filter_values.number),
+    "crashes": Field("cr", "crashes>0", "starts that were lost with their worker", filter_values.number),
+    "priority": Field("p", "priority>=10", "priority", filter_values.number),
+}
+"""The fields of the grammar, in the order in which they are offered."""
+WORDS = {
+    **dict.fromkeys(("startable", "ready", "queued"), str(State.PENDING)),
+    **dict.fromkeys(("running", "active", "started"), str(State.LOCKED)),
+    **dict.fromkeys(("retrying", "backing_off"), str(State.RESTART)),
+    **dict.fromkeys(("delayed",), str(State.POSTPONED)),
+    **dict.fromkeys(("done", "completed"), str(State.SUCCEEDED)),
+    **dict.fromkeys(("dead", "error"), str(State.FAILED)),
+    "canceled": str(State.CANCELLED),
+    "ended": FINISHED,
+}
+"""Other words for a state in a filter. Answers have the state's own name."""
+PARTS = ("worker",)
+"""Fields that a part of their value matches: `worker:web-3` has all processes of this host."""
+
+
+def check(term: Term) -> None:
+    """Raise FilterError, with the position, for a term that says nothing the store can check."""
+    if not term.field:
+        return
+    if term.field not in FIELDS:
+        refuse(
+            term.at,
+            f"there is no field {term.field!r}{advice(term.field, FIELDS)} A text with : stands between quotes.",
+        )
+    field = FIELDS[term.field]
+    if len(term.value) > LONGEST:
+        refuse(term.at, f"the value of {term.field} is longer than {LONGEST} characters.")
+    if field.bounds is None and term.operator != ":":
+        refuse(term.at, f"{term.field} is not compared with {term.operator}: write {field.example}")
+    if field.bounds is None and not term.value.strip("*"):
+        refuse(term.at, f"{term.field} needs a value: write {field.example}")
+    try:
+        if field.bounds is not None:
+            field.bounds(term.operator, term.value, field.example)
+    except FilterError as error:
+        refuse(term.at, error.reason)
+
+
+def known_state(term: Term) -> Term:
+    """The term with the state's own name. Raises FilterError."""
+    return term._replace(value=state_named(term.value, f"at character {term.at}: "))
+
+
+def state_named(word: str, place: str = "") -> str:
+    """The state of this name, or of another word for it. Raises FilterError."""
+    known = tuple(map(str, table().states))
+    if word in (FINISHED, *known):
+        return word
+    if word in WORDS:
+        return WORDS[word]
+    raise FilterError(reason=f"{place}there is no state {word!r}{advice(word, (*known, *WORDS))}")
+
+
+def condition(node: Node, pool: str, *, types_only: bool, negated: bool = False) -> Condition:
+    """The condition of a tree for the tasks of a pool. With `types_only` the messages of errors are not compared.
+
+    Under a negation they are never compared: the result would tell what a masked message holds.
+    """
+    match node:
+        case Not(of):
+            inner = condition(of, pool, types_only=types_only, negated=not negated)
+            return not inner if isinstance(inner, bool) else ["not", inner]
+        case All(parts):
+            return _joined("and", [condition(part, pool, types_only=types_only, negated=negated) for part in parts])
+        case Either(parts):
+            return _joined("or", [condition(part, pool, types_only=types_only, negated=negated) for part in parts])
+        case Term():
+            return _of_term(node, pool, types_only=types_only or negated)
+
+
+def encoded(found: Condition) -> str:
+    """The condition as the store reads it; empty if all tasks match."""
+    return "" if found is True else json.dumps(["or"] if found is False else found, separators=(",", ":"))
+
+
+def lowered(text: str) -> str:
+    """The text with small ASCII letters, as the store lowers it."""
+    return text.encode("utf-8", "replace").lower().decode("utf-8", "replace")
+
+
+def _joined(word: str, parts: list[Condition]) -> Condition:
+    decides = word == "or"  # the truth value that decides alone
+    if decides in [part for part in parts if isinstance(part, bool)]:
+        return decides
+    left = [part for part in parts if not isinstance(part, bool)]
+    return left[0] if len(left) == 1 else [word, *left] if left else not decides
+
+
+def _of_term(term: Term, pool: str, *, types_only: bool) -> Condition:
+    if not term.field:
+        return ["word", lowered(term.value)]
+    field = FIELDS[term.field]
+    if field.bounds is not None:
+        least, most = field.bounds(term.operator, term.value, field.example)
+        return ["range", field.short, least is not None and least, most is not None and most]
+    if term.field == "pool":
+        return likes(term.value.split("*"), pool)
+    if term.field == "error":
+        needle = lowered(json.dumps(term.value.strip("*"), ensure_ascii=False)[1:-1])
+        return ["error", needle, "type" if types_only else "", term.value.strip("*")]
+    if "*" in term.value or term.field in PARTS:
+        value = f"*{term.value}*" if term.field in PARTS else term.value
+        return ["like", field.short, value.split("*")]
+    return ["is", field.short, term.value]
+
+
+def likes(parts: list[str], value: str) -> bool:
+    """Whether a value has the parts between the stars of a pattern, in this order."""
+    first, *others = parts
+    if not others:
+        return value == first
+    if not value.startswith(first):
+        return False
+    at = len(first)
+    for part in others[:-1]:
+        if (at := value.find(part, at)) < 0:
+            return False
+        at += len(part)
+    return len(value) - at >= len(others[-1]) and value.endswith(others[-1])

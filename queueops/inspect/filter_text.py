@@ -1,0 +1,89 @@
+"""Filter text: the one grammar of task filters, for pages, commands, the API and actions on all matching tasks.
+
+`name:shop.* state:failed error:Timeout age>10m -lane:bulk (tag:vip or tag:gold)`. Conditions that an index has are the
+facets of a `TaskQuery`; the others are its `q`, which the store checks for each candidate, within a budget.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from queueops.inspect.filter_fields import check, known_state
+from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, parsed, refuse, terms, written
+
+FACETS = {name: name for name in ("state", "name", "pool", "lane", "kind", "tag", "error", "id")} | {"text": "contains"}
+"""The field of each facet that the grammar has, and the facet."""
+FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+
+
+class Split(NamedTuple):
+    """The facets of a filter, and the tree of the other conditions."""
+
+    facets: dict[str, str]
+    rest: All
+
+    @property
+    def text(self) -> str:
+        """The other conditions as text, in one spelling."""
+        return written(self.rest)
+
+
+@lru_cache(maxsize=256)
+def split(text: str) -> Split:
+    """Parse a text: the first plain value of each field is a facet. Raises FilterError with position and advice."""
+    facets, rest = dict[str, str](), list[Node]()
+    found = tree(text)
+    for part in found.of if isinstance(found, All) else (found,):
+        if isinstance(part, Term) and _is_facet(part):
+            facet = FACETS[part.field]
+            if facets.setdefault(facet, part.value) == part.value:
+                continue
+        rest.append(part)
+    for term in terms(All(tuple(rest))):
+        if term.field == "text":
+            refuse(term.at, "text: stands once, not behind - and not between ( and ).")
+    return Split(facets, All(tuple(rest)))
+
+
+def conditions(text: str) -> list[tuple[str, str]]:
+    """Each condition of a text, with the text of the others."""
+    parts = split(text).rest.of if text else ()
+    return [(written(part), written(All((*parts[:at], *parts[at + 1 :])))) for at, part in enumerate(parts)]
+
+
+def text_of(facets: dict[str, str], rest: str) -> str:
+    """The whole filter as one text."""
+    names = {facet: field for field, facet in FACETS.items()}
+    plain = [written(Term(names[facet], ":", value)) for facet, value in facets.items() if value]
+    return " ".join([*plain, *([rest] if rest else [])])
+
+
+def tree(text: str) -> Node:
+    """The tree of a whole filter. Raises FilterError with position and advice."""
+    return _checked(parsed(text))
+
+
+def _checked(node: Node) -> Node:
+    """The tree with valid terms: several values after commas are alternatives, a state has its own name."""
+    match node:
+        case Not(of):
+            return Not(_checked(of))
+        case All(parts):
+            return All(tuple(_checked(part) for part in parts))
+        case Either(parts):
+            return Either(tuple(_checked(part) for part in parts))
+        case Term():
+            check(node)
+            if node.field not in ("state", "kind"):
+                return node
+            values = [node._replace(value=value) for value in node.value.split(",") if value]
+            named = tuple(known_state(term) if term.field == "state" else term for term in values)
+            return named[0] if len(named) == 1 else Either(named)
+
+
+def _is_facet(term: Term) -> bool:
+    if term.field not in FACETS or "*" in term.value:
+        return term.field == "text"
+    return term.field != "error" or bool(FINGERPRINT.fullmatch(term.value))
