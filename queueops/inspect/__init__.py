@@ -64,6 +64,8 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.composites.inspect.graph import GraphNode as GraphNode
+    from queueops.kinds.composites.inspect.graph import parts_graph as parts_graph
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
     from queueops.kinds.composites.inspect.side_effects import rule as rule
@@ -192,6 +194,7 @@ __all__ = [
     "FollowUpTask",
     "FoundIds",
     "FsckPage",
+    "GraphNode",
     "HistoryMark",
     "JobLane",
     "JobLanePage",
@@ -311,6 +314,7 @@ __all__ = [
     "operations_of",
     "orphan_files",
     "overview_history",
+    "parts_graph",
     "past",
     "pool",
     "pools_without_workers",
