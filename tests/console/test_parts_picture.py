@@ -73,7 +73,7 @@ def test_the_page_has_each_part_as_a_link_in_order_and_many_failed_ones_lead_to_
     assert labels(updated) == [first, frame, fold, last]
 
 
-def test_the_critical_path_of_a_group_is_the_part_that_ends_last() -> None:
+def test_the_critical_path_of_a_group_is_the_part_that_ends_last(namespace: str) -> None:
     quick, slow, runs = part("quick"), part("slow", ended=9000), part("runs", "locked", 1500, None)
     after = part("after", "waiting", None, None)
     for others, last in (((quick, slow), "slow"), ((quick, slow, runs), "runs")):
