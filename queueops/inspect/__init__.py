@@ -39,6 +39,7 @@ from queueops.inspect.schedules import (
     ScheduleDetail,
     ScheduleEvent,
     ScheduleRow,
+    in_words,
     next_runs,
     preview,
     schedulable,
@@ -64,6 +65,8 @@ from queueops.model import kinds
 from queueops.model.fsck import Fault, FsckPage
 
 if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are first used
+    from queueops.kinds.composites.inspect.graph import GraphNode as GraphNode
+    from queueops.kinds.composites.inspect.graph import parts_graph as parts_graph
     from queueops.kinds.composites.inspect.side_effects import REACHING as REACHING
     from queueops.kinds.composites.inspect.side_effects import effects as effects
     from queueops.kinds.composites.inspect.side_effects import rule as rule
@@ -192,6 +195,7 @@ __all__ = [
     "FollowUpTask",
     "FoundIds",
     "FsckPage",
+    "GraphNode",
     "HistoryMark",
     "JobLane",
     "JobLanePage",
@@ -288,6 +292,7 @@ __all__ = [
     "facets",
     "file_deletions",
     "fsck",
+    "in_words",
     "is_own_name",
     "job_lane",
     "job_story",
@@ -312,6 +317,7 @@ __all__ = [
     "orphan_files",
     "overview_history",
     "parse_filter",
+    "parts_graph",
     "past",
     "pool",
     "pools_without_workers",

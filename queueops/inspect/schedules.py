@@ -19,6 +19,7 @@ from queueops.redis.broker.schedules import ScheduleCalls
 from queueops.redis.reader import Reader
 from queueops.schedules.cron import read_timetable
 from queueops.schedules.definition import Schedules, ScheduleState
+from queueops.schedules.words import in_words
 from queueops.tasks.code_schedules import in_code, known_names, note_on, unkept
 from queueops.tasks.declared_schedules import task_names
 
@@ -26,6 +27,7 @@ __all__ = [
     "ScheduleDetail",
     "ScheduleEvent",
     "ScheduleRow",
+    "in_words",
     "next_runs",
     "preview",
     "schedulable",
@@ -71,6 +73,7 @@ class ScheduleRow(Answer, frozen=True, kw_only=True):
     task: str = ""
     kind: str = ""
     line: str = ""
+    words: str = ""  # the line in words, or the line itself if it is unusual
     zone: str = ""
     jitter_ms: int = 0
     catch_up: str = ""
@@ -211,6 +214,7 @@ def _facts(state: ScheduleState, now_ms: int) -> dict[str, Any]:
         names = ("line", "zone", "jitter_ms", "catch_up", "overlap", "source")
         push = definition.push
         facts |= {name: getattr(definition, name) for name in names} | {"task": push.name, "kind": push.kind}
+        facts["words"] = in_words(definition.line)
         facts["args"] = redactor().call(push.args, parameters(push.kind, push.name)) if push.args else ""
     return facts
 

@@ -13,7 +13,7 @@ from tests.support.specimens import NAME, SICK
 WITHOUT_STORE = {
     *("bound_of", "callback_query", "chunk_verbs", "is_own_name", "job_story", "know_lanes", "lane_label", "matches"),
     *("next_runs", "preview", "rule", "run_query", "schedulable", "stages", "status_of", "unkept_schedules", "effects"),
-    *("api_tokens", "orphan_files"),
+    *("api_tokens", "in_words", "orphan_files"),
 }
 """Those that ask no server of the store, or only the database and a disk."""
 _LANE = [(SICK, "narrow")]
@@ -57,6 +57,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "past": lambda: inspect.past(inspect.now_ms() - 60_000),
     "pool": lambda: inspect.pool(SICK),
     "pools_without_workers": lambda: inspect.pools_without_workers(TaskQuery()),
+    "parts_graph": lambda: inspect.parts_graph("g", SICK),
     "preview_edit": lambda: inspect.preview_edit("m", ["errored"], SICK, fields={"a": 1}),
     "raw": lambda: inspect.raw("n", SICK),
     "registry": inspect.registry,
@@ -92,8 +93,8 @@ QUESTIONS: dict[str, Callable[[], object]] = {
 
 OF_ONE_POOL = {
     *("aggregation", "callback_body", "chunk", "chunks", "chunks_named", "chunks_of", "fsck", "job_lane", "lane"),
-    *("operation", "operation_preview", "operation_waits", "operations_of", "pool", "preview_edit", "raw"),
-    *("run_children", "run_facts", "runs_of_instance", "schedule", "tail", "task", "trash", "tree", "why"),
+    *("operation", "operation_preview", "operation_waits", "operations_of", "parts_graph", "pool", "preview_edit"),
+    *("raw", "run_children", "run_facts", "runs_of_instance", "schedule", "tail", "task", "trash", "tree", "why"),
     "workflow_run",
 }
 """Those that have no answer while the pool has none."""

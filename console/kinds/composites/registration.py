@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from console.kinds.composites.parts_picture import draw
 from console.kinds.composites.retries import offer
 from console.kinds.composites.template_tags import register
 from console.kinds.composites.tree_page import COMPOSITES, TreePage
 from console.ui.kind_pages import KindPages, Piece, Tab, TabContent
-from queueops.inspect import TaskDetail
+from queueops.inspect import Above, Branch, GraphNode, TaskDetail
 from queueops.model.states import State
+
+
+class Shown(NamedTuple):
+    """What the tab shows: the tree, and the graph if the page begins with the first part."""
+
+    root: Branch | None
+    above: tuple[Above, ...]
+    graph: GraphNode | None
 
 
 def read(request: HttpRequest, task: TaskDetail) -> TabContent:
     """The parts of a task, as a request asks for them. Raises FilterError."""
     tree = TreePage(request, task)
     return TabContent(
-        content=tree.tree,
+        content=Shown(tree.tree.root, tree.tree.above, tree.graph),
         here=tree.here,
         live_params=tree.live_params,
-        context={"tree": tree, "composites": COMPOSITES},
+        context={"tree": tree, "composites": COMPOSITES, "picture": draw(tree.graph)},
     )
 
 

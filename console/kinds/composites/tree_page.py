@@ -28,12 +28,15 @@ class TreePage:
         self.opened = list(dict.fromkeys(request.GET.getlist("open")))[-MOST_OPENED:]
         self.tree = inspect.tree(task.id, task.pool, after=self.after, show=self.show, opened=self.opened)
         self.root = self.tree.root or Branch()
+        self.has_picture = bool(self.root.rows) and not self.show and (not self.after or "picture" in request.GET)
+        self.graph = inspect.parts_graph(task.id, task.pool) if self.has_picture else None
 
     @property
     def live_params(self) -> dict[str, Any]:
         """The parameters of the live update: the rows that are shown, even when the chain goes on meanwhile."""
         numbered = self.root.total is not None and not self.show
-        return self._params(after=self.after or (str(self.root.first) if numbered else ""))
+        picture = {"picture": "1"} if self.has_picture else {}  # the first page of a long chain begins in its middle
+        return self._params(after=self.after or (str(self.root.first) if numbered else ""), **picture)
 
     @property
     def here(self) -> str:

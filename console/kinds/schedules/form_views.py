@@ -101,7 +101,8 @@ def _preview(form: ScheduleForm) -> dict[str, Any]:
     if not line:
         return {}
     try:
-        return {"runs": inspect.next_runs(line, zone, RUNS), "zone": zone}
+        runs, words = inspect.next_runs(line, zone, RUNS), inspect.in_words(line)
+        return {"runs": runs, "zone": zone, "words": words if words != line else ""}
     except QueueOpsError as error:
         return {} if form.errors else {"wrong": str(error)}
 

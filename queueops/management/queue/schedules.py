@@ -14,7 +14,7 @@ from queueops.management.queue.formatting import listing, moment, pairs, printab
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import missing
 
-HEAD = ("SCHEDULE", "TASK", "WHEN", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
+HEAD = ("SCHEDULE", "TASK", "WHEN", "IN WORDS", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
 VERBS = ("show", "pause", "resume", "run", "delete")
 DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted"}
 
@@ -57,7 +57,18 @@ def _task(answer: bool | str) -> str:
 
 def _line(row: ScheduleRow) -> tuple[object, ...]:
     when, last = row.line or row.broken, moment(row.last_ms)
-    return row.id, row.task, when, row.zone, moment(row.next_ms), row.condition, last, row.last_state, row.pool
+    return (
+        row.id,
+        row.task,
+        when,
+        row.words,
+        row.zone,
+        moment(row.next_ms),
+        row.condition,
+        last,
+        row.last_state,
+        row.pool,
+    )
 
 
 def _shown(row: ScheduleDetail) -> str:
@@ -69,6 +80,7 @@ def _shown(row: ScheduleDetail) -> str:
             ("task", f"{row.task} ({row.kind})"),
             ("pool, lane", f"{row.pool}, {row.lane}"),
             ("when", f"{row.line}, in {row.zone}"),
+            ("in words", row.words if row.words != row.line else ""),
             ("jitter", f"up to {row.jitter_ms / 1000:g} s" if row.jitter_ms else ""),
             ("missed ticks", row.catch_up),
             ("overlapping", f"{row.overlap}{f', {row.queued} queued' if row.queued else ''}"),
