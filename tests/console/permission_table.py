@@ -30,6 +30,9 @@ NEEDED = {
     "see_arguments": """
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
+    "export": """
+        export task-export
+    """,
     "operate": """
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
         callbacks-test chunks-retry

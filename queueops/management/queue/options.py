@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from queueops.control.verbs import ON_TASKS, VERBS
+from queueops.inspect.export import FORMATS
 from queueops.inspect.history.ranges import RANGES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import (
@@ -44,6 +45,7 @@ from queueops.model.states import table
 QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),
     "list": (queries.list_tasks, "tasks, newest first"),
+    "export": (queries.export, "all tasks that match, as CSV or one JSON object a line"),
     "show": (queries.show, "one task in full"),
     "why": (queries.explain, "why a task is not running"),
     "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and their parts"),
@@ -82,6 +84,9 @@ def add_subcommands(parser: ArgumentParser) -> None:
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
     _list_options(found["list"])
+    page_options(found["list"])
+    _list_options(found["export"])
+    found["export"].add_argument("--format", choices=FORMATS, default="csv", help="csv; --json is the same as ndjson")
     for command in (*OWN_OPTIONS, *commands_of_kinds(ALL)):
         command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
     for name in ("show", "why", "tree", "edit"):
@@ -161,7 +166,6 @@ def _list_options(parser: ArgumentParser) -> None:
     _filters(parser)
     parser.add_argument("--id", default="", help="only the task of this id")
     parser.add_argument("--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id")
-    page_options(parser)
 
 
 def _edit_options(parser: ArgumentParser) -> None:
