@@ -48,7 +48,7 @@ def download(request: HttpRequest, list: str) -> HttpResponseBase:
         raise SuspiciousOperation(str(error)) from error
     except ExportStopped as error:
         return error_pages.unavailable(request, error)
-    asked = urlencode([(name, value) for name, value in request.GET.items() if value and name not in WAYS])
+    asked = urlencode({name: value for name, value in request.GET.dict().items() if value and name not in WAYS})
     entry = begin(request, "export", f"{list}?{asked}" if asked else list, after={"format": format})
     stream = _recorded(entry, first, found, hidden=Verb.SEE_ARGUMENTS not in may)
     return _attached(StreamingHttpResponse(stream, content_type=FORMATS[format]), f"{list}.{format}")
@@ -82,7 +82,7 @@ def _recorded(entry: AuditEntry, first: Piece, rest: Iterator[Piece], *, hidden:
         entry.save()
 
 
-def _attached(response: Any, name: str) -> Any:
+def _attached(response: HttpResponseBase, name: str) -> HttpResponseBase:
     stem, _dot, end = name.rpartition(".")
     response["Content-Disposition"] = f'attachment; filename="{stem}-{timezone.now():%Y%m%d-%H%M%S}.{end}"'
     return response

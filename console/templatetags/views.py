@@ -20,7 +20,7 @@ def export_menu(context: Context) -> dict[str, Any]:
     """The links that export the list, or the task, that the page shows; none without the permission."""
     request, found = context["request"], request_match(context["request"])
     name = getattr(found, "url_name", "") or ""
-    if not {Verb.VIEW, Verb.EXPORT}.issubset(context.get("may", ())):
+    if not {Verb.VIEW, Verb.EXPORT}.issubset(context.get("may") or ()):
         return {"links": ()}
     if name in exports():
         asked = request.GET.dict() | {"after": ""}

@@ -16,8 +16,7 @@ import msgspec
 
 from queueops.errors.export import ExportStopped
 from queueops.inspect.query import TaskQuery
-from queueops.inspect.tasks import MOST as OF_A_PAGE
-from queueops.inspect.tasks import tasks
+from queueops.inspect.tasks import MOST, tasks
 
 FORMATS = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 """The formats, with their media types."""
@@ -26,6 +25,8 @@ TASK_COLUMNS = (
     *("id", "pool", "name", "kind", "state", "lane", "priority", "attempt", "retries", "crashes"),
     *("created_ms", "entered_ms", "due_ms", "worker", "progress", "total", "tags", "parent", "reason", "error", "args"),
 )
+OF_A_PAGE = MOST
+"""The rows of a page: so many are in memory."""
 Rows = Sequence[Any]
 
 
