@@ -45,7 +45,7 @@ _VIEWED = (
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
     "pool pool-live "
-    "settings settings-save audit-dismiss help find icons missing history-live history-values"
+    "settings settings-save audit-dismiss help find palette icons missing history-live history-values"
 )
 _ACTED = {
     f"{page}-{verb.name}": Verb.DESTROY if verb.destroys else Verb.OPERATE

@@ -16,7 +16,7 @@ NEEDED = {
     "view": """
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
         commands commands-alias commands-rows
-        error error-live errors errors-rows find help history-live history-values icons
+        error error-live errors errors-rows find palette help history-live history-values icons
         files files-rows
         lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live

@@ -27,6 +27,7 @@ WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel
 QUERIES = {
     "task-live": "?tab=summary",
     "find": "?q=task",
+    "palette": "?q=task",
     **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE},
     **{f"callbacks-{verb}-all": "?show=dead" for verb in ("redeliver", "redirect")},
 }

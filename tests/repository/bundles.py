@@ -20,7 +20,10 @@ STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
     "vendor/idiomorph/idiomorph-ext.min.js",
-    *(f"console/{name}.js" for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts")),
+    *(
+        f"console/{name}.js"
+        for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts", "palette")
+    ),
 )
 BUILT = {"css": STATIC / "console/built/console.css", "js": STATIC / "console/built/console.js"}
 SOURCES = ("templates/**/*.html", "queueops_demo/templates/**/*.html", "console/**/*.py", "static/console/*.js")
