@@ -40,6 +40,7 @@ METHODS = {
     "logout": ("POST",),
     "settings-save": ("POST",),
     "audit-dismiss": ("POST",),
+    "export": ("GET",),
 }
 
 

@@ -24,12 +24,13 @@ class Verb(StrEnum):
     DESTROY = "destroy"
     CONFIGURE = "configure"
     SEE_ARGUMENTS = "see_arguments"
+    EXPORT = "export"
 
 
 GROUPS: dict[str, tuple[Verb, ...]] = {
     "viewers": (Verb.VIEW,),
     "operators": (Verb.VIEW, Verb.OPERATE, Verb.SEE_ARGUMENTS),
-    "administrators": tuple(Verb),
+    "administrators": (Verb.VIEW, Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE, Verb.SEE_ARGUMENTS),
 }
 """The groups that the first migration creates."""
 
@@ -44,7 +45,7 @@ _VIEWED = (
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
     "pool pool-live "
-    "settings settings-save audit-dismiss help find icons missing history-live history-values"
+    "settings settings-save audit-dismiss help find palette icons missing history-live history-values"
 )
 _ACTED = {
     f"{page}-{verb.name}": Verb.DESTROY if verb.destroys else Verb.OPERATE
@@ -60,6 +61,7 @@ TABLE: dict[str, Verb | None] = {
     "logout": ANYONE,
     **dict.fromkeys(_VIEWED.split(), Verb.VIEW),
     **_ACTED,
+    **dict.fromkeys(("export", "task-export"), Verb.EXPORT),
     "task-raw": Verb.SEE_ARGUMENTS,
     "task-edit": Verb.SEE_ARGUMENTS,
     "task-edit-save": Verb.OPERATE,

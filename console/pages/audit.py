@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -34,17 +35,7 @@ MINUTE = "%Y-%m-%dT%H:%M"
 
 def index(request: HttpRequest) -> HttpResponse:
     """The entries, newest first; `before` is the last entry of the previous page."""
-    entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
-    asked = {name: request.GET.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
-    entries = entries.filter(**{name: value for name, value in asked.items() if value})
-    asked["until"], fault = request.GET.get("until", "").strip()[:40], ""
-    if asked["until"]:
-        try:
-            minute = _minute(asked["until"])
-        except ValueError:
-            fault = _("%(text)s is no time. Write it as 2026-01-31T18:30.") % {"text": asked["until"]}
-        else:
-            entries = entries.filter(at__lt=_end(minute))
+    entries, asked, fault = asked_entries(request.GET)
     found, more = ([], None) if fault else _older(request, entries, LIMIT)
     with suppress(QueueOpsError):  # the counts of running actions are then those of the database
         operations.refresh_all(found, operations.READING_AGE_S)
@@ -59,6 +50,22 @@ def index(request: HttpRequest) -> HttpResponse:
         "outcomes": Outcome.choices,
     }
     return page(request, "audit/page.html", context, status=400 if fault else 200)
+
+
+def asked_entries(params: Mapping[str, Any]) -> tuple[QuerySet[AuditEntry], dict[str, str], str]:
+    """The entries that the parameters of the page ask for; these parameters; and what is wrong with them."""
+    entries = AuditEntry.objects.select_related("undoes").filter(part_of=None)
+    asked = {name: params.get(name, "").strip()[:150] for name in ("actor_name", "verb", "outcome")}
+    entries = entries.filter(**{name: value for name, value in asked.items() if value})
+    asked["until"], fault = params.get("until", "").strip()[:40], ""
+    if asked["until"]:
+        try:
+            minute = _minute(asked["until"])
+        except ValueError:
+            fault = _("%(text)s is no time. Write it as 2026-01-31T18:30.") % {"text": asked["until"]}
+        else:
+            entries = entries.filter(at__lt=_end(minute))
+    return entries, asked, fault
 
 
 def show(request: HttpRequest, pk: int) -> HttpResponse:

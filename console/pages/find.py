@@ -48,7 +48,7 @@ def find(request: HttpRequest) -> HttpResponse:
     text = pasted_id(given) or given[:LONGEST]
     if not text:
         return redirect("console:tasks")
-    if filtered := _filter_in(text):
+    if filtered := filter_in(text):
         return redirect(filters.address(filtered))
     part = parts_of(text)
     found = inspect.look_up(text, MOST, id=part.task(text) if part else "")
@@ -56,7 +56,7 @@ def find(request: HttpRequest) -> HttpResponse:
     if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
         return redirect(task_url(text if part else task.id, task.pool))
-    groups = [group for group in _groups(found, text) if group.hits]
+    groups = [group for group in grouped(found, text) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1:
         return redirect(hits[0].url)
@@ -83,7 +83,7 @@ def find(request: HttpRequest) -> HttpResponse:
     return page(request, "find.html", context, status=200 if hits else 404)
 
 
-def _filter_in(text: str) -> TaskQuery | None:
+def filter_in(text: str) -> TaskQuery | None:
     """The filter of a text such as `tag=customer-3` or `state:failed age>10m`; None for any other text."""
     text = PAIR.sub(r"\1=\2", text)
     with suppress(FilterError):
@@ -101,7 +101,8 @@ def _tags(text: str) -> list[Hit]:
     return []
 
 
-def _groups(found: LookUp, text: str) -> Iterator[Group]:
+def grouped(found: LookUp, text: str) -> Iterator[Group]:
+    """The hits of each kind, also where there are none."""
     part = text.casefold()
     yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
     told = {(row.pool, row.id) for row in found.tasks or found.begun}

@@ -13,6 +13,7 @@ from django.template import Library
 from django.utils.functional import Promise
 
 from console.access.permissions import Verb
+from console.ui.exported import Exported
 from console.ui.kind_names import refusals
 from queueops.inspect import PoolView, TaskDetail, TaskFacts
 from queueops.model import kinds
@@ -191,7 +192,7 @@ class KindPages:
     others. ``facts`` are labels of facts in the audit log, by name. ``pieces`` are parts of pages, by their place
     (docs/kinds.md). ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram
     of a task draws, by record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states``
-    are its own states.
+    are its own states. ``exports`` are lists that can be exported, by the name of their page's URL.
     """
 
     records: tuple[str, ...] = ()
@@ -214,6 +215,7 @@ class KindPages:
     usual: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ways: str = ""
     states: Mapping[str, StatePages] = field(default_factory=dict)
+    exports: Mapping[str, Exported] = field(default_factory=dict)
 
 
 def kind_pages() -> tuple[KindPages, ...]:

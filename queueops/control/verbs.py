@@ -160,6 +160,7 @@ OTHERS: dict[str, Verb] = {verb.name: verb for verb in (
     Verb("stacks", _("Ask for stacks"), "what each thread of a worker process runs now, also of a frozen one",
          afterwards=_("The page of the worker shows them when it has answered.")),
     Verb("undo", _("Undo")),
+    Verb("export", _("Export")),
     Verb("go_on", _("Continue an action")),
     Verb("steer_operation", _("Pause, resume or stop a bulk action")),
     Verb("pause_operation", _("Pause a bulk action")),

@@ -16,7 +16,7 @@ NEEDED = {
     "view": """
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
         commands commands-alias commands-rows
-        error error-live errors errors-rows find help history-live history-values icons
+        error error-live errors errors-rows find palette help history-live history-values icons
         files files-rows
         lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live
@@ -29,6 +29,9 @@ NEEDED = {
     """,
     "see_arguments": """
         schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
+    """,
+    "export": """
+        export task-export
     """,
     "operate": """
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all

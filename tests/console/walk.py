@@ -14,11 +14,20 @@ from console.access.permissions import TABLE, changes
 from console.urls import urlpatterns
 from tests.support.for_each import for_each
 
-EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
+EXAMPLES = {
+    "id": "task-1",
+    "fingerprint": "f00",
+    "pool": "default",
+    "lane": "slow",
+    "pk": 1,
+    "number": 6,
+    "list": "tasks",
+}
 WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
 QUERIES = {
     "task-live": "?tab=summary",
     "find": "?q=task",
+    "palette": "?q=task",
     **{f"tasks-all-{verb}": "?state=failed" for verb in WHOLE},
     **{f"callbacks-{verb}-all": "?show=dead" for verb in ("redeliver", "redirect")},
 }
@@ -141,7 +150,8 @@ def example(pattern: URLPattern) -> str:
 
 
 ADDRESSES = tuple(walk())
-PROBES = {"healthz", "readyz"}
+PROBES = {"healthz", "readyz", "export", "task-export"}
+"""Answers that are no pages."""
 PAGES = tuple(one for one in ADDRESSES if not one.changes and one.name not in POSTED | PROBES | {"missing"})
 MUTATIONS = tuple(one for one in ADDRESSES if one.changes)
 

@@ -281,6 +281,8 @@ def test_the_api_describes_itself(api: Client) -> None:
         for path in (
             "jobs", "jobs/bulk", "jobs/{id}", "jobs/{id}/cancel", "jobs/{id}/retry", "jobs/{id}/callback/retry",
             "aggregations", "aggregations/{aggr_id}", "health", "ready", "statistics",
+            "tasks", "tasks/{id}", "lanes", "runs", "workers", "errors", "schedules",
+            *(f"{what}/actions" for what in ("tasks", "runs", "lanes", "names", "workers", "schedules")),
         )
     }  # fmt: skip
 
@@ -303,14 +305,14 @@ def test_the_description_has_errors_and_the_idempotency_key(api: Client) -> None
             if any(each["name"] == "Idempotency-Key" for each in operation["parameters"]):
                 with_key.append((method, path))
     assert described["servers"][0]["url"] == "/"
-    assert with_key == [("post", "/api/v1/jobs"), ("post", "/api/v1/jobs/bulk")]
+    assert with_key == [("post", f"/api/v1/{path}") for path in ("jobs", "jobs/bulk", "tasks")]
     assert described["components"]["schemas"]["NewJob"]["properties"]["extra"].keys() == {"default", "title", "type"}
 
 
 def test_each_operation_has_a_summary_of_some_words(api: Client) -> None:
     described = api.get("/api/v1/openapi.json").json()
     summaries = [each["summary"] for operations in described["paths"].values() for each in operations.values()]
-    assert len(set(summaries)) == len(summaries) == 14
+    assert len(set(summaries)) == len(summaries) == 28
     assert [text for text in summaries if not 3 <= len(text.split()) <= 8] == []
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
 SHEETS = (
-    "frame", "states", "parts", "tables", "diagram", "graph", "charts", "chunks", "trees", "search", "schedules",
+    "frame", "states", "parts", "tables", "diagram", "graph", "charts", "chunks", "trees", "search", "schedules", "views",
 )  # fmt: skip
 STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
@@ -24,7 +24,7 @@ SCRIPTS = (
     "vendor/idiomorph/idiomorph-ext.min.js",
     *(
         f"console/{name}.js"
-        for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts", "search")
+        for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts", "search", "palette")
     ),
 )
 BUILT = {"css": STATIC / "console/built/console.css", "js": STATIC / "console/built/console.js"}

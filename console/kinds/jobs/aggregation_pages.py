@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -18,7 +19,8 @@ from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.errors import advice
-from queueops.inspect import FilterError, JobLanePage
+from queueops.inspect import FilterError, JobLane, JobLanePage
+from queueops.inspect.export import pages_of
 
 FACTS = ("pool", "lane", "id", "limit", "rate", "weight", "paused", "draining", "proxy")
 
@@ -128,12 +130,21 @@ def _thing(pool: str, lane: str, **changed: Any) -> Thing:
     return Thing.named(pool, lane, facts, facts | changed)
 
 
+def pages(params: Mapping[str, Any]) -> Iterator[Sequence[JobLane]]:
+    """All aggregations, or all destinations, page by page. Raises FilterError."""
+    return pages_of(lambda after: _lanes(params.get("show", ""), after))
+
+
+def _lanes(show: str, after: str) -> JobLanePage:
+    if show not in ("", DESTINATIONS):
+        raise FilterError(reason=f"there is no list {show!r} of lanes{advice(show, [DESTINATIONS])}")
+    return inspect.destinations(after=after) if show else inspect.aggregations(after=after)
+
+
 def _context(request: HttpRequest) -> dict[str, Any]:
     show, after, fault = request.GET.get("show", ""), request.GET.get("after", ""), ""
     try:
-        if show not in ("", DESTINATIONS):
-            raise FilterError(reason=f"there is no list {show!r} of lanes{advice(show, [DESTINATIONS])}")
-        found = inspect.destinations(after=after) if show else inspect.aggregations(after=after)
+        found = _lanes(show, after)
     except FilterError as error:
         found, fault = JobLanePage(rows=()), str(error)
     return {

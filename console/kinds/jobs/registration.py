@@ -19,10 +19,12 @@ from console.kinds.jobs import (
     token_pages,
 )
 from console.kinds.jobs.verbs import NOTES, VERBS
+from console.ui.exported import Exported
 from console.ui.kind_pages import KindPages, RecordWords, Remedy, Route, Tab, TabContent
 from console.ui.links import tab_url, url
 from queueops import inspect
 from queueops.inspect import TaskDetail
+from queueops.inspect.export import OF_A_PAGE, pages_of
 
 
 def story(request: HttpRequest, task: TaskDetail) -> TabContent:
@@ -159,6 +161,23 @@ PAGES = KindPages(
             number=callback_badges.callbacks,
             actions={action.verb: action for action in callback_pages.OWN},
         )
+    },
+    exports={
+        "callbacks": Exported(
+            (
+                *("id", "pool", "state", "job", "url", "lane", "success", "attempt", "started", "retries"),
+                *("entered_ms", "due_ms", "answer"),
+            ),
+            lambda params: pages_of(
+                lambda after: inspect.callbacks(
+                    params.get("show", ""), params.get("to", ""), after=after, limit=OF_A_PAGE
+                )
+            ),
+        ),
+        "aggregations": Exported(
+            ("id", "pool", "lane", "limit", "rate", "weight", "paused", "draining", "oldest_ms", "used_ms", "counts"),
+            aggregation_pages.pages,
+        ),
     },
     in_use=lambda: inspect.uses_jobs(),
     remedies={

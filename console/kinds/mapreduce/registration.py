@@ -13,6 +13,7 @@ from console.kinds.mapreduce.pages import act_on_chunks, chunk_edits, chunk_list
 from console.kinds.mapreduce.pieces import PIECES
 from console.kinds.mapreduce.template_tags import register
 from console.kinds.mapreduce.verbs import NOTES, VERBS, lost_by_edit, offer
+from console.ui.exported import Exported
 from console.ui.kind_pages import KindPages, Remedy, Route, StatePages, Tab
 from console.ui.links import url
 
@@ -91,6 +92,15 @@ PAGES = KindPages(
     ways="pending>mapping mapping>aggregating aggregating>pending pending>reducing reducing>succeeded",
     tags=register,
     verbs=VERBS,
+    exports={
+        "chunks": Exported(
+            (
+                *("pool", "id", "number", "name", "state", "attempt", "crashes", "worker", "reason", "error"),
+                *("begun_ms", "ended_ms", "due_ms"),
+            ),
+            chunk_list.pages,
+        )
+    },
     notes=NOTES,
     remedies={
         "retry_chunks": Remedy(

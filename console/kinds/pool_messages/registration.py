@@ -8,7 +8,10 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import Verb
 from console.kinds.pool_messages import command_actions, command_pages
 from console.kinds.pool_messages.command_appearance import says
+from console.ui.exported import Exported
 from console.ui.kind_pages import KindPages, Route, VerbWords
+from queueops import inspect
+from queueops.inspect.export import OF_A_PAGE, pages_of
 
 PERMISSIONS = {"requeue": Verb.OPERATE, "drop": Verb.DESTROY}
 
@@ -34,6 +37,17 @@ PAGES = KindPages(
         ),
     ),
     tags=register,
+    exports={
+        "commands": Exported(
+            (
+                *("id", "pool", "verb", "sender", "to", "target", "generation", "round", "tries"),
+                *("created_ms", "at_ms", "size", "error"),
+            ),
+            lambda params: pages_of(
+                lambda after: inspect.commands(params.get("place") or "due", after=after, limit=OF_A_PAGE)
+            ),
+        )
+    },
     navigation=(("commands", "m", "route", _("Pool messages")),),
     verbs={
         "requeue_commands": VerbWords(label=_("Try pool messages again"), phrase=_("Try %(what)s again")),

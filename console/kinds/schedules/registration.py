@@ -13,10 +13,12 @@ from console.actions.undo import Step
 from console.kinds.schedules import form_views, schedule_appearance, schedule_pages
 from console.kinds.schedules.template_tags import register
 from console.models import AuditEntry
+from console.ui.exported import Exported
 from console.ui.kind_pages import Finder, Hit, KindPages, Piece, Remedy, Route, VerbWords
 from console.ui.links import url
 from queueops import control, inspect
 from queueops.inspect import KnownTask
+from queueops.inspect.export import complete
 
 ONE = "schedules/<name:id>/"
 
@@ -120,5 +122,15 @@ PAGES = KindPages(
         "overlap": _("Overlapping"),
     },
     finder=Finder(thing=_("schedule"), title=_("Schedules"), hits=hits),
+    exports={
+        "schedules": Exported(
+            (
+                *("id", "pool", "condition", "task", "kind", "line", "zone", "catch_up", "overlap", "source", "args"),
+                *("next_ms", "last_ms", "last_task", "last_state", "fired", "skipped", "missed", "queued"),
+                *("paused_ms", "paused_by", "note"),
+            ),
+            lambda _params: iter([complete(rows := inspect.schedules(), rows.broken)]),
+        )
+    },
     pieces={"name": of_name, "name.options": option, "registry.head": head, "registry.row": row},
 )

@@ -18,6 +18,7 @@ from console.kinds.workflows.story import story, tell
 from console.kinds.workflows.timeline import timeline
 from console.kinds.workflows.verbs import VERBS
 from console.ui import json_text
+from console.ui.exported import Exported
 from console.ui.kind_pages import Finder, KindPages, Piece, Route, Tab, TabContent
 from console.ui.links import task_url, url
 from queueops import inspect
@@ -142,6 +143,16 @@ PAGES = KindPages(
         ),
     ),
     verbs=VERBS,
+    exports={
+        "workflows": Exported(
+            (
+                *("id", "pool", "instance", "name", "state", "status", "reason", "error", "tags", "waits_for"),
+                *("length", "waiting_events", "blocked_times", "parent", "before", "after"),
+                *("created_ms", "entered_ms", "due_ms", "suspended_ms", "continued_ms", "blocked_ms"),
+            ),
+            run_pages.pages,
+        )
+    },
     finder=Finder(id=_("the id of a workflow instance")),
     navigation=(("workflows", "f", "arrows-split-2", _("Workflows")),),
 )

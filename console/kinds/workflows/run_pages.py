@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -19,7 +20,8 @@ from console.ui.links import task_url, url
 from console.ui.render import fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
 from queueops import control, inspect
-from queueops.inspect import FilterError, RunPage, TaskQuery
+from queueops.inspect import FilterError, RunFacts, RunPage, TaskQuery
+from queueops.inspect.export import OF_A_PAGE, pages_of
 from queueops.inspect.redaction import masked_arguments
 from queueops.model.states import State
 
@@ -155,11 +157,21 @@ def _searched(request: HttpRequest, asked: dict[str, str], found: RunPage) -> di
 
 
 def _asked(request: HttpRequest) -> dict[str, str]:
+    return _parts(request.GET)
+
+
+def _parts(params: Mapping[str, Any]) -> dict[str, str]:
     """The filter. A search that ends with a star is one by the beginning of an instance."""
-    asked = {part: request.GET.get(part, "").strip() for part in PARTS}
+    asked = {part: params.get(part, "").strip() for part in PARTS}
     if asked["search"].endswith("*"):
         asked["instance"], asked["search"] = asked["search"], ""
     return asked
+
+
+def pages(params: Mapping[str, Any]) -> Iterator[Sequence[RunFacts]]:
+    """All runs that match the filter of the page, page by page. Raises FilterError."""
+    asked: dict[str, Any] = _parts(params)
+    return pages_of(lambda after: inspect.workflow_runs(**asked, after=after, limit=OF_A_PAGE))
 
 
 def _address(asked: dict[str, str], after: str = "", seen: int = 0) -> str:

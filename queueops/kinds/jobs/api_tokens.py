@@ -38,11 +38,21 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.@-]{0,99}")
 
 
 class Scope(StrEnum):
-    """What a token of the API permits."""
+    """What a token of the API permits. Those after the first three are for the API of tasks: see `OF_JOBS`."""
 
     SUBMIT = "submit"
     READ = "read"
     MANAGE = "manage"
+    VIEW = "view"
+    SEE_ARGUMENTS = "see_arguments"
+    PUSH = "push"
+    OPERATE = "operate"
+    DESTROY = "destroy"
+    CONFIGURE = "configure"
+
+
+OF_JOBS = (Scope.SUBMIT, Scope.READ, Scope.MANAGE)
+"""The scopes of the API of jobs. The others have the names of the console's permissions."""
 
 
 class ApiToken(msgspec.Struct, frozen=True, kw_only=True):

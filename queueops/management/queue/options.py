@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from queueops.control.verbs import ON_TASKS, VERBS
+from queueops.inspect.export import FORMATS
 from queueops.inspect.history.ranges import RANGES
 from queueops.inspect.query import FACETS
 from queueops.management.arguments import (
@@ -45,6 +46,7 @@ QUESTIONS = {
     "status": (queries.status, "all figures at a glance"),
     "list": (queries.list_tasks, "tasks, newest first"),
     "count": (queries.count, "the number of tasks that match a filter"),
+    "export": (queries.export, "all tasks that match, as CSV or one JSON object a line"),
     "show": (queries.show, "one task in full"),
     "why": (queries.explain, "why a task is not running"),
     "tree": (trees.show_tree, "the parts of a chain, a group or an iterator, and their parts"),
@@ -82,13 +84,10 @@ def add_subcommands(parser: ArgumentParser) -> None:
     """All subcommands, each with `--json`."""
     subcommands = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     found = {name: _add(subcommands, name, run, text) for name, (run, text) in ALL.items()}
-    for name in ("list", "count"):
-        _filters(found[name])
-        found[name].add_argument("--id", default="", help="only the task of this id")
-        found[name].add_argument(
-            "--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id"
-        )
+    for name in ("list", "count", "export"):
+        _list_options(found[name])
     page_options(found["list"])
+    found["export"].add_argument("--format", choices=FORMATS, default="csv", help="csv; --json is the same as ndjson")
     for command in (*OWN_OPTIONS, *commands_of_kinds(ALL)):
         command.add_options(_add(subcommands, command.name, command.run, command.text, command.aliases))
     for name in ("show", "why", "tree", "edit"):
@@ -164,6 +163,12 @@ def _filters(parser: ArgumentParser) -> None:
 
 
 _FACET = {"error": "error's fingerprint"}
+
+
+def _list_options(parser: ArgumentParser) -> None:
+    _filters(parser)
+    parser.add_argument("--id", default="", help="only the task of this id")
+    parser.add_argument("--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id")
 
 
 def _edit_options(parser: ArgumentParser) -> None:

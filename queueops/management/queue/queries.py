@@ -10,6 +10,7 @@ from typing import Any
 from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
+from queueops.inspect.export import TASK_COLUMNS, pieces, task_pages
 from queueops.inspect.query import FACETS
 from queueops.inspect.selection import PAGE, extent, extent_of
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
@@ -73,6 +74,13 @@ def _all(query: TaskQuery) -> Iterator[TaskRow]:
         if seen // TOLD_EACH > told:
             told = seen // TOLD_EACH
             print(f"{seen:,} of {page.total:,} searched", file=sys.stderr, flush=True)
+
+
+def export(*, as_json: bool, format: str, **given: Any) -> Iterator[str]:
+    """All tasks that match, page by page."""
+    check_pool(given["pool"])
+    pages = task_pages(query_of(given))
+    return (piece.text for piece in pieces(TASK_COLUMNS, pages, "ndjson" if as_json else format) if piece.text)
 
 
 def show(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +13,8 @@ from console.kinds.mapreduce.pages.retry_listed import STATES
 from console.ui.links import url
 from console.ui.render import Frame, page
 from queueops import inspect
-from queueops.inspect import FilterError
+from queueops.inspect import FilterError, ListedChunk
+from queueops.inspect.export import OF_A_PAGE, pages_of
 from queueops.kinds.mapreduce.states import ChunkState
 
 LIMIT = 50
@@ -36,6 +38,12 @@ def index(request: HttpRequest) -> HttpResponse:
         return page(request, "mapreduce/all.html", context | {"error": str(error)}, status=400)
     next_url = _address(state, pool, found.next) if found.next else ""
     return page(request, "mapreduce/all.html", context | {"found": found, "next_url": next_url})
+
+
+def pages(params: Mapping[str, Any]) -> Iterator[Sequence[ListedChunk]]:
+    """All chunks in the state of the page, page by page. Raises FilterError."""
+    state, pool = params.get("state") or str(ChunkState.ERRORED), params.get("pool", "")
+    return pages_of(lambda after: inspect.all_chunks(state, pool, after=after, limit=OF_A_PAGE))
 
 
 def _address(state: str, pool: str, after: str = "") -> str:

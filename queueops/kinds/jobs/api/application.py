@@ -15,18 +15,20 @@ from queueops.kinds.jobs.api.job_views import router as jobs
 from queueops.kinds.jobs.api.openapi import DescribedApi
 from queueops.kinds.jobs.api.problems import Problem, answer, field_of, problem_of
 from queueops.kinds.jobs.api.status_views import router as status
+from queueops.kinds.jobs.api.tasks import router as tasks
 
 logger = logging.getLogger("queueops")
 api = DescribedApi(
-    title="QueueOps jobs",
+    title="QueueOps",
     version="1",
-    description="Submits jobs, and reads their outcomes. Errors are problem details (RFC 9457).",
+    description="Submits jobs; reads tasks and acts on them. Errors are problem details (RFC 9457).",
     urls_namespace="queueops-jobs-v1",
     servers=[{"url": "/", "description": "this server"}],
 )
 api.add_router("", jobs)
 api.add_router("", aggregations)
 api.add_router("", status)
+api.add_router("", tasks)
 
 
 @api.exception_handler(Problem)

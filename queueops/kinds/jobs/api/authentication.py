@@ -11,21 +11,23 @@ from ninja.security import HttpBearer
 from queueops import conf
 from queueops.kinds.jobs.api.problems import Problem
 from queueops.kinds.jobs.api.wrong_tokens import count_wrong, seconds_to_wait
-from queueops.kinds.jobs.api_tokens import ApiToken, Scope, is_known, token_of
+from queueops.kinds.jobs.api_tokens import OF_JOBS, ApiToken, Scope, is_known, token_of
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
 
 POOL = "default"
 """The pool that keeps the rates of the tokens."""
-ANYONE = ApiToken(id=0, name="anyone", scopes=tuple(Scope))
+READING = (Scope.READ, Scope.VIEW)
+"""Scopes that change nothing."""
+ANYONE = ApiToken(id=0, name="anyone", scopes=OF_JOBS)
 """A client without a token, if the setting CLASSIC_OPEN permits it."""
 
 
 class Bearer(HttpBearer):
     """Authentication by `Authorization: Bearer <token>`. The token, without its secret, is `request.auth`."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope | None) -> None:
         super().__init__()
         self._scope = scope
 
@@ -52,10 +54,16 @@ class Bearer(HttpBearer):
         """Raise Problem unless a token permits the request: its size, the rate, the scope."""
         _check_size(request, token)
         _check_rate(token)
-        if self._scope not in token.scopes:
-            raise Problem(403, f"The token {token.name} does not have the scope {self._scope}.")
-        if self._scope is not Scope.READ and conf.current().read_only:
-            raise Problem(403, "The setting READ_ONLY is on: nothing is changed.")
+        if self._scope is not None:
+            check_scope(token, self._scope)
+
+
+def check_scope(token: ApiToken, scope: Scope) -> None:
+    """Raise Problem unless the token has the scope, and the setting READ_ONLY permits it."""
+    if scope not in token.scopes:
+        raise Problem(403, f"The token {token.name} does not have the scope {scope}.")
+    if scope not in READING and conf.current().read_only:
+        raise Problem(403, "The setting READ_ONLY is on: nothing is changed.")
 
 
 def client_of_request(request: HttpRequest) -> ApiToken:

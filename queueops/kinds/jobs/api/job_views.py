@@ -19,7 +19,7 @@ from queueops.kinds.jobs.aggregations.job_list import started_attempts
 from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer, client_of_request
-from queueops.kinds.jobs.api.openapi import LONGEST_KEY
+from queueops.kinds.jobs.api.idempotency import id_of_key
 from queueops.kinds.jobs.api.problems import KEY, Problem, problem_of, refuse_unknown
 from queueops.kinds.jobs.api.schemas import (
     Changed,
@@ -59,7 +59,7 @@ def submit(request: HttpRequest, given: NewJob) -> Any:
     """
     options = _options(given)
     if key := request.headers.get(KEY, ""):
-        options |= {"id": _id_of_key(request, key), "fingerprint": _fingerprint(request)}
+        options |= {"id": id_of_key(request, key), "fingerprint": _fingerprint(request)}
     handle = jobs.submit(**options)
     return Status(200 if handle.word == "EXISTS" else 201, Created(id=handle.id))
 
@@ -81,7 +81,7 @@ def submit_many(request: HttpRequest, given: NewJobs) -> Any:
     if key := request.headers.get(KEY, ""):
         fingerprint = _fingerprint(request)
         for number, options in enumerate(wanted):
-            options |= {"id": _id_of_key(request, key, str(number)), "fingerprint": fingerprint}
+            options |= {"id": id_of_key(request, key, str(number)), "fingerprint": fingerprint}
     try:
         handles = jobs.submit_many(wanted)
     except QueueOpsError as error:
@@ -244,14 +244,6 @@ def _content(arguments: str) -> dict[str, Any]:
         return decode_arguments(JOB, arguments.encode())[1]
     except QueueOpsError:
         return {}
-
-
-def _id_of_key(request: HttpRequest, key: str, *number: str) -> str:
-    """The id of the job of an idempotency key, or of one of its jobs. Two clients may use the same key."""
-    if len(key) > LONGEST_KEY:
-        raise Problem(422, f"The header {KEY} is too long.", [(KEY, f"at most {LONGEST_KEY} characters")])
-    digest = sha256("\n".join((client_of_request(request).name, key, *number)).encode())
-    return f"key-{digest.hexdigest()[:40]}"
 
 
 def _fingerprint(request: HttpRequest) -> str:

@@ -11,7 +11,7 @@ from queueops.kinds.jobs.api.problems import CONTENT_TYPE, KEY
 
 LONGEST_KEY = 200
 """Characters of an idempotency key."""
-WITH_KEY = ("jobs", "jobs/bulk")
+WITH_KEY = ("jobs", "jobs/bulk", "tasks")
 """The paths whose POST takes the header."""
 PROBLEM: dict[str, Any] = {
     "title": "Problem",
@@ -55,6 +55,12 @@ PROBLEMS = {
     "read_aggregation": NOT_FOUND,
     "change_aggregation": NOT_JSON | NOT_FOUND,
     "delete_aggregation": NOT_FOUND | CONFLICT,
+    "read_task": NOT_FOUND,
+    "push_task": NOT_JSON | CONFLICT,
+    "act_on_tasks": NOT_JSON,
+    "act_on_runs": NOT_JSON,
+    **dict.fromkeys(("act_on_lane", "act_on_name", "act_on_worker"), NOT_JSON | NOT_FOUND),
+    "act_on_schedule": NOT_JSON | NOT_FOUND | CONFLICT,
 }
 """Further problems by operation."""
 HEADER = {

@@ -1,0 +1,128 @@
+"""Command palette: pages, things by a part of their name, filters, and verbs on what a text names.
+
+An action is a form with the URL of the button for it: the same permission, confirmation and audit. The find page shows
+the same actions without JavaScript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from console.access.permissions import TABLE
+from console.actions.catalog import ACTIONS, actions_on
+from console.actions.catalog import label as verb_label
+from console.pages import find
+from console.ui import filters
+from console.ui.kind_pages import Hit
+from console.ui.links import task_url, url
+from console.ui.render import Frame, page
+from queueops import inspect
+from queueops.inspect import LookUp
+
+MOST = 6
+"""The most hits of one kind."""
+LONGEST = 200
+
+
+class Act(NamedTuple):
+    """A verb on one thing: the form of its button. `more` tells the pool or the kind of the thing."""
+
+    label: str | Promise
+    target: str
+    url: str
+    more: str | Promise = ""
+    pool: str = ""
+
+
+class Command(NamedTuple):
+    """A verb that is written before a name, and the URLs of its actions by what has the name."""
+
+    words: tuple[str, ...]
+    name: str = ""
+    lane: str = ""
+    pool: str = ""
+    worker: str = ""
+
+
+COMMANDS = (
+    Command(("pause",), "name-pause", "lane-pause", "pool-pause"),
+    Command(("resume",), "name-resume", "lane-resume", "pool-resume"),
+    Command(("quiet",), worker="worker-quiet"),
+    Command(("stop",), worker="worker-stop"),
+    Command(("stacks",), worker="worker-stacks"),
+)
+
+
+def hits(request: HttpRequest) -> HttpResponse:
+    """What the palette shows for a text; without one, the pages."""
+    text = request.GET.get("q", "").strip()[:LONGEST]
+    frame, wanted = Frame(request), text.casefold()
+    pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
+    context = {"text": text, "next": request.GET.get("here", ""), "acts": list(acts(request, text)), "groups": []}
+    if text:
+        context["groups"] = _found(request, text)
+    if pages:
+        context["groups"] = [find.Group(_("Pages"), pages), *context["groups"]]
+    return page(request, "palette/hits.html", context)
+
+
+def search(request: HttpRequest) -> HttpResponse:
+    """The find page. For an action such as `pause shop.charge` it has the buttons that the palette has."""
+    text = request.GET.get("q", "").strip()[:LONGEST]
+    if found := list(acts(request, text)):
+        return page(request, "palette/page.html", {"text": text, "sought": text, "acts": found})
+    return find.find(request)
+
+
+def _found(request: HttpRequest, text: str) -> list[find.Group]:
+    """The hits of the find page, and the filter that the text is."""
+    asked = find.filter_in(text)
+    if asked is not None:
+        return [find.Group(_("Filter"), [Hit(text, filters.address(asked), str(_("Tasks")))])]
+    groups = find.grouped(inspect.look_up(text, MOST), text)
+    return [group for group in groups if group.hits]
+
+
+def acts(request: HttpRequest, text: str) -> Iterator[Act]:
+    """The permitted actions that a text such as `pause shop.charge` means; none for any other text."""
+    verb, _space, target = text.strip().partition(" ")
+    target, may = target.strip(), Frame(request).may
+    tasks = [name for name, action in ACTIONS.items() if verb.casefold() in _words(name, str(action.label))]
+    commands = [command for command in COMMANDS if verb.casefold() in command.words]
+    if not target or not (tasks or commands):
+        return
+    found = inspect.look_up(target, MOST)
+    for act, url_name in chain(_on_tasks(tasks, found), *(_on_things(command, found) for command in commands)):
+        if TABLE[url_name] in may:
+            yield act
+
+
+def _words(name: str, label: str) -> set[str]:
+    return {name, name.replace("_", "-"), label.casefold().partition(" ")[0]}
+
+
+def _on_tasks(verbs: list[str], found: LookUp) -> Iterator[tuple[Act, str]]:
+    for row in found.tasks or found.begun:
+        for verb, action in actions_on(row).items():
+            if verb in verbs:
+                address = task_url(row.id, "", action.url_name)
+                yield Act(action.label, row.id, address, row.name, row.pool), action.url_name
+
+
+def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
+    verb = verb_label(command.words[0])
+    for name in found.names if command.name else ():
+        yield Act(verb, name, url(command.name, id=name), _("name")), command.name
+    for lane in found.lanes if command.lane else ():
+        yield Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about), command.lane
+    for pool in found.pools if command.pool else ():
+        yield Act(verb, pool, url(command.pool, pool=pool), _("all lanes of the pool")), command.pool
+    for worker in found.workers if command.worker else ():
+        if not worker.ended:
+            yield Act(verb, worker.name, url(command.worker, id=worker.name), worker.about), command.worker

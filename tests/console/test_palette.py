@@ -1,0 +1,95 @@
+"""Command palette: go to, filter and act from one field, with the permission, confirmation and audit of the buttons."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Page, expect
+
+from console.models import AuditEntry
+from queueops import inspect
+from queueops.redis.broker import get_broker
+from tests.console.browsing import Open
+from tests.console.standin import World
+from tests.console.test_browser import many
+from tests.kernel.desk import Desk
+from tests.support.monitoring import counted_trips
+from tests.support.specimens import NAME, SICK, specimens
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(client: Client, text: str) -> str:
+    answer = client.get("/ops/_palette", {"q": text, "here": "/ops/lanes/"})
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_text_leads_to_pages_things_and_filters_in_few_round_trips(namespace: str, administrator: Client) -> None:
+    with specimens():
+        assert 'href="/ops/workers/"' in shown(administrator, "work")
+        assert f'href="/ops/lanes/{SICK}/narrow/"' in shown(administrator, "narr")
+        assert f'href="/ops/registry/{NAME}/"' in shown(administrator, "noop")
+        assert f'href="/ops/tasks/n/?pool={SICK}"' in shown(administrator, "n")
+        assert 'href="/ops/tasks/?state=failed"' in shown(administrator, "state=failed")
+        assert "Nothing was found" in shown(administrator, "nothing-of-this")
+        inspect.status(60)
+        for text in ("narr", f"pause {NAME}", "state=failed"):
+            with counted_trips() as trips:
+                shown(administrator, text)
+            assert trips.made <= 5, text
+
+
+def test_a_verb_before_a_name_is_the_form_of_a_button(namespace: str, administrator: Client, operator: Client) -> None:
+    with specimens():
+        for text, address in (
+            (f"pause {NAME}", f"/ops/registry/{NAME}/_pause"),
+            ("pause narrow", f"/ops/lanes/{SICK}/narrow/_pause"),
+            (f"pause {SICK}", f"/ops/pools/{SICK}/_pause"),
+            ("quiet w1", "/ops/workers/w1/_quiet"),
+            ("cancel n", "/ops/tasks/n/_cancel"),
+            ("run-now p", "/ops/tasks/p/_run_now"),
+        ):
+            if text.startswith("run-now"):
+                Desk(get_broker()).push("p", delay_ms=3_600_000)
+            assert f'method="post" action="{address}"' in shown(administrator, text), text
+            page = administrator.get("/ops/find/", {"q": text}).content.decode()
+            assert f'action="{address}"' in page, text
+        assert "/_pause" not in shown(operator, "pause narrow")
+        assert "/_cancel" in shown(operator, "cancel n")
+        assert "/_retry" not in shown(operator, "retry n")  # it waits
+        answer = administrator.post(f"/ops/lanes/{SICK}/narrow/_pause", {"next": "/ops/lanes/"})
+        assert (answer.status_code, answer["Location"]) == (302, "/ops/lanes/")
+        assert AuditEntry.objects.get().verb == "pause"
+
+
+@pytest.mark.browser
+def test_the_palette_is_used_by_keys_alone_and_acts_on_what_is_selected(open_page: Open, world: World) -> None:
+    many(world, 3)
+    page: Page = open_page("tasks/?state=failed")
+    palette = page.locator("#palette")
+    expect(page.get_by_role("button", name="Commands")).to_be_visible()
+    page.keyboard.press("Control+k")
+    expect(palette).to_be_visible()
+    page.keyboard.type("audit")
+    expect(palette.get_by_role("link", name="Audit log")).to_be_visible()
+    expect(palette.get_by_role("link")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    expect(palette.get_by_role("link", name="Audit log")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Escape")
+    expect(palette).to_be_hidden()
+    page.locator(".tick").first.check()
+    page.keyboard.press("Control+k")
+    page.locator("#palette input[name=q]").fill("retry")
+    act = palette.get_by_role("button", name="Retry: 1 selected")
+    expect(act).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-flash]")).to_contain_text("Retry: 1 task.")
+    assert [call[0] for call in world.calls] == ["retry"]
+    page.get_by_role("button", name="Commands").click()
+    page.locator("#palette input[name=q]").fill("audit")
+    expect(palette.get_by_role("link", name="Audit log")).to_be_visible()
+    expect(palette.get_by_role("link")).to_have_count(1)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/audit/")
