@@ -39,8 +39,10 @@ NEEDED = {
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
         task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move
         task-postpone task-priority task-reinstate task-release task-requeue task-rerun task-retry
-        task-run_now tasks-all-cancel tasks-all-move tasks-all-postpone tasks-all-reinstate
-        tasks-all-requeue tasks-all-retry tasks-all-run_now tasks-cancel tasks-move tasks-postpone
+        task-run_now tasks-all-cancel tasks-all-interrupt tasks-all-move
+        tasks-all-release tasks-all-postpone tasks-all-reinstate
+        tasks-all-requeue tasks-all-retry tasks-all-run_now tasks-cancel tasks-interrupt
+        tasks-move tasks-release tasks-postpone
         tasks-reinstate tasks-requeue tasks-retry tasks-run_now undo
     """,
     "destroy": """

@@ -15,7 +15,10 @@ from console.urls import urlpatterns
 from tests.support.for_each import for_each
 
 EXAMPLES = {"id": "task-1", "fingerprint": "f00", "pool": "default", "lane": "slow", "pk": 1, "number": 6}
-WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
+WHOLE = (
+    *("retry", "reinstate", "run_now", "requeue", "postpone", "move"),
+    *("cancel", "interrupt", "release", "delete", "discard"),
+)
 QUERIES = {
     "task-live": "?tab=summary",
     "find": "?q=task",
@@ -65,7 +68,7 @@ FORMS: dict[str, dict[str, object]] = {
     "maintenance-start": {"confirmed": "1", "reason": "new disks"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "task-rerun": {"confirmed": "1"},
-    "task-interrupt": {"confirmed": "1"},
+    **{f"{page}-{verb}": {"confirmed": "1"} for page in ("task", "tasks") for verb in ("interrupt", "release")},
     "worker-quiet": {"confirmed": "1"},
     "worker-stop": {"confirmed": "1"},
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
