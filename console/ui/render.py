@@ -81,6 +81,7 @@ class Frame:
         self.may: frozenset[str] = frozenset(granted(request.user))
         self.read_only = conf.current().read_only
         self.namespace = conf.current().namespace
+        self.environment = conf.current().environment
         self.user = request.user
 
     @property
