@@ -28,6 +28,7 @@ class Access(models.Model):
             ("destroy", _("May delete and discard tasks")),
             ("configure", _("May pause and limit lanes, and quiet and stop workers")),
             ("see_arguments", _("May see arguments, results and raw records")),
+            ("push", _("May push tasks")),
         )
 
 

@@ -139,6 +139,7 @@ FREEING = frozenset({"interrupt", "release"})
 """Those that free slots of workers: no worker performs them, since these tasks may hold all slots."""
 
 OTHERS: dict[str, Verb] = {verb.name: verb for verb in (
+    Verb("push", _("Push")),
     Verb("edit", _("Edit"), "give a task other arguments; an ended task runs again with them"),
     Verb("pause", _("Pause"), "claim nothing from a lane any more, or no task of a name",
          afterwards=_("Workers claim no more tasks from this lane. Running tasks continue.")),

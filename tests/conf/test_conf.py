@@ -139,7 +139,8 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
         ),
         (
             {"ENVIRONMENT": {"name": " "}},
-            "The setting QUEUEOPS['ENVIRONMENT']['name'] is ' ', but it must be a text of 1 to 40 printable characters.",
+            "The setting QUEUEOPS['ENVIRONMENT']['name'] is ' ', but it must be "
+            "a text of 1 to 40 printable characters.",
         ),
         (
             {"METRICS_TOKEN": "short"},

@@ -28,7 +28,7 @@ NEEDED = {
         workflows workflows-rows workflows-search
     """,
     "see_arguments": """
-        schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
+        registry-push schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
     "operate": """
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
@@ -50,6 +50,9 @@ NEEDED = {
         commands-drop commands-drop-dead pool-empty_trash task-delete task-discard tasks-all-delete tasks-all-discard
         tasks-delete tasks-discard
     """,
+    "push": """
+        name-push
+    """,
     "configure": """
         aggregation-accept aggregation-drain aggregation-proxy
         aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set pool-pause pool-resume
@@ -67,6 +70,7 @@ TAKING_ARGUMENTS = {
     "callbacks-redirect",
     "callbacks-redirect-all",
     "callbacks-test",
+    "name-push",
     "schedule-create",
     "schedule-edit-save",
     "task-chunk-edit-save",

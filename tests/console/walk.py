@@ -52,6 +52,7 @@ FORMS: dict[str, dict[str, object]] = {
         f"tasks-all-{verb}": {"confirmed": "1", "typed": "1", "reason": "all", "delay": "60", "lane": "slow"}
         for verb in WHOLE
     },
+    "name-push": {"p-order": "7"},
     "pool-pause": {"confirmed": "1"},
     "pool-empty_trash": {"confirmed": "1"},
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
@@ -134,7 +135,14 @@ def example(pattern: URLPattern) -> str:
         kwargs["id"] = "host:1"
     if pattern.name and pattern.name.startswith(CHUNKED):
         kwargs["id"] = "count-1"
-    if pattern.name in ("registry-task", "registry-task-live", "name-pause", "name-resume"):
+    if pattern.name in (
+        "registry-task",
+        "registry-task-live",
+        "registry-push",
+        "name-pause",
+        "name-push",
+        "name-resume",
+    ):
         kwargs["id"] = "demo.task"
     if pattern.name == "audit-go-on":
         kwargs["pk"] = GOING_ON

@@ -15,6 +15,7 @@ from console.diagram.machine import draw_task
 from console.diagram.strip import strip
 from console.http import error_pages
 from console.models import AuditEntry
+from console.pages import push
 from console.ui.kind_pages import tabs_of_kind, tabs_with_content, words_of_record
 from console.ui.links import tab_url, task_url
 from console.ui.render import Frame, fragment, live_update, page
@@ -96,6 +97,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "actions": [(action, action.form()) for action in actions],
         "told": actions,
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
+        "may_push": push.offers(task.name, frame.may),
         "machine": draw_task(task),
         "strip": strip(task, int(time() * 1000)),
         "tabs": tabs_of(task, frame),
