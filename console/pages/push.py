@@ -35,9 +35,10 @@ class _Call(Thing, frozen=True, kw_only=True):
         AuditedTask.objects.create(entry=entry, pool=row.detail, task_id=row.id)
 
 
-def offers(name: str, may: frozenset[str]) -> bool:
+def offers(name: str, frame: Frame) -> bool:
     """Whether the user may push tasks of this name from here: the console's process has to have its code."""
-    return {Verb.PUSH, Verb.SEE_ARGUMENTS} <= may and name in inspect.schedulable()
+    pool = inspect.push_pool(name)
+    return bool(pool) and {Verb.PUSH, Verb.SEE_ARGUMENTS} <= frame.may_in(pool)
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
@@ -78,7 +79,7 @@ def _form(
         "form": form,
         "copied": task,
         "new_id": request.POST.get("id", "") or new_id(),
-        "may_push": offers(id, Frame(request).may),
+        "may_push": offers(id, Frame(request)),
         "back": url("registry-task", id=id),
         "reason": request.POST.get("reason", ""),
     }

@@ -53,7 +53,7 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     found = _named(id)
     is_past = history.moment(request.GET) is not None  # then what kinds have of it now does not matter
     pieces = [] if is_past else pieces_at("name", id)
-    may_push = push.offers(id, Frame(request).may)
+    may_push = push.offers(id, Frame(request))
     context = {"task": found.known, "pieces": pieces, "is_own": inspect.is_own_name(id), "may_push": may_push}
     context |= _figures(found)
     return page(request, "registry/one.html", context)

@@ -33,7 +33,7 @@ from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
-from queueops.inspect.push_parameters import PushParameter, push_parameters
+from queueops.inspect.push_parameters import PushParameter, push_parameters, push_pool
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.registry import KnownTask, is_own_name, registry
 from queueops.inspect.schedules import (
@@ -319,6 +319,7 @@ __all__ = [
     "preview",
     "preview_edit",
     "push_parameters",
+    "push_pool",
     "raw",
     "registry",
     "rule",

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
 
+from queueops.errors import UnknownTask
 from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import redactor
 from queueops.model.redact import MASK
 from queueops.tasks.declared_schedules import find_task
 
-__all__ = ["PushParameter", "push_parameters"]
+__all__ = ["PushParameter", "push_parameters", "push_pool"]
 
 TEXTS = (str, date, datetime, time, Decimal, UUID, Path)
 """Types whose JSON is a text, which a form takes without quotes."""
@@ -47,6 +48,14 @@ def push_parameters(name: str) -> tuple[PushParameter, ...]:
     """The parameters of a task whose code this process has. Raises UnknownTask, and BadDependency."""
     signature: inspect.Signature = find_task(name).handler.plan.signature
     return tuple(_parameter(each) for each in signature.parameters.values())
+
+
+def push_pool(name: str) -> str:
+    """The pool of a task whose code this process has; empty if it has not."""
+    try:
+        return find_task(name).options.pool
+    except UnknownTask:
+        return ""
 
 
 def _parameter(found: inspect.Parameter) -> PushParameter:

@@ -31,6 +31,7 @@ class RegistryWorld:
         monkeypatch.setattr(inspect, "registry", self.registry)
         monkeypatch.setattr(inspect, "task_name", self.task_name)
         monkeypatch.setattr(inspect, "push_parameters", self.push_parameters)
+        monkeypatch.setattr(inspect, "push_pool", lambda name: "default")
         monkeypatch.setattr(control, "push_task", self.push)
         for verb in ("pause_name", "resume_name"):
             monkeypatch.setattr(control, verb, partial(self.change, verb))
