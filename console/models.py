@@ -1,4 +1,4 @@
-"""Database models of the console: the audit log, and counts of login attempts. All else is in Redis."""
+"""Database models of the console: grants in pools, the audit log, counts of login attempts. All else is in Redis."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -29,7 +30,33 @@ class Access(models.Model):
             ("configure", _("May pause and limit lanes, and quiet and stop workers")),
             ("see_arguments", _("May see arguments, results and raw records")),
             ("export", _("May export lists and tasks")),
+            ("push", _("May push tasks")),
         )
+
+
+class PoolGrant(models.Model):
+    """What a group may do in some pools, besides what its permissions let it do in all pools."""
+
+    class Level(models.TextChoices):
+        """What is granted."""
+
+        OPERATE = "operate", _("operate: retry, run, postpone, cancel and edit tasks")
+        ADMINISTER = "administer", _("administer: also delete tasks, and pause and limit lanes")
+        PUSH = "push", _("push tasks")
+
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+", verbose_name=_("group"))
+    pool = models.CharField(_("pool"), max_length=100, help_text=_("A name, or a pattern such as mail*."))
+    level = models.CharField(_("level"), max_length=20, choices=Level, default=Level.OPERATE)
+
+    class Meta:
+        """Django's default permissions let administrators edit the grants in Django's admin."""
+
+        constraints = (models.UniqueConstraint(fields=("group", "pool", "level"), name="queueops_console_one_grant"),)
+        verbose_name = _("grant in a pool")
+        verbose_name_plural = _("grants in pools")
+
+    def __str__(self) -> str:
+        return f"{self.group}: {self.level} in {self.pool}"
 
 
 class Outcome(models.TextChoices):

@@ -24,6 +24,7 @@ ONE_ROW = timedelta(days=1)
 TARGETS = ("id", "pool", "lane", "number", "pk")
 VERBS = {
     "task-edit-save": "edit",
+    "name-push": "push",
     "lane-set": "set_lane",
     "pool-empty_trash": "empty_trash",
     "audit-go-on": "go_on",

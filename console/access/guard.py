@@ -22,6 +22,7 @@ from console.access import denials, login_url
 from console.access.csrf import csrf_protected
 from console.access.headers import protect
 from console.access.permissions import TABLE, TAKING_ARGUMENTS, Verb, changes, granted
+from console.access.pools import granted_somewhere, permits
 from console.http import error_pages
 from console.http.compression import compressed
 from console.ui.language import spoken
@@ -57,7 +58,7 @@ def guarded(name: str, view: View) -> View:
             return _to_login(request)
         if request.method not in methods:
             return error_pages.not_allowed(request, methods)
-        if verb is not None and verb not in granted(request.user):
+        if verb is not None and not permits(request, name, kwargs, verb):
             return _denied(request, name, kwargs, verb)
         if name in TAKING_ARGUMENTS and Verb.SEE_ARGUMENTS not in granted(request.user):
             return _denied(request, name, kwargs)
@@ -111,9 +112,16 @@ def _checked(view: View, request: HttpRequest, kwargs: dict[str, Any]) -> HttpRe
 
 
 def _denied(request: HttpRequest, name: str, kwargs: dict[str, Any], verb: Verb | None = None) -> HttpResponse:
-    why = f"needs the permission {verb}" if verb and not conf.current().read_only else "READ_ONLY" if verb else ""
+    in_pools = "" if verb is None or verb not in granted_somewhere(request.user) else " in the pool of the action"
+    why = (
+        f"needs the permission {verb}{in_pools}"
+        if verb and not conf.current().read_only
+        else "READ_ONLY"
+        if verb
+        else ""
+    )
     denials.record(request, name, why or "needs another permission", kwargs)
-    return error_pages.forbidden(request, verb)
+    return error_pages.forbidden(request, verb, in_a_pool=bool(in_pools))
 
 
 def _to_login(request: HttpRequest) -> HttpResponse:

@@ -25,6 +25,7 @@ class Verb(StrEnum):
     CONFIGURE = "configure"
     SEE_ARGUMENTS = "see_arguments"
     EXPORT = "export"
+    PUSH = "push"
 
 
 GROUPS: dict[str, tuple[Verb, ...]] = {
@@ -32,9 +33,9 @@ GROUPS: dict[str, tuple[Verb, ...]] = {
     "operators": (Verb.VIEW, Verb.OPERATE, Verb.SEE_ARGUMENTS),
     "administrators": (Verb.VIEW, Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE, Verb.SEE_ARGUMENTS),
 }
-"""The groups that the first migration creates."""
+"""The groups that the first migration creates. A later permission is given by an administrator."""
 
-CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
+CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE, Verb.PUSH})
 """Permissions to change something: POST only, audited, and off while the setting READ_ONLY is on."""
 
 ANYONE = None
@@ -69,6 +70,8 @@ TABLE: dict[str, Verb | None] = {
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,
+    "registry-push": Verb.SEE_ARGUMENTS,
+    "name-push": Verb.PUSH,
     "name-pause": Verb.CONFIGURE,
     "name-resume": Verb.CONFIGURE,
     "pool-pause": Verb.CONFIGURE,
@@ -82,7 +85,7 @@ TABLE: dict[str, Verb | None] = {
 OWN = frozenset(TABLE)
 """The URLs of the console itself: `permit` adds those of kinds to the table."""
 
-TAKING_ARGUMENTS = {"task-edit-save"}
+TAKING_ARGUMENTS = {"task-edit-save", "name-push"}
 """URLs that need SEE_ARGUMENTS beside their own permission: their forms hold arguments or data."""
 
 

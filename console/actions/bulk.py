@@ -26,6 +26,7 @@ from console.ui import filters
 from console.ui.error_names import error_name
 from console.ui.kind_pages import RecordWords, words_of_record
 from queueops import control, inspect
+from queueops.control.verbs import FREEING
 from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
 from queueops.inspect.selection import Extent, gather
 from queueops.model.states import State
@@ -87,7 +88,8 @@ class Matching(Choice, frozen=True, kw_only=True):
     @cached_property
     def preview(self) -> OperationPreview:
         """What the action would meet, by a look at the first tasks."""
-        return inspect.operation_preview(self.verb, self.query, asked_ms=self.asked_ms)
+        verb = "cancel" if self.verb == "interrupt" else self.verb
+        return inspect.operation_preview(verb, self.query, asked_ms=self.asked_ms)
 
     @cached_property
     def waits(self) -> list[OperationWait]:
@@ -107,7 +109,12 @@ class Matching(Choice, frozen=True, kw_only=True):
     @property
     def by_workers(self) -> bool:
         """Whether workers perform it; else the page does."""
-        return not self.unserved
+        return not self.unserved and not self.frees
+
+    @property
+    def frees(self) -> bool:
+        """Whether it frees slots: then the page performs it, as workers may have no slot for it."""
+        return self.verb in FREEING
 
     def effects(self, verb: str) -> tuple[str, ...]:
         """The rule of the verb for tasks in this state."""

@@ -165,6 +165,8 @@ def offered(state: str, may: frozenset[str], kind: str = "") -> list[Action]:
     ended = [table().actions.get(each, ()) for each in TERMINAL] if state == FINISHED else []
     permitted = set(ended[0]).intersection(*ended) if ended else table().actions.get(state, ()) if state else BULK
     found = set(permitted).difference(refused_verbs(kind, {"s": state}))
+    can_interrupt = "cancel" in found and (not state or state in table().under_way)
+    found = found | {"interrupt"} if can_interrupt else found - {"interrupt"}
     return [ACTIONS[verb] for verb in BULK if verb in found and ACTIONS[verb].permission in may]
 
 

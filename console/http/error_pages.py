@@ -25,11 +25,16 @@ def not_found(request: HttpRequest, text: str = "") -> HttpResponse:
     return _failure(request, 404, _("Not found"), text)
 
 
-def forbidden(request: HttpRequest, verb: Verb | None = None) -> HttpResponse:
-    """403: the user lacks the permission, or the console is read-only."""
+def forbidden(request: HttpRequest, verb: Verb | None = None, *, in_a_pool: bool = False) -> HttpResponse:
+    """403: the user lacks the permission, or has it only in other pools; or the console is read-only."""
     if verb in CHANGING and conf.current().read_only:
         return _failure(request, 403, _("Read-only"), _("The console changes nothing: the setting READ_ONLY is on."))
     text = _("Your account does not have the permission %(verb)s. An administrator can give it to you.")
+    if in_a_pool:
+        text = _(
+            "Your account has the permission %(verb)s only in some pools. For all that match, filter by one of these"
+            " pools first. Nothing was changed."
+        )
     return _failure(request, 403, _("Not allowed"), text % {"verb": f"“{verb}”" if verb else ""})
 
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
+from console.access.pools import granted_in, pools_of_entry
 from console.actions import operations
 from console.actions.catalog import label, verbs
 from console.actions.undo import permission
@@ -25,7 +26,7 @@ from console.pages.undo import goes_by_itself, undoable
 from console.ui.error_names import task_of
 from console.ui.kind_pages import fact_labels
 from console.ui.links import url
-from console.ui.render import Frame, fragment, live_update, page
+from console.ui.render import fragment, live_update, page
 from queueops.errors import QueueOpsError
 
 LIMIT = 50
@@ -84,7 +85,7 @@ def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
     known = operations.refresh(entry, operations.READING_AGE_S) if is_by_workers else []
     parts, more = _older(request, entry.parts.defer("ids", "before", "after"), MOST_PARTS)
     shown = {
-        "may_go_on": entry.goes_on and permission(entry) in Frame(request).may,
+        "may_go_on": entry.goes_on and permission(entry) in granted_in(request.user, pools_of_entry(entry)),
         "is_paused": any(each.is_paused for each in known),
         "undoable": undoable(entry, request),
     }

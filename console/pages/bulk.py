@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
+from console.access.permissions import TABLE
+from console.access.pools import granted_in, pools_of_entry
 from console.actions import bulk, operations
 from console.actions.bulk import Matching
 from console.actions.catalog import ACTIONS
@@ -23,7 +25,6 @@ from console.pages import undo
 from console.ui import filters
 from console.ui.kind_pages import words_of_record
 from console.ui.links import url
-from console.ui.render import Frame
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
 from queueops.inspect.selection import extent, gather
@@ -35,6 +36,8 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
         query = TaskQuery.from_params(request.GET).whole()
     except FilterError as error:
         return error_pages.bad_request(request, str(error))
+    if TABLE[f"tasks-all-{verb}"] not in granted_in(request.user, [query.pool]):
+        raise PermissionDenied
     asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
     words = words_of_record(query.kind)
     action = words.actions.get(verb, ACTIONS[verb]) if words is not None else ACTIONS[verb]
@@ -65,7 +68,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
 def go_on(request: HttpRequest, pk: int) -> HttpResponse:
     """Perform the next step of an unfinished action; it needs the permission of that action."""
     entry = get_object_or_404(AuditEntry, pk=pk)
-    if permission(entry) not in Frame(request).may:
+    if permission(entry) not in granted_in(request.user, pools_of_entry(entry)):
         raise PermissionDenied
     if entry.place == operations.ENGINE:  # workers go on with it
         return redirect(undo.progress_url(request, entry))

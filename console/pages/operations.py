@@ -7,19 +7,19 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 
+from console.access.pools import granted_in, pools_of_entry
 from console.actions import operations
 from console.actions.perform import tell
 from console.actions.undo import permission
 from console.audit.log import recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
-from console.ui.render import Frame
 
 
 def steer(request: HttpRequest, pk: int) -> HttpResponse:
     """Pause, resume or stop the operations of an entry; it needs the permission of their action."""
     entry = get_object_or_404(AuditEntry, pk=pk)
-    if permission(entry) not in Frame(request).may:
+    if permission(entry) not in granted_in(request.user, pools_of_entry(entry)):
         raise PermissionDenied
     what = request.POST.get("what", "pause")
     if what not in operations.STEERING:

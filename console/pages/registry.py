@@ -13,9 +13,9 @@ from console.actions.perform import answer
 from console.actions.selection import Thing
 from console.diagram.run_bars import HEIGHT, PLACES, WIDTH, bars
 from console.models import AuditEntry
-from console.pages import history
+from console.pages import history, push
 from console.ui.kind_pages import pieces_at
-from console.ui.render import fragment, live_update, page
+from console.ui.render import Frame, fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import NameView
 
@@ -53,7 +53,9 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     found = _named(id)
     is_past = history.moment(request.GET) is not None  # then what kinds have of it now does not matter
     pieces = [] if is_past else pieces_at("name", id)
-    context = {"task": found.known, "pieces": pieces, "is_own": inspect.is_own_name(id), **_figures(found)}
+    may_push = push.offers(id, Frame(request))
+    context = {"task": found.known, "pieces": pieces, "is_own": inspect.is_own_name(id), "may_push": may_push}
+    context |= _figures(found)
     return page(request, "registry/one.html", context)
 
 

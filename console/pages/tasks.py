@@ -6,13 +6,15 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from console.actions.catalog import ACTIONS, Action, offered
 from console.actions.perform import answer
-from console.actions.selection import Choice
+from console.actions.selection import Choice, numbered
 from console.ui import filters
 from console.ui import live_list as living
 from console.ui.columns import COLUMNS, SORTED, Order
@@ -98,7 +100,21 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Perform the verb on the selected tasks; ask first if they are many, or if it cannot be undone."""
     shown = dict(parse_qsl(urlsplit(request.POST.get("next", "")).query))
     chosen = {key: shown[key] for key in filters.LABELS if key in shown and key != "contains"}
-    return answer(request, ACTIONS[verb], Choice.parse(request.POST.getlist("task")), filter=chosen)
+    choice = _permitted(request, Choice.parse(request.POST.getlist("task")), ACTIONS[verb])
+    return answer(request, ACTIONS[verb], choice, filter=chosen)
+
+
+def _permitted(request: HttpRequest, choice: Choice, action: Action) -> Choice:
+    """The tasks in pools where the user may do it; a message names the pools that are left out."""
+    frame = Frame(request)
+    refused = sorted(pool for pool in choice.by_pool() if action.permission not in frame.may_in(pool))
+    if not refused:
+        return choice
+    left = Choice(tuple((pool, id) for pool, id in choice.tasks if pool not in refused))
+    text = _("Left out, as your account may not do it there: %(tasks)s of pool %(pools)s.")
+    told = {"tasks": numbered(len(choice) - len(left), None), "pools": ", ".join(each or "?" for each in refused)}
+    messages.warning(request, text % told)
+    return left
 
 
 def whole_actions(query: TaskQuery, may: frozenset[str]) -> list[tuple[Action, str]]:
@@ -130,7 +146,7 @@ def _context(
         "found": found.page,
         "matching": matching,
         "lines": lines,
-        "actions": offered(query.state, Frame(request).may, query.kind),
+        "actions": offered(query.state, Frame(request).may_somewhere, query.kind),
         "whole": whole_actions(query, Frame(request).may),
         "here": url("tasks", place),
         "search": _searched(request, query, found) if searched else None,

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 
+from console.access.pools import granted_in, pools_of_entry
 from console.actions import bulk, operations
 from console.actions.bulk_parts import alone, find_out, recount
 from console.actions.catalog import UNDO
@@ -23,7 +24,6 @@ from console.audit.log import begin, judge, recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry
 from console.ui.links import url
-from console.ui.render import Frame
 
 GOING = timedelta(minutes=1)
 """After a step its page goes on by itself for so long; it does within a second."""
@@ -32,7 +32,7 @@ GOING = timedelta(minutes=1)
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
     """Undo an entry's action as far as possible; it needs the permission of that action."""
     entry = get_object_or_404(AuditEntry, pk=pk)
-    if permission(entry) not in Frame(request).may:
+    if permission(entry) not in granted_in(request.user, pools_of_entry(entry)):
         raise PermissionDenied
     if entry.operations:
         return _by_workers(request, entry)
@@ -67,7 +67,7 @@ def _by_workers(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
 
 def undoable(entry: AuditEntry, request: HttpRequest) -> bool:
     """Whether this user can undo this entry's action now."""
-    return permission(entry) in Frame(request).may and is_open(entry)
+    return permission(entry) in granted_in(request.user, pools_of_entry(entry)) and is_open(entry)
 
 
 def go_on(request: HttpRequest, whole: AuditEntry) -> HttpResponse:

@@ -20,7 +20,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from console.access.permissions import Verb, granted
+from console.access.permissions import Verb
+from console.access.pools import granted_in, granted_somewhere
 from console.ui.kind_names import reserve
 from console.ui.kind_pages import finders, kind_pages, section_of
 from console.ui.links import full_name_url, with_query
@@ -78,10 +79,25 @@ class Frame:
         self.request = request
         self.given_status: Status | None = None
         self.preferences = Preferences.of(request)
-        self.may: frozenset[str] = frozenset(granted(request.user))
+        self.may: frozenset[str] = frozenset(granted_in(request.user, self._pools()))
         self.read_only = conf.current().read_only
         self.namespace = conf.current().namespace
+        self.environment = conf.current().environment
         self.user = request.user
+
+    def may_in(self, *pools: str) -> frozenset[str]:
+        """What the user may do in each of these pools."""
+        return frozenset(granted_in(self.user, pools))
+
+    @property
+    def may_somewhere(self) -> frozenset[str]:
+        """What the user may do in the pool of the page, or else in any pool."""
+        return self.may if self._pools() else frozenset(granted_somewhere(self.user))
+
+    def _pools(self) -> list[str]:
+        """The pool that the URL names; the page shows only what is in it."""
+        named = getattr(request_match(self.request), "kwargs", {}).get("pool") or self.request.GET.get("pool", "")
+        return [named] if named else []
 
     @property
     def leased(self) -> tuple[str, ...]:

@@ -84,6 +84,26 @@ class BrokerRetry:
     budget: float = 10.0
 
 
+class Color(StrEnum):
+    """The colors of an environment's mark."""
+
+    RED = "red"
+    ORANGE = "orange"
+    YELLOW = "yellow"
+    GREEN = "green"
+    BLUE = "blue"
+    PURPLE = "purple"
+    GREY = "grey"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The environment that the console marks on its pages, so that no operator takes one for another."""
+
+    name: str
+    color: Color = Color.GREY
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every setting, with its default. The key in QUEUEOPS is the name in capitals."""
@@ -103,6 +123,7 @@ class Settings:
     redact: tuple[str, ...] = PATTERNS
     transactions: Transactions | None = None  # what a push in a database transaction does; None: the pusher's default
     read_only: bool = False  # the console is read-only
+    environment: Environment | None = None  # the mark on the pages of the console
     metrics_token: str = ""  # what a client of the metrics must send; empty: the view refuses all
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
@@ -131,6 +152,13 @@ def _lane(value: Any) -> LaneSettings:
 
 def _retention(value: Any) -> dict[str, float]:
     return RETENTION | KEPT(value)
+
+
+def _environment(value: Any) -> Environment:
+    found = ENVIRONMENT(value)
+    if "name" not in found:
+        raise read.Unfit('a dict with a "name", and perhaps a "color"')
+    return Environment(**found)
 
 
 def _retry(value: Any) -> BrokerRetry:
@@ -177,6 +205,7 @@ RETRY = read.table(
     {"attempts": read.whole(1, 100)} | dict.fromkeys(("base", "cap", "budget"), read.seconds(0.001, read.DAY))
 )
 
+ENVIRONMENT = read.table({"name": read.short_text, "color": read.choice(Color)})
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
     "NAMESPACE": read.namespace,
@@ -193,6 +222,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "REDACT": read.texts,
     "TRANSACTIONS": read.choice(Transactions),
     "READ_ONLY": read.flag,
+    "ENVIRONMENT": read.optional(_environment),
     "METRICS_TOKEN": read.token,
     "CONNECT": read.table(CONNECT, refused=OURS),
     "RETRY": _retry,

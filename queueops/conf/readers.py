@@ -151,6 +151,13 @@ def text(value: Any) -> str:
     return value
 
 
+def short_text(value: Any) -> str:
+    """A text for a mark on a page."""
+    if not isinstance(value, str) or not 1 <= len(value.strip()) <= 40 or not value.isprintable():
+        raise Unfit("a text of 1 to 40 printable characters")
+    return value.strip()
+
+
 def token(value: Any) -> str:
     """A secret that a header can carry; empty for none."""
     if not isinstance(value, str) or (value and not re.fullmatch(r"[!-~]{16,}", value)):

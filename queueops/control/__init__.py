@@ -14,6 +14,7 @@ from queueops.control.names import pause_name, resume_name
 from queueops.control.per_pool_calls import MOST
 from queueops.control.pool_messages import drop_commands, drop_dead_commands, requeue_commands, requeue_dead_commands
 from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
+from queueops.control.push import push_task
 from queueops.control.schedules import (
     check_schedule,
     create_schedule,
@@ -127,6 +128,7 @@ __all__ = [
     "pause_schedule",
     "postpone",
     "postpone_chunks",
+    "push_task",
     "quiet_worker",
     "reasons",
     "recall",

@@ -109,7 +109,7 @@ ON_TASKS: dict[str, Verb] = {verb.name: verb for verb in (
          ends=True, reasoned=True),
     Verb("release", _("Release"), "take running tasks from their workers, and make them ready again",
          _("Takes the task from its worker and makes it ready again, without counting an attempt. Its code"
-           " continues there, but the outcome is refused: the task may run twice.")),
+           " continues there, but the outcome is refused: the task may run twice."), asks_first=True),
     Verb("priority", _("Priority"), "change the priority of tasks that have not begun",
          _("From -100 to 100. The task with the highest priority starts first in its lane."),
          sentence=_("Set the priority of %(what)s"), function="set_priority", takes={"priority": "to"},
@@ -129,10 +129,17 @@ ON_TASKS: dict[str, Verb] = {verb.name: verb for verb in (
 )}  # fmt: skip
 """The verbs on tasks, in the order in which a page offers them."""
 
-BULK = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
+BULK = (
+    *("retry", "reinstate", "run_now", "requeue", "postpone", "move"),
+    *("cancel", "interrupt", "release", "delete", "discard"),
+)
 """Those that a page offers for a list of tasks, in order."""
 
+FREEING = frozenset({"interrupt", "release"})
+"""Those that free slots of workers: no worker performs them, since these tasks may hold all slots."""
+
 OTHERS: dict[str, Verb] = {verb.name: verb for verb in (
+    Verb("push", _("Push")),
     Verb("edit", _("Edit"), "give a task other arguments; an ended task runs again with them"),
     Verb("pause", _("Pause"), "claim nothing from a lane any more, or no task of a name",
          afterwards=_("Workers claim no more tasks from this lane. Running tasks continue.")),

@@ -33,6 +33,7 @@ from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
+from queueops.inspect.push_parameters import PushParameter, push_parameters, push_pool
 from queueops.inspect.query import TaskQuery, parse_filter
 from queueops.inspect.registry import KnownTask, is_own_name, registry
 from queueops.inspect.schedules import (
@@ -231,6 +232,7 @@ __all__ = [
     "PoolDetail",
     "PoolLoad",
     "PoolView",
+    "PushParameter",
     "QueuedFilePage",
     "QueuedFileRow",
     "RedisHealth",
@@ -323,6 +325,8 @@ __all__ = [
     "pools_without_workers",
     "preview",
     "preview_edit",
+    "push_parameters",
+    "push_pool",
     "raw",
     "registry",
     "rule",

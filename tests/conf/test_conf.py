@@ -128,6 +128,21 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
         ),
         ({"READ_ONLY": "no"}, "The setting QUEUEOPS['READ_ONLY'] is 'no', but it must be True or False."),
         (
+            {"ENVIRONMENT": {"name": "production", "color": "pink"}},
+            "The setting QUEUEOPS['ENVIRONMENT']['color'] is 'pink', but it must be "
+            'one of "red", "orange", "yellow", "green", "blue", "purple", "grey".',
+        ),
+        (
+            {"ENVIRONMENT": {"color": "red"}},
+            "The setting QUEUEOPS['ENVIRONMENT'] is {'color': 'red'}, but it must be "
+            'a dict with a "name", and perhaps a "color".',
+        ),
+        (
+            {"ENVIRONMENT": {"name": " "}},
+            "The setting QUEUEOPS['ENVIRONMENT']['name'] is ' ', but it must be "
+            "a text of 1 to 40 printable characters.",
+        ),
+        (
             {"METRICS_TOKEN": "short"},
             "The setting QUEUEOPS['METRICS_TOKEN'] is [redacted], but it must be "
             "a text of 16 or more letters, digits and signs, without spaces.",

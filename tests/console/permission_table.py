@@ -28,7 +28,7 @@ NEEDED = {
         workflows workflows-rows workflows-search
     """,
     "see_arguments": """
-        schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
+        registry-push schedule-edit schedule-new task-chunk-edit task-chunks-edit task-edit task-raw
     """,
     "export": """
         export task-export
@@ -42,14 +42,19 @@ NEEDED = {
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
         task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move
         task-postpone task-priority task-reinstate task-release task-requeue task-rerun task-retry
-        task-run_now tasks-all-cancel tasks-all-move tasks-all-postpone tasks-all-reinstate
-        tasks-all-requeue tasks-all-retry tasks-all-run_now tasks-cancel tasks-move tasks-postpone
+        task-run_now tasks-all-cancel tasks-all-interrupt tasks-all-move
+        tasks-all-release tasks-all-postpone tasks-all-reinstate
+        tasks-all-requeue tasks-all-retry tasks-all-run_now tasks-cancel tasks-interrupt
+        tasks-move tasks-release tasks-postpone
         tasks-reinstate tasks-requeue tasks-retry tasks-run_now undo
     """,
     "destroy": """
         aggregation-remove file-delete
         commands-drop commands-drop-dead pool-empty_trash task-delete task-discard tasks-all-delete tasks-all-discard
         tasks-delete tasks-discard
+    """,
+    "push": """
+        name-push
     """,
     "configure": """
         aggregation-accept aggregation-drain aggregation-proxy
@@ -68,6 +73,7 @@ TAKING_ARGUMENTS = {
     "callbacks-redirect",
     "callbacks-redirect-all",
     "callbacks-test",
+    "name-push",
     "schedule-create",
     "schedule-edit-save",
     "task-chunk-edit-save",

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import KnownTask, NamePause, NameRun, NameView
+from queueops.inspect import KnownTask, NamePause, NameRun, NameView, PushParameter
+from queueops.model.contracts import Row
 
 
 class RegistryWorld:
@@ -29,6 +30,9 @@ class RegistryWorld:
         """Answer in the engine's place."""
         monkeypatch.setattr(inspect, "registry", self.registry)
         monkeypatch.setattr(inspect, "task_name", self.task_name)
+        monkeypatch.setattr(inspect, "push_parameters", self.push_parameters)
+        monkeypatch.setattr(inspect, "push_pool", lambda name: "default")
+        monkeypatch.setattr(control, "push_task", self.push)
         for verb in ("pause_name", "resume_name"):
             monkeypatch.setattr(control, verb, partial(self.change, verb))
 
@@ -36,6 +40,18 @@ class RegistryWorld:
         """Pause or resume a name."""
         self.world._act(verb, ((name, pool), named))
         return {"default": False}
+
+    def push_parameters(self, name: str) -> tuple[PushParameter, ...]:
+        """A parameter of each sort."""
+        text = self.world.text
+        told = {"annotation": text, "default": text}
+        of_each = [PushParameter(name=f"{sort}s", sort=sort, **told) for sort in ("more", "rest")]
+        return (PushParameter(name="order", **told), PushParameter(name="mode", choices=("1", "true")), *of_each)
+
+    def push(self, name: str, *call: Any, **options: Any) -> Row:
+        """Push a task."""
+        self.world._act("push_task", ((name, *call), options))
+        return Row("task-1", "OK", "pending", "default")
 
     def task_name(self, name: str, max_age_s: float = 0.0) -> NameView | None:
         """The known task; a run of each state, one of which goes on."""

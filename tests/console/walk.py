@@ -23,7 +23,10 @@ EXAMPLES = {
     "number": 6,
     "list": "tasks",
 }
-WHOLE = ("retry", "reinstate", "run_now", "requeue", "postpone", "move", "cancel", "delete", "discard")
+WHOLE = (
+    *("retry", "reinstate", "run_now", "requeue", "postpone", "move"),
+    *("cancel", "interrupt", "release", "delete", "discard"),
+)
 QUERIES = {
     "task-live": "?tab=summary",
     "find": "?q=task",
@@ -58,6 +61,7 @@ FORMS: dict[str, dict[str, object]] = {
         f"tasks-all-{verb}": {"confirmed": "1", "typed": "1", "reason": "all", "delay": "60", "lane": "slow"}
         for verb in WHOLE
     },
+    "name-push": {"p-order": "7"},
     "pool-pause": {"confirmed": "1"},
     "pool-empty_trash": {"confirmed": "1"},
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
@@ -74,7 +78,7 @@ FORMS: dict[str, dict[str, object]] = {
     "maintenance-start": {"confirmed": "1", "reason": "new disks"},
     "task-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "task-rerun": {"confirmed": "1"},
-    "task-interrupt": {"confirmed": "1"},
+    **{f"{page}-{verb}": {"confirmed": "1"} for page in ("task", "tasks") for verb in ("interrupt", "release")},
     "worker-quiet": {"confirmed": "1"},
     "worker-stop": {"confirmed": "1"},
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
@@ -140,7 +144,14 @@ def example(pattern: URLPattern) -> str:
         kwargs["id"] = "host:1"
     if pattern.name and pattern.name.startswith(CHUNKED):
         kwargs["id"] = "count-1"
-    if pattern.name in ("registry-task", "registry-task-live", "name-pause", "name-resume"):
+    if pattern.name in (
+        "registry-task",
+        "registry-task-live",
+        "registry-push",
+        "name-pause",
+        "name-push",
+        "name-resume",
+    ):
         kwargs["id"] = "demo.task"
     if pattern.name == "audit-go-on":
         kwargs["pk"] = GOING_ON

@@ -16,8 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
 SHEETS = (
-    "frame", "states", "parts", "tables", "diagram", "graph", "charts", "chunks", "trees", "search", "schedules", "views",
-)  # fmt: skip
+    *("frame", "states", "parts", "tables", "diagram", "graph", "charts", "chunks", "trees", "search", "schedules"),
+    *("views", "environment"),
+)
 STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",

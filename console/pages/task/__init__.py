@@ -15,6 +15,7 @@ from console.diagram.machine import draw_task
 from console.diagram.strip import strip
 from console.http import error_pages
 from console.models import AuditEntry
+from console.pages import push
 from console.ui.kind_pages import tabs_of_kind, tabs_with_content, words_of_record
 from console.ui.links import tab_url, task_url
 from console.ui.render import Frame, fragment, live_update, page
@@ -80,7 +81,8 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     of_kind = tabs_with_content().get(tab)
     own = of_kind.read(request, task) if of_kind is not None and of_kind.read is not None else None
     content: Any = own.content if own is not None else _content(task, tab)
-    actions, words = allowed(task, frame.may), words_of_record(task.kind)
+    may = frame.may_in(task.pool)
+    actions, words = allowed(task, may), words_of_record(task.kind)
     inspect.know_lanes([(task.pool, task.lane)])
     data = task, content if tab != "audit" else [entry.pk for entry in content]
     params = {"pool": task.pool, "tab": tab} | (dict(own.live_params) if own is not None else {})
@@ -95,7 +97,9 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         **live_update(task_url(task.id, "", "task-live"), *data, **params),
         "actions": [(action, action.form()) for action in actions],
         "told": actions,
-        "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
+        "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= may,
+        "may": may,
+        "may_push": push.offers(task.name, frame),
         "machine": draw_task(task),
         "strip": strip(task, int(time() * 1000)),
         "tabs": tabs_of(task, frame),

@@ -35,16 +35,17 @@ def act(**given: Any) -> Iterator[str]:
     """Act on each task once, 500 a call, each call recorded; yields the rows. Workers perform what is more."""
     known = ON_TASKS[given["subcommand"].replace("-", "_")]
     verb, call = known.name, partial(known.act, **known.arguments(given))
-    if not given["ids"] and not given["here"] and (planned := by_workers.planned(verb, query_of(given))):
-        return _by_workers(verb, planned, given)
     if verb == "cancel" and given["hard"]:
         verb = "interrupt"
+    if not given["ids"] and not given["here"] and (planned := by_workers.planned(verb, query_of(given))):
+        return _by_workers(verb, planned, given)
     query, found = query_of(given), _chosen(given)
     if not given["yes"]:
         told = _effects(verb, found)
         if found.count > 1 or (found.count and known.final) or told:
             tasks = f"{'' if found.exact else 'at most '}{numbered(found.count, query.kind)}"
-            confirm("\n".join((*told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
+            note = (str(ON_TASKS[verb].note),) if ON_TASKS[verb].asks_first else ()
+            confirm("\n".join((*note, *told, f"{verb.replace('_', ' ').capitalize()} {tasks}?")))
     facts = {"verb": verb, "filter": query.params(), "reason": given.get("reason", "")}
     answers = _done(call, found, facts)
     if found.rest is None:
@@ -66,10 +67,9 @@ def confirm(question: str) -> None:
 def _by_workers(verb: str, planned: Planned, given: Given) -> Iterator[str]:
     """Ask as for any number, with how workers would begin; then they perform it."""
     if not given["yes"]:
-        rule = inspect.REACHING.get("interrupt" if given.get("hard") else verb)
+        rule = inspect.REACHING.get(verb)
         number = f"{'' if planned.exact else 'at most '}{numbered(planned.count, planned.query.kind)}"
-        name = "interrupt" if given.get("hard") else verb.replace("_", " ")
-        question = f"{name.capitalize()} {number}, by workers?"
+        question = f"{verb.replace('_', ' ').capitalize()} {number}, by workers?"
         confirm("\n".join(filter(None, (rule, question))))
     return by_workers.perform(verb, planned, given)
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from queueops import control, inspect
-from queueops.control.verbs import ON_TASKS
+from queueops.control.verbs import FREEING, ON_TASKS
 from queueops.inspect import Operation, TaskQuery
 from queueops.inspect.selection import extent
 from queueops.management.operator_command import CTRL_C
@@ -36,7 +36,7 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 def planned(verb: str, query: TaskQuery) -> Planned | None:
     """The action, if it is on more than 500 tasks and a live worker would perform it in each pool."""
-    if verb == "restore" or not query.params() or query.id:  # no operation restores
+    if verb in ("restore", *FREEING) or not query.params() or query.id:  # no operation restores
         return None
     asked_ms = inspect.now_ms()
     found = extent(query)
@@ -51,8 +51,7 @@ def perform(verb: str, found: Planned, given: Mapping[str, Any]) -> Iterator[str
     """Begin the operations, follow them to their end, and report. Ctrl-C leaves them to the workers."""
     params = found.query.params()
     target = ", ".join(f"{name}={value}" for name, value in params.items())
-    done_as = "interrupt" if given.get("hard") else verb
-    facts = {"verb": done_as, "target": target, "filter": params, "reason": given.get("reason", "")}
+    facts = {"verb": verb, "target": target, "filter": params, "reason": given.get("reason", "")}
     with audit.recorded(**facts, most=found.count) as act:
         how: dict[str, Any] = {"most": found.count, "asked_ms": found.asked_ms, "who": act.who, "token": act.token}
         begun = control.begin_operation(verb, found.query, **how, **ON_TASKS[verb].arguments(given))

@@ -1,0 +1,15 @@
+"""Django's admin: grants in pools. A project without the admin creates them with the model."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from console.models import PoolGrant
+
+
+@admin.register(PoolGrant)
+class PoolGrantAdmin(admin.ModelAdmin[PoolGrant]):
+    """The grants, by group and pool."""
+
+    list_display = ("group", "pool", "level")
+    list_filter = ("group", "level")
