@@ -297,13 +297,6 @@ def test_what_stands_below_a_figure_is_not_cut_off(open_page: Open, world: World
         assert below.nth(number).evaluate("each => each.scrollWidth <= each.clientWidth")
 
 
-def test_on_a_phone_the_navigation_shows_where_one_is(open_page: Open, world: World) -> None:
-    page = open_page("settings/", viewport={"width": 360, "height": 740})
-    here = page.locator("nav.side [aria-current]")
-    expect(here).to_have_text("Settings")
-    expect(here).to_be_in_viewport(ratio=1)
-
-
 CUT_OFF = """() => [...document.querySelectorAll("main :is(.cards, .tasks, .facts) :is(th, td, dd, input, button)")]
     .filter((part) => part.getClientRects().length && !part.closest("thead"))
     .filter((part) => part.getBoundingClientRect().right > part.closest(".card").getBoundingClientRect().right

@@ -35,6 +35,7 @@ PAGES = KindPages(
     ),
     tags=register,
     navigation=(("commands", "m", "route", _("Pool messages")),),
+    group="fleet",
     verbs={
         "requeue_commands": VerbWords(label=_("Try pool messages again"), phrase=_("Try %(what)s again")),
         "drop_commands": VerbWords(label=_("Drop pool messages")),

@@ -144,4 +144,5 @@ PAGES = KindPages(
     verbs=VERBS,
     finder=Finder(id=_("the id of a workflow instance")),
     navigation=(("workflows", "f", "arrows-split-2", _("Workflows")),),
+    sections={"workflow": "workflows"},
 )
