@@ -15,7 +15,19 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
-SHEETS = ("frame", "navigation", "states", "parts", "tables", "diagram", "charts", "chunks", "trees", "widths")
+SHEETS = (
+    "frame",
+    "navigation",
+    "states",
+    "parts",
+    "tables",
+    "diagram",
+    "charts",
+    "chunks",
+    "trees",
+    "guides",
+    "widths",
+)
 STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
