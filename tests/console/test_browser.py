@@ -183,7 +183,7 @@ def test_the_theme_of_the_system_is_there_before_the_first_paint(scheme: Any, op
     page.reload()
     assert set(page.evaluate("window.seen")) == {scheme}
     page.get_by_label("dark" if scheme == "light" else "light", exact=True).check()
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save settings").click()
     other = "dark" if scheme == "light" else "light"
     expect(page.locator("html")).to_have_attribute("data-bs-theme", other)
 
