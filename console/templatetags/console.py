@@ -84,6 +84,7 @@ register.filter("count", formatting.count)
 register.filter("short", formatting.short)
 register.filter("rate", formatting.rate)
 register.filter("percent", formatting.percent)
+register.filter("share", formatting.share)
 register.filter("span", formatting.span)
 register.filter("seconds", formatting.seconds)
 register.filter("about", formatting.about)
@@ -94,13 +95,14 @@ register.filter("arguments", json_text.shown)
 register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", state_badges.css_class)
+register.filter("state_label", state_badges.label)
 register.filter("short_key", live_list.short)
 
 
 @register.simple_tag
 def state(name: str) -> SafeString:
     """A state: icon, label and colour."""
-    return badge(state_badges.look(name), name)
+    return badge(state_badges.look(name), state_badges.label(name), name)
 
 
 @register.simple_tag

@@ -19,9 +19,11 @@ from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
 from console.pages.history import moment, region, written
 from console.templatetags.console import _moment
+from console.ui.comparison import compared
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
+register.simple_tag(compared)
 DAY_MS = 86_400_000
 
 

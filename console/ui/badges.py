@@ -31,7 +31,8 @@ def condition(name: str, words: str, colour: str) -> SafeString:
     return format_html('<span class="condition condition-{}">{}{}</span>', colour, icon(name), words)
 
 
-def badge(look: Look, name: str) -> SafeString:
-    """The badge of a state."""
+def badge(look: Look, name: str, stored: str = "") -> SafeString:
+    """The badge of a state; its tooltip has the stored word if that is another one."""
+    meaning = look.meaning if stored in ("", name) else f"{stored}: {look.meaning}"
     span = '<span class="state {}" title="{}">{}{}</span>'
-    return format_html(span, look.css_class, look.meaning, icon(look.icon), name)
+    return format_html(span, look.css_class, meaning, icon(look.icon), name)

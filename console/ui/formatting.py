@@ -52,6 +52,13 @@ def percent(share: float | None) -> str:
     return "0%" if share <= 0 else "<0.1%" if share < 0.001 else f"{share * 100:.3g}%"
 
 
+def share(part: float | None) -> str:
+    """A fraction of one in percent, for a large figure: two digits."""
+    if part is None or part < 0.001:
+        return percent(part)
+    return f"{part * 100:.1f}%" if part < 0.0995 else f"{part * 100:.0f}%"
+
+
 def span(ms: float | None) -> str:
     """A duration: 840 ms, 1.2 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     if ms is None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import ngettext
 
 LONGEST = 100_000
+LINES = 400
 TOKEN = re.compile(
     r'(?P<key>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<text>"(?:[^"\\]|\\.)*")'
     r"|(?P<number>-?\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)|(?P<word>\b(?:true|false|null)\b)"
@@ -18,8 +20,13 @@ EMPTY = ("[]", "{}")
 
 
 def coloured(document: str) -> SafeString:
-    """The document as escaped spans, with its text unchanged; it is cut after LONGEST characters, with a note."""
-    return format_html_join("", '<span class="{}">{}</span>', _pieces(document[:LONGEST], len(document)))
+    """The document as escaped spans, with its text unchanged; it is cut after so many lines or characters.
+
+    A note counts what is left out.
+    """
+    lines = document.split("\n")
+    text = "\n".join(lines[:LINES])[:LONGEST]
+    return format_html_join("", '<span class="{}">{}</span>', _pieces(text, len(document), len(lines) - LINES))
 
 
 def split(document: str) -> tuple[str, str]:
@@ -37,7 +44,7 @@ def shown(document: str) -> list[tuple[str, str]]:
     return [(name, text) for name, text, empty in parts if text != empty]
 
 
-def _pieces(text: str, length: int) -> Iterator[tuple[str, str]]:
+def _pieces(text: str, length: int, more: int) -> Iterator[tuple[str, str]]:
     place = 0
     for found in TOKEN.finditer(text):
         if found.start() > place:
@@ -46,7 +53,9 @@ def _pieces(text: str, length: int) -> Iterator[tuple[str, str]]:
         place = found.end()
     if place < len(text):
         yield "json-rest", text[place:]
-    if length > len(text):
+    if more > 0:
+        yield "json-cut", "\n… " + ngettext("%(n)s more line", "%(n)s more lines", more) % {"n": f"{more:,}"}
+    elif length > len(text):
         yield "json-cut", f"\n… {length - len(text):,}"
 
 

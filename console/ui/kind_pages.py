@@ -184,15 +184,17 @@ NavigationItem = tuple[str, str, str, str | Promise]
 class KindPages:
     """All that a kind shows: tabs of its records, URLs, parts of pages, links, and template tags.
 
-    ``in_use``: whether the links are shown. Each page asks, so it must not ask the store each time. ``actions``: what
-    the head of a record's page offers in the place of standard actions, by their verb. ``words`` has the own words of
-    records, by record. ``remedies`` are buttons of the kind's alarms and findings, by their verb. ``verbs`` are its
-    own verbs, and ``notes`` are sentences that it adds to the notes of standard actions, by their verb. ``offer``
-    takes a task of the kind and the standard actions that are offered, by verb, and gives those with own labels, or
-    others. ``facts`` are labels of facts in the audit log, by name. ``pieces`` are parts of pages, by their place
-    (docs/kinds.md). ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram
-    of a task draws, by record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states``
-    are its own states. ``exports`` are lists that can be exported, by the name of their page's URL.
+    ``group``: the group of its links in the navigation: work, jobs, fleet or admin. ``sections``: the link that is
+    marked on the page of a record, by record. ``in_use``: whether the links are shown. Each page asks, so it must not
+    ask the store each time. ``actions``: what the head of a record's page offers in the place of standard actions, by
+    their verb. ``words`` has the own words of records, by record. ``remedies`` are buttons of the kind's alarms and
+    findings, by their verb. ``verbs`` are its own verbs, and ``notes`` are sentences that it adds to the notes of
+    standard actions, by their verb. ``offer`` takes a task of the kind and the standard actions that are offered, by
+    verb, and gives those with own labels, or others. ``facts`` are labels of facts in the audit log, by name.
+    ``pieces`` are parts of pages, by their place (docs/kinds.md). ``lost_by_edit``: what an edit of the arguments
+    deletes. ``usual``: the states that the diagram of a task draws, by record. ``ways``: transitions that the diagram
+    always draws, as ``pending>locked``. ``states`` are its own states.
+    ``exports`` are lists that can be exported, by the name of their page's URL.
     """
 
     records: tuple[str, ...] = ()
@@ -201,6 +203,8 @@ class KindPages:
     pieces: Mapping[str, Callable[[Any], Piece | None]] = field(default_factory=dict)
     tags: Library | None = None
     navigation: tuple[NavigationItem, ...] = ()
+    group: str = "work"
+    sections: Mapping[str, str] = field(default_factory=dict)
     in_use: Callable[[], bool] | None = None
     actions: Mapping[str, Any] = field(default_factory=dict)
     words: Mapping[str, RecordWords] = field(default_factory=dict)
@@ -358,3 +362,8 @@ def finders() -> list[Finder]:
 def section_of(url_name: str) -> str:
     """The page of the navigation to which a kind's page belongs; empty if its name tells it."""
     return next((route.section for pages in kind_pages() for route in pages.routes if route.name == url_name), "")
+
+
+def section_of_record(kind: str) -> str:
+    """The page of the navigation to which a record's page belongs; empty if it is the list of tasks."""
+    return next((pages.sections[kind] for pages in kind_pages() if kind in pages.sections), "")

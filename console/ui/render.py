@@ -23,29 +23,36 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import Verb
 from console.access.pools import granted_in, granted_somewhere
 from console.ui.kind_names import reserve
-from console.ui.kind_pages import finders, kind_pages, section_of
+from console.ui.kind_pages import NavigationItem, finders, kind_pages, section_of, section_of_record
 from console.ui.links import full_name_url, with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
 from queueops import conf, inspect
-from queueops.inspect import Snapshot, Status
+from queueops.inspect import Snapshot, Status, TaskDetail
 from queueops.model.states import TIMED, table
 
-NAVIGATION = (
-    ("overview", "o", "layout-dashboard", _("Overview")),
-    ("tasks", "t", "list-details", _("Tasks")),
-    ("errors", "e", "bug", _("Errors")),
-    ("lanes", "l", "arrows-right", _("Lanes")),
-    ("workers", "w", "cpu", _("Workers")),
-    ("registry", "n", "code", _("Registry")),
-    ("audit", "a", "history", _("Audit log")),
-    ("settings", "s", "settings", _("Settings")),
-)
-reserve("key of the navigation", (item[1] for item in NAVIGATION))
-
-
-# The setting CONSOLE_PAGES adds pages of other apps: (name of the URL, key, icon, label).
+NAVIGATION: dict[str, tuple[NavigationItem, ...]] = {
+    "work": (
+        ("overview", "o", "layout-dashboard", _("Overview")),
+        ("tasks", "t", "list-details", _("Tasks")),
+        ("errors", "e", "bug", _("Errors")),
+    ),
+    "jobs": (),
+    "fleet": (
+        ("lanes", "l", "arrows-right", _("Lanes")),
+        ("workers", "w", "cpu", _("Workers")),
+        ("registry", "n", "code", _("Registry")),
+    ),
+    "admin": (
+        ("audit", "a", "history", _("Audit log")),
+        ("settings", "s", "settings", _("Settings")),
+    ),
+}
+"""The links of each group, in their order; those of kinds follow."""
+GROUPS = {"work": _("Work"), "jobs": _("Jobs"), "fleet": _("Fleet"), "admin": _("Admin"), "own": _("Project")}
+"""The labels of the groups. The last one has the pages of the setting CONSOLE_PAGES."""
+reserve("key of the navigation", (item[1] for group in NAVIGATION.values() for item in group))
 
 UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Characters that change the direction of text, so that an argument reads as another one, and control characters.
@@ -61,6 +68,8 @@ STATUS_AGE_S = 1.0
 class NavigationLink(NamedTuple):
     """A link of the navigation; `here`: it leads to the page that is shown, or to the section of that page."""
 
+    group: str
+    group_label: str
     url: str
     key: str
     icon: str
@@ -78,6 +87,8 @@ class Frame:
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
         self.given_status: Status | None = None
+        self.section = ""
+        """The page of the navigation that is marked; empty if the URL tells it."""
         self.preferences = Preferences.of(request)
         self.may: frozenset[str] = frozenset(granted_in(request.user, self._pools()))
         self.read_only = conf.current().read_only
@@ -116,17 +127,16 @@ class Frame:
 
     @cached_property
     def navigation(self) -> tuple[NavigationLink, ...]:
-        """The links of the navigation, in its order."""
+        """The links of the navigation, group by group."""
         here = getattr(request_match(self.request), "url_name", "") or ""
+        section = self.section or section_of(here) or here
         shown = [kind for kind in kind_pages() if kind.in_use is None or kind.in_use()]
         shown.sort(key=lambda kind: not kind.records)  # kinds with tasks of their own come first
-        of_kinds = [item for kind in shown for item in kind.navigation]
-        place = next(index for index, item in enumerate(NAVIGATION) if item[0] == "workers")
-        pages = ((f"console:{name}", *rest) for name, *rest in (*NAVIGATION[:place], *of_kinds, *NAVIGATION[place:]))
-        return tuple(
-            NavigationLink(full_name_url(name), key, icon, str(label), _inside(here, name.split(":")[-1]))
-            for name, key, icon, label in (*pages, *getattr(settings, "CONSOLE_PAGES", ()))
-        )
+        pages = {group: list(items) for group, items in NAVIGATION.items()}
+        for kind in shown:
+            pages[kind.group] += kind.navigation
+        links = [_link(group, section, "console:", item) for group, items in pages.items() for item in items]
+        return (*links, *(_link("own", section, "", item) for item in getattr(settings, "CONSOLE_PAGES", ())))
 
     @cached_property
     def findable(self) -> str:
@@ -187,6 +197,8 @@ def page(
     frame = Frame(request)
     if isinstance(snapshot := (context or {}).get("snapshot"), Snapshot):
         frame.given_status = inspect.status_of(snapshot)
+    if isinstance(task := (context or {}).get("task"), TaskDetail):
+        frame.section = section_of_record(task.kind)
     values = {"request": request, "frame": frame, "may": frame.may, **(context or {})}
     compiled: Any = get_template(f"console/{template}")
     with one_sprite():
@@ -212,8 +224,13 @@ def live_update(address: str, *data: Any, **params: Any) -> dict[str, str]:
     return {"version": version, "live_url": with_query(address, params | {"v": version})}
 
 
+def _link(group: str, section: str, namespace: str, item: NavigationItem) -> NavigationLink:
+    name, key, icon, label = item
+    here = _inside(section, name.rpartition(":")[2])
+    return NavigationLink(group, str(GROUPS[group]), full_name_url(namespace + name), key, icon, str(label), here)
+
+
 def _inside(here: str, name: str) -> bool:
-    here = section_of(here) or here
     if here.partition("-")[0] == "pool":
         here = "lanes"
     return here == name or here.startswith((f"{name}-", f"{name.removesuffix('s')}-")) or here == name.removesuffix("s")

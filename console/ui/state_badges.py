@@ -32,6 +32,8 @@ _SHOWN: dict[str, tuple[str, str | Promise]] = {
     State.CANCELLED: ("ban", _("was ended by an operator or by its own code")),
 }
 LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}") for state, shown in _SHOWN.items()}
+LABELS: dict[str, str | Promise] = {State.LOCKED: _("running")}
+"""Labels of states that pages do not show by the stored word."""
 UNKNOWN = Look("help-circle", _("unknown state; a newer version may have written it"), "st-unknown")
 _OF_CLASS: dict[str, Look] = {
     StateClass.LEASED: Look(_SHOWN[State.LOCKED][0], _("a worker runs it"), "st-locked"),
@@ -53,6 +55,11 @@ def looks() -> dict[str, Look]:
 def look(state: str) -> Look:
     """The appearance of a state. A state of a kind that brings none looks as others of its class do."""
     return LOOKS.get(state) or looks().get(state) or _OF_CLASS.get(table().classes.get(state, ""), UNKNOWN)
+
+
+def label(state: str) -> str:
+    """The word for a state on pages; the stored word is in tooltips, filters and URLs."""
+    return str(LABELS.get(state, state))
 
 
 def css_class(state: str) -> str:

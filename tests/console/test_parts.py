@@ -120,7 +120,11 @@ def test_every_icon_is_in_the_sprite() -> None:
     from console.templatetags.console import WORKER_ICONS
     from console.ui.render import NAVIGATION
 
-    used |= {action.icon for action in ACTIONS.values()} | {item[2] for item in NAVIGATION} | set(WORKER_ICONS.values())
+    used |= (
+        {action.icon for action in ACTIONS.values()}
+        | {item[2] for group in NAVIGATION.values() for item in group}
+        | set(WORKER_ICONS.values())
+    )
     assert used - known == set()
 
 

@@ -147,7 +147,7 @@ def test_compact_rows_have_one_line_and_are_remembered(open_page: Open, world: W
     many(world, 6)
     page = open_page("settings/")
     page.get_by_label("compact: one line each").check()
-    page.get_by_role("button", name="Keep").click()
+    page.get_by_role("button", name="Save settings").click()
     page.goto("/ops/tasks/?state=failed")
     assert {height for _, height in heights(page)} == {32}
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -43,6 +43,7 @@ def act(client: Client, run: Handle, verb: str, **fields: str) -> int:
 
 def test_the_story_is_shown_with_what_the_run_waits_for(run: Handle, operator: Client) -> None:
     shown = page(operator, run)
+    assert '<a href="/ops/workflows/" data-go="f" aria-current="page">' in shown
     assert "order/7" in shown
     assert "Waits for the signal</dt><dd><code>approve</code>" in shown
     assert re.search(r"test_runs\.py:\d+ in approval", shown)

@@ -38,6 +38,8 @@ def told(client: Client, path: str, **form: Any) -> str:
 
 def test_an_action_on_ticked_callbacks_is_told_with_their_words(administrator: Client) -> None:  # noqa: F811
     one, *others = discarded(3)
+    shown = administrator.get(f"/ops/tasks/{one}/").content.decode()
+    assert '<a href="/ops/callbacks/" data-go="b" aria-current="page">' in shown
     assert told(administrator, f"/ops/tasks/{one}/_retry", pool="default") == "Redeliver: 1 callback. Now pending."
     ticked = [f"default {id}" for id in others]
     assert told(administrator, "/ops/tasks/_retry", task=ticked, next=DEAD) == "Redeliver: 2 callbacks. Now pending."

@@ -180,6 +180,8 @@ PAGES = KindPages(
         ),
     },
     in_use=lambda: inspect.uses_jobs(),
+    group="jobs",
+    sections={"callback": "callbacks"},
     remedies={
         "close_circuit": Remedy(
             "aggregation-close_circuit",

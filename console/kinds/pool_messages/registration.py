@@ -49,6 +49,7 @@ PAGES = KindPages(
         )
     },
     navigation=(("commands", "m", "route", _("Pool messages")),),
+    group="fleet",
     verbs={
         "requeue_commands": VerbWords(label=_("Try pool messages again"), phrase=_("Try %(what)s again")),
         "drop_commands": VerbWords(label=_("Drop pool messages")),

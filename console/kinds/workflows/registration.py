@@ -155,4 +155,5 @@ PAGES = KindPages(
     },
     finder=Finder(id=_("the id of a workflow instance")),
     navigation=(("workflows", "f", "arrows-split-2", _("Workflows")),),
+    sections={"workflow": "workflows"},
 )

@@ -10,7 +10,8 @@ from console.actions.operations import running, version_of_running
 from console.diagram.machine import draw
 from console.diagram.stuck import stuck_states
 from console.pages import history
-from console.pages.overview.stats import figures
+from console.pages.overview.first_steps import first_steps
+from console.pages.overview.stats import figures, is_quiet
 from console.ui.kind_pages import pieces_at
 from console.ui.list_order import by_trouble
 from console.ui.render import Frame, fragment, page
@@ -66,15 +67,19 @@ def _context(range: str) -> tuple[dict[str, Any], OverviewHistory]:
         pools=[pool.name for pool in snapshot.pools],
         max_age_s=history.READING_AGE_S,
     )
+    quiet = [lane for lane in lanes if is_quiet(lane, past.trends.lanes.get((lane.pool, lane.lane)))]
+    steps = first_steps(snapshot, known=past.yesterday.known)
     return {
-        "version": f"{snapshot.version}-{past.hour.until_ms}",
+        "version": f"{snapshot.version}-{past.hour.until_ms}-{''.join(step.word for step in steps if step.done)}",
         "snapshot": snapshot,
         "figures": figures(snapshot),
         "hour": past.hour,
         "yesterday": past.yesterday if past.yesterday.known else None,
         "trends": past.trends,
         "pieces": pieces_at("overview", snapshot),
-        "lanes": lanes,
+        "steps": steps,
+        "lanes": [lane for lane in lanes if lane not in quiet],
+        "quiet": quiet,
         "errors": errors,
         "machine": draw(snapshot.states, snapshot.flows, stuck_states(snapshot)),
     }, past

@@ -8,7 +8,7 @@ import msgspec
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from queueops.inspect import PoolView, Snapshot
+from queueops.inspect import LaneRow, PoolView, Snapshot, Trend
 
 BACKLOG_S = 5.0
 """Tasks that have run within this number of seconds are not a backlog."""
@@ -59,6 +59,11 @@ def figures(snapshot: Snapshot) -> Figures:
         held=sum(pool.held for pool in pools),
         waiting=sum(pool.waiting for pool in pools),
     )
+
+
+def is_quiet(lane: LaneRow, hour: Trend | None) -> bool:
+    """Whether nothing waits or runs in the lane, and no run has ended there within the hour."""
+    return not (lane.ready or lane.active or lane.paused or (hour and any(hour.ended)))
 
 
 def _worst(values: Iterable[float | None]) -> float | None:

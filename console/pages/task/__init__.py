@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import time
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import Verb
 from console.actions.catalog import allowed
 from console.diagram.machine import draw_task
-from console.diagram.strip import strip
+from console.diagram.strip import Part, strip
 from console.http import error_pages
 from console.models import AuditEntry
 from console.pages import push
@@ -32,6 +33,8 @@ TABS: dict[str, str | Promise] = {
     "audit": _("Audit"),
 }
 ENTRIES = 100
+MOST_IN_LINE = 4
+"""Stays of a task that a line shows; a diagram shows more of them."""
 
 
 def show(request: HttpRequest, id: str, tab: str) -> HttpResponse:
@@ -84,6 +87,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
     may = frame.may_in(task.pool)
     actions, words = allowed(task, may), words_of_record(task.kind)
     inspect.know_lanes([(task.pool, task.lane)])
+    stays = strip(task, int(time() * 1000))
     data = task, content if tab != "audit" else [entry.pk for entry in content]
     params = {"pool": task.pool, "tab": tab} | (dict(own.live_params) if own is not None else {})
     return {
@@ -100,10 +104,16 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= may,
         "may": may,
         "may_push": push.offers(task.name, frame),
-        "machine": draw_task(task),
-        "strip": strip(task, int(time() * 1000)),
+        "machine": draw_task(task) if _returns(stays) else (),
+        "strip": stays,
         "tabs": tabs_of(task, frame),
     }
+
+
+def _returns(stays: Sequence[Part]) -> bool:
+    """Whether a task was in a state twice, or in many: then a diagram tells more than a line."""
+    states = [stay.state for stay in stays]
+    return len(states) > MOST_IN_LINE or len(states) > len(set(states))
 
 
 def _content(task: TaskDetail, tab: str) -> Any:
