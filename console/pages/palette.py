@@ -64,11 +64,11 @@ def hits(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     frame, wanted = Frame(request), text.casefold()
     pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
-    context = {"text": text, "next": request.GET.get("here", ""), "acts": list(acts(request, text)), "groups": []}
+    groups = [find.Group(_("Pages"), pages)] if pages else []
     if text:
-        context["groups"] = _found(request, text)
-    if pages:
-        context["groups"] = [find.Group(_("Pages"), pages), *context["groups"]]
+        groups += _found(request, text)
+    acts_here = list(acts(request, text))
+    context = {"text": text, "next": request.GET.get("here", ""), "acts": acts_here, "groups": groups}
     return page(request, "palette/hits.html", context)
 
 
