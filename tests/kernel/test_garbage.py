@@ -9,11 +9,13 @@ import pytest
 
 from queueops import inspect
 from queueops.model import kinds
-from queueops.model.contracts import Conflict, Outcome
+from queueops.model.contracts import Conflict, Outcome, Settlement
 from tests.kernel.desk import NEVER_MS, POOL, Desk, end, ids_of
 
 GARBAGE = (b"\xff\xfe\x00", b"", b"nan", b"-inf", b"1e400", b"0x10", b"quite", b"9" * 30)
 OUTCOMES = (Outcome.SUCCESS, Outcome.ERROR, Outcome.UNKNOWN, Outcome.CRASH, Outcome.RESTART, Outcome.RELEASE)
+VICTIMS, NEIGHBOURS = ([f"{name}{number}" for number in range(len(OUTCOMES))] for name in ("victim", "neighbour"))
+"""One of each for every outcome."""
 
 
 def test_a_ready_task_without_a_record_is_put_aside_and_its_neighbours_run(desk: Desk) -> None:
@@ -105,15 +107,16 @@ def test_nothing_is_written_to_what_is_no_record(desk: Desk) -> None:
 @pytest.mark.parametrize("field", [field for field in kinds.fields() if field not in ("s", "n")])
 def test_garbage_in_a_field_stops_no_call_and_no_neighbour(desk: Desk, field: str) -> None:
     for garbage in GARBAGE:
-        for outcome in OUTCOMES:
-            desk.client.flushall()
-            desk.push("victim", "neighbour", retries=1, keep_ms=None)
-            victim, neighbour = desk.claim(2)
-            desk.client.hset(desk.keys.task("victim"), field, garbage)
-            ends = [end(victim, outcome, delay_ms=50, fingerprint="f1"), end(neighbour)]
-            assert desk.exchange(settle=ends).settled[1] == "OK", (field, garbage, outcome)
-            assert desk.state("neighbour") == "succeeded"
-            walk(desk)
+        desk.client.flushall()
+        desk.push(*VICTIMS, *NEIGHBOURS, retries=1, keep_ms=None)
+        leases = {lease.id: lease for lease in desk.claim(len(VICTIMS) + len(NEIGHBOURS))}
+        ends: list[Settlement] = []
+        for victim, neighbour, outcome in zip(VICTIMS, NEIGHBOURS, OUTCOMES, strict=True):
+            desk.client.hset(desk.keys.task(victim), field, garbage)
+            ends += [end(leases[victim], outcome, delay_ms=50, fingerprint="f1"), end(leases[neighbour])]
+        assert desk.exchange(settle=ends).settled[1::2] == ["OK"] * len(NEIGHBOURS), (field, garbage)
+        assert desk.states(*NEIGHBOURS) == ["succeeded"] * len(NEIGHBOURS), (field, garbage)
+        walk(desk)
     desk.client.flushall()  # what is counted of the victim went to wherever the garbage said
 
 
@@ -129,13 +132,13 @@ def test_a_record_that_cannot_be_read_does_not_keep_the_other_leases_of_a_dead_w
 
 
 def walk(desk: Desk) -> None:
-    """Whatever became of the victim, everything may be done about it."""
+    """Whatever became of the victims, everything may be done about them."""
     for verb, value in (("postpone", NEVER_MS), ("retry", ""), ("cancel", ""), ("delete", ""), ("restore", "")):
-        desk.control(verb, "victim", value=value)
-    desk.make_due("victim", "neighbour")
+        desk.control(verb, *VICTIMS, value=value)
+    desk.make_due(*VICTIMS, *NEIGHBOURS)
     desk.tick()
-    desk.push("victim", conflict=Conflict.REPLACE)
-    assert ids_of(desk.claim(5)) == ["victim"]
+    desk.push(*VICTIMS, conflict=Conflict.REPLACE)
+    assert sorted(ids_of(desk.claim(20))) == VICTIMS
 
 
 @pytest.mark.parametrize("state", ["pending", "postponed", "locked", "failed"])
