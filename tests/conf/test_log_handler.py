@@ -136,10 +136,13 @@ def test_a_process_that_is_forked_while_a_thread_writes_can_write(monkeypatch: p
 
     def log() -> None:
         while not ended.wait(0.005):
-            logger.info("x" * 60_000)  # nearly all that a pipe holds: most of the time it is being written
+            if not handler._writing.locked():  # else the thread that forks would write line after line of this one
+                logger.info("x" * 60_000)  # nearly all that a pipe holds: most of the time it is being written
 
     with open(writing, "w") as stream:  # noqa: PTH123
         logger = logger_to(stream)
+        (handler,) = logger.handlers
+        assert isinstance(handler, LineHandler)
         reader, writer = threading.Thread(target=read_slowly), threading.Thread(target=log)
         reader.start()
         writer.start()
