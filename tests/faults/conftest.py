@@ -153,14 +153,16 @@ def pools_apart(bench: Bench) -> list[str]:
 
 
 @pytest.fixture
-def usual_timeout() -> None:
-    """The clients have the timeout of the product: for a test that looks at no clock and waits for it itself."""
+def short_timeout(bench: Bench, settings: Any) -> None:
+    """For a test that looks at no clock, and waits itself until a client gives a server up."""
+    bench.settings["CONNECT"] = {"socket_timeout": 5.0}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": bench.settings["CONNECT"]}
 
 
 @pytest.fixture(params=[False, True], ids=["a server", "the server that has the list of pools"])
 def layout(request: pytest.FixtureRequest, bench: Bench, tmp_path: Path, settings: Any) -> Iterator[Layout]:
     with topology.cluster(tmp_path, "cluster-require-full-coverage no") as (url, nodes):
-        if "usual_timeout" not in request.fixturenames:
+        if "short_timeout" not in request.fixturenames:
             bench.settings["CONNECT"] = {"socket_timeout": GIVES_UP_S}
             settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": bench.settings["CONNECT"]}
         use(bench, settings, url)

@@ -41,7 +41,7 @@ def status() -> dict[str, Any]:
     return found
 
 
-@pytest.mark.usefixtures("usual_timeout")
+@pytest.mark.usefixtures("short_timeout")
 def test_questions_show_the_other_pools_and_tell_which_one_did_not_answer(bench: Bench, layout: Layout) -> None:
     handles = {pool: tasks.work.using(pool=pool).push() for pool in layout.pools}
     assert {pool["name"] for pool in status()["pools"]} >= set(layout.pools)
@@ -69,7 +69,7 @@ def test_questions_show_the_other_pools_and_tell_which_one_did_not_answer(bench:
     assert {row.id for row in inspect.tasks(TaskQuery()).rows} >= {handle.id for handle in handles.values()}
 
 
-@pytest.mark.usefixtures("usual_timeout")
+@pytest.mark.usefixtures("short_timeout")
 def test_an_id_is_found_in_the_other_pools_and_not_said_to_be_gone(bench: Bench, layout: Layout) -> None:
     north, south = (tasks.work.using(pool=pool).push() for pool in layout.well)
     hidden = tasks.work.using(pool=layout.frozen).push()
@@ -95,7 +95,7 @@ def test_an_id_is_found_in_the_other_pools_and_not_said_to_be_gone(bench: Bench,
     assert control.resume_lane(south.pool, "default")
 
 
-@pytest.mark.usefixtures("usual_timeout")
+@pytest.mark.usefixtures("short_timeout")
 def test_a_tree_is_shown_without_the_parts_whose_pool_does_not_answer(bench: Bench, layout: Layout) -> None:
     north, south = layout.well
     parts = [tasks.work.using(pool=pool, id=pool).si() for pool in (north, south, layout.frozen)]
@@ -109,7 +109,7 @@ def test_a_tree_is_shown_without_the_parts_whose_pool_does_not_answer(bench: Ben
         assert f"the pool {layout.frozen} does not answer" in out.getvalue()
 
 
-@pytest.mark.usefixtures("usual_timeout")
+@pytest.mark.usefixtures("short_timeout")
 def test_the_console_shows_the_other_pools(bench: Bench, layout: Layout, admin_client: Client, settings: Any) -> None:
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     for pool in layout.pools:
@@ -122,7 +122,7 @@ def test_the_console_shows_the_other_pools(bench: Bench, layout: Layout, admin_c
             assert f"Pool {layout.frozen} does not answer" in text, page
 
 
-@pytest.mark.usefixtures("usual_timeout")
+@pytest.mark.usefixtures("short_timeout")
 def test_the_workers_are_listed_while_the_first_pool_of_one_does_not_answer(
     bench: Bench, layout: Layout, admin_client: Client, settings: Any
 ) -> None:
@@ -135,7 +135,7 @@ def test_the_workers_are_listed_while_the_first_pool_of_one_does_not_answer(
         assert inspect.workers()[0].id in answer.content.decode()
 
 
-@pytest.mark.usefixtures("usual_timeout")
+@pytest.mark.usefixtures("short_timeout")
 def test_an_operation_begins_in_the_other_pools_and_tells_where_it_does_not(
     bench: Bench, layout: Layout, admin_client: Client, settings: Any
 ) -> None:

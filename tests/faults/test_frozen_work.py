@@ -19,6 +19,8 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.faults
 
 ROUNDS = 10
+WORKER_GIVES_UP_S = 10.0
+"""The timeout of the product, for a worker whose end waits for it."""
 
 
 def rounds(layout: Layout) -> None:
@@ -63,7 +65,7 @@ def test_a_worker_of_all_pools_runs_tasks_of_the_others(bench: Bench, layout: La
 
 def test_a_worker_starts_and_stops_while_a_server_stands_still(bench: Bench, layout: Layout) -> None:
     with layout.standing_still() as clock:
-        worker = bench.worker(*layout.options, GRACE=60)
+        worker = bench.worker(*layout.options, GRACE=60, CONNECT={"socket_timeout": WORKER_GIVES_UP_S})
         rounds(layout)
         last = [tasks.work.using(pool=pool).push(1.0) for pool in layout.well]
         for handle in last:
@@ -71,7 +73,7 @@ def test_a_worker_starts_and_stops_while_a_server_stands_still(bench: Bench, lay
         worker.signal(signal.SIGTERM)
         bench.wait(last)
         assert not clock.done()
-        worker.wait(2 * GIVES_UP_S)  # a claim on its way to the server that stands still may last GIVES_UP_S
+        worker.wait(2 * GIVES_UP_S)  # a claim on its way to the server that stands still may last WORKER_GIVES_UP_S
 
 
 def test_tasks_of_a_dead_process_go_back_in_the_other_pools(bench: Bench, layout: Layout) -> None:

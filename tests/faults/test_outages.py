@@ -168,11 +168,11 @@ def test_everything_is_flushed_away(bench: Bench) -> None:
 def test_a_process_that_waits_for_a_silent_store_is_not_taken_for_a_silent_one(bench: Bench, proxy: FaultProxy) -> None:
     worker = bench.worker(LEASE=UNHURRIED, CONNECT={"socket_timeout": 4})
     bench.ledger.close("end")
-    handle = tasks.wait_at_gate.push("end")
-    bench.started(handle)
-    proxy.mode = Mode.BLACKHOLE
+    handle, ending = tasks.wait_at_gate.push("end"), tasks.work.push(1)
+    bench.started(handle), bench.started(ending)
+    proxy.mode = Mode.BLACKHOLE  # the end of the other task makes the round trip
     wait_until(lambda: "a round trip failed" in worker.text(), say=worker.text)
     proxy.mode = Mode.PASS
     bench.ledger.open("end")
-    bench.wait([handle])
+    bench.wait([handle, ending])
     assert "no sign of life" not in worker.text()
