@@ -105,9 +105,13 @@ def test_a_part_that_dies_is_started_again_and_ctrl_c_ends_all(play: Play) -> No
     assert demo.left() == []
 
 
-def test_a_demo_that_is_killed_takes_its_processes_along_and_can_be_started_again(play: Play) -> None:
+def test_a_second_demo_is_refused_and_one_that_is_killed_takes_its_processes_along_and_starts_again(play: Play) -> None:
     demo = play()
     demo.introduce()
+    second = play()
+    assert second.wait() == 1
+    assert "another demo runs in" in second.news()
+    assert Visitor(demo.url).get("login/")[0] == 200
     os.kill(demo.process.pid, signal.SIGKILL)
     demo.wait()
     wait_until(lambda: demo.left() == ["the server"], say=demo.left)  # it waits for the next one
@@ -132,17 +136,6 @@ def test_a_port_in_use_is_told_before_anything_is_started(play: Play) -> None:
         assert demo.wait() == 1
     assert f"cannot listen on 127.0.0.1:{port}" in demo.news()
     assert [path.name for path in demo.data.iterdir()] == ["demo.lock"]
-
-
-def test_two_demos_in_one_directory_are_refused(play: Play) -> None:
-    first = play()
-    first.introduce()
-    second = play()
-    assert second.wait() == 1
-    assert "another demo runs in" in second.news()
-    assert Visitor(first.url).get("login/")[0] == 200
-    first.process.terminate()
-    assert first.wait() == 0
 
 
 def _log_of(task_id: str) -> tuple[LogLine, ...]:
