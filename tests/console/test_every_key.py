@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from io import StringIO
 
@@ -11,9 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from queueops.redis.broker import close_brokers
 from tests.support.monitoring import round_trips
-from tests.support.specimens import SICK, TYPES, VALUES, Specimens, specimens
+from tests.support.specimens import SICK, TYPES, VALUES, Shelf, Specimens, specimens
 
 pytestmark = pytest.mark.django_db
 LISTS = (
@@ -43,14 +41,6 @@ def ask(*words: str) -> str:
     return out.getvalue()
 
 
-@contextmanager
-def a_new_store() -> Iterator[Specimens]:
-    """Specimens that no broker knows yet: one that did would not write their pools down again."""
-    with specimens() as desk:
-        yield desk
-    close_brokers()
-
-
 def reads(desk: Specimens, administrator: Client) -> dict[str, str]:
     """What each page, and each command, asks of the store where all is well."""
     calls: dict[str, Callable[[], object]] = {words[0]: partial(ask, *words) for words in QUESTIONS}
@@ -66,11 +56,11 @@ def test_every_page_and_question_is_answered_and_shows_the_rest(
     """What does not read a key answers as ever, whatever stands there: it is left out, but for the first pages."""
     monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
     monkeypatch.setattr("console.actions.operations.READING_AGE_S", 0.0)
-    with a_new_store() as desk:
-        asked = reads(desk, administrator)
     offences: list[str] = []
-    for kind in kinds:
-        with a_new_store() as desk:
+    with specimens() as desk:
+        shelf, asked = Shelf(desk.client), reads(desk, administrator)
+        for kind in kinds:
+            shelf.put_back()
             name = desk.name(kind)
             readers = [*FIRST, *(what for what in asked if what not in FIRST and name in asked[what])]
             wrong = next(value for value in sorted(VALUES) if value != TYPES[kind])
