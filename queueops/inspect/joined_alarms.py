@@ -21,7 +21,7 @@ from queueops.redis.query_replies import Beat
 _NO_SLOTS = ("hanging", "stuck", "growing", "unserved", "lanes", "kind", "limit", "skipping")
 FOLLOWS: dict[str, tuple[str, ...]] = {
     "full": ("overdue", "schedules", "own", "duty", "messages", "growing", "slow"),
-    "slow": ("overdue", "schedules", "late", "silent", "growing"),
+    "slow": ("growing",),
     "watchdog": ("schedules", "overdue", "duty"),
     "library": _NO_SLOTS,
     "silent": _NO_SLOTS,

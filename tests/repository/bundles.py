@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
-SHEETS = ("frame", "states", "parts", "tables", "diagram", "charts", "chunks", "trees")
+SHEETS = ("frame", "states", "parts", "alarms", "tables", "diagram", "charts", "chunks", "trees")
 STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
