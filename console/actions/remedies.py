@@ -22,8 +22,8 @@ ALARMS: dict[str, Remedy] = {
     "resume_lane": Remedy(
         "lane-resume", gettext_lazy("Resume the lane"), lambda pool, lane: url("lane-resume", pool=pool, lane=lane)
     ),
-    "pause_name": _by_id("name-pause", gettext_lazy("Pause %(name)s in pool %(pool)s")),
-    "resume_name": _by_id("name-resume", gettext_lazy("Resume %(name)s in pool %(pool)s")),
+    "pause_name": _by_id("name-pause", gettext_lazy("Pause %(name)s in %(where)s")),
+    "resume_name": _by_id("name-resume", gettext_lazy("Resume %(name)s in %(where)s")),
     "empty_trash": Remedy(
         "pool-empty_trash", gettext_lazy("Empty the trash…"), lambda pool, name: url("pool-empty_trash", pool=pool)
     ),
@@ -45,7 +45,9 @@ def alarm_remedy(alarm: Alarm, may: frozenset[str]) -> dict[str, str] | None:
 def _button(found: Remedy, pool: str, name: str, may: frozenset[str]) -> dict[str, str] | None:
     if TABLE[found.url_name] not in may:
         return None
-    return {"action": found.address(pool, name), "label": str(found.label) % {"pool": pool[:60], "name": name[:60]}}
+    where = _("pool %(pool)s") % {"pool": pool[:60]} if pool else _("all pools")
+    told = {"pool": pool[:60], "name": name[:60], "where": where}
+    return {"action": found.address(pool, name), "label": str(found.label) % told}
 
 
 def remedy(finding: Finding, task: TaskDetail, may: frozenset[str]) -> dict[str, str] | None:

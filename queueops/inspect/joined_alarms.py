@@ -10,6 +10,7 @@ from msgspec import structs
 from queueops.inspect.alarm import Alarm, in_pools
 from queueops.inspect.alarms import live, pool_alarms
 from queueops.inspect.busy_alarms import hanging_alarms, stuck_alarms
+from queueops.inspect.clock_alarms import clock_alarms
 from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.library_alarms import library_alarms
@@ -21,7 +22,7 @@ from queueops.redis.query_replies import Beat
 _NO_SLOTS = ("hanging", "stuck", "growing", "unserved", "lanes", "kind", "limit", "skipping")
 FOLLOWS: dict[str, tuple[str, ...]] = {
     "full": ("overdue", "schedules", "own", "duty", "messages", "growing", "slow"),
-    "slow": ("overdue", "schedules", "late", "silent", "growing"),
+    "slow": ("growing",),
     "watchdog": ("schedules", "overdue", "duty"),
     "library": _NO_SLOTS,
     "silent": _NO_SLOTS,
@@ -44,6 +45,7 @@ def alarms_of_pools(
     """The alarms of these pools, without those of their lanes."""
     yield from failing_alarms(samples)
     yield from hanging_alarms(views, samples, beats)
+    yield from clock_alarms(samples, beats)
     for view in views:
         for alarm in _of_pool(view, samples[view.name], beats.get(view.name, ())):
             yield structs.replace(alarm, pools=(view.name,))

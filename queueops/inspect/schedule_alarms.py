@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from queueops.inspect.alarm import CHECK, Alarm, manage, no_watchdog, warning
 from queueops.inspect.spans import span
+
+LEAST_SKIPPED, LEAST_RUN_MS = 3, 10_000
+"""A run hangs if so many ticks were skipped because of it, and it has lasted for so long."""
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -18,6 +22,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         text = f"Pool {pool}: {_not_firing(int(late['count']))}. {id[:100]} has been due for {span(age)}."
         text = f"{text} The store may be full, or the log of the watchdog has the reason."
         yield warning(text, "schedules", CHECK, key=f"schedules {pool}")
+    yield from _skipping(pool, sampled)
     for row in sampled.get("broken_schedules") or ():
         id, reason = str(row["id"]), str(row["reason"])
         command = manage("queue", "schedule", id, "delete", "--pool", pool)
@@ -31,6 +36,19 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             yield warning(
                 text, "schedules", command, "resume_schedule", f"{pool}/{id}", key=f"paused-schedule {pool}/{id}"
             )
+
+
+def _skipping(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
+    """Schedules whose run goes on and on, so that one tick after the other is skipped."""
+    for row in sampled.get("skipping_schedules") or ():
+        id, task, count, since = str(row["id"]), str(row["task"]), int(row["count"]), int(row["since"])
+        if count >= LEAST_SKIPPED and sampled["taken"] - since > LEAST_RUN_MS:
+            text = f"Schedule {id[:100]} of pool {pool} has skipped {count:,} runs: its task {task[:100]} has not ended"
+            text = f"{text} for {span(sampled['taken'] - since)}."
+            hint, target = f"why?id={quote(task)}&pool={quote(pool)}", f"{pool}/{task}"
+            command = manage("queue", "cancel", task, "--hard", "--pool", pool)
+            key = f"skipping {pool}/{id}"
+            yield warning(text, hint, command, "interrupt", target, key=key, since_ms=since)
 
 
 def _not_firing(count: int) -> str:

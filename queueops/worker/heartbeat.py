@@ -100,7 +100,7 @@ class Heartbeat:
     def _beat(self, broker: Broker, worker: str, pool: str, fields: Fields) -> bool:
         """Send a heartbeat to one pool; False if the store does not answer, so that the next pools are skipped."""
         try:
-            broker.beat(pool, worker, fields)
+            broker.beat(pool, worker, fields | {"clock": round(time.time() * 1000)})
         except BrokenPool as error:  # the other pools still get theirs
             self._told = None
             logger.error("Pool %s did not take the heartbeat: %s", pool, error)

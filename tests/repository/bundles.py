@@ -16,8 +16,23 @@ ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
 SHEETS = (
-    *("frame", "navigation", "states", "parts", "tables", "diagram", "graph", "charts", "chunks", "trees", "search"),
-    *("schedules", "views", "environment", "guides", "widths"),
+    "frame",
+    "navigation",
+    "states",
+    "parts",
+    "alarms",
+    "tables",
+    "diagram",
+    "graph",
+    "charts",
+    "chunks",
+    "trees",
+    "search",
+    "schedules",
+    "views",
+    "environment",
+    "guides",
+    "widths",
 )
 STYLES = tuple(f"console/{name}.css" for name in SHEETS)
 SCRIPTS = (

@@ -1,0 +1,42 @@
+"""Alarms of clocks: hosts of workers whose clock differs from that of the store, as their heartbeats tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from queueops.inspect.alarm import Alarm, warning
+from queueops.inspect.alarms import live
+from queueops.inspect.spans import span
+from queueops.inspect.store import UNRESPONSIVE
+from queueops.redis.query_replies import Beat, whole
+
+MOST_MS = 30_000
+"""A clock that differs by less is no alarm: a heartbeat may have been on its way for seconds."""
+COMMAND = "timedatectl status"
+
+
+def clock_alarms(samples: Mapping[str, Mapping[str, Any]], beats: Mapping[str, Sequence[Beat]]) -> Iterator[Alarm]:
+    """One for each host, or one of the store if the clocks of several hosts agree against it."""
+    apart: dict[str, int] = {}
+    pools: dict[str, list[str]] = {}
+    for pool, sampled in samples.items():
+        for beat in live(sampled, beats.get(pool, ())):
+            clock, host = whole(beat.fields.get("clock")), beat.fields.get("host", "")
+            if clock and beat.fields.get("state") not in UNRESPONSIVE:
+                apart[host] = clock - whole(beat.fields.get("beat"))
+                pools.setdefault(host, []).append(pool)
+    wrong = {host: ms for host, ms in apart.items() if abs(ms) > MOST_MS}
+    if len(wrong) > 1 and len(wrong) == len(apart) and max(wrong.values()) - min(wrong.values()) < MOST_MS:
+        ms = -next(iter(wrong.values()))
+        text = f"The clock of the store is {_way(ms)} the clocks of all {len(wrong):,} hosts of workers."
+        yield warning(f"{text} Delays and schedules follow the store.", "health", COMMAND, key="clock of the store")
+        return
+    for host, ms in wrong.items():
+        text = f"The clock of the host {host[:100]} is {_way(ms)} that of the store: its times are wrong."
+        own = tuple(dict.fromkeys(pools[host]))
+        yield warning(text, "workers", COMMAND, key=f"clock {host[:100]}", pools=own)
+
+
+def _way(ms: int) -> str:
+    return f"{span(abs(ms))} {'ahead of' if ms > 0 else 'behind'}"

@@ -1,0 +1,45 @@
+"""Alarm lines: each alarm is one line of the overview, and the figures stay on the first screen."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from queueops.redis.broker import get_broker
+from tests.console.browsing import browsing, serving, tick
+from tests.kernel.desk import Desk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.browser
+def test_each_alarm_is_one_line_and_its_command_and_consequences_open_with_a_click(
+    namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    desk = Desk(get_broker())
+    desk.client.hset(desk.keys.clock, "tick", desk.now() - 20_000)
+    desk.client.zadd(desk.keys.agenda, {"gone": 1})
+    for number in range(7):
+        desk.push(f"a{number}", lane=f"{number}-a-lane-with-a-name-{'x' * 70}")
+        desk.broker.lane("default", f"{number}-a-lane-with-a-name-{'x' * 70}", paused=1)
+    with serving() as url, browsing(url) as opened:
+        page = opened("")
+        page.set_viewport_size({"width": 1440, "height": 900})
+        line = page.locator(".alarm", has_text="No watchdog serves")
+        expect(line).to_contain_text("and 1 consequence")
+        shown = page.locator(".alarm").locator("visible=true")
+        expect(shown).to_have_count(5)
+        assert max(shown.evaluate_all("lines => lines.map(line => line.offsetHeight)")) <= 44
+        assert page.locator(".figures").first.evaluate("figures => figures.getBoundingClientRect().bottom") < 900
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect(line.locator("code")).to_be_hidden()
+        line.locator("summary").click()
+        expect(line.locator("code")).to_have_text("manage.py watchdog")
+        expect(line.locator("li")).to_contain_text("over 5 s overdue")
+        tick(page)
+        expect(line.locator("code")).to_be_visible()
+        page.get_by_text("4 more alarms").click()
+        expect(shown).to_have_count(9)
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
