@@ -1,4 +1,4 @@
-"""Database models of the console: grants in pools, the audit log, counts of login attempts. All else is in Redis."""
+"""Database models of the console: grants in pools, notes on errors, the audit log, counts of login attempts."""
 
 from __future__ import annotations
 
@@ -164,6 +164,24 @@ class AuditedTask(models.Model):
 
     def __str__(self) -> str:
         return self.task_id
+
+
+class ErrorTriage(models.Model):
+    """What operators have noted about an error. Times are epoch milliseconds, that of `resolved_ms` of the store."""
+
+    fingerprint = models.CharField(max_length=200, unique=True)
+    resolved_ms = models.BigIntegerField(null=True)
+    muted_until_ms = models.BigIntegerField(null=True)
+    assignee = models.CharField(max_length=150, blank=True)  # the name of a user; it stays when the account is deleted
+    note = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        """Django's default permissions are not used."""
+
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.fingerprint
 
 
 class LoginThrottle(models.Model):

@@ -12,6 +12,7 @@ from console.pages import (
     audit,
     bulk,
     completion,
+    error_triage,
     errors,
     export,
     history,
@@ -86,6 +87,10 @@ urlpatterns = [
     _url("errors/_rows", errors.rows, "errors-rows"),
     _url("errors/<name:fingerprint>/", errors.show, "error"),
     _url("errors/<name:fingerprint>/_live", errors.live, "error-live"),
+    *(
+        _url(f"errors/<name:fingerprint>/_{verb}", error_triage.act, f"error-{verb}", verb=verb)
+        for verb in error_triage.ACTIONS
+    ),
     _url("lanes/", lanes.index, "lanes"),
     _url("lanes/_rows", lanes.rows, "lanes-rows"),
     *(_url(f"lanes/<name:pool>/<name:lane>/_{verb}", lanes.act, f"lane-{verb}", verb=verb) for verb in lanes.ACTIONS),

@@ -24,6 +24,7 @@ ONE_ROW = timedelta(days=1)
 TARGETS = ("id", "pool", "lane", "number", "pk")
 VERBS = {
     "task-edit-save": "edit",
+    **{f"error-{each}": f"{each}_error" for each in ("resolve", "reopen", "note")},
     "name-push": "push",
     "lane-set": "set_lane",
     "pool-empty_trash": "empty_trash",

@@ -67,6 +67,7 @@ TABLE: dict[str, Verb | None] = {
     "task-edit": Verb.SEE_ARGUMENTS,
     "task-edit-save": Verb.OPERATE,
     **dict.fromkeys(("undo", "audit-go-on", "audit-operation"), Verb.OPERATE),
+    **dict.fromkeys(("error-resolve", "error-reopen", "error-note"), Verb.OPERATE),
     "lane-pause": Verb.CONFIGURE,
     "lane-resume": Verb.CONFIGURE,
     "lane-set": Verb.CONFIGURE,
@@ -85,7 +86,7 @@ TABLE: dict[str, Verb | None] = {
 OWN = frozenset(TABLE)
 """The URLs of the console itself: `permit` adds those of kinds to the table."""
 
-TAKING_ARGUMENTS = {"task-edit-save", "name-push"}
+TAKING_ARGUMENTS = {"task-edit-save", "name-push", "error-note"}
 """URLs that need SEE_ARGUMENTS beside their own permission: their forms hold arguments or data."""
 
 

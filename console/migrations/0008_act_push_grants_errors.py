@@ -1,4 +1,4 @@
-"""The permission to push tasks, and grants in single pools."""
+"""The permission to push tasks, grants in single pools, and notes on errors."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -64,5 +64,17 @@ class Migration(migrations.Migration):
                     models.UniqueConstraint(fields=("group", "pool", "level"), name="queueops_console_one_grant")
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="ErrorTriage",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("fingerprint", models.CharField(max_length=200, unique=True)),
+                ("resolved_ms", models.BigIntegerField(null=True)),
+                ("muted_until_ms", models.BigIntegerField(null=True)),
+                ("assignee", models.CharField(blank=True, max_length=150)),
+                ("note", models.CharField(blank=True, max_length=500)),
+            ],
+            options={"default_permissions": ()},
         ),
     ]

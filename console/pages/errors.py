@@ -11,10 +11,13 @@ from django.urls import reverse
 from console.pages import history
 from console.pages.tasks import whole_actions
 from console.ui import live_list as living
+from console.ui.error_groups import FILTERS, ErrorGroup, grouped
 from console.ui.kind_pages import parts_of
+from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
+from console.ui.triage_form import TriageForm
 from queueops import inspect
-from queueops.inspect import ErrorRow, TaskList, TaskQuery
+from queueops.inspect import TaskList, TaskQuery
 
 LIMIT = 100
 SAMPLES = 20
@@ -35,16 +38,14 @@ def rows(request: HttpRequest) -> HttpResponse:
 
 def show(request: HttpRequest, fingerprint: str) -> HttpResponse:
     """One group: its error, a sample with a traceback, and the tasks that failed with it."""
-    group = _group(fingerprint)
+    group = group_of(fingerprint)
     if group is not None and history.moment(request.GET) is not None:  # its tasks of now do not matter then
         context = {"group": group, "fingerprint": fingerprint, "sample": _sample(group)}
         return page(request, "errors/one.html", context)
     found = inspect.browse(TaskQuery(error=fingerprint), "", SAMPLES)
     if group is None and not found.page.rows:
         raise Http404
-    lines = living.first(found.page.rows)
-    context = _figures(request, fingerprint, group, found, lines, lines.newest_ms)
-    return page(request, "errors/one.html", context | {"sample": _sample(group) if group else None})
+    return page(request, "errors/one.html", _one(request, fingerprint, group, found))
 
 
 def live(request: HttpRequest, fingerprint: str) -> HttpResponse:
@@ -55,16 +56,35 @@ def live(request: HttpRequest, fingerprint: str) -> HttpResponse:
     found = inspect.browse(query, "", SAMPLES, shown, READING_AGE_S)
     since = int(given) if (given := request.GET.get("since", "")).isdecimal() and len(given) < 16 else 0
     lines = living.again(found.page.rows, places, found.shown, query, since)
-    context = _figures(request, fingerprint, _group(fingerprint), found, lines, since or lines.newest_ms)
+    context = _figures(request, fingerprint, group_of(fingerprint), found, lines, since or lines.newest_ms)
     return fragment(request, "errors/live.html", context)
 
 
-def _group(fingerprint: str) -> ErrorRow | None:
-    return next((row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint), None)
+def group_of(fingerprint: str) -> ErrorGroup | None:
+    """The error of this fingerprint, in all pools."""
+    found = grouped(row for row in inspect.errors(LIMIT) if row.fingerprint == fingerprint)
+    return next(iter(found), None)
+
+
+def context_of(request: HttpRequest, group: ErrorGroup) -> dict[str, Any]:
+    """The context of an error's page."""
+    query = TaskQuery(error=group.fingerprint)
+    return _one(request, group.fingerprint, group, inspect.browse(query, "", SAMPLES))
+
+
+def _one(request: HttpRequest, fingerprint: str, group: ErrorGroup | None, found: TaskList) -> dict[str, Any]:
+    lines = living.first(found.page.rows)
+    context = _figures(request, fingerprint, group, found, lines, lines.newest_ms)
+    retry = next((each for each in context["whole"] if each[0].verb == "retry"), None)
+    return context | {
+        "sample": _sample(group) if group else None,
+        "retry": retry if lines.lines else None,
+        "triage": TriageForm(group) if group else None,
+    }
 
 
 def _figures(
-    request: HttpRequest, fingerprint: str, group: ErrorRow | None, found: TaskList, lines: living.Living, since: int
+    request: HttpRequest, fingerprint: str, group: ErrorGroup | None, found: TaskList, lines: living.Living, since: int
 ) -> dict[str, Any]:
     """The figures and the rows; the number of failed tasks is of the reading that has the rows."""
     address = reverse("console:error-live", kwargs={"fingerprint": fingerprint})
@@ -80,22 +100,25 @@ def _figures(
     }
 
 
-def _sample(group: ErrorRow) -> Any:
+def _sample(group: ErrorGroup) -> Any:
     """A task, or a part of one, that failed with the error and is still kept."""
-    part = parts_of(group.sample_id)
-    return (part.read if part is not None else inspect.task)(group.sample_id, group.pool)
+    row = group.latest
+    part = parts_of(row.sample_id)
+    return (part.read if part is not None else inspect.task)(row.sample_id, row.pool)
 
 
 def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
     """The context of the list; the groups with the keys `shown` keep their places, and newer groups are counted."""
     sort = asked if (asked := request.GET.get("sort", "")) in SORTS else ""
+    show = asked if (asked := request.GET.get("show", "")) in FILTERS else ""
     found = inspect.errors(LIMIT)
-    groups = {key(group): group for group in sorted(found, key=attrgetter(SORTS[sort]), reverse=True)}
+    known, user = grouped(found), request.user.get_username()
+    fitting = [group for group in known if group.fits(show, user)]
+    groups = {key(group): group for group in sorted(fitting, key=attrgetter(SORTS[sort]), reverse=True)}
     keys = [each for each in shown.split(",") if each in groups] or list(groups)
     new = len(groups) - len(keys)
-    trends = inspect.trends(
-        errors=[(group.pool, group.fingerprint) for group in found], max_age_s=history.READING_AGE_S
-    )
+    trends = inspect.trends(errors=[(row.pool, row.fingerprint) for row in found], max_age_s=history.READING_AGE_S)
+    counts = [(name, label, sum(group.fits(name, user) for group in known)) for name, label in FILTERS.items()]
     data = [groups[each] for each in keys], new, found.broken, trends.all
     return {
         "trends": trends,
@@ -103,10 +126,12 @@ def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
         "broken": found.broken,
         "new": new,
         "sort": sort,
-        **live_update(reverse("console:errors-rows"), *data, shown=",".join(keys), sort=sort),
+        "show": show,
+        "shows": [(name, label, count, url("errors", {"show": name, "sort": sort})) for name, label, count in counts],
+        **live_update(reverse("console:errors-rows"), *data, shown=",".join(keys), sort=sort, show=show),
     }
 
 
-def key(group: ErrorRow) -> str:
-    """A short id of a group; it differs between pools with the same fingerprint."""
-    return living.short(f"{group.pool} {group.fingerprint}")
+def key(group: ErrorGroup) -> str:
+    """A short id of a group."""
+    return living.short(group.fingerprint)

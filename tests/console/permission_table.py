@@ -36,6 +36,7 @@ NEEDED = {
     "operate": """
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
         callbacks-test chunks-retry
+        error-note error-reopen error-resolve
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
         task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
         task-suspend_runs task-terminate-run worker-stacks workflow-start
@@ -73,6 +74,7 @@ TAKING_ARGUMENTS = {
     "callbacks-redirect",
     "callbacks-redirect-all",
     "callbacks-test",
+    "error-note",
     "name-push",
     "schedule-create",
     "schedule-edit-save",
