@@ -15,14 +15,20 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = ROOT / "static"
 TABLER = STATIC / "vendor/tabler/tabler.min.css"
-SHEETS = ("frame", "states", "parts", "tables", "diagram", "graph", "charts", "chunks", "trees", "schedules")
-STYLES = tuple(f"console/{name}.css" for name in SHEETS)
+SHEETS = ("frame", "states", "parts", "tables", "diagram", "graph", "charts", "plots", "chunks", "trees", "schedules")
+STYLES = ("vendor/uplot/uPlot.min.css", *(f"console/{name}.css" for name in SHEETS))
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
     "vendor/idiomorph/idiomorph-ext.min.js",
-    *(f"console/{name}.js" for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts")),
+    *(f"console/{name}.js" for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "plotting")),
 )
-BUILT = {"css": STATIC / "console/built/console.css", "js": STATIC / "console/built/console.js"}
+PLOTS = ("vendor/uplot/uPlot.iife.min.js", "console/plots.js")
+"""The script of pages with charts, which `plotting.js` loads."""
+BUILT = {
+    "css": STATIC / "console/built/console.css",
+    "js": STATIC / "console/built/console.js",
+    "plots": STATIC / "console/built/plots.js",
+}
 SOURCES = ("templates/**/*.html", "queueops_demo/templates/**/*.html", "console/**/*.py", "static/console/*.js")
 CLASSES = re.compile(r"class(?:Name)?(?:=|\": |: )\"([^\"]*)\"")
 ELEMENT = re.compile(r"<([a-z][a-z0-9]*)")
@@ -53,8 +59,15 @@ def build() -> dict[str, str]:
     kept = [reduced for rule in parse(TABLER.read_text()) if (reduced := _reduced(rule, used))]
     needed = _variables([*map(_text, kept), own])
     tabler = "".join(_text(_without(rule, needed)) for rule in kept)
-    scripts = "".join((STATIC / name).read_text().rstrip().rstrip(";") + ";\n" for name in SCRIPTS)
-    return {"css": f"{NOTICE % 'Tabler: MIT'}\n{tabler}\n{own}", "js": f"{NOTICE % 'htmx, idiomorph: 0BSD'}\n{scripts}"}
+    return {
+        "css": f"{NOTICE % 'Tabler, uPlot: MIT'}\n{tabler}\n{own}",
+        "js": f"{NOTICE % 'htmx, idiomorph: 0BSD'}\n{_joined(SCRIPTS)}",
+        "plots": f"{NOTICE % 'uPlot: MIT'}\n{_joined(PLOTS)}",
+    }
+
+
+def _joined(scripts: tuple[str, ...]) -> str:
+    return "".join((STATIC / name).read_text().rstrip().rstrip(";") + ";\n" for name in scripts)
 
 
 def words() -> frozenset[str]:
