@@ -118,6 +118,18 @@ def texts_of(series: Series, figure: Figure) -> list[str]:
     return found
 
 
+def numbers_of(series: Series, figure: Figure) -> list[list[float | None]]:
+    """The values of each of a chart's lines, with four digits."""
+    rows = ([value(point, series.seconds_of(point)) for point in series.points] for _label, value in figure.lines)
+    return [[None if each is None else float(f"{each:.4g}") for each in row] for row in rows]
+
+
+def tops_of(series: Series, figure: Figure) -> list[str]:
+    """The highest value of each of a chart's lines, as it is written."""
+    rows = ([value(point, series.seconds_of(point)) for point in series.points] for _label, value in figure.lines)
+    return [with_unit(figure, max((each for each in row if each is not None), default=None)) for row in rows]
+
+
 class Column(msgspec.Struct, frozen=True):
     """A column of the table of values."""
 

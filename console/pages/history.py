@@ -14,13 +14,13 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 from msgspec.structs import replace
 
-from console.diagram.history_figures import figures_of, texts_of
+from console.diagram.history_figures import figures_of, numbers_of, texts_of, tops_of
 from console.pages.happenings import happenings
 from console.ui.links import with_query
 from console.ui.render import fragment, live_update
 from queueops import inspect
 from queueops.inspect import RANGES as ALL_RANGES
-from queueops.inspect import Series
+from queueops.inspect import Point, Series
 
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
@@ -28,6 +28,8 @@ FIT = "fit"
 LEAST_ZOOM_MS = 600_000
 RECENT_MS = 2 * 3_600_000
 """The age up to which a moment may be of a store that is too young for a chart of a day."""
+MOST_MARKS = 100
+"""Moments in the plots of a region; the newest."""
 LEAST_POINTS = 10
 """So many points a chart has at least, also if the history is younger."""
 RANGES = ("1h", "24h", "14d")
@@ -93,14 +95,22 @@ def written(ms: int) -> str:
 
 
 def values(request: HttpRequest) -> HttpResponse:
-    """The values of a region's charts at each point, as they are written; a script shows those under the pointer."""
-    series = region(request.GET, {})["series"]
+    """The values of a region's charts at each point, as numbers and as they are written, for the script that plots."""
+    found = region(request.GET, {})
+    series = found["series"]
     return JsonResponse(
         {
             "from": series.points[0].at_ms,
             "step": series.step_ms,
             "times": [_written_time(point.at_ms) for point in series.points],
+            "zone": timezone.get_current_timezone_name(),
             "charts": {figure.word: texts_of(series, figure) for figure in figures_of(series)},
+            "numbers": {figure.word: numbers_of(series, figure) for figure in figures_of(series)},
+            "tops": {figure.word: tops_of(series, figure) for figure in figures_of(series)},
+            "marks": [
+                {"at": each.at_ms, "kind": each.kind, "word": str(each.word), "text": each.text[:100]}
+                for each in reversed(found["happenings"][:MOST_MARKS])
+            ],
         }
     )
 
@@ -171,15 +181,18 @@ def _series(chosen: str, asked: Mapping[str, str], now_ms: int = 0, since_ms: in
 def _drawn(series: Series, at_ms: int = 0) -> dict[str, Any]:
     """The series from the first point on for which there is history, or from a moment before it; and since when.
 
-    A young store has a short chart, not a sliver at the end of an empty one. The table of values is not changed.
+    The chart of a young store is short, and begins at its left, with an empty part for the time to come. The table of
+    values is not changed.
     """
     begins_ms = series.begins_ms
     if begins_ms is None or begins_ms <= series.points[0].at_ms:
         return {"series": series}
     first = min(begins_ms, at_ms or begins_ms)
     empty = sum(point.at_ms + series.step_ms <= first for point in series.points)
-    points = series.points[min(empty, max(0, len(series.points) - LEAST_POINTS)) :]
-    return {"series": replace(series, points=points), "begins_ms": begins_ms}
+    points = series.points[min(empty, len(series.points) - 1) :]
+    last, missing = points[-1], max(0, LEAST_POINTS - len(points))
+    coming = (Point(at_ms=last.at_ms + number * series.step_ms, known=False) for number in range(1, missing + 1))
+    return {"series": replace(series, points=(*points, *coming), ahead=missing), "begins_ms": begins_ms}
 
 
 def _kept(chosen: str, age_ms: int) -> str:

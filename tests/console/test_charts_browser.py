@@ -18,12 +18,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 def plot(page: Page, word: str = "flow") -> Locator:
     found = page.locator(f"#history .chart-{word} .plot")
     found.scroll_into_view_if_needed()
+    expect(found.locator(".u-over")).to_have_count(1)
     return found
 
 
 def move(page: Page, place: Locator, share: float) -> None:
     """Move the mouse to a share of the width."""
-    box = place.bounding_box()
+    box = place.locator(".u-over").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
 
@@ -39,10 +40,10 @@ def test_the_pointer_shows_the_values_of_a_point_in_all_charts(open_page: Open) 
     expect(chart.locator(".readout")).to_have_text(re.compile(r"\d\d:\d\d  in 1\.0/s, out 0\.97/s"))
     move(page, chart, 0.995)
     expect(chart.locator(".readout")).to_have_text(re.compile(r"\d\d:\d\d  in 2\.0/s, out 0\.97/s"))
-    expect(page.locator("#history .cursor")).to_have_count(6)
+    expect(page.locator("#history .readout")).to_have_count(6)
     expect(plot(page, "backlog").locator(".readout")).to_contain_text("waiting 59, running 4")
     page.mouse.move(5, 5)
-    expect(page.locator("#history .cursor, #history .readout")).to_have_count(0)
+    expect(page.locator("#history .readout")).to_have_count(0)
 
 
 def test_the_cursor_stays_while_the_page_lives(open_page: Open, world: World) -> None:
@@ -53,7 +54,7 @@ def test_the_cursor_stays_while_the_page_lives(open_page: Open, world: World) ->
     world.now += 60_000
     tick(page)
     expect(chart.locator(".readout")).to_contain_text("in 1.5/s")
-    expect(page.locator("#history .cursor")).to_have_count(6)
+    expect(page.locator("#history .readout")).to_have_count(6)
 
 
 def test_the_charts_of_a_young_store_fill_their_width_and_the_pointer_agrees(
@@ -97,7 +98,7 @@ def test_a_drag_zooms_and_escape_gives_it_up(open_page: Open) -> None:
         move(page, chart, 0.25)
         page.mouse.down()
         move(page, chart, 0.5)
-        expect(chart.locator(".span")).to_have_count(1)
+        expect(chart.locator(".u-select")).not_to_have_css("width", "0px")
         if ends:
             page.keyboard.press(ends)
         page.mouse.up()
@@ -107,6 +108,23 @@ def test_a_drag_zooms_and_escape_gives_it_up(open_page: Open) -> None:
     assert sorted(query(page)) == ["since", "until"]
     expect(page.get_by_role("link", name="Back to live")).to_be_visible()
     assert page.locator("#history .chart").count() == 6
+
+
+def test_a_line_that_is_switched_off_stays_off_while_the_page_lives(open_page: Open, world: World) -> None:
+    page = open_page("?range=1h")
+    plot(page, "run")
+    key = page.locator("#history .chart-run .key-3")
+    key.focus()
+    page.keyboard.press("Enter")
+    expect(key).to_have_attribute("aria-pressed", "false")
+    world.now += 60_000
+    before = page.locator("#history").get_attribute("data-from")
+    tick(page)
+    expect(page.locator("#history")).not_to_have_attribute("data-from", before or "")
+    plot(page, "run")
+    expect(key).to_have_attribute("aria-pressed", "false")
+    key.click()
+    expect(key).to_have_attribute("aria-pressed", "true")
 
 
 def test_without_javascript_the_charts_and_the_form_are_there(open_page: Open) -> None:

@@ -25,6 +25,7 @@ SHEETS = (
     "diagram",
     "graph",
     "charts",
+    "plots",
     "chunks",
     "trees",
     "search",
@@ -34,16 +35,31 @@ SHEETS = (
     "guides",
     "widths",
 )
-STYLES = tuple(f"console/{name}.css" for name in SHEETS)
+STYLES = ("vendor/uplot/uPlot.min.css", *(f"console/{name}.css" for name in SHEETS))
+OWN_SCRIPTS = (
+    "steady",
+    "held",
+    "ops",
+    "times",
+    "ticks",
+    "keys",
+    "chunks",
+    "search",
+    "palette",
+    "plotting",
+)
 SCRIPTS = (
     "vendor/htmx/htmx.min.js",
     "vendor/idiomorph/idiomorph-ext.min.js",
-    *(
-        f"console/{name}.js"
-        for name in ("steady", "held", "ops", "times", "ticks", "keys", "chunks", "charts", "search", "palette")
-    ),
+    *(f"console/{name}.js" for name in OWN_SCRIPTS),
 )
-BUILT = {"css": STATIC / "console/built/console.css", "js": STATIC / "console/built/console.js"}
+PLOTS = ("vendor/uplot/uPlot.iife.min.js", "console/plots.js")
+"""The script of pages with charts, which `plotting.js` loads."""
+BUILT = {
+    "css": STATIC / "console/built/console.css",
+    "js": STATIC / "console/built/console.js",
+    "plots": STATIC / "console/built/plots.js",
+}
 SOURCES = ("templates/**/*.html", "queueops_demo/templates/**/*.html", "console/**/*.py", "static/console/*.js")
 CLASSES = re.compile(r"class(?:Name)?(?:=|\": |: )\"([^\"]*)\"")
 ELEMENT = re.compile(r"<([a-z][a-z0-9]*)")
@@ -74,8 +90,15 @@ def build() -> dict[str, str]:
     kept = [reduced for rule in parse(TABLER.read_text()) if (reduced := _reduced(rule, used))]
     needed = _variables([*map(_text, kept), own])
     tabler = "".join(_text(_without(rule, needed)) for rule in kept)
-    scripts = "".join((STATIC / name).read_text().rstrip().rstrip(";") + ";\n" for name in SCRIPTS)
-    return {"css": f"{NOTICE % 'Tabler: MIT'}\n{tabler}\n{own}", "js": f"{NOTICE % 'htmx, idiomorph: 0BSD'}\n{scripts}"}
+    return {
+        "css": f"{NOTICE % 'Tabler, uPlot: MIT'}\n{tabler}\n{own}",
+        "js": f"{NOTICE % 'htmx, idiomorph: 0BSD'}\n{_joined(SCRIPTS)}",
+        "plots": f"{NOTICE % 'uPlot: MIT'}\n{_joined(PLOTS)}",
+    }
+
+
+def _joined(scripts: tuple[str, ...]) -> str:
+    return "".join((STATIC / name).read_text().rstrip().rstrip(";") + ";\n" for name in scripts)
 
 
 def words() -> frozenset[str]:

@@ -83,6 +83,7 @@ class Series(Answer, frozen=True, kw_only=True):
     total: Point  # of the whole range
     marks: tuple[HistoryMark, ...] = ()  # alarms, starts of workers and new versions in this time, the newest first
     counted_ms: int = 0  # how much of the last point was counted: an open step has its closed minutes alone
+    ahead: int = 0  # so many points at the end are of time to come
     begins_ms: int | None = None  # the first point for which the pools have any history; None without any
     broken: tuple[Broken, ...] = ()
 
@@ -103,7 +104,7 @@ class Series(Answer, frozen=True, kw_only=True):
 
     def seconds_of(self, point: Point) -> float:
         """For how long a point was counted: a step, of an open one the part that has rows."""
-        return (self.counted_ms if self.is_open and point is self.points[-1] else self.step_ms) / 1000
+        return (self.counted_ms if self.is_open and point is self.points[-1 - self.ahead] else self.step_ms) / 1000
 
 
 def series(
@@ -207,6 +208,7 @@ class SeriesQuestion:
             total=point_of(plan.start(0), _of(of_stretches) or Row()),
             marks=marks_of(reading.marks, self._of.get("lane") or self._of.get("name") or ""),
             counted_ms=plan.counted_ms(of_pools, reading.rows),
+            ahead=0,
             begins_ms=plan.begin(of_pools, reading.rows),
             broken=broken,
         )
