@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
 from console.actions.perform import answer, perform
@@ -16,20 +15,25 @@ from console.pages import history
 from console.ui.forms import LaneForm
 from console.ui.kind_pages import pieces_at
 from console.ui.links import url
-from console.ui.list_order import in_place
+from console.ui.list_order import in_place, natural
+from console.ui.narrowed import Columns, narrowed
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
-from queueops.inspect import FilterError
+from queueops.inspect import FilterError, LaneRow
 
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages cost the store one reading a second."""
 FACTS = ("pool", "lane", "limit", "rate", "weight", "paused")
-LABELS = {
-    "limit": _("Limit of %(lane)s"),
-    "rate": _("Starts per second of %(lane)s"),
-    "weight": _("Weight of %(lane)s"),
-}
-"""The names of a row's fields for screen readers."""
+COLUMNS: Columns[LaneRow] = Columns(
+    words=lambda lane: (f"{lane.pool}/{lane.lane}", lane.label),
+    keys={
+        "lane": lambda lane: natural(lane.label),
+        "pool": lambda lane: natural(lane.pool),
+        "ready": lambda lane: lane.ready,
+        "active": lambda lane: lane.active,
+        "oldest": lambda lane: lane.oldest_ms,
+    },
+)
 ACTIONS: dict[str, Action] = {
     "pause": Action("pause", lambda pool, lane, **_: control.pause_lane(pool, lane), url="lane-pause"),
     "resume": Action("resume", lambda pool, lane, **_: control.resume_lane(pool, lane), url="lane-resume"),
@@ -82,19 +86,20 @@ def _context(request: HttpRequest, max_age_s: float = 0.0) -> dict[str, Any]:
     except FilterError as error:
         found, fault = inspect.LanePage(rows=()), str(error)
     pieces = [] if after else pieces_at("lanes", READING_AGE_S)
-    lanes = inspect.Listing(in_place(found.rows), found.broken)
+    shown_lanes = narrowed(url("lanes"), request.GET, in_place(found.rows), COLUMNS, after=after)
+    lanes = inspect.Listing(shown_lanes.rows, found.broken)
     trends = inspect.lane_trends(((lane.pool, lane.lane) for lane in lanes), max_age_s=history.READING_AGE_S)
     shown = list(trends.values())
     others = [piece.context for piece in pieces]
-    update = live_update(reverse("console:lanes-rows"), after, lanes, others, lanes.broken, shown, after=after)
+    update = live_update(reverse("console:lanes-rows"), after, lanes, others, lanes.broken, shown, **shown_lanes.params)
     return {
         "lanes": lanes,
         "pieces": pieces,
         "trends": trends,
-        "labels": {name: str(label) for name, label in LABELS.items()},
         "fault": fault,
-        "here": url("lanes", {"after": after}),
+        "list": shown_lanes,
+        "here": shown_lanes.here,
         "first_url": url("lanes") if after else "",
-        "next_url": url("lanes", {"after": found.next}) if found.next else "",
+        "next_url": url("lanes", {"after": found.next, "f": shown_lanes.text}) if found.next else "",
         **update,
     }

@@ -15,9 +15,12 @@ from console.diagram.run_bars import HEIGHT, PLACES, WIDTH, bars
 from console.models import AuditEntry
 from console.pages import history, push
 from console.ui.kind_pages import pieces_at
+from console.ui.links import url
+from console.ui.list_order import natural
+from console.ui.narrowed import Columns, narrowed
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import control, inspect
-from queueops.inspect import NameView
+from queueops.inspect import KnownTask, NameView
 
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages of one name cost the store one reading a second."""
@@ -38,14 +41,25 @@ class _Name(Thing, frozen=True, kw_only=True):
         entry.after = self.becomes | {"paused_in": sorted(now)}
 
 
+COLUMNS: Columns[KnownTask] = Columns(
+    words=lambda task: (task.name, task.kind, str(task.options.get("pool") or ""), task.about),
+    keys={
+        "name": lambda task: natural(task.name),
+        "kind": lambda task: task.kind,
+        "pool": lambda task: str(task.options.get("pool") or ""),
+        "workers": lambda task: len(task.workers),
+    },
+)
+
+
 def index(request: HttpRequest) -> HttpResponse:
     """All tasks, by name."""
-    return page(request, "registry/page.html", _context())
+    return page(request, "registry/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of all tasks."""
-    return fragment(request, "registry/rows.html", _context())
+    return fragment(request, "registry/rows.html", _context(request))
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
@@ -90,8 +104,10 @@ def _figures(found: NameView) -> dict[str, Any]:
     }
 
 
-def _context() -> dict[str, Any]:
-    known = inspect.registry()
+def _context(request: HttpRequest) -> dict[str, Any]:
+    found = inspect.registry()
+    shown = narrowed(url("registry"), request.GET, found, COLUMNS)
+    known = inspect.Listing(shown.rows, found.broken)
     trends = inspect.name_trends((task.name for task in known), max_age_s=history.READING_AGE_S)
-    update = live_update(reverse("console:registry-rows"), known, known.broken, trends)
-    return {"known": known, "trends": trends, **update}
+    update = live_update(reverse("console:registry-rows"), known, known.broken, trends, **shown.params)
+    return {"known": known, "list": shown, "trends": trends, **update}

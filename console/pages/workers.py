@@ -14,6 +14,9 @@ from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
 from console.pages import history
+from console.ui.links import url
+from console.ui.list_order import natural
+from console.ui.narrowed import Columns, narrowed
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import WorkerRow
@@ -54,14 +57,29 @@ ACTIONS: dict[str, Action] = {
 }
 
 
+COLUMNS: Columns[WorkerRow] = Columns(
+    words=lambda worker: (
+        worker.id, worker.host, str(worker.pid), worker.state, worker.version, *worker.pools, *worker.lanes,
+        *(task.name for task in worker.running),
+    ),
+    keys={
+        "worker": lambda worker: natural(worker.id),
+        "condition": lambda worker: worker.state,
+        "busy": lambda worker: worker.busy,
+        "memory": lambda worker: worker.rss,
+        "beat": lambda worker: worker.beat_ms,
+    },
+)  # fmt: skip
+
+
 def index(request: HttpRequest) -> HttpResponse:
     """All workers."""
-    return page(request, "workers/page.html", _context())
+    return page(request, "workers/page.html", _context(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of all workers."""
-    return fragment(request, "workers/rows.html", _context())
+    return fragment(request, "workers/rows.html", _context(request))
 
 
 def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
@@ -91,10 +109,13 @@ def _side_effects(worker: WorkerRow, all_of_them: Sequence[WorkerRow]) -> tuple[
     return tuple(told)
 
 
-def _context() -> dict[str, Any]:
-    workers = inspect.workers()
+def _context(request: HttpRequest) -> dict[str, Any]:
+    found = inspect.workers()
+    shown = narrowed(url("workers"), request.GET, found, COLUMNS)
+    workers = inspect.Listing(shown.rows, found.broken)
     trends = inspect.trends(
         workers=[(worker.pools[0], worker.id) for worker in workers if worker.pools], max_age_s=history.READING_AGE_S
     )
-    update = live_update(reverse("console:workers-rows"), workers, workers.broken, trends.all)
-    return {"workers": workers, "trends": trends, "versions": {worker.version for worker in workers}, **update}
+    update = live_update(reverse("console:workers-rows"), workers, workers.broken, trends.all, **shown.params)
+    versions = {worker.version for worker in found}
+    return {"workers": workers, "list": shown, "trends": trends, "versions": versions, **update}

@@ -42,6 +42,7 @@ from console.ui.columns import ran_ms as run_time_ms
 from console.ui.columns import waited_ms
 from console.ui.forms import DELAYS
 from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
+from console.ui.narrowed import Narrowed
 from console.ui.static_files import sprite
 from queueops.inspect import (
     Alarm,
@@ -188,6 +189,16 @@ def facet_url(query: TaskQuery, facet: str, value: str) -> str:
 
 
 @register.simple_tag
+def sort_head(rows: Narrowed[Any], column: str, label: str, *, falls_first: bool = False) -> SafeString:
+    """The head of a column by which a list can be sorted; with numbers the highest value comes first."""
+    is_number = "n" if falls_first else ""
+    order = {column: "ascending", f"-{column}": "descending"}.get(rows.sort, "")
+    sorts = format_html(' aria-sort="{}"', order) if order else ""
+    link = rows.sorted_by(column, falls_first=falls_first)
+    return format_html('<th scope="col" class="{}"{}><a href="{}">{}</a></th>', is_number, sorts, link, label)
+
+
+@register.simple_tag
 def action_url(verb: str) -> str:
     """The URL for the form with the selected rows."""
     return reverse(f"console:tasks-{verb}")
@@ -215,12 +226,6 @@ def pool_url(pool: str) -> str:
 def worker_url(id: str, name: str = "worker") -> str:
     """The URL of a worker's page, or of one of its actions."""
     return links.url(name, id=id)
-
-
-@register.filter
-def spoken(lane: str, label: str) -> str:
-    """The name of a lane's field for screen readers: one of the labels of the page Lanes, with the lane in it."""
-    return label % {"lane": lane}
 
 
 @register.filter

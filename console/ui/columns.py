@@ -65,21 +65,21 @@ class Order(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Order:
-        """Read the parameter `sort`, such as `ran` or `-ran`; any other text is the store's order."""
+        """Read the parameter `sort`: `ran`, or `-ran` for the highest first; any other text is the store's order."""
         name = text.removeprefix("-")
         known = name in COLUMNS and COLUMNS[name].key is not None
-        return cls(name, text.startswith("-")) if known else cls()
+        return cls(name, not text.startswith("-")) if known else cls()
 
     @property
     def params(self) -> dict[str, str]:
         """The order as a parameter of a URL."""
-        return {"sort": f"{'-' if self.is_rising else ''}{self.column}"} if self.column else {}
+        return {"sort": f"{'' if self.is_rising else '-'}{self.column}"} if self.column else {}
 
     def next_of(self, column: str) -> dict[str, str]:
         """The order behind a click on the head of a column: falling, rising, the store's."""
         if column != self.column:
-            return {"sort": column}
-        return {} if self.is_rising else {"sort": f"-{column}"}
+            return {"sort": f"-{column}"}
+        return {} if self.is_rising else {"sort": column}
 
     def applied(self, page: TaskPage, limit: int) -> TaskPage:
         """The first rows in this order; rows without a value are the last."""

@@ -143,12 +143,12 @@ def test_columns_are_chosen_and_a_list_is_sorted_within_a_bound_that_it_states(
     operator.post("/ops/settings/_save", {"columns": ["", "failed"]})
 
     shop.client.hset(shop.keys.task("waits-3"), "at", 7)
-    by_failed = operator.get("/ops/tasks/?sort=failed").content.decode()
+    by_failed = operator.get("/ops/tasks/?sort=-failed").content.decode()
     assert re.findall(r'code class="id">(.*?)<', by_failed)[:2] == ["waits-3", "failed"]
-    assert 'aria-sort="descending"><a href="/ops/tasks/?sort=-failed">' in by_failed
+    assert 'aria-sort="descending"><a href="/ops/tasks/?sort=failed">' in by_failed
     assert "Sorted among" not in by_failed
     monkeypatch.setattr("console.pages.tasks.SORTED", 3)
-    bounded = operator.get("/ops/tasks/?sort=failed").content.decode()
+    bounded = operator.get("/ops/tasks/?sort=-failed").content.decode()
     assert "Sorted among the newest 3 of them." in bounded
     assert len(re.findall(r'code class="id">', bounded)) == 3
     assert 'rel="next"' not in bounded

@@ -11,10 +11,12 @@ from django.utils.translation import gettext_lazy as _
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
+from console.ui.links import url
 from console.ui.list_order import natural
+from console.ui.narrowed import Columns, narrowed
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
-from queueops.inspect import ScheduleDetail
+from queueops.inspect import ScheduleDetail, ScheduleRow
 from queueops.inspect.redaction import KEPT
 from queueops.model.redact import cut
 
@@ -43,14 +45,25 @@ CHANGES: dict[str, dict[str, Any]] = {"pause": {"paused": True}, "resume": {"pau
 """The facts that an action changes."""
 
 
+COLUMNS: Columns[ScheduleRow] = Columns(
+    words=lambda row: (row.id, row.task, row.line, row.pool, row.condition, row.source, row.last_state),
+    keys={
+        "schedule": lambda row: natural(row.id),
+        "next": lambda row: row.next_ms if row.condition == "active" else None,
+        "last": lambda row: row.last_ms,
+        "fired": lambda row: row.fired,
+    },
+)
+
+
 def index(request: HttpRequest) -> HttpResponse:
     """All schedules."""
-    return page(request, "schedules/page.html", _list())
+    return page(request, "schedules/page.html", _list(request))
 
 
 def rows(request: HttpRequest) -> HttpResponse:
     """The live update of all schedules."""
-    return fragment(request, "schedules/rows.html", _list())
+    return fragment(request, "schedules/rows.html", _list(request))
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
@@ -94,12 +107,14 @@ def facts(schedule: ScheduleDetail) -> dict[str, Any]:
     }
 
 
-def _list() -> dict[str, Any]:
+def _list(request: HttpRequest) -> dict[str, Any]:
     found, unkept = inspect.schedules(), inspect.unkept_schedules()
-    schedules = inspect.Listing(sorted(found, key=lambda row: (natural(row.id), row.pool)), found.broken)
+    rows = sorted(found, key=lambda row: (natural(row.id), row.pool))
+    shown = narrowed(url("schedules"), request.GET, rows, COLUMNS)
+    schedules = inspect.Listing(shown.rows, found.broken)
     late = any(row.condition == "late" for row in found)
-    update = live_update(reverse("console:schedules-rows"), schedules, unkept, found.broken)
-    return {"schedules": schedules, "unkept": unkept, "late": late, **update}
+    update = live_update(reverse("console:schedules-rows"), schedules, unkept, found.broken, **shown.params)
+    return {"schedules": schedules, "list": shown, "unkept": unkept, "late": late, **update}
 
 
 def _one(request: HttpRequest, id: str) -> dict[str, Any]:
