@@ -41,6 +41,7 @@ METHODS = {
     "settings-save": ("POST",),
     "audit-dismiss": ("POST",),
     "export": ("GET",),
+    **dict.fromkeys(("view-save", "view-rename", "view-delete"), ("POST",)),
 }
 
 

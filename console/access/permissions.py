@@ -25,6 +25,7 @@ class Verb(StrEnum):
     CONFIGURE = "configure"
     SEE_ARGUMENTS = "see_arguments"
     EXPORT = "export"
+    SHARE = "share"
 
 
 GROUPS: dict[str, tuple[Verb, ...]] = {
@@ -34,11 +35,12 @@ GROUPS: dict[str, tuple[Verb, ...]] = {
 }
 """The groups that the first migration creates."""
 
-CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE})
+CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE, Verb.SHARE})
 """Permissions to change something: POST only, audited, and off while the setting READ_ONLY is on."""
 
 ANYONE = None
 _VIEWED = (
+    "views view-save view-rename view-delete "
     "overview overview-live status tasks tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error error-live lanes lanes-rows lane lane-live "
