@@ -31,6 +31,7 @@ class Access(models.Model):
             ("see_arguments", _("May see arguments, results and raw records")),
             ("export", _("May export lists and tasks")),
             ("push", _("May push tasks")),
+            ("share", _("May share saved views with all users")),
         )
 
 
@@ -182,6 +183,27 @@ class ErrorTriage(models.Model):
 
     def __str__(self) -> str:
         return self.fingerprint
+
+
+class SavedView(models.Model):
+    """A filter of the task list under a name. A shared one stays when its owner is deleted."""
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("owner")
+    )
+    name = models.CharField(_("name"), max_length=80)
+    query = models.JSONField(_("filter"), default=dict)  # the parameters of the list's URL
+    shared = models.BooleanField(_("for all users"), default=False, db_index=True)
+
+    class Meta:
+        """Django's default permissions are not used."""
+
+        default_permissions = ()
+        ordering = ("name", "pk")
+        constraints = (models.UniqueConstraint(fields=["owner", "name"], name="queueops_console_saved_view"),)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class LoginThrottle(models.Model):

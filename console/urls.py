@@ -30,6 +30,7 @@ from console.pages import (
     task,
     tasks,
     undo,
+    views,
     worker,
     workers,
 )
@@ -119,6 +120,10 @@ urlpatterns = [
     _url("audit/<int:pk>/_go_on", bulk.go_on, "audit-go-on"),
     _url("audit/<int:pk>/_operation", operations.steer, "audit-operation"),
     _url("audit/<int:pk>/_dismiss", operations.dismiss, "audit-dismiss"),
+    _url("views/", views.index, "views"),
+    _url("views/_save", views.save, "view-save"),
+    _url("views/<int:pk>/_rename", views.rename, "view-rename"),
+    _url("views/<int:pk>/_delete", views.delete, "view-delete"),
     _url("settings/", settings.index, "settings"),
     _url("settings/_save", settings.save, "settings-save"),
     _url("help/", settings.keys, "help"),

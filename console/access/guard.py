@@ -42,6 +42,7 @@ METHODS = {
     "settings-save": ("POST",),
     "audit-dismiss": ("POST",),
     "export": ("GET",),
+    **dict.fromkeys(("view-save", "view-rename", "view-delete"), ("POST",)),
 }
 
 

@@ -26,6 +26,7 @@ class Verb(StrEnum):
     SEE_ARGUMENTS = "see_arguments"
     EXPORT = "export"
     PUSH = "push"
+    SHARE = "share"
 
 
 GROUPS: dict[str, tuple[Verb, ...]] = {
@@ -35,11 +36,12 @@ GROUPS: dict[str, tuple[Verb, ...]] = {
 }
 """The groups that the first migration creates. A later permission is given by an administrator."""
 
-CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE, Verb.PUSH})
+CHANGING = frozenset({Verb.OPERATE, Verb.DESTROY, Verb.CONFIGURE, Verb.PUSH, Verb.SHARE})
 """Permissions to change something: POST only, audited, and off while the setting READ_ONLY is on."""
 
 ANYONE = None
 _VIEWED = (
+    "views view-save view-rename view-delete "
     "overview overview-live status tasks tasks-complete tasks-rows tasks-search "
     "task task-attempts task-timeline task-log task-why task-audit task-live "
     "errors errors-rows error error-live lanes lanes-rows lane lane-live "

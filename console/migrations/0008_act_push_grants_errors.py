@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
                     ("see_arguments", "May see arguments, results and raw records"),
                     ("export", "May export lists and tasks"),
                     ("push", "May push tasks"),
+                    ("share", "May share saved views with all users"),
                 ),
                 "default_permissions": (),
                 "managed": False,

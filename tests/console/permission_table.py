@@ -14,6 +14,7 @@ NEEDED = {
         healthz login logout readyz
     """,
     "view": """
+        views view-save view-rename view-delete
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
         commands commands-alias commands-rows
         error error-live errors errors-rows find palette help history-live history-values icons

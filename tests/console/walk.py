@@ -38,7 +38,7 @@ GOING_ON, BY_WORKERS = 2, 3
 """The entry that has not come to its end."""
 CHUNKED = ("task-chunk", "task-mapreduce")
 """URLs that begin so are of map-reduce tasks."""
-POSTED = {"login", "logout", "settings-save", "audit-dismiss"}
+POSTED = {"login", "logout", "settings-save", "audit-dismiss", "view-save", "view-rename", "view-delete"}
 USUAL_FORM: dict[str, object] = {"task": "default task-1", "pool": "default", "chunk": "6"}
 SCHEDULE: dict[str, object] = {
     "line": "0 3 * * *",

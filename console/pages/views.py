@@ -1,0 +1,151 @@
+"""Saved views: filters of the task list under a name, for their owner or for all users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from console.access.permissions import Verb, granted
+from console.audit.log import recorded
+from console.http import redirects
+from console.models import SavedView
+from console.ui import filters
+from console.ui.render import page
+from queueops import inspect
+from queueops.errors import FilterError, QueueOpsError
+from queueops.inspect import TaskQuery
+
+MOST = 20
+"""The views of the navigation."""
+MOST_OF_A_USER = 100
+COUNTED_EVERY_S = 5.0
+
+
+class ViewForm(forms.Form):
+    """The name of a view, and whether all users have it."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=80)
+    shared = forms.BooleanField(required=False)
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A view in the navigation; without an index that has its tasks alone, it has no count."""
+
+    name: str
+    url: str
+    shared: bool
+    count: int | None = None
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """The user's own views and the shared ones, to rename or to delete."""
+    may = granted(request.user)
+    rows = [(view, address(view), may_change(view, request)) for view in visible(request)]
+    return page(request, "views/page.html", {"rows": rows, "may_share": Verb.SHARE in may})
+
+
+def save(request: HttpRequest) -> HttpResponse:
+    """Save the filter that the form has, under a name."""
+    form = ViewForm(request.POST)
+    try:
+        query = TaskQuery.from_params(dict(parse_qsl(request.POST.get("query", ""))))
+    except FilterError as error:
+        raise SuspiciousOperation(str(error)) from error
+    if not form.is_valid():
+        messages.error(request, _("Give the view a name of at most 80 characters."))
+        return redirects.back(request, "tasks")
+    values = form.cleaned_data
+    if values["shared"] and Verb.SHARE not in granted(request.user):
+        raise PermissionDenied
+    if SavedView.objects.filter(owner=request.user.pk).count() >= MOST_OF_A_USER:
+        messages.error(request, _("You have %(n)d views. Delete one of them first.") % {"n": MOST_OF_A_USER})
+        return redirects.back(request, "tasks")
+    after = {"filter": query.params(), "shared": values["shared"]}
+    _kept(request, "save_view", SavedView(owner_id=request.user.pk, query=query.params(), **values), {}, after)
+    return redirects.back(request, "tasks")
+
+
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give a view another name."""
+    view, form = _own(request, pk), ViewForm(request.POST)
+    if form.is_valid():
+        before, view.name = {"name": view.name}, form.cleaned_data["name"]
+        _kept(request, "rename_view", view, before, {"name": view.name})
+    else:
+        messages.error(request, _("Give the view a name of at most 80 characters."))
+    return redirect("console:views")
+
+
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a view. The tasks stay."""
+    view = _own(request, pk)
+    with recorded(request, "delete_view", view.name, before={"filter": view.query, "shared": view.shared}):
+        view.delete()
+    messages.success(request, _("Deleted the view %(name)s.") % {"name": view.name})
+    return redirect("console:views")
+
+
+def visible(request: HttpRequest) -> QuerySet[SavedView]:
+    """The views that the user sees."""
+    return SavedView.objects.filter(Q(owner=request.user.pk) | Q(shared=True))
+
+
+def may_change(view: SavedView, request: HttpRequest) -> bool:
+    """Whether the user may rename and delete the view: its owner, or for a shared one who may share views."""
+    return view.owner_id == request.user.pk or (view.shared and Verb.SHARE in granted(request.user))
+
+
+def address(view: SavedView) -> str:
+    """The URL of the list with the filter; the whole list, if this version cannot read the filter."""
+    with suppress(FilterError):
+        return filters.address(TaskQuery.from_params(view.query))
+    return filters.address(TaskQuery())
+
+
+def in_navigation(request: HttpRequest, *, counted: bool) -> list[Shown]:
+    """The views with their counts, which cost one round trip for all of them."""
+    views = list(visible(request)[:MOST])
+    counts = _counts() if views and counted else {}
+    return [Shown(view.name, address(view), view.shared, _count(view.query, counts)) for view in views]
+
+
+def _counts() -> Mapping[str, Any]:
+    with suppress(QueueOpsError):  # the page itself tells of an outage
+        return inspect.browse(TaskQuery(), "", 1, max_age_s=COUNTED_EVERY_S).facets
+    return {}
+
+
+def _count(query: Mapping[str, str], counts: Mapping[str, Any]) -> int | None:
+    if len(query) != 1:
+        return None
+    ((facet, value),) = query.items()
+    return dict(counts.get(facet, ())).get(value)
+
+
+def _own(request: HttpRequest, pk: int) -> SavedView:
+    view = get_object_or_404(visible(request), pk=pk)
+    if not may_change(view, request):
+        raise PermissionDenied
+    return view
+
+
+def _kept(request: HttpRequest, verb: str, view: SavedView, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Write the view and the audit entry; a name that the owner has already is refused."""
+    if SavedView.objects.filter(owner=view.owner_id, name=view.name).exclude(pk=view.pk).exists():
+        messages.error(request, _("You have a view %(name)s already. Choose another name.") % {"name": view.name})
+        return
+    with recorded(request, verb, view.name, before=before, after=after):
+        view.save()
+    messages.success(request, _("Saved the view %(name)s.") % {"name": view.name})
