@@ -17,6 +17,7 @@ import msgspec
 
 from queueops.inspect.alarm import Alarm
 from queueops.inspect.alarms import broken_alarms, lane_alarms, live, pool_alarms
+from queueops.inspect.alert_alarms import alert_alarms
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
@@ -163,6 +164,7 @@ def _alarms(
     found += slow
     for view in views:
         found += own_work_alarms(view.name, samples[view.name])
+        found += alert_alarms(samples[view.name])
         found += library_alarms(view.name, samples[view.name], beats.get(view.name, ()))
         found += pool_alarms(view, samples[view.name], beats.get(view.name, ()))
         found += silent_alarms(view.name, samples[view.name], beats.get(view.name, ()))
