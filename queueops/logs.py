@@ -41,6 +41,7 @@ _CONTROL |= {10: "\\n", 13: "\\r", 9: "\\t"}
 _IN_JSON = {code: f"\\u{code:04x}" for code in _ESCAPED}
 OURS = (
     "queueops",
+    "queueops.alerts",
     "queueops.audit",
     "queueops.events",
     "queueops.metrics",

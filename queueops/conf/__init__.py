@@ -19,6 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from queueops.conf import readers as read
+from queueops.conf.alert_settings import NO_ALERTS, AlertSettings, read_alerts
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
 from queueops.model import kinds, store_url
 from queueops.model.redact import DEFAULT, MASK, PATTERNS, Redactor
@@ -125,6 +126,7 @@ class Settings:
     read_only: bool = False  # the console is read-only
     environment: Environment | None = None  # the mark on the pages of the console
     metrics_token: str = ""  # what a client of the metrics must send; empty: the view refuses all
+    alerts: AlertSettings = NO_ALERTS  # who is told of alarms
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
     of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
@@ -224,6 +226,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "READ_ONLY": read.flag,
     "ENVIRONMENT": read.optional(_environment),
     "METRICS_TOKEN": read.token,
+    "ALERTS": read_alerts,
     "CONNECT": read.table(CONNECT, refused=OURS),
     "RETRY": _retry,
 }

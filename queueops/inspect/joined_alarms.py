@@ -9,6 +9,7 @@ from msgspec import structs
 
 from queueops.inspect.alarm import Alarm, in_pools
 from queueops.inspect.alarms import live, pool_alarms
+from queueops.inspect.alert_alarms import alert_alarms
 from queueops.inspect.busy_alarms import hanging_alarms, stuck_alarms
 from queueops.inspect.clock_alarms import clock_alarms
 from queueops.inspect.failing_alarms import failing_alarms
@@ -53,6 +54,7 @@ def alarms_of_pools(
 
 def _of_pool(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
     yield from own_work_alarms(view.name, sampled)
+    yield from alert_alarms(sampled)
     yield from library_alarms(view.name, sampled, beats)
     yield from pool_alarms(view, sampled, beats)
     yield from silent_alarms(view.name, sampled, beats)

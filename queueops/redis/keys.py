@@ -121,6 +121,11 @@ def libraries(namespace: str, copies: int = 1) -> tuple[str, ...]:
     return tuple(f"{key.removesuffix('pools')}libraries" for key in pools(namespace, copies))
 
 
+def alerts(namespace: str, part: str) -> str:
+    """The state of alerts, which belongs to no pool: `turn`, `incidents`, `silences`, `targets` or `history`."""
+    return f"{{{namespace}}}:alerts:{part}"
+
+
 def flushed(namespace: str, pool: str) -> str:
     """The mark of a flushed pool. It is outside the pool's keys, because a flush deletes all of them."""
     return f"{{{namespace}}}:flushed:{pool}"

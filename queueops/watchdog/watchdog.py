@@ -71,6 +71,8 @@ class Watchdog:
         self.broker = broker
         self.name = f"watchdog-{new_id()}"
         self.period_s = period_s
+        self.turned_at = time.monotonic()
+        """When the loop last began a round, whether Redis answers or not."""
         self._chosen = tuple(pools)
         self._found = found or self._listed
         self._place = f" at {server}" if server else ""
@@ -101,16 +103,21 @@ class Watchdog:
         """Make rounds until stopped, in one thread for each server of a cluster. Raises LibraryRefused."""
         logger.info("watchdog started")
         if self.broker.spread:
-            Servers(self._by_server, self._of_server).run(lambda: self._stopped)
+            Servers(self._by_server, self._of_server).run(self._is_over)
         else:
             self.watch()
         logger.info("watchdog stopped")
 
     def watch(self) -> None:
         """Make rounds until stopped. Raises LibraryRefused if the store refuses the Lua library at the start."""
-        while not self._stopped:
+        while not self._is_over():
             self._rest(self._guarded_round())
         self._commands.close(CLOSE_WITHIN_S)
+
+    def _is_over(self) -> bool:
+        """Whether the watchdog was stopped; notes that its loop still turns."""
+        self.turned_at = time.monotonic()
+        return self._stopped
 
     def _by_server(self) -> dict[str, list[str]]:
         """The pools to watch by server, with the pools that so far only the code names.

@@ -65,7 +65,7 @@ def test_a_setting_of_celery_is_told_once_with_all_settings(settings: Any) -> No
     assert message.hint.startswith("The settings are URL, ")
     settings.QUEUEOPS = {"CONCURRENCY": 3}
     (message,) = check_settings()
-    assert "; known are: CONNECT, " in message.msg
+    assert "; known are: ALERTS, CONNECT, " in message.msg
     assert message.hint is None
 
 

@@ -52,7 +52,11 @@ def test_a_view_is_saved_of_the_filter_counted_renamed_and_deleted(desk: Desk, o
     operator.post(f"/ops/views/{view.pk}/_delete")
     assert not SavedView.objects.exists()
     done = [(entry.verb, entry.target, entry.outcome) for entry in AuditEntry.objects.order_by("pk")]
-    assert done == [("save_view", "Important", "done"), ("rename_view", "VIPs", "done"), ("delete_view", "VIPs", "done")]
+    assert done == [
+        ("save_view", "Important", "done"),
+        ("rename_view", "VIPs", "done"),
+        ("delete_view", "VIPs", "done"),
+    ]
 
 
 def test_all_counts_cost_one_reading_and_only_those_with_an_index_are_told(desk: Desk, operator: Client) -> None:

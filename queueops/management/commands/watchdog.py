@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from queueops.alerts import alerts_of
 from queueops.errors import QueueOpsError
 from queueops.errors.refusals import LibraryRefused
 from queueops.inspect.marks import seen
@@ -23,7 +24,7 @@ class Command(ProcessCommand):
     """Run the watchdog until SIGTERM or SIGINT. Run one or more."""
 
     requires_system_checks = ["queueops"]  # other checks would load the project's URLs, which a watchdog does not need
-    help = "Recover expired leases, promote due tasks, end retentions and draw the console's figures."
+    help = "Recover expired leases, promote due tasks, end retentions, draw the console's figures and send alerts."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Which pools to watch over."""
@@ -50,7 +51,8 @@ class Command(ProcessCommand):
             if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # `nohup` ignores SIGHUP
                 signal.signal(number, lambda *_: self._stop(watchdog))
         try:
-            watchdog.run()
+            with alerts_of(watchdog):
+                watchdog.run()
         except LibraryRefused as error:
             raise CommandError(str(error)) from error
         return deadlines.end()

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar, cast
 from queueops import conf
 from queueops.errors.kinds import BadKind
 from queueops.model import kinds
+from queueops.redis.broker.alerts import AlertCalls
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
 from queueops.redis.broker.flush import FlushCalls
@@ -38,6 +39,7 @@ class RedisBroker(
     FlushCalls,
     OutboxCalls,
     ScheduleCalls,
+    AlertCalls,
 ):
     """All roles on one store client: those of the kernel, and those of the registered kinds."""
 

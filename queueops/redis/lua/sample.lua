@@ -6,7 +6,8 @@
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, workers, idle, kinds (tasks that are ready, by kind),
 --        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
---        fault (JSON, what a watchdog cannot do), failing_work (id, name, state, error: of own work),
+--        fault (JSON, what a watchdog cannot do), undelivered (JSON, targets without alerts),
+--        failing_work (id, name, state, error: of own work),
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
 --        mark (counters of some seconds ago), usual (run times and pushes of names in earlier minutes, if tasks wait),
 --        parts (ready and active parts of tasks, if a kind has parts), and the figures of kinds.
@@ -75,8 +76,8 @@ for _, index in ipairs(UNREAD) do call('ZCARD', P .. ':' .. index) end
 local seq = call('GET', P .. ':seq')
 if not lib.number_of(seq or 0) then ctx.wrong_types[#ctx.wrong_types + 1] = P .. ':seq holds no number' end
 
-local beat, grace, tick, named, named_type, named_at, loss, fault =
-  unpack(call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss', 'fault'))
+local beat, grace, tick, named, named_type, named_at, loss, fault, undelivered =
+  unpack(call('HMGET', P .. ':clock', 'beat', 'grace', 'tick', 'named', 'named_type', 'named_at', 'loss', 'fault', 'undelivered'))
 
 -- The broken key that a script met last, while it still exists with the same wrong type.
 local NAMED_MS = 600000
@@ -89,7 +90,8 @@ local figures = {
   trashed = call('ZCARD', P .. ':trashed'), workers = call('ZCARD', P .. ':workers'), idle = call('ZCARD', P .. ':idle'),
   overdue = call('ZCOUNT', P .. ':agenda', '-inf', now - 5000),
   clock = { beat = lib.number_of(beat), grace = lib.number_of(grace), tick = lib.number_of(tick) },
-  seq = seq or '0', loss = loss or '', fault = fault or '', failing_work = lib.failing_work(), minute = this_minute, before = last_minute,
+  seq = seq or '0', loss = loss or '', fault = fault or '', undelivered = undelivered or '',
+  failing_work = lib.failing_work(), minute = this_minute, before = last_minute,
   earlier = earlier, paused_names = lib.paused_figures(100), broken = ctx.wrong_types,
 }
 lib.command_figures(figures)

@@ -50,8 +50,8 @@ class Delivered:
         return self.status == GONE
 
 
-def send(delivery: Delivery, *, settings: JobSettings | None = None) -> Delivered:
-    """Make one attempt. It raises no error of the network: the outcome has the failure.
+def send(delivery: Delivery, *, settings: JobSettings | None = None, what: str = "callback") -> Delivered:
+    """Make one attempt. It raises no error of the network: the outcome has the failure, which names `what` it is.
 
     A redirect is followed only if the same body is sent again (307 and 308).
     """
@@ -59,11 +59,11 @@ def send(delivery: Delivery, *, settings: JobSettings | None = None) -> Delivere
     begin = time.monotonic()
     status, failure, answer = None, None, b""
     try:
-        target = check_url(delivery.url, "callback", settings)
+        target = check_url(delivery.url, what, settings)
         with answer_to(
             "POST",
             target,
-            what="callback",
+            what=what,
             headers=_headers(delivery, settings),
             content=delivery.body,
             settings=settings,

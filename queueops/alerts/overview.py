@@ -1,0 +1,162 @@
+"""What the console shows of alerts, and what an operator does: acknowledge, silence, send a test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from queueops import conf
+from queueops.alerts import channels
+from queueops.alerts.message import message_of_test
+from queueops.conf.alert_settings import AlertRule, Heartbeat
+from queueops.errors import QueueOpsError
+from queueops.model.alerts import KEPT_MS, TEST, Incident, Line, Silence, TargetState, silenced_rule
+from queueops.redis.broker import get_broker
+
+HISTORY = 100
+LONGEST_SILENCE_S = KEPT_MS / 1000
+
+
+class AlertGone(QueueOpsError):
+    """There is no open alert or rule {name}. Perhaps the alarm has ended: load the page again."""
+
+    name: str
+
+
+class IncidentRow(NamedTuple):
+    """One alarm that a rule has matched."""
+
+    incident: Incident
+    silence: Silence | None
+    errors: list[tuple[str, str]]  # target and error of the last attempt
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether it is not repeated."""
+        return self.silence is not None and not self.silence.until_ms
+
+
+class RuleRow(NamedTuple):
+    """One rule of the settings."""
+
+    rule: AlertRule
+    silence: Silence | None
+    firing: int
+
+
+class TargetRow(NamedTuple):
+    """One target of the settings, masked."""
+
+    name: str
+    channel: str
+    shown: str
+    state: TargetState
+
+
+class AlertsView(NamedTuple):
+    """All of the page about alerts."""
+
+    incidents: list[IncidentRow]
+    rules: list[RuleRow]
+    targets: list[TargetRow]
+    history: Sequence[Line]
+    heartbeat: Heartbeat | None
+
+
+def alerts() -> AlertsView:
+    """Rules, open incidents, targets and the newest lines of the history: one round trip."""
+    settings = conf.current().alerts
+    state = get_broker().hasty().alert_state(HISTORY)
+    silences = {name: each for name, each in state.silences.items() if not 0 < each.until_ms <= state.now_ms}
+    open_ones = sorted(state.incidents.values(), key=lambda each: (each.level != "danger", each.begun_ms, each.id))
+    return AlertsView(
+        [
+            IncidentRow(
+                each,
+                silences.get(each.key),
+                [(target, attempts.error) for target, attempts in each.waiting.items() if attempts.error],
+            )
+            for each in open_ones
+        ],
+        [
+            RuleRow(rule, silences.get(silenced_rule(rule.name)), sum(each.rule == rule.name for each in open_ones))
+            for rule in settings.rules
+        ],
+        [
+            TargetRow(name, each.channel, channels.shown(each), state.targets.get(name, TargetState()))
+            for name, each in settings.targets.items()
+        ],
+        state.history,
+        settings.heartbeat,
+    )
+
+
+def incident(id: str) -> Incident:
+    """The open incident of this id. Raises AlertGone."""
+    found = get_broker().hasty().alert_state().incidents.get(id)
+    if found is None:
+        raise AlertGone(name=id)
+    return found
+
+
+def acknowledge(id: str, *, who: str) -> None:
+    """Stop the repeats of an alarm until it ends. Raises AlertGone."""
+    found = incident(id)
+    _change(found.key, Silence(who=who, at_ms=_now_ms()), "acknowledged", found.text, who)
+
+
+def silence(id: str, seconds: float, *, who: str) -> None:
+    """Send nothing about an alarm for a time, at most 30 days. Raises AlertGone."""
+    found = incident(id)
+    _change(found.key, _until(seconds, who), "silenced", found.text, who)
+
+
+def silence_rule(rule: str, seconds: float, *, who: str) -> None:
+    """Send nothing by a rule for a time, at most 30 days. Raises AlertGone."""
+    _known(rule)
+    _change(silenced_rule(rule), _until(seconds, who), "silenced", "", who, rule)
+
+
+def unsilence(id: str, *, who: str) -> None:
+    """End the silence or the acknowledgement of an alarm. Raises AlertGone."""
+    found = incident(id)
+    _change(found.key, None, "unsilenced", found.text, who)
+
+
+def unsilence_rule(rule: str, *, who: str) -> None:
+    """End the silence of a rule. Raises AlertGone."""
+    _known(rule)
+    _change(silenced_rule(rule), None, "unsilenced", "", who, rule)
+
+
+def send_test(target: str, *, who: str) -> str:
+    """Send a test from this process; return the error, empty if it has arrived. Raises AlertGone."""
+    found = conf.current().alerts.targets.get(target)
+    if found is None:
+        raise AlertGone(name=target)
+    now = _now_ms()
+    failure = channels.send(found, message_of_test(target, who, now))
+    error = failure.error if failure else ""
+    state = TargetState(failed_ms=now, lost=1, error=error) if failure else TargetState(ok_ms=now)
+    get_broker().note_target(target, state, Line(at_ms=now, what=TEST, target=target, who=who, error=error))
+    return error
+
+
+def _known(rule: str) -> None:
+    if rule not in {each.name for each in conf.current().alerts.rules}:
+        raise AlertGone(name=rule)
+
+
+def _until(seconds: float, who: str) -> Silence:
+    now = _now_ms()
+    return Silence(who=who, at_ms=now, until_ms=now + round(1000 * min(max(seconds, 1), LONGEST_SILENCE_S)))
+
+
+def _change(name: str, silence: Silence | None, what: str, text: str, who: str, rule: str = "") -> None:
+    line = Line(at_ms=_now_ms(), what=what, rule=rule, text=text, who=who)
+    get_broker().change_silences({name: silence}, [line])
+
+
+def _now_ms() -> int:
+    return round(time.time() * 1000)
