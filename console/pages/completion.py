@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from console.ui.completion import options
 from console.ui.render import page
-from queueops.inspect.filter_syntax import LONGEST
+from queueops.inspect.filter_text import LONGEST
 
 
 def complete(request: HttpRequest) -> HttpResponse:

@@ -24,8 +24,7 @@ from console.ui.pasted import pasted_id
 from console.ui.render import Frame, one_of, page
 from queueops import inspect
 from queueops.inspect import FilterError, LookUp, NamedHit, TaskQuery, TaskRow, parse_filter
-from queueops.inspect.filter_syntax import terms
-from queueops.inspect.filter_text import tree
+from queueops.inspect.filter_text import has_field
 
 MOST = 20
 """The most hits of one kind."""
@@ -86,9 +85,10 @@ def find(request: HttpRequest) -> HttpResponse:
 def filter_in(text: str) -> TaskQuery | None:
     """The filter of a text such as `tag=customer-3` or `state:failed age>10m`; None for any other text."""
     text = PAIR.sub(r"\1=\2", text)
+    if not has_field(text):
+        return None
     with suppress(FilterError):
-        if any(term.field for term in terms(tree(text))):
-            return parse_filter(text)
+        return parse_filter(text)
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -25,9 +24,7 @@ from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
 from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
-from queueops.inspect.filter_syntax import terms
-from queueops.inspect.filter_text import tree
-from queueops.inspect.query import PARAMETERS
+from queueops.inspect.filter_text import has_field
 from queueops.inspect.selection import Extent, extent_of
 from queueops.model.states import FINISHED, State
 
@@ -50,7 +47,7 @@ def index(request: HttpRequest) -> HttpResponse:
         order = Order.of(request.GET.get("sort", ""))
         found = inspect.browse(query, request.GET.get("after", ""), SORTED if order.column else LIMIT)
     except FilterError as error:
-        typed = TaskQuery(**{name: request.GET.get(name, "")[:MOST_TYPED] for name in PARAMETERS})
+        typed = TaskQuery(**{name: request.GET.get(name, "")[:MOST_TYPED] for name in TaskQuery.__struct_fields__})
         context = {
             "error": str(error),
             "query": typed,
@@ -164,9 +161,7 @@ def _context(
 def _pasted(text: str) -> str:
     """The id in a pasted text that is no filter."""
     id = pasted_id(text)
-    with suppress(FilterError):
-        return "" if id and any(term.field for term in terms(tree(text))) else id
-    return id
+    return "" if has_field(text) else id
 
 
 def _know_lanes(found: TaskList, facets: dict[str, filters.Facet]) -> None:

@@ -189,13 +189,15 @@ def facet_url(query: TaskQuery, facet: str, value: str) -> str:
 
 
 @register.simple_tag
-def sort_head(rows: Narrowed[Any], column: str, label: str, *, falls_first: bool = False) -> SafeString:
-    """The head of a column by which a list can be sorted; with numbers the highest value comes first."""
-    is_number = "n" if falls_first else ""
+def sort_head(
+    rows: Narrowed[Any], column: str, label: str, *, falls_first: bool = False, is_number: bool = False
+) -> SafeString:
+    """The head of a column by which a list can be sorted; with `falls_first` the highest number comes first."""
+    numbers = "n" if falls_first or is_number else ""
     order = {column: "ascending", f"-{column}": "descending"}.get(rows.sort, "")
     sorts = format_html(' aria-sort="{}"', order) if order else ""
     link = rows.sorted_by(column, falls_first=falls_first)
-    return format_html('<th scope="col" class="{}"{}><a href="{}">{}</a></th>', is_number, sorts, link, label)
+    return format_html('<th scope="col" class="{}"{}><a href="{}">{}</a></th>', numbers, sorts, link, label)
 
 
 @register.simple_tag

@@ -13,8 +13,7 @@ from django.utils import timezone
 from console.ui.formatting import count
 from queueops import inspect
 from queueops.inspect import TaskQuery
-from queueops.inspect.filter_fields import FIELDS, Field
-from queueops.inspect.filter_syntax import Term, written
+from queueops.inspect.filter_text import FIELDS, Field, condition_text
 from queueops.inspect.redaction import conceals
 
 MOST = 12
@@ -54,7 +53,7 @@ def permitted() -> dict[str, Field]:
 
 
 def _written(field: str, operator: str, value: str) -> str:
-    return written(Term(field, ":" if operator == "=" else operator, value))
+    return condition_text(field, ":" if operator == "=" else operator, value)
 
 
 def _fields(part: str) -> Iterator[tuple[str, str]]:

@@ -24,6 +24,7 @@ LABELS: dict[str, str | Promise] = {
     "error": _("Error"),
     "id": _("Id"),
     "contains": _("Text"),
+    "q": _("Filter"),
 }
 
 
@@ -53,7 +54,7 @@ def build(query: TaskQuery, counted: Mapping[str, list[tuple[str, int | None]]])
     counted = dict(counted)
     counted["state"] = [(text, count) for text, count in counted.get("state", []) if count != 0 or text in USUAL]
     counted["error"] = []  # a fingerprint is not readable; the error pages link here
-    built = (_facet(query, name, counted.get(name, [])) for name in LABELS)
+    built = (_facet(query, name, counted.get(name, [])) for name in LABELS if name != "q")
     return {facet.name: facet for facet in built if facet.values}
 
 

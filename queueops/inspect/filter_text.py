@@ -10,7 +10,11 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from queueops.errors import FilterError
+from queueops.inspect.filter_fields import FIELDS as FIELDS
+from queueops.inspect.filter_fields import Field as Field
 from queueops.inspect.filter_fields import check, known_state
+from queueops.inspect.filter_syntax import LONGEST as LONGEST
 from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, parsed, refuse, terms, written
 
 FACETS = {name: name for name in ("state", "name", "pool", "lane", "kind", "tag", "error", "id")} | {"text": "contains"}
@@ -45,6 +49,19 @@ def split(text: str) -> Split:
         if term.field == "text":
             refuse(term.at, "text: stands once, not behind - and not between ( and ).")
     return Split(facets, All(tuple(rest)))
+
+
+def has_field(text: str) -> bool:
+    """Whether a text is a filter in which a condition names its field; words alone may mean anything."""
+    try:
+        return any(term.field for term in terms(tree(text)))
+    except FilterError:
+        return False
+
+
+def condition_text(field: str, operator: str, value: str) -> str:
+    """The text of one condition."""
+    return written(Term(field, operator, value))
 
 
 def conditions(text: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
+from console.models import AuditEntry
 from console.ui.completion import options
 from console.ui.pasted import pasted_id
 from queueops.inspect.filter_fields import FIELDS
@@ -54,6 +55,13 @@ def test_a_filter_is_one_text_with_chips_and_old_addresses_fill_the_same_field(o
         assert "waits-1" not in shown
         assert 'href="/ops/tasks/?state=failed" aria-label="Filter name:shop.*: remove"' in shown
         assert "/ops/tasks/_all_retry?state=failed&amp;q=name%3Ashop.%2A" in shown
+    action = "/ops/tasks/_all_retry?state=failed&q=name:shop.*"
+    question = operator.post(action).content.decode()
+    assert "<dt>Filter</dt><dd>name:shop.*</dd>" in question
+    operator.post(action, {"confirmed": "1", "reason": "mended"})
+    assert (shop.state("failed"), shop.state("runs")) == ("pending", "locked")
+    entry = AuditEntry.objects.latest("pk")
+    assert (entry.verb, entry.filter) == ("retry", {"state": "failed", "q": "name:shop.*"})
     wrong = operator.get("/ops/tasks/?q=stat:failed lane:a")
     assert wrong.status_code == 400
     assert "no field &#x27;stat&#x27;; did you mean &#x27;state&#x27;" in wrong.content.decode()
