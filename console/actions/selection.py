@@ -127,6 +127,7 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
         return {
             name: {
                 "state": task.state,
+                "name": task.name,
                 "due_ms": task.due_ms,
                 "lane": task.lane,
                 "priority": task.priority,

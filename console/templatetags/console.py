@@ -26,6 +26,7 @@ from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
 from console.ui import (
     break_points,
+    entry_links,
     error_names,
     filters,
     formatting,
@@ -78,6 +79,8 @@ register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
 register.filter("alarm_url", links.alarm_url)
+register.filter("target_url", entry_links.target_url)
+register.filter("target_name", entry_links.target_name)
 register.filter("lane_label", lane_label)
 register.filter("run_time_ms", run_time_ms)
 register.filter("waited_ms", waited_ms)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.models import ErrorTriage
 from queueops import inspect
+from queueops.errors import QueueOpsError
 from queueops.inspect import ErrorRow, HistoryMark
 
 NEW, REGRESSED, ONGOING, RESOLVED = "new", "regressed", "ongoing", "resolved"
@@ -104,9 +105,16 @@ def grouped(rows: Iterable[ErrorRow]) -> list[ErrorGroup]:
     if not of_each:
         return []
     noted = {each.fingerprint: each for each in ErrorTriage.objects.filter(fingerprint__in=of_each)}
-    marks = inspect.series("14d", max_age_s=RELEASE_AGE_S).marks
-    releases = [mark for mark in marks if mark.kind == "version"]
+    releases = _releases()
     return [_group(tuple(each), releases, noted.get(fingerprint)) for fingerprint, each in of_each.items()]
+
+
+def _releases() -> list[HistoryMark]:
+    """The releases that are known, the newest first; none if the history cannot be read."""
+    try:
+        return [mark for mark in inspect.series("14d", max_age_s=RELEASE_AGE_S).marks if mark.kind == "version"]
+    except QueueOpsError:  # the errors themselves are shown all the same
+        return []
 
 
 def facts(noted: ErrorTriage | None) -> Mapping[str, Any]:

@@ -205,3 +205,24 @@ def test_what_is_no_time_is_told(administrator: Client, text: str) -> None:
     assert f"{text} is no time. Write it as 2026-01-31T18:30." in page
     assert 'id="a-' not in page
     assert "Nothing was searched." in page
+
+
+def test_the_list_has_reasons_and_links_to_what_was_acted_on_by_name(
+    world: World, operator: Client, viewer: Client
+) -> None:
+    world.text = "demo.task"
+    operator.post("/ops/tasks/task-1/_interrupt", {"pool": "default", "confirmed": "1", "reason": "it hangs"})
+    for verb, target, before in (
+        ("pause", "default/slow", {"pool": "default", "lane": "slow"}),
+        ("quiet", "host:1", {}),
+        ("pause_name", "demo.task", {"name": "demo.task"}),
+        ("note_error", "ValueError (f00)", {}),
+        ("quiet", "<b>\n", {}),
+    ):
+        AuditEntry.objects.create(actor_name="x", verb=verb, target=target, before=before)
+    page = operator.get("/ops/audit/").content.decode()
+    assert "it hangs" in page
+    assert "it hangs" not in viewer.get("/ops/audit/").content.decode()
+    assert '<a href="/ops/tasks/task-1/?pool=default">demo.task</a>' in page
+    for address in ("lanes/default/slow/", "workers/host:1/", "registry/demo.task/", "errors/f00/"):
+        assert f'<a href="/ops/{address}">' in page
