@@ -18,6 +18,7 @@ from console.access.permissions import TABLE
 from console.actions.catalog import ACTIONS, actions_on
 from console.actions.catalog import label as verb_label
 from console.pages import find
+from console.pages.views import in_navigation
 from console.ui import filters
 from console.ui.kind_pages import Hit
 from console.ui.links import task_url, url
@@ -64,12 +65,20 @@ def hits(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     frame, wanted = Frame(request), text.casefold()
     pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
-    groups = [find.Group(_("Pages"), pages)] if pages else []
-    if text:
-        groups += _found(request, text)
-    acts_here = list(acts(request, text))
-    context = {"text": text, "next": request.GET.get("here", ""), "acts": acts_here, "groups": groups}
-    return page(request, "palette/hits.html", context)
+    saved = [
+        Hit(view.name, view.url) for view in in_navigation(request, counted=False) if wanted in view.name.casefold()
+    ]
+    groups = [find.Group(_("Pages"), pages), find.Group(_("Views"), saved)]
+    groups += _found(request, text) if text else []
+    return page(
+        request,
+        "palette/hits.html",
+        {
+            "next": request.GET.get("here", ""),
+            "acts": list(acts(request, text)),
+            "groups": [group for group in groups if group.hits],
+        },
+    )
 
 
 def search(request: HttpRequest) -> HttpResponse:
@@ -85,8 +94,7 @@ def _found(request: HttpRequest, text: str) -> list[find.Group]:
     asked = find.filter_in(text)
     if asked is not None:
         return [find.Group(_("Filter"), [Hit(text, filters.address(asked), str(_("Tasks")))])]
-    groups = find.grouped(inspect.look_up(text, MOST), text)
-    return [group for group in groups if group.hits]
+    return list(find.grouped(inspect.look_up(text, MOST), text))
 
 
 def acts(request: HttpRequest, text: str) -> Iterator[Act]:
