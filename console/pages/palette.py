@@ -32,7 +32,10 @@ LONGEST = 200
 
 
 class Act(NamedTuple):
-    """A verb on one thing: the form of its button. `more` tells the pool or the kind of the thing."""
+    """A verb on one thing: the form of its button. `more` tells the pool or the kind of the thing.
+
+    `pool` is the pool that the permission may be for.
+    """
 
     label: str | Promise
     target: str
@@ -100,14 +103,14 @@ def _found(request: HttpRequest, text: str) -> list[find.Group]:
 def acts(request: HttpRequest, text: str) -> Iterator[Act]:
     """The permitted actions that a text such as `pause shop.charge` means; none for any other text."""
     verb, _space, target = text.strip().partition(" ")
-    target, may = target.strip(), Frame(request).may
+    target, frame = target.strip(), Frame(request)
     tasks = [name for name, action in ACTIONS.items() if verb.casefold() in _words(name, str(action.label))]
     commands = [command for command in COMMANDS if verb.casefold() in command.words]
     if not target or not (tasks or commands):
         return
     found = inspect.look_up(target, MOST)
     for act, url_name in chain(_on_tasks(tasks, found), *(_on_things(command, found) for command in commands)):
-        if TABLE[url_name] in may:
+        if TABLE[url_name] in frame.may_in(*filter(None, [act.pool])):
             yield act
 
 
@@ -128,9 +131,12 @@ def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
     for name in found.names if command.name else ():
         yield Act(verb, name, url(command.name, id=name), _("name")), command.name
     for lane in found.lanes if command.lane else ():
-        yield Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about), command.lane
+        yield (
+            Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about, lane.about),
+            command.lane,
+        )
     for pool in found.pools if command.pool else ():
-        yield Act(verb, pool, url(command.pool, pool=pool), _("all lanes of the pool")), command.pool
+        yield Act(verb, pool, url(command.pool, pool=pool), _("all lanes of the pool"), pool), command.pool
     for worker in found.workers if command.worker else ():
         if not worker.ended:
             yield Act(verb, worker.name, url(command.worker, id=worker.name), worker.about), command.worker
