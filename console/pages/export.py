@@ -16,14 +16,17 @@ from console.access.permissions import Verb, granted
 from console.audit.log import begin, kept, recorded
 from console.http import error_pages
 from console.models import AuditEntry, Outcome
+from console.pages import lanes, registry, workers
 from console.pages.audit import asked_entries
 from console.pages.task import find
+from console.ui.error_groups import FILTERS, grouped
 from console.ui.exported import Exported
 from console.ui.kind_pages import kind_pages
+from console.ui.narrowed import matching
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.errors.export import ExportStopped
-from queueops.inspect import TaskQuery
+from queueops.inspect import ErrorRow, LaneRow, TaskQuery
 from queueops.inspect.export import FORMATS, OF_A_PAGE, TASK_COLUMNS, Piece, complete, pages_of, pieces, task_pages
 from queueops.inspect.redaction import concealing, conceals
 
@@ -42,7 +45,8 @@ def download(request: HttpRequest, list: str) -> HttpResponseBase:
     if format not in FORMATS:
         raise SuspiciousOperation(_("There is no format %(format)s: write csv or ndjson.") % {"format": format[:40]})
     try:
-        found = pieces(exported.columns, exported.pages(request.GET), format)
+        params = request.GET.dict() | {"user": request.user.get_username()}
+        found = pieces(exported.columns, exported.pages(params), format)
         first = next(found)
     except FilterError as error:
         raise SuspiciousOperation(str(error)) from error
@@ -107,30 +111,45 @@ def exports() -> dict[str, Exported]:
     return OWN | {name: each for pages in kind_pages() for name, each in pages.exports.items()}
 
 
-def _once(read: Any) -> Any:
+def _errors(params: Mapping[str, Any]) -> Iterator[Sequence[ErrorRow]]:
+    """Each row of the groups that the page shows; `user` is the reader."""
+    found = inspect.errors(OF_A_PAGE)
+    show = params.get("show", "") if params.get("show", "") in FILTERS else ""
+    groups = (group for group in grouped(complete(found, found.broken)) if group.fits(show, params["user"]))
+    yield [row for group in groups for row in group.rows]
+
+
+def _lanes(params: Mapping[str, Any]) -> Iterator[Sequence[LaneRow]]:
+    """The lanes that match the filter, page by page, each in the order of its page."""
+    for rows in pages_of(lambda after: inspect.lane_page(params.get("pool", ""), after)):
+        yield matching(params, rows, lanes.COLUMNS)
+
+
+def _once(read: Any, columns: Any) -> Any:
     """The pages of a list that is read as a whole."""
-    return lambda _params: iter([complete(rows := read(), rows.broken)])
+    return lambda params: iter([matching(params, complete(rows := read(), rows.broken), columns)])
 
 
 OWN = {
     "tasks": Exported(TASK_COLUMNS, lambda params: task_pages(TaskQuery.from_params(params))),
     "errors": Exported(
         ("fingerprint", "pool", "name", "type", "message", "count", "failed", "first_ms", "last_ms", "sample_id"),
-        _once(lambda: inspect.errors(OF_A_PAGE)),
+        _errors,
     ),
     "lanes": Exported(
         ("pool", "lane", "title", "ready", "active", "limit", "rate", "weight", "paused", "oldest_ms"),
-        lambda params: pages_of(lambda after: inspect.lane_page(params.get("pool", ""), after)),
+        _lanes,
     ),
     "workers": Exported(
         (
             *("id", "host", "pid", "state", "version", "pools", "lanes", "kinds", "slots", "busy", "rss"),
             *("started_ms", "beat_ms"),
         ),
-        _once(lambda: inspect.workers()),
+        _once(lambda: inspect.workers(), workers.COLUMNS),
     ),
     "registry": Exported(
-        ("name", "kind", "module", "signature", "schedule", "workers"), _once(lambda: inspect.registry())
+        ("name", "kind", "module", "signature", "schedule", "workers"),
+        _once(lambda: inspect.registry(), registry.COLUMNS),
     ),
     "audit": Exported(
         ("pk", "at", "actor_name", "address", "verb", "target", "count", "changed", "outcome", "reason", "detail"),

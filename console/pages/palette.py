@@ -18,6 +18,7 @@ from console.access.permissions import TABLE
 from console.actions.catalog import ACTIONS, actions_on
 from console.actions.catalog import label as verb_label
 from console.pages import find
+from console.pages.views import in_navigation
 from console.ui import filters
 from console.ui.kind_pages import Hit
 from console.ui.links import task_url, url
@@ -31,7 +32,10 @@ LONGEST = 200
 
 
 class Act(NamedTuple):
-    """A verb on one thing: the form of its button. `more` tells the pool or the kind of the thing."""
+    """A verb on one thing: the form of its button. `more` tells the pool or the kind of the thing.
+
+    `pool` is the pool that the permission may be for.
+    """
 
     label: str | Promise
     target: str
@@ -64,12 +68,20 @@ def hits(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:LONGEST]
     frame, wanted = Frame(request), text.casefold()
     pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
-    groups = [find.Group(_("Pages"), pages)] if pages else []
-    if text:
-        groups += _found(request, text)
-    acts_here = list(acts(request, text))
-    context = {"text": text, "next": request.GET.get("here", ""), "acts": acts_here, "groups": groups}
-    return page(request, "palette/hits.html", context)
+    saved = [
+        Hit(view.name, view.url) for view in in_navigation(request, counted=False) if wanted in view.name.casefold()
+    ]
+    groups = [find.Group(_("Pages"), pages), find.Group(_("Views"), saved)]
+    groups += _found(request, text) if text else []
+    return page(
+        request,
+        "palette/hits.html",
+        {
+            "next": request.GET.get("here", ""),
+            "acts": list(acts(request, text)),
+            "groups": [group for group in groups if group.hits],
+        },
+    )
 
 
 def search(request: HttpRequest) -> HttpResponse:
@@ -85,21 +97,20 @@ def _found(request: HttpRequest, text: str) -> list[find.Group]:
     asked = find.filter_in(text)
     if asked is not None:
         return [find.Group(_("Filter"), [Hit(text, filters.address(asked), str(_("Tasks")))])]
-    groups = find.grouped(inspect.look_up(text, MOST), text)
-    return [group for group in groups if group.hits]
+    return list(find.grouped(inspect.look_up(text, MOST), text))
 
 
 def acts(request: HttpRequest, text: str) -> Iterator[Act]:
     """The permitted actions that a text such as `pause shop.charge` means; none for any other text."""
     verb, _space, target = text.strip().partition(" ")
-    target, may = target.strip(), Frame(request).may
+    target, frame = target.strip(), Frame(request)
     tasks = [name for name, action in ACTIONS.items() if verb.casefold() in _words(name, str(action.label))]
     commands = [command for command in COMMANDS if verb.casefold() in command.words]
     if not target or not (tasks or commands):
         return
     found = inspect.look_up(target, MOST)
     for act, url_name in chain(_on_tasks(tasks, found), *(_on_things(command, found) for command in commands)):
-        if TABLE[url_name] in may:
+        if TABLE[url_name] in frame.may_in(*filter(None, [act.pool])):
             yield act
 
 
@@ -120,9 +131,12 @@ def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
     for name in found.names if command.name else ():
         yield Act(verb, name, url(command.name, id=name), _("name")), command.name
     for lane in found.lanes if command.lane else ():
-        yield Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about), command.lane
+        yield (
+            Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about, lane.about),
+            command.lane,
+        )
     for pool in found.pools if command.pool else ():
-        yield Act(verb, pool, url(command.pool, pool=pool), _("all lanes of the pool")), command.pool
+        yield Act(verb, pool, url(command.pool, pool=pool), _("all lanes of the pool"), pool), command.pool
     for worker in found.workers if command.worker else ():
         if not worker.ended:
             yield Act(verb, worker.name, url(command.worker, id=worker.name), worker.about), command.worker

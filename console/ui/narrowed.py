@@ -76,20 +76,27 @@ def narrowed(
 ) -> Narrowed[T]:
     """The page that the parameters name. An unknown column is the list's own order, a page too far is the last."""
     text, sort = params.get("f", "").strip()[:LONGEST], params.get("sort", "")
-    wanted = text.casefold().split()
-    found = [row for row in rows if _has(wanted, columns.words(row))] if wanted else list(rows)
-    key = columns.keys.get(sort.removeprefix("-"))
-    if key is None:
+    if sort.removeprefix("-") not in columns.keys:
         sort = ""
-    else:
-        known = [row for row in found if key(row) is not None]
-        unknown = [row for row in found if key(row) is None]
-        found = [*sorted(known, key=key, reverse=sort.startswith("-")), *unknown]
+    found = matching(params, rows, columns)
     given = params.get("page", "")
     number = int(given) if given.isdecimal() and len(given) < 7 else 1
     number = max(1, min(number, -(-len(found) // ROWS)))
     shown = tuple(found[(number - 1) * ROWS : number * ROWS])
     return Narrowed(address, kept, shown, text, sort, number, len(found), len(rows))
+
+
+def matching(params: Mapping[str, str], rows: Iterable[T], columns: Columns[T]) -> list[T]:
+    """All rows that match the filter of the parameters, in their order."""
+    wanted = params.get("f", "").strip()[:LONGEST].casefold().split()
+    found = [row for row in rows if _has(wanted, columns.words(row))] if wanted else list(rows)
+    sort = params.get("sort", "")
+    key = columns.keys.get(sort.removeprefix("-"))
+    if key is None:
+        return found
+    known = [row for row in found if key(row) is not None]
+    unknown = [row for row in found if key(row) is None]
+    return [*sorted(known, key=key, reverse=sort.startswith("-")), *unknown]
 
 
 def _has(wanted: Iterable[str], words: Iterable[str]) -> bool:

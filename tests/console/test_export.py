@@ -121,6 +121,17 @@ def test_an_export_needs_its_own_permission_and_conceals_what_its_user_may_not_s
     assert found == {(): [False, False], ("see_arguments",): [True, True]}
 
 
+def test_the_filter_of_a_page_holds_for_its_export(namespace: str, boss: Client) -> None:
+    with specimens():
+        for name, wanted in (("lanes", "narrow"), ("workers", "w1"), ("registry", "noop"), ("schedules", "hourly")):
+            rows = rows_of(boss.get(f"/ops/export/{name}/?f={wanted}"))
+            assert rows, name
+            assert all(wanted in str(row) for row in rows), name
+            assert not rows_of(boss.get(f"/ops/export/{name}/?f=nothing-of-this"))
+        assert rows_of(boss.get("/ops/export/errors/"))
+        assert not rows_of(boss.get("/ops/export/errors/?show=muted"))
+
+
 @pytest.mark.parametrize(
     ("address", "status"),
     [

@@ -16,6 +16,7 @@ from console.models import AuditEntry
 from console.ui.exported import Exported
 from console.ui.kind_pages import Finder, Hit, KindPages, Piece, Remedy, Route, VerbWords
 from console.ui.links import url
+from console.ui.narrowed import matching
 from queueops import control, inspect
 from queueops.inspect import KnownTask
 from queueops.inspect.export import complete
@@ -129,7 +130,9 @@ PAGES = KindPages(
                 *("next_ms", "last_ms", "last_task", "last_state", "fired", "skipped", "missed", "queued"),
                 *("paused_ms", "paused_by", "note"),
             ),
-            lambda _params: iter([complete(rows := inspect.schedules(), rows.broken)]),
+            lambda params: iter(
+                [matching(params, complete(rows := inspect.schedules(), rows.broken), schedule_pages.COLUMNS)]
+            ),
         )
     },
     pieces={"name": of_name, "name.options": option, "registry.head": head, "registry.row": row},

@@ -12,10 +12,10 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from queueops.errors import QueueOpsError
 from queueops.kinds.jobs.api.aggregation_views import router as aggregations
 from queueops.kinds.jobs.api.job_views import router as jobs
+from queueops.kinds.jobs.api.of_tasks import router as tasks
 from queueops.kinds.jobs.api.openapi import DescribedApi
 from queueops.kinds.jobs.api.problems import Problem, answer, field_of, problem_of
 from queueops.kinds.jobs.api.status_views import router as status
-from queueops.kinds.jobs.api.tasks import router as tasks
 
 logger = logging.getLogger("queueops")
 api = DescribedApi(

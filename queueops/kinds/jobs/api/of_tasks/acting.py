@@ -14,9 +14,9 @@ from queueops.control.verbs import ON_TASKS
 from queueops.kinds.jobs.api.audit import recorded
 from queueops.kinds.jobs.api.authentication import Bearer
 from queueops.kinds.jobs.api.idempotency import id_of_key
+from queueops.kinds.jobs.api.of_tasks import shapes
+from queueops.kinds.jobs.api.of_tasks.client import ANY, need, router, told
 from queueops.kinds.jobs.api.problems import KEY, Problem
-from queueops.kinds.jobs.api.tasks import shapes
-from queueops.kinds.jobs.api.tasks.client import ANY, need, router, told
 from queueops.kinds.jobs.api_tokens import Scope
 from queueops.tasks.by_name import task_named
 

@@ -12,9 +12,9 @@ from ninja import Query
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.kinds.jobs.api import converters as converters  # registers the converter of the paths
+from queueops.kinds.jobs.api.of_tasks import shapes
+from queueops.kinds.jobs.api.of_tasks.client import SEEN, router, told
 from queueops.kinds.jobs.api.problems import Problem, refuse_unknown
-from queueops.kinds.jobs.api.tasks import shapes
-from queueops.kinds.jobs.api.tasks.client import SEEN, router, told
 
 
 @router.get(

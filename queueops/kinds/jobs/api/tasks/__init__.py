@@ -1,5 +1,0 @@
-"""API of tasks: tasks, lanes, names, workers, errors, schedules and runs, with the verbs of the console."""
-
-from queueops.kinds.jobs.api.tasks import acting as acting
-from queueops.kinds.jobs.api.tasks import reading as reading  # after `acting`: an id may have a slash, and ends a path
-from queueops.kinds.jobs.api.tasks.client import router as router
