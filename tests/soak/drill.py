@@ -148,7 +148,7 @@ class Round:
                 self._click(self.page.locator("nav").first, "link:Overview")
                 self.last_clicks = 1
             box = self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first
-            command = box.locator("code").inner_text()
+            command = box.locator("code").first.text_content() or ""  # it stands behind a click
             self.remedy = f"`{command}`"
             assert self.fault.obey
             self.fault.obey(self.scene, shlex.split(command))
