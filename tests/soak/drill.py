@@ -25,6 +25,7 @@ from typing import Any
 
 import django
 
+from tests.soak.incidents import INCIDENTS
 from tests.soak.night import BOUND_S, FAULTS, JOBS, Fault, Scene
 from tests.support.waiting import wait_until
 
@@ -57,7 +58,9 @@ def main() -> int:
 
         embedded.start(store)
         try:
-            rows, bad = drill(Scene(Path(folder)), [fault for fault in FAULTS if given.only in fault.name])
+            rows, bad = drill(
+                Scene(Path(folder)), [fault for fault in (*FAULTS, *INCIDENTS) if given.only in fault.name]
+            )
         finally:
             embedded.stop(store)
     if given.docs and not bad:
