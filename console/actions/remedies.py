@@ -27,6 +27,11 @@ ALARMS: dict[str, Remedy] = {
     "empty_trash": Remedy(
         "pool-empty_trash", gettext_lazy("Empty the trash…"), lambda pool, name: url("pool-empty_trash", pool=pool)
     ),
+    "interrupt_name": Remedy(
+        "tasks-all-interrupt",
+        gettext_lazy("Interrupt all %(name)s…"),
+        lambda pool, name: url("tasks-all-interrupt", {"state": "locked", "name": name, "pool": pool}),
+    ),
     "interrupt": _by_id("task-interrupt", gettext_lazy("Cancel and interrupt")),
     "run_now": _by_id("task-run_now", gettext_lazy("Run now")),
 }

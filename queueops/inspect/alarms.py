@@ -76,7 +76,7 @@ def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
             target = f"{row.pool}/{row.lane}"
             yield warning(text, page, resume, "resume_lane", target, key=f"lane {target}", pools=(row.pool,))
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
-            empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)}"
+            empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)} if no more come"
             text = f"{lane} is at its {bound}: {tasks_wait(row.ready)}, the first for {span(waited)}{empty}."
             yield warning(text, page, raised(row), key=f"limit {row.pool}/{row.lane}", pools=(row.pool,))
 

@@ -254,10 +254,10 @@ class Model:
 
 
 def slots_for(pool: str, beat: Beat) -> float:
-    """The slots of a worker that serve this pool: those of its slots that run no task of another pool."""
+    """The slots of a worker that serve this pool: those that run no task of another pool, and one in any case."""
     slots = whole(beat.fields.get("slots"))
     elsewhere = sum(str(row[3]) != pool for row in _running(beat))
-    return max(0, slots - elsewhere)
+    return min(slots, max(1, slots - elsewhere))
 
 
 def run_times(sampled: Mapping[str, Any], beats: Iterable[Beat]) -> dict[str, float]:

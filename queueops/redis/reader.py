@@ -36,8 +36,7 @@ class Glance(NamedTuple):
     snapshot: bytes | None
     beats: list[Beat]
     info: dict[str, Any]
-    alarms: dict[str, int]
-    """The alarms that a watchdog reports, by key: when each began, in ms."""
+    alarms: dict[str, int]  # that a watchdog reports, by key: when each began, in ms
 
 
 class PoolList:

@@ -133,6 +133,14 @@ def held_interpreter(desk: Desk) -> None:
     beat(desk, state="silent", silent_since=now - 60_000, running=running, host="web1", pid=4711)
 
 
+def hanging(desk: Desk) -> None:
+    desk.push("k", "l", name="shop.hang")
+    desk.lease()
+    now = desk.now()
+    desk.client.hset(desk.keys.metrics(now // 60_000 - 5), mapping={"ok|shop.hang": 1, "ms|shop.hang": 200})
+    beat(desk, slots=1, busy=1, running=json.dumps([["k", "shop.hang", now - 40_000, "default"]]))
+
+
 def growing(desk: Desk) -> None:
     desk.push(*(f"g{number}" for number in range(120)))
 
@@ -141,6 +149,7 @@ PLANTS: dict[Callable[[Desk], None], str] = {
     paused_lane: "resume_lane",
     paused_name: "resume_name",
     held_interpreter: "interrupt",
+    hanging: "interrupt_name",
     paused_schedule: "resume_schedule",
     failing_name: "pause_name",
     blocked_run: "run_now",
@@ -156,7 +165,7 @@ PLANTS: dict[Callable[[Desk], None], str] = {
     growing: "",
 }
 """What is planted, and the verb of its button."""
-RECORDED = {"resume_lane": "resume"}
+RECORDED = {"resume_lane": "resume", "interrupt_name": "interrupt"}
 """Verbs with another name in the audit log."""
 
 

@@ -97,7 +97,8 @@ def test_a_lane_at_its_limit_with_old_tasks_is_an_alarm_with_the_command(desk: D
     wait_for(desk, 300, "b")
     found = alarm("at its limit")
     assert found.text.startswith(
-        "Lane bulk of pool default is at its limit of 1: 2 tasks wait, the first for 5 min; drains in about 2.5 min."
+        "Lane bulk of pool default is at its limit of 1: 2 tasks wait, the first for 5 min;"
+        " drains in about 2.5 min if no more come."
     )
     assert (found.level, found.url_hint) == ("warning", "lane?pool=default&id=bulk")
     assert found.command == "manage.py queue set-lane bulk --pool default --limit 2"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandParser, load_command_class
 
+from console.pages.overview.stats import figures
 from queueops import inspect
 from queueops.inspect import Alarm
 from queueops.model.contracts import Outcome
@@ -99,7 +100,7 @@ def test_tasks_that_hang_in_all_slots_are_named_with_their_number_after_seconds(
         past(desk, ok__shopXhang=50, ms__shopXhang=10_000)
         desk.push(*(f"w{number}" for number in range(7)), name="shopXhang")
         now = desk.now()
-        busy = [[f"{pool}{number}", "shopXhang", now - 12_000, pool] for pool in POOLS for number in range(4)]
+        busy = [[f"a{number}", "shopXhang", now - 12_000, "default"] for number in range(12)]
         beat(desk, running=busy, slots=12)
     found = one()
     assert re.fullmatch(
@@ -109,6 +110,8 @@ def test_tasks_that_hang_in_all_slots_are_named_with_their_number_after_seconds(
     )
     assert (found.key, found.level, found.target) == ("hanging shopXhang", "danger", "/shopXhang")
     assert (found.verb, found.url_hint) == ("interrupt_name", "tasks?state=locked&name=shopXhang")
+    shown = figures(inspect.snapshot())
+    assert (shown.held, shown.drain_reason) == (21, "")
     for desk in desks:  # it is usual that it takes so long
         past(desk, ok__shopXhang=50, ms__shopXhang=500_000)
     past(desks[0], ago=10, ms__shopXhang=500_000)

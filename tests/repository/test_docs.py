@@ -19,6 +19,7 @@ from queueops.metrics.families import LOAD, NAME, POOL
 from queueops.model import kinds, states
 from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.repository.examples import DOCS, PYTHON, SAID, examples, executed
+from tests.soak.incidents import INCIDENTS
 from tests.soak.night import FAULTS
 from tests.support.stored_records import records_of
 
@@ -202,8 +203,9 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_the_table_of_alarms_has_each_fault_of_the_drill() -> None:
+    faults = (*FAULTS, *INCIDENTS)
     (table,) = re.findall(r"^\| fault \|.*\n\|[-|]+\n((?:\|.*\n)+)", (DOCS / "console.md").read_text(), re.MULTILINE)
     rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in table.splitlines()]
-    assert [row[0] for row in rows] == [fault.name for fault in FAULTS]
-    assert all(int(row[2]) == len(fault.why) for row, fault in zip(rows, FAULTS, strict=True))
+    assert [row[0] for row in rows] == [fault.name for fault in faults]
+    assert all(int(row[2]) == len(fault.why) for row, fault in zip(rows, faults, strict=True))
     assert all(int(row[1].partition(",")[0]) <= 20 and int(row[3]) <= 2 for row in rows)

@@ -25,6 +25,7 @@ from typing import Any
 
 import django
 
+from tests.soak.incidents import INCIDENTS
 from tests.soak.night import BOUND_S, FAULTS, JOBS, Fault, Scene
 from tests.support.waiting import wait_until
 
@@ -57,7 +58,9 @@ def main() -> int:
 
         embedded.start(store)
         try:
-            rows, bad = drill(Scene(Path(folder)), [fault for fault in FAULTS if given.only in fault.name])
+            rows, bad = drill(
+                Scene(Path(folder)), [fault for fault in (*FAULTS, *INCIDENTS) if given.only in fault.name]
+            )
         finally:
             embedded.stop(store)
     if given.docs and not bad:
@@ -148,7 +151,7 @@ class Round:
                 self._click(self.page.locator("nav").first, "link:Overview")
                 self.last_clicks = 1
             box = self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first
-            command = box.locator("code").inner_text()
+            command = box.locator("code").first.text_content() or ""  # it stands behind a click
             self.remedy = f"`{command}`"
             assert self.fault.obey
             self.fault.obey(self.scene, shlex.split(command))

@@ -12,6 +12,8 @@ from queueops.inspect import LaneRow, PoolView, Snapshot, Trend
 
 BACKLOG_S = 5.0
 """Tasks that have run within this number of seconds are not a backlog."""
+BLOCKING = ("hanging", "stuck")
+"""Kinds of alarms of pools in which no waiting task starts."""
 UNKNOWN = "no run yet"
 REASONS = {
     "no worker": _("no worker"),
@@ -45,6 +47,7 @@ def figures(snapshot: Snapshot) -> Figures:
     attempts = sum(pool.attempts for pool in pools)
     failed = sum(pool.failure_rate * pool.attempts for pool in pools)
     drain_s, reason = _drain(pools)
+    blocked = {pool for alarm in snapshot.alarms if alarm.kind in BLOCKING for pool in alarm.pools}
     return Figures(
         in_rate=sum(pool.in_rate for pool in pools),
         out_rate=sum(pool.out_rate for pool in pools),
@@ -56,7 +59,7 @@ def figures(snapshot: Snapshot) -> Figures:
         drain_never=drain_s is None and reason != UNKNOWN,
         drain_reason=REASONS.get(reason, reason),
         keeps_up=drain_s is not None and 0 < drain_s <= BACKLOG_S,
-        held=sum(pool.held for pool in pools),
+        held=sum(pool.waiting if pool.name in blocked else pool.held for pool in pools),
         waiting=sum(pool.waiting for pool in pools),
     )
 

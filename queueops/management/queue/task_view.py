@@ -80,8 +80,9 @@ def shown_status(found: Snapshot) -> str:
 
 
 def _alarm(alarm: Alarm) -> str:
-    """An alarm with the command that mends it."""
-    told = f"{alarm.level.upper()}: {printable(alarm.text)}"
+    """An alarm with what follows from it, and the command that mends it."""
+    lines = [f"{alarm.level.upper()}: {printable(alarm.text)}", *map(printable, alarm.consequences)]
+    told = "\n    so: ".join(lines)
     return f"{told}\n    mend it: {printable(alarm.command)}" if alarm.command else told
 
 
