@@ -9,6 +9,7 @@ from console.access.guard import View, guarded
 from console.access.permissions import Verb, permit
 from console.actions.catalog import ACTIONS
 from console.pages import (
+    alerts,
     audit,
     bulk,
     completion,
@@ -113,6 +114,14 @@ urlpatterns = [
     _url("registry/<name:id>/push/", push.show, "registry-push"),
     _url("registry/<name:id>/_push", push.act, "name-push"),
     *(_url(f"registry/<name:id>/_{verb}", registry.act, f"name-{verb}", verb=verb) for verb in registry.ACTIONS),
+    _url("alerts/", alerts.index, "alerts"),
+    _url("alerts/_rows", alerts.rows, "alerts-rows"),
+    *(_url(f"alerts/<name:id>/_{verb}", alerts.act, f"alert-{verb}", verb=verb) for verb in alerts.ON_ALARM),
+    *(
+        _url(f"alerts/rules/<name:id>/_{verb}", alerts.act_on_rule, f"alert-rule-{verb}", verb=verb)
+        for verb in alerts.ON_RULE
+    ),
+    _url("alerts/targets/<name:id>/_test", alerts.send_test, "alert-test"),
     _url("audit/", audit.index, "audit"),
     _url("audit/<int:pk>/", audit.show, "audit-entry"),
     _url("audit/<int:pk>/_live", audit.live, "audit-live"),

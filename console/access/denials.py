@@ -40,10 +40,14 @@ PREFIXES = (
     "name-",
     "worker-",
     "pool-",
+    "alert-rule-",
+    "alert-",
 )
 THINGS = {
     "name-": "_name",
     "pool-": "_pool",
+    "alert-rule-": "_alert",
+    "alert-": "_alert",
 }
 
 logger = logging.getLogger("console.audit")

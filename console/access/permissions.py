@@ -47,7 +47,7 @@ _VIEWED = (
     "errors errors-rows error error-live lanes lanes-rows lane lane-live "
     "workers workers-rows worker worker-live audit audit-entry audit-live "
     "registry registry-rows registry-task registry-task-live "
-    "pool pool-live "
+    "pool pool-live alerts alerts-rows "
     "settings settings-save audit-dismiss help find palette icons missing history-live history-values"
 )
 _ACTED = {
@@ -83,6 +83,8 @@ TABLE: dict[str, Verb | None] = {
     "worker-quiet": Verb.CONFIGURE,
     "worker-stop": Verb.CONFIGURE,
     "worker-stacks": Verb.OPERATE,
+    **dict.fromkeys(("alert-acknowledge", "alert-silence", "alert-unsilence"), Verb.OPERATE),
+    **dict.fromkeys(("alert-rule-silence", "alert-rule-unsilence", "alert-test"), Verb.CONFIGURE),
 }
 
 OWN = frozenset(TABLE)

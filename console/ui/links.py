@@ -14,7 +14,7 @@ from django.utils.translation import get_language
 from console.ui.kind_pages import kind_pages, parts_of
 from queueops.inspect import Alarm
 
-TOLD = ("tasks", "lanes", "workers", "errors")
+TOLD = ("tasks", "lanes", "workers", "errors", "alerts")
 """Pages that an alarm may lead to, beside those of the kinds."""
 
 

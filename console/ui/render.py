@@ -45,6 +45,7 @@ NAVIGATION: dict[str, tuple[NavigationItem, ...]] = {
         ("registry", "n", "code", _("Registry")),
     ),
     "admin": (
+        ("alerts", "v", "bell", _("Alerts")),
         ("audit", "a", "history", _("Audit log")),
         ("settings", "s", "settings", _("Settings")),
     ),

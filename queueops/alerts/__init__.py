@@ -8,12 +8,33 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from queueops import conf
-from queueops.alerts.overview import AlertsView, acknowledge, alerts, send_test, silence, unsilence
+from queueops.alerts.overview import (
+    AlertsView,
+    acknowledge,
+    alerts,
+    open_incident,
+    send_test,
+    silence,
+    silence_rule,
+    unsilence,
+    unsilence_rule,
+)
 
 if TYPE_CHECKING:
     from queueops.watchdog import Watchdog
 
-__all__ = ["AlertsView", "acknowledge", "alerts", "alerts_of", "send_test", "silence", "unsilence"]
+__all__ = [
+    "AlertsView",
+    "acknowledge",
+    "alerts",
+    "alerts_of",
+    "open_incident",
+    "send_test",
+    "silence",
+    "silence_rule",
+    "unsilence",
+    "unsilence_rule",
+]
 
 HANGS_AFTER_S = 180.0
 """A watchdog or its alerts without a new round for so long does not work."""

@@ -33,10 +33,10 @@ def alarms_now() -> tuple[list[Alarm], bool]:
 
 def _alarm(found: inspect.Alarm) -> Alarm:
     return Alarm(
-        key=str(getattr(found, "key", "") or getattr(found, "subject", "")),
+        key=found.key,
         level=found.level,
         text=found.text,
         command=found.command,
-        pools=tuple(getattr(found, "pools", ())),
-        since_ms=getattr(found, "since_ms", None) or 0,
+        pools=found.pools,
+        since_ms=found.since_ms or 0,
     )

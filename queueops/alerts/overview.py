@@ -24,6 +24,13 @@ class AlertGone(QueueOpsError):
     name: str
 
 
+class AlertNotSent(QueueOpsError):
+    """The test did not reach the target {target}: {error}"""
+
+    target: str
+    error: str
+
+
 class IncidentRow(NamedTuple):
     """One alarm that a rule has matched."""
 
@@ -92,7 +99,7 @@ def alerts() -> AlertsView:
     )
 
 
-def incident(id: str) -> Incident:
+def open_incident(id: str) -> Incident:
     """The open incident of this id. Raises AlertGone."""
     found = get_broker().hasty().alert_state().incidents.get(id)
     if found is None:
@@ -102,13 +109,13 @@ def incident(id: str) -> Incident:
 
 def acknowledge(id: str, *, who: str) -> None:
     """Stop the repeats of an alarm until it ends. Raises AlertGone."""
-    found = incident(id)
+    found = open_incident(id)
     _change(found.key, Silence(who=who, at_ms=_now_ms()), "acknowledged", found.text, who)
 
 
 def silence(id: str, seconds: float, *, who: str) -> None:
     """Send nothing about an alarm for a time, at most 30 days. Raises AlertGone."""
-    found = incident(id)
+    found = open_incident(id)
     _change(found.key, _until(seconds, who), "silenced", found.text, who)
 
 
@@ -120,7 +127,7 @@ def silence_rule(rule: str, seconds: float, *, who: str) -> None:
 
 def unsilence(id: str, *, who: str) -> None:
     """End the silence or the acknowledgement of an alarm. Raises AlertGone."""
-    found = incident(id)
+    found = open_incident(id)
     _change(found.key, None, "unsilenced", found.text, who)
 
 
@@ -130,8 +137,8 @@ def unsilence_rule(rule: str, *, who: str) -> None:
     _change(silenced_rule(rule), None, "unsilenced", "", who, rule)
 
 
-def send_test(target: str, *, who: str) -> str:
-    """Send a test from this process; return the error, empty if it has arrived. Raises AlertGone."""
+def send_test(target: str, *, who: str) -> None:
+    """Send a test from this process, within some seconds. Raises AlertNotSent and AlertGone."""
     found = conf.current().alerts.targets.get(target)
     if found is None:
         raise AlertGone(name=target)
@@ -140,7 +147,8 @@ def send_test(target: str, *, who: str) -> str:
     error = failure.error if failure else ""
     state = TargetState(failed_ms=now, lost=1, error=error) if failure else TargetState(ok_ms=now)
     get_broker().note_target(target, state, Line(at_ms=now, what=TEST, target=target, who=who, error=error))
-    return error
+    if error:
+        raise AlertNotSent(target=target, error=error)
 
 
 def _known(rule: str) -> None:

@@ -11,7 +11,7 @@ import redis
 from queueops import alerts, conf, inspect
 from queueops.alerts.alarm import STORE_AWAY, Alarm, alarms_now
 from queueops.alerts.alerting import MOST_ATTEMPTS, Alerting
-from queueops.alerts.overview import AlertGone, silence_rule, unsilence_rule
+from queueops.alerts.overview import AlertGone
 from queueops.redis import keys
 from queueops.redis.broker import get_broker
 from queueops.watchdog import Watchdog
@@ -111,7 +111,7 @@ def test_a_silent_target_is_tried_again_and_then_is_an_alarm_on_screen(
     assert len(told) == 1
     assert "Alerts do not reach the target hook: 1 message was given up" in told[0]
     receiver.routes["/hook"] = lambda exchange: exchange.answer(200)
-    assert alerts.send_test("hook", who="ada") == ""
+    alerts.send_test("hook", who="ada")
     alerting.round()
     get_broker().client.delete(get_broker().keys("default").sampler)
     watchdog.round()
@@ -155,10 +155,10 @@ def test_acknowledge_and_silence_are_kept_in_the_store_and_told_in_the_history(
     pass_time(3_600_000)
     assert alerting.round() == 1
     alerts.silence(row.incident.id, 3600, who="bob")
-    silence_rule("urgent", 60, who="bob")
+    alerts.silence_rule("urgent", 60, who="bob")
     pass_time(7_200_000)
     assert alerting.round() == 0
-    unsilence_rule("urgent", who="bob")
+    alerts.unsilence_rule("urgent", who="bob")
     (rule,) = alerts.alerts().rules
     assert (rule.firing, rule.silence) == (1, None)
     lines = [(line.what, line.who, line.rule) for line in alerts.alerts().history if line.who]
@@ -172,7 +172,7 @@ def test_acknowledge_and_silence_are_kept_in_the_store_and_told_in_the_history(
     with pytest.raises(AlertGone):
         alerts.acknowledge("unknown", who="ada")
     with pytest.raises(AlertGone):
-        silence_rule("unknown", 60, who="ada")
+        alerts.silence_rule("unknown", 60, who="ada")
 
 
 def test_an_acknowledgement_ends_with_its_alarm(seen: Alarms) -> None:

@@ -131,6 +131,12 @@ def test_a_shown_target_and_a_failure_of_it_have_no_secret(message: Message, rec
     ]
     assert shown == ["a***@example.com, b***@example.com", "http://127.0.0.1/[redacted]", "slack://[redacted]"]
     assert PASSWORD not in repr(target("webhook", url, secrets=(SECRET,)))
+    said = f"550 ada@example.com: no\n{PASSWORD} at 127.0.0.1, {SECRET}"
+    for to, left in (
+        (target("mail", "ada@example.com"), f"550 [redacted]: no {PASSWORD} at 127.0.0.1, {SECRET}"),
+        (target("webhook", url, secrets=(SECRET,)), "550 ada@example.com: no [redacted] at 127.0.0.1, [redacted]"),
+    ):
+        assert channels.without_secrets(to, said) == left
 
 
 def test_titles_tell_what_has_happened_and_a_test_says_that_it_is_one(message: Message) -> None:

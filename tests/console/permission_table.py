@@ -15,6 +15,7 @@ NEEDED = {
     """,
     "view": """
         views view-save view-rename view-delete
+        alerts alerts-rows
         aggregations aggregations-rows api-tokens audit audit-entry audit-live callbacks callbacks-rows chunks
         commands commands-alias commands-rows
         error error-live errors errors-rows find palette help history-live history-values icons
@@ -35,6 +36,7 @@ NEEDED = {
         export task-export
     """,
     "operate": """
+        alert-acknowledge alert-silence alert-unsilence
         aggregation-close_circuit file-keep callbacks-redeliver-all callbacks-redirect callbacks-redirect-all
         callbacks-test chunks-retry
         error-note error-reopen error-resolve
@@ -59,6 +61,7 @@ NEEDED = {
         name-push
     """,
     "configure": """
+        alert-rule-silence alert-rule-unsilence alert-test
         aggregation-accept aggregation-drain aggregation-proxy
         aggregation-pause aggregation-resume aggregation-set lane-pause lane-resume lane-set pool-pause pool-resume
         name-pause name-resume

@@ -39,6 +39,7 @@ from queueops.inspect import (
 from queueops.inspect import detail as task_detail
 from queueops.model.contracts import Row
 from queueops.model.states import table
+from tests.console.standin_alerts import AlertWorld
 from tests.console.standin_chunks import COUNTS, ChunkWorld
 from tests.console.standin_commands import CommandWorld
 from tests.console.standin_history import HistoryWorld
@@ -336,6 +337,7 @@ class World:
         monkeypatch.setattr(control, "edit_and_retry", self.edit_and_retry)
         monkeypatch.setattr(control, "recall", self.recall)
         monkeypatch.setattr(task_detail, "brief", self.task)
+        AlertWorld(self).install(monkeypatch)
         ChunkWorld(self).install(monkeypatch)
         LaneWorld(self).install(monkeypatch)
         LookUpWorld(self).install(monkeypatch)

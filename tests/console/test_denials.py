@@ -24,6 +24,8 @@ pytestmark = pytest.mark.django_db
 CSRF = "django.middleware.csrf.CsrfViewMiddleware"
 
 DENIED_VERBS = {
+    "alert-rule-silence": "silence_alert",
+    "alert-test": "test_alert",
     "audit-go-on": "go_on",
     "audit-operation": "steer_operation",
     "commands-drop-dead": "drop_commands",

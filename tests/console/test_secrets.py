@@ -171,6 +171,7 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "_icons",
         "help/",
         "settings/",
+        "alerts/",
         "api-tokens/",
         *(f"{name}/_rows" for name in ("workers", "lanes", "commands")),
     ]

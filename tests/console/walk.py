@@ -66,6 +66,8 @@ FORMS: dict[str, dict[str, object]] = {
     "pool-empty_trash": {"confirmed": "1"},
     "lane-set": {"limit": "4", "rate": "0.5", "weight": "2"},
     "aggregation-set": {"limit": "4", "rate": "0.5", "weight": "2"},
+    "alert-silence": {"seconds": "3600"},
+    "alert-rule-silence": {"seconds": "3600", "confirmed": "1"},
     "api-token-create": {"name": "shop", "scopes": ["submit"]},
     "api-token-revoke": {"confirmed": "1"},
     "aggregation-drain": {"confirmed": "1"},

@@ -47,6 +47,7 @@ SHAPES = {
     r"error:[^#]+#tasks": "zset",
     r"metrics:\d+": "hash",
     r"history:(1m|10m|1h):\d+": "hash",
+    r"recent:\d+": "hash",
     r"marks:(alarms|starts)": "zset",
     r"api:\d+": "string",
     r"schedule:[^#]+": "hash",

@@ -33,6 +33,7 @@ SHEETS = (
     "views",
     "environment",
     "guides",
+    "alerts",
     "widths",
 )
 STYLES = ("vendor/uplot/uPlot.min.css", *(f"console/{name}.css" for name in SHEETS))

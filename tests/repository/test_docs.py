@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import unittest
@@ -14,6 +15,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from queueops import Chain, task, task_failed
+from queueops.conf import read_settings
+from queueops.conf.alert_settings import RULE
 from queueops.management.queue.options import ALL, OWN_OPTIONS
 from queueops.metrics.families import LOAD, NAME, POOL
 from queueops.model import kinds, states
@@ -112,13 +115,30 @@ def test_the_tutorial_of_workflows_needs_no_other_code():
 
 @pytest.mark.usefixtures("own_tasks")
 def test_the_receiver_that_tells_of_failures_is_told(caplog: pytest.LogCaptureFixture):
-    names = executed("production.md")
+    names = executed("production.md", without='QUEUEOPS["ALERTS"]')
     with eager():
         handle = task(name="docs.fails", retries=1)(lambda: [][0]).push()
     (told,) = [record for record in caplog.records if record.name == "shop.tasks"]
     assert told.getMessage() == f"docs.fails failed as {handle.id}"
     assert told.exc_info[0] is IndexError
     task_failed.disconnect(names["report"])
+
+
+def test_the_example_of_alerts_is_valid_and_its_table_has_every_key_of_a_rule(monkeypatch: pytest.MonkeyPatch):
+    for name, value in (
+        ("PAGER_URL", "slack://a/b/c"),
+        ("HOOK_URL", "https://hook.example"),
+        ("HOOK_SECRET", f"whsec_{'A' * 32}"),
+        ("HEARTBEAT_URL", "https://beat.example"),
+    ):
+        monkeypatch.setenv(name, value)
+    (example,) = (each for each in examples("production.md") if 'QUEUEOPS["ALERTS"]' in each)
+    names: dict[str, Any] = {"QUEUEOPS": {}, "os": os}
+    exec(example, names)
+    settings, errors = read_settings(names["QUEUEOPS"])
+    assert errors == []
+    assert [rule.name for rule in settings.alerts.rules] == ["urgent", "billing"]
+    assert set(re.findall(r"^\| `(\w+)` \|", (DOCS / "production.md").read_text(), re.MULTILINE)) >= set(RULE)
 
 
 def test_the_table_of_metrics_has_every_metric():

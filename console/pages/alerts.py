@@ -1,0 +1,99 @@
+"""Alerts: rules, what they tell of now, targets and history; acknowledge, silence, and send a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from console.actions.catalog import Action
+from console.actions.perform import answer
+from console.actions.selection import Thing
+from console.ui.forms import DELAYS, ActionForm
+from console.ui.render import fragment, live_update, page
+from queueops import alerts
+from queueops.errors import QueueOpsError
+
+Call = Callable[..., None]
+
+
+class SilenceForm(ActionForm):
+    """How long nothing is sent."""
+
+    seconds = forms.TypedChoiceField(label=_("For"), choices=DELAYS[2:], coerce=int)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Each request puts its own call in the place of this one."""
+
+
+ACKNOWLEDGE = Action("acknowledge_alert", _nothing, _("Acknowledge"), "check", url="alert-acknowledge")
+SILENCE = Action("silence_alert", _nothing, _("Silence"), "volume-off", SilenceForm, url="alert-silence")
+UNSILENCE = Action("unsilence_alert", _nothing, _("End the silence"), "player-play", url="alert-unsilence")
+TEST = Action("test_alert", _nothing, _("Send a test"), "bell", url="alert-test")
+
+ON_ALARM = {"acknowledge": ACKNOWLEDGE, "silence": SILENCE, "unsilence": UNSILENCE}
+ON_RULE = {
+    "silence": SILENCE._replace(
+        asks_first=True, note=_("No alarm reaches a person by this rule until then."), url="alert-rule-silence"
+    ),
+    "unsilence": UNSILENCE._replace(url="alert-rule-unsilence"),
+}
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """Everything about alerts."""
+    return page(request, "alerts/page.html", _context())
+
+
+def rows(request: HttpRequest) -> HttpResponse:
+    """The live update."""
+    return fragment(request, "alerts/rows.html", _context())
+
+
+def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Acknowledge or silence an alarm, or end that."""
+    calls: dict[str, Call] = {
+        "acknowledge": alerts.acknowledge,
+        "silence": alerts.silence,
+        "unsilence": alerts.unsilence,
+    }
+    try:
+        incident = alerts.open_incident(id)
+        name = f"{incident.rule}: {incident.text}"
+    except QueueOpsError:  # the call tells it, and the audit log has it
+        name = id
+    return _answer(request, ON_ALARM[verb], calls[verb], id, name)
+
+
+def act_on_rule(request: HttpRequest, id: str, verb: str) -> HttpResponse:
+    """Silence a rule, or end that."""
+    calls: dict[str, Call] = {"silence": alerts.silence_rule, "unsilence": alerts.unsilence_rule}
+    return _answer(request, ON_RULE[verb], calls[verb], id, id)
+
+
+def send_test(request: HttpRequest, id: str) -> HttpResponse:
+    """Send a test to a target."""
+    return _answer(request, TEST, alerts.send_test, id, id)
+
+
+def _answer(request: HttpRequest, action: Action, call: Call, id: str, name: str) -> HttpResponse:
+    def perform(_pool: str, _name: str, who: str, **values: Any) -> None:
+        call(id, who=who, **values)
+
+    return answer(request, action._replace(call=perform), Thing.named("", name, {}, {}), "alerts")
+
+
+def _context() -> dict[str, Any]:
+    found = alerts.alerts()
+    shown = [(row.incident, row.silence, row.errors) for row in found.incidents]
+    for incident, *_rest in shown:
+        incident.seen_ms = 0  # it changes every few seconds, and is not shown
+    rules = [(row.rule.name, row.silence, row.firing) for row in found.rules]
+    targets = [(row.name, row.shown, row.state) for row in found.targets]
+    update = live_update(reverse("console:alerts-rows"), shown, rules, targets, found.history)
+    return {"alerts": found, "durations": DELAYS[2:], **update}
