@@ -16,6 +16,8 @@ from queueops.control.pool_messages import drop_commands, drop_dead_commands, re
 from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
 from queueops.control.push import push_task
 from queueops.control.schedules import (
+    Backfilled,
+    backfill_schedule,
     check_schedule,
     create_schedule,
     delete_schedule,
@@ -91,12 +93,14 @@ if TYPE_CHECKING:  # names of the kinds' own modules, imported when they are fir
 
 __all__ = [
     "MOST",
+    "Backfilled",
     "ChunkAnswer",
     "EmptiedTrash",
     "NewApiToken",
     "PoolInUse",
     "Row",
     "TooMany",
+    "backfill_schedule",
     "begin_operation",
     "cancel",
     "cancel_runs",

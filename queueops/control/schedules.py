@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
 from queueops.model.ids import new_id
 from queueops.redis.broker import get_broker, get_role, in_role
-from queueops.redis.broker.schedules import ScheduleCalls
+from queueops.redis.broker.schedules import RIPE, ScheduleCalls
 from queueops.redis.reader import Reader
+from queueops.schedules.backfill import backfill_ticks
 from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
 from queueops.schedules.schedule import Schedule
 from queueops.tasks.declared_schedules import define, find_task
 
 __all__ = [
+    "Backfilled",
+    "backfill_schedule",
     "check_schedule",
     "create_schedule",
     "delete_schedule",
@@ -99,6 +102,33 @@ def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
     if word == "GONE":
         raise UnknownSchedule(id=id)
     return run
+
+
+class Backfilled(NamedTuple):
+    """How many runs a backfill created, and how many existed already."""
+
+    created: int
+    existed: int
+
+
+def backfill_schedule(id: str, since_ms: int, until_ms: int, *, pool: str = "", who: str = "") -> Backfilled:
+    """Create the tasks of the ticks of a past range, whatever else runs, also of a paused schedule.
+
+    A run has the id of its tick, so that a tick whose task exists is left out, and a second call creates nothing.
+    Raises UnknownSchedule and BadOption.
+    """
+    state = _known(id, pool)
+    definition = state.definition
+    if definition is None:
+        raise UnknownSchedule(id=id)
+    now_ms = Reader(get_broker()).now_ms()
+    ticks = backfill_ticks(definition.line, definition.zone, since_ms, until_ms, now_ms)
+    made: list[str] = []
+    for begin in range(0, len(ticks), RIPE):
+        word, *words = get_role(ScheduleCalls).backfill(definition, ticks[begin : begin + RIPE], who)
+        _check(word, id)
+        made += words
+    return Backfilled(made.count("FIRED"), made.count("EXISTS"))
 
 
 def _new_definition(task: Any, schedule: Schedule | str, id: str, source: str) -> ScheduleDefinition:

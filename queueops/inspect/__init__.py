@@ -37,9 +37,11 @@ from queueops.inspect.push_parameters import PushParameter, push_parameters, pus
 from queueops.inspect.query import TaskQuery, parse_filter
 from queueops.inspect.registry import KnownTask, is_own_name, registry
 from queueops.inspect.schedules import (
+    Backfill,
     ScheduleDetail,
     ScheduleEvent,
     ScheduleRow,
+    backfill,
     in_words,
     next_runs,
     preview,
@@ -170,6 +172,7 @@ __all__ = [
     "Alarm",
     "ApiToken",
     "Attempt",
+    "Backfill",
     "Beside",
     "Branch",
     "Broken",
@@ -273,6 +276,7 @@ __all__ = [
     "aggregations",
     "all_chunks",
     "api_tokens",
+    "backfill",
     "blocked_run_count",
     "bound_of",
     "browse",

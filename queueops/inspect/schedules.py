@@ -17,6 +17,7 @@ from queueops.inspect.store import open_reader, parameters, pools_of
 from queueops.redis.broker import get_role, in_role
 from queueops.redis.broker.schedules import ScheduleCalls
 from queueops.redis.reader import Reader
+from queueops.schedules.backfill import backfill_ticks
 from queueops.schedules.cron import read_timetable
 from queueops.schedules.definition import Schedules, ScheduleState
 from queueops.schedules.words import in_words
@@ -24,9 +25,11 @@ from queueops.tasks.code_schedules import in_code, known_names, note_on, unkept
 from queueops.tasks.declared_schedules import task_names
 
 __all__ = [
+    "Backfill",
     "ScheduleDetail",
     "ScheduleEvent",
     "ScheduleRow",
+    "backfill",
     "in_words",
     "next_runs",
     "preview",
@@ -185,6 +188,20 @@ def next_runs(line: str, zone: str, count: int = 5, after_ms: int | None = None)
     timetable = read_timetable(line, zone)
     begin = open_reader().now_ms() if after_ms is None else after_ms
     return tuple(islice(timetable.ticks(begin), min(max(0, count), MOST_SHOWN)))
+
+
+class Backfill(msgspec.Struct, frozen=True, kw_only=True):
+    """The runs of a backfill: their number, and the first and the last of their times."""
+
+    count: int
+    first: tuple[int, ...]
+    last: tuple[int, ...]  # without those of `first`
+
+
+def backfill(line: str, zone: str, since_ms: int, until_ms: int, *, shown: int = 5) -> Backfill:
+    """The ticks of a line in a past range. Raises BadOption, BadSchedule and BadZone."""
+    ticks = backfill_ticks(line, zone, since_ms, until_ms, open_reader().now_ms())
+    return Backfill(count=len(ticks), first=tuple(ticks[:shown]), last=tuple(ticks[shown:][-shown:]))
 
 
 def preview(line: str, zone: str = "UTC", count: int = 5) -> list[datetime]:

@@ -22,7 +22,7 @@ NEEDED = {
         files files-rows
         lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live
-        schedule schedule-live schedules schedules-rows settings
+        schedule schedule-backfill schedule-live schedules schedules-rows settings
         settings-save audit-dismiss status task task-attempts task-audit task-children task-chunk task-chunk-live
         task-chunks
         task-chunks-live task-chunks-rows task-delivery task-live task-log task-mapreduce task-run task-timeline
@@ -41,7 +41,7 @@ NEEDED = {
         callbacks-test chunks-retry
         error-note error-reopen error-resolve
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
-        task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
+        schedule-backfill-run task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
         task-suspend_runs task-terminate-run worker-stacks workflow-start
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
         task-chunks-retry task-chunks-skip task-chunks-speculate task-edit-save task-interrupt task-keep task-move

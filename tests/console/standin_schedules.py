@@ -57,6 +57,10 @@ class ScheduleWorld:
         self.world._ask()
         return tuple(self.world.now + 60_000 * n for n in range(1, count + 1))
 
+    def backfill(self, line: str, zone: str, since_ms: int, until_ms: int) -> inspect.Backfill:
+        self.world._ask()
+        return inspect.Backfill(count=3, first=(since_ms, until_ms), last=())
+
     def schedulable(self) -> list[str]:
         return [self.world.text]
 
@@ -70,6 +74,10 @@ class ScheduleWorld:
             monkeypatch.setattr(inspect, name, getattr(self, name))
         monkeypatch.setattr(control, "check_schedule", lambda *values, **named: None)
         monkeypatch.setattr(control, "create_schedule", self.create)
+        monkeypatch.setattr(inspect, "backfill", self.backfill)
+        done = self.world._verb(self.world.other, "backfill_schedule")
+        backfilled = control.Backfilled(3, 0)
+        monkeypatch.setattr(control, "backfill_schedule", lambda *each, **named: done(*each, **named) and backfilled)
         for verb in ("update", "pause", "resume", "run", "delete"):
             name = f"{verb}_schedule"
             monkeypatch.setattr(control, name, self.world._verb(self.world.other, name))

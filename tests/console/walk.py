@@ -86,6 +86,7 @@ FORMS: dict[str, dict[str, object]] = {
     "tasks-discard": {"confirmed": "1", "typed": "1", "reason": "broken"},
     "schedule-create": SCHEDULE | {"task": "demo.task", "id": "s"},
     "schedule-edit-save": SCHEDULE | {"task": "demo.task", "version": "7"},
+    "schedule-backfill-run": {"since": "2026-01-01T00:00", "until": "2026-01-01T02:00"},
     "schedule-delete": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "file-delete": {"path": "tas/task-1", "confirmed": "1", "typed": "1", "reason": "too large"},
     "file-keep": {"path": "tas/task-1"},

@@ -23,6 +23,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "aggregations": inspect.aggregations,
     "all_chunks": inspect.all_chunks,
     "blocked_run_count": inspect.blocked_run_count,
+    "backfill": lambda: inspect.backfill("0 3 * * *", "UTC", 0, 1),
     "browse": lambda: inspect.browse(TaskQuery()),
     "callback_body": lambda: inspect.callback_body("n", SICK),
     "callbacks": inspect.callbacks,

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
 from console.actions.undo import Step
-from console.kinds.schedules import form_views, schedule_appearance, schedule_pages
+from console.kinds.schedules import backfill_views, form_views, schedule_appearance, schedule_pages
 from console.kinds.schedules.template_tags import register
 from console.models import AuditEntry
 from console.ui.exported import Exported
@@ -85,6 +85,14 @@ PAGES = KindPages(
         _viewed(f"{ONE}_live", schedule_pages.live, "schedule-live"),
         _edited(f"{ONE}edit/", form_views.edit, "schedule-edit"),
         _saved(f"{ONE}_edit", form_views.save, "schedule-edit-save", "edit"),
+        _viewed(f"{ONE}backfill/", backfill_views.show, "schedule-backfill"),
+        Route(
+            pattern=f"{ONE}_backfill",
+            view=backfill_views.perform,
+            name="schedule-backfill-run",
+            permission=Verb.OPERATE,
+            verb="backfill_schedule",
+        ),
         *(
             Route(
                 pattern=f"{ONE}_{verb}",
@@ -105,6 +113,7 @@ PAGES = KindPages(
         "pause_schedule": VerbWords(label=_("Pause the schedule"), undo=as_before),
         "resume_schedule": VerbWords(label=_("Resume the schedule"), undo=as_before),
         "run_schedule": VerbWords(label=_("Run the schedule now")),
+        "backfill_schedule": VerbWords(label=_("Backfill the schedule")),
         "delete_schedule": VerbWords(label=_("Delete the schedule")),
     },
     remedies={
@@ -121,6 +130,9 @@ PAGES = KindPages(
         "jitter": _("Random delay, up to (s)"),
         "catch_up": _("Missed ticks"),
         "overlap": _("Overlapping"),
+        "since": _("From"),
+        "until": _("To"),
+        "runs": _("Runs"),
     },
     finder=Finder(thing=_("schedule"), title=_("Schedules"), hits=hits),
     exports={

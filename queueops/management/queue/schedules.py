@@ -6,6 +6,8 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from typing import Any
 
+from django.core.management import CommandError
+
 from queueops import control, inspect
 from queueops.inspect import ScheduleDetail, ScheduleEvent, ScheduleRow
 from queueops.management.queue import audit
@@ -13,10 +15,12 @@ from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import listing, moment, pairs, printable, to_json
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import missing
+from queueops.schedules.backfill import read_time
 
 HEAD = ("SCHEDULE", "TASK", "WHEN", "IN WORDS", "ZONE", "NEXT", "CONDITION", "LAST RUN", "STATE", "POOL")
-VERBS = ("show", "pause", "resume", "run", "delete")
+VERBS = ("show", "pause", "resume", "run", "backfill", "delete")
 DONE = {"pause": "paused", "resume": "resumed", "run": "run", "delete": "deleted"}
+BOUND = ("since", "until")
 
 
 def list_schedules(*, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
@@ -31,6 +35,9 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
         raise missing(f"schedule {id!r}", pool)
     if verb == "show":
         yield to_json(found) if as_json else _shown(found)
+        return
+    if verb == "backfill":
+        yield from _backfill(found, as_json=as_json, **given)
         return
     if verb == "delete" and not given["yes"]:
         confirm(f"Delete the schedule {printable(id)} with its history?")
@@ -49,6 +56,26 @@ def act(*, id: str, verb: str, pool: str, as_json: bool, **given: Any) -> Iterat
         yield f"The schedule {printable(id)} was {DONE[verb]} already."
     if not answer:
         raise SystemExit(1)
+
+
+def _backfill(found: ScheduleDetail, *, as_json: bool, yes: bool, since: str, until: str, **_: Any) -> Iterator[str]:
+    """Show the runs of a range, ask, and create them."""
+    times = [read_time(text, found.zone, name) for name, text in zip(BOUND, (since, until), strict=True)]
+    plan = inspect.backfill(found.line, found.zone, *times)
+    shown = ", ".join(map(moment, plan.first)) + (f", ... {', '.join(map(moment, plan.last))}" if plan.last else "")
+    if not plan.count:
+        raise CommandError("No tick is in this range.")
+    if not yes:
+        confirm(f"Create {plan.count:,} runs of {printable(found.id)}: {shown}?")
+    before = {"id": found.id, "pool": found.pool, "task": found.task, "line": found.line, "condition": found.condition}
+    with audit.recorded(verb="backfill_schedule", target=f"{found.pool}/{found.id}", before=before) as act:
+        made = control.backfill_schedule(found.id, *times, pool=found.pool, who=act.who)
+        act.after = {"since": since, "until": until, "created": made.created, "existed": made.existed}
+        act.refused = "" if made.created else "all runs exist already"
+    if as_json:
+        yield to_json({"id": found.id, "pool": found.pool, "created": made.created, "existed": made.existed})
+    else:
+        yield f"{made.created:,} runs of {printable(found.id)} were created; {made.existed:,} existed already."
 
 
 def _task(answer: bool | str) -> str:
@@ -109,6 +136,9 @@ def _act_options(parser: ArgumentParser) -> None:
     parser.add_argument("id", help="the schedule")
     parser.add_argument("verb", nargs="?", choices=VERBS, default="show", help="what to do (show)")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    for name in BOUND:
+        text = f"backfill: {name} this time, such as 2026-11-27T03:00, by default in the schedule's zone"
+        parser.add_argument(f"--{name}", default="", help=text)
 
 
 COMMANDS = (
@@ -119,6 +149,9 @@ COMMANDS = (
         add_options=_list_options,
     ),
     KindCommand(
-        name="schedule", run=act, text="show, pause, resume, run or delete a schedule", add_options=_act_options
+        name="schedule",
+        run=act,
+        text="show, pause, resume, run, backfill or delete a schedule",
+        add_options=_act_options,
     ),
 )

@@ -95,6 +95,11 @@ class ScheduleCalls(StoreClient):
         """Create one task now, whatever is running, under its own id; a repeated call returns EXISTS."""
         return self._fire(definition, ("", "", "", "allow", 0, who[:100]), [(at_ms, run, "")])
 
+    def backfill(self, definition: ScheduleDefinition, ticks: Sequence[int], who: str) -> list[str]:
+        """Create the tasks of past ticks, under the ids that their ticks have: what exists is not created again."""
+        runs = [(tick, definition.run_id(tick), "") for tick in ticks]
+        return self._fire(definition, ("", "", "", "allow", 0, who[:100]), runs)
+
     def schedule_log(self, pool: str, id: str) -> list[bytes]:
         """The log of a schedule, oldest line first."""
         found = self.ask_one(pool, lambda client: client.lrange(log_key(self.keys(pool), id), -100, -1))
