@@ -12,6 +12,7 @@ from django.test import Client
 
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving
+from tests.console.permission_table import GROUPS
 from tests.console.standin import World
 from tests.support.chunkwork import ChunkWork
 
@@ -49,18 +50,32 @@ def collected(settings: Any) -> None:
     Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
 
 
-@pytest.fixture
-def client_of(db: None) -> Callable[..., Client]:
-    """A browser in which a member of a group is logged in; without a group, a user without permissions."""
+class Visitors:
+    """Makes browsers in which a member of a group is logged in; without a group, a user without permissions."""
 
-    def make(group: str = "", **options: Any) -> Client:
+    def __init__(self) -> None:
+        self._cookies: dict[str, dict[str, Any]] = {}
+
+    def __call__(self, group: str = "", **options: Any) -> Client:
+        client = Client(**options)
+        if group in self._cookies:
+            client.cookies.update(self._cookies[group])
+            return client
         user, _ = User.objects.get_or_create(username=group or "nobody")
         user.groups.set(Group.objects.filter(name=group))
-        client = Client(**options)
         client.force_login(user)
         return client
 
-    return make
+    def stay_logged_in(self) -> None:
+        """Log in once for many browsers: for a test that takes back what it did after each of them."""
+        for group in () if self._cookies else ("", *GROUPS):
+            self._cookies[group] = self(group).cookies
+
+
+@pytest.fixture
+def client_of(db: None) -> Visitors:
+    """A browser of a member of any group."""
+    return Visitors()
 
 
 @pytest.fixture

@@ -175,6 +175,8 @@ def for_each_address(addresses: Iterable[Address]) -> Callable[[Callable[..., No
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         def anew(**fixtures: Any) -> None:
+            if "client_of" in fixtures:
+                fixtures["client_of"].stay_logged_in()
             with transaction.atomic():
                 if "world" in fixtures:
                     fixtures["world"].start_over()
