@@ -218,7 +218,7 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
     page.get_by_role("link", name="Lanes").click()
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("[data-flash]")).to_be_visible()
-    page.locator("#lanes tbody th a").last.click()
+    page.locator("#lanes-scroll tbody th a").last.click()
     page.locator("input[name=limit]").fill("5")
     page.get_by_role("button", name="Set").click()
     page.get_by_role("link", name="Audit log").click()
