@@ -217,6 +217,7 @@ def test_all_of_it_works_without_javascript(open_page: Open, world: World) -> No
     expect(page.locator("[data-flash]")).to_contain_text("1 task")
     page.get_by_role("link", name="Lanes").click()
     page.get_by_role("button", name="Resume").click()
+    expect(page.locator("[data-flash]")).to_be_visible()
     page.locator("#lanes-scroll tbody th a").last.click()
     page.locator("input[name=limit]").fill("5")
     page.get_by_role("button", name="Set").click()
@@ -303,7 +304,8 @@ TOUCHING = """() => [...document.querySelectorAll(".tasks .tries-cell")]
     .filter((tries) => {
         const text = document.createRange(), since = tries.closest("tr").lastElementChild.querySelector("time, *");
         text.selectNodeContents(tries);
-        return since && text.getBoundingClientRect().right + 4 > since.getBoundingClientRect().left;
+        const beside = since?.getBoundingClientRect(), told = text.getBoundingClientRect();
+        return since && beside.top < told.bottom && told.right + 4 > beside.left;
     }).map((tries) => tries.textContent)"""
 
 
