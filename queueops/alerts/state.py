@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from queueops import conf
 from queueops.errors import QueueOpsError
 from queueops.model.alerts import Incident, Line, Silence, TargetState, Undelivered
-from queueops.redis.broker import RedisBroker
+from queueops.redis.broker.alerts import AlertCalls
 
 TURN_MS = 60_000
 """How long a watchdog that dies keeps the turn. One attempt to send takes less."""
@@ -28,7 +28,7 @@ class TurnLost(Exception):
 class Memory:
     """The state of alerts as one watchdog knows it. While the store is away, it is written later."""
 
-    def __init__(self, broker: RedisBroker, holder: str) -> None:
+    def __init__(self, broker: AlertCalls, holder: str) -> None:
         """``holder`` is the name of the watchdog."""
         self._broker = broker.hasty()
         self._holder = holder

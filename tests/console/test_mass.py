@@ -14,7 +14,6 @@ from console.actions import bulk, undo
 from console.models import AuditEntry, Outcome
 from console.pages import bulk as views
 from queueops import control, inspect
-from queueops.control.verbs import FREEING
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import TaskQuery
 from queueops.inspect.selection import Extent
@@ -396,32 +395,3 @@ def test_what_came_before_the_stores_clock_was_set_back_is_meant_too(desk: Desk,
     desk.client.zadd(desk.keys.state("failed"), dict.fromkeys(("a", "b"), desk.now() + 3_600_000))
     operator.post("/ops/tasks/_all_retry?state=failed", {"confirmed": "2"})
     assert states("a", "b") == ["pending"] * 2
-
-
-def test_all_that_hang_are_interrupted_or_released_at_once_by_the_page(desk: Desk, operator: Client) -> None:
-    desk.push("a", "b", "c", "d")
-    desk.claim(4)
-    listed = operator.get("/ops/tasks/?state=locked").content.decode()
-    assert all(
-        f"/ops/tasks/{each}" in listed for each in ("_interrupt", "_release", "_all_interrupt?", "_all_release?")
-    )
-    assert "/ops/tasks/_interrupt" not in operator.get(FAILED).content.decode()
-    ticked = {"task": ["default a", "default b"]}
-    assert "its worker process is killed" in told(operator.post("/ops/tasks/_interrupt", ticked))
-    assert "the task may run twice" in told(operator.post("/ops/tasks/_release", ticked))
-    assert states("a", "b") == ["locked", "locked"]
-    operator.post("/ops/tasks/_release", ticked | {"confirmed": "2"})
-    assert states("a", "b", "c", "d") == ["pending", "pending", "locked", "locked"]
-    question = told(operator.post("/ops/tasks/_all_interrupt?state=locked"))
-    assert "Cancel and interrupt: all 2 tasks that match" in question
-    assert "All of them can be changed." in question
-    operator.post("/ops/tasks/_all_interrupt?state=locked", {"confirmed": "2"})
-    running = [inspect.task(id) for id in "cd"]
-    assert all(task is not None and task.cancel_requested for task in running)
-    assert AuditEntry.objects.latest("pk").verb == "interrupt"
-
-
-def test_many_hung_tasks_are_freed_by_the_page_and_never_by_a_worker_that_may_have_no_slot() -> None:
-    many = Extent(501, exact=True, sample=None)
-    choices = [bulk.Matching(query=TaskQuery(state="locked"), extent=many, asked_ms=0, verb=verb) for verb in FREEING]
-    assert [choice.in_parts and not choice.by_workers for choice in choices] == [True, True]
