@@ -52,7 +52,7 @@ from tests.console.standin_status import StatusWorld
 from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
-    *("snapshot", "now_ms", "tasks", "task", "raw", "why", "tree", "effects", "facets"),
+    *("snapshot", "now_ms", "tasks", "task", "raw", "why", "tree", "parts_graph", "effects", "facets"),
     *("lanes", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (
@@ -212,6 +212,10 @@ class World:
             Finding(ok=False, text="Its lane is paused.", value="paused", verb="resume_lane", target="default/slow"),
             Finding(ok=True, text="All is well.", value=self.text),
         ]
+
+    def parts_graph(self, id: str, pool: str) -> None:
+        """No picture: the parts are a list here."""
+        self._ask()
 
     def tree(self, id: str, pool: str, *, after: str = "", show: str = "", opened: Sequence[str] = ()) -> Tree:
         self._ask()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving
 from tests.kernel.desk import Desk
@@ -25,9 +26,12 @@ BEYOND = """() => [...document.querySelectorAll('svg.machine .box')]
 @pytest.fixture
 def open_real(namespace: str, db: None) -> Iterator[Open]:
     desk = Desk(get_broker())
-    desk.push("done", "runs", "waits")
+    desk.push("done", retries=1)
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}")
+    desk.tick()
+    desk.push("runs", "waits")
     done, _ = desk.claim(2)
-    desk.settle(done)
+    assert desk.settle(done) == "OK"
     desk.push("late", delay_ms=60_000)
     desk.broker.draw("default", "watchdog", 60_000)
     with serving() as url, browsing(url) as opened:
@@ -41,5 +45,5 @@ def test_each_label_has_the_size_of_small_text_and_fits_into_its_box(open_real: 
         page.goto(path)
         drawn = page.evaluate(DRAWN)
         assert len(drawn) > 3
-        assert [text for text, size in drawn if size < LEAST_PX] == []
+        assert [(text, round(size, 1)) for text, size in drawn if size < LEAST_PX] == []
         assert page.evaluate(BEYOND) == []

@@ -96,8 +96,7 @@ def test_of_what_has_succeeded_alone_it_is_said_that_it_is_done_once_more(
 
 def test_what_a_list_is_filtered_by_stands_above_it(desk: Desk, operator: Client) -> None:
     fail(desk, "a")
-    head = told(operator.get("/ops/tasks/?error=f1")).partition("all")[0]
-    assert "Error: ValueError (f1)" in head
+    assert "Error: ValueError (f1)" in told(operator.get("/ops/tasks/?error=f1")).partition("1 task")[0]
 
 
 def test_the_question_names_those_that_match_and_no_others(desk: Desk, operator: Client) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from console.access.permissions import Verb
 from console.actions.catalog import label, verbs
 from console.audit.log import judge
 from console.models import AuditedTask, AuditEntry, Outcome
@@ -18,8 +19,8 @@ from queueops.inspect import detail
 from queueops.kinds.mapreduce.inspect import overview
 from queueops.model.contracts import Row
 from tests.console.standin import World
-from tests.console.test_permissions import entry
-from tests.console.walk import MUTATIONS, Address, for_each_address
+from tests.console.test_permissions import entry, user_may
+from tests.console.walk import MUTATIONS, OF_THE_ENGINE, Address, for_each_address
 
 pytestmark = pytest.mark.django_db
 every_mutation = for_each_address(MUTATIONS)
@@ -82,6 +83,7 @@ def test_an_action_leaves_one_entry_that_tells_who_and_what(
     address: Address, world: World, client_of: Callable[..., Client]
 ) -> None:
     client = client_of("administrators")
+    user_may("administrators", Verb.PUSH)
     entry(client)
     client.post(address.path, address.form, REMOTE_ADDR="192.0.2.7")
     (found,) = new_entries()
@@ -91,12 +93,13 @@ def test_an_action_leaves_one_entry_that_tells_who_and_what(
     assert found.count == 1
 
 
-@every_mutation
+@for_each_address(OF_THE_ENGINE)
 def test_an_action_that_fails_leaves_one_entry_too(
     address: Address, world: World, client_of: Callable[..., Client]
 ) -> None:
     world.broken = BadArguments(name="demo.task", reason="it takes one argument")
     client = client_of("administrators")
+    user_may("administrators", Verb.PUSH)
     entry(client)
     answer = client.post(address.path, address.form)
     (found,) = new_entries()
@@ -107,12 +110,13 @@ def test_an_action_that_fails_leaves_one_entry_too(
     assert "it takes one argument" in answer.content.decode()
 
 
-@every_mutation
+@for_each_address(OF_THE_ENGINE)
 def test_an_action_that_breaks_leaves_one_entry_too(
     address: Address, world: World, client_of: Callable[..., Client]
 ) -> None:
     world.broken = ZeroDivisionError("secret text")
     client = client_of("administrators")
+    user_may("administrators", Verb.PUSH)
     entry(client)
     with pytest.raises(ZeroDivisionError):
         client.post(address.path, address.form)

@@ -11,6 +11,7 @@ import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.test import Client
 from django.urls import include, re_path
+from msgspec import structs
 
 from console.ui import language
 from queueops import inspect
@@ -161,10 +162,11 @@ def test_numbers_in_forms_are_what_a_browser_and_the_server_read(
     settings.USE_THOUSAND_SEPARATOR = True
     lane = LaneRow(pool="default", lane="slow", ready=0, active=1234, limit=5000, weight=1000, rate=1234.5)
     row = ChunkWorld(world).row(12345)
-    monkeypatch.setattr(inspect, "lane_page", lambda **_: inspect.LanePage(rows=(lane,)))
+    found_lane = structs.replace(inspect.lane("default", "slow"), row=lane)
+    monkeypatch.setattr(inspect, "lane", lambda *_: found_lane)
     monkeypatch.setattr(inspect, "chunks", lambda *_, **__: ChunkPage(rows=(row,), next="", total=1))
     sent = {"Accept-Language": accepted}
-    page = administrator.get("/ops/lanes/", headers=sent).content.decode()
+    page = administrator.get("/ops/lanes/default/slow/", headers=sent).content.decode()
     found = dict(re.findall(r'name="(limit|rate|weight)"[^>]* value="([^"]*)"', page))
     assert found == {"limit": "5000", "rate": "1234.5", "weight": "1000"}
     page = administrator.get("/ops/mapreduce/count-1/", headers=sent).content.decode()

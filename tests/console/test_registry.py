@@ -44,12 +44,13 @@ def bill() -> Iterator[None]:
 
 def test_the_list_leads_to_each_task(desk: Desk, viewer: Client) -> None:
     beat(desk, "host:7", names="shop.bill,far/away")
-    page = viewer.get("/ops/registry/").content.decode()
+    page = viewer.get("/ops/registry/?f=shop.bill").content.decode()
     assert "shop.bill" in page
     assert "Bill an order." in page
     assert "(number: int, password: str = [redacted]) -&gt; None" in page
     assert 'href="/ops/registry/shop.bill/"' in page
     assert 'href="/ops/schedules/shop.bill/"' in page
+    page = viewer.get("/ops/registry/?f=far/away").content.decode()
     assert 'href="/ops/registry/far~away/"' in page
     assert "only in workers" in page
     assert 'href="/ops/registry/" ' in viewer.get("/ops/").content.decode()

@@ -172,6 +172,13 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "help/",
         "settings/",
         "alerts/",
+        "alerts/_rows",
+        "views/",
+        "_palette?q=secrets",
+        "_palette?q=pause+secrets.fail",
+        "tasks/_complete?text=name:",
+        "tasks/_complete?text=error:",
+        "schedules/nightly/backfill/?since=2026-01-01&until=2026-01-03",
         "api-tokens/",
         *(f"{name}/_rows" for name in ("workers", "lanes", "commands")),
     ]

@@ -141,7 +141,14 @@ def test_a_project_may_name_the_console_s_own_login(ada: User, client: Client, s
     assert client.post("/ops/logout/").headers["Location"] == "/bye/"
 
 
-CHOICES = {"theme": "dark", "rows": "compact", "zone": "Asia/Tokyo", "pace": "5", "keys": "off"}
+CHOICES = {
+    "theme": "dark",
+    "rows": "compact",
+    "zone": "Asia/Tokyo",
+    "pace": "5",
+    "keys": "off",
+    "columns": "lane",
+}
 
 
 def test_the_choices_are_kept_in_cookies_that_no_script_reads(operator: Client, world: World) -> None:

@@ -10,11 +10,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from console.access.permissions import Verb
 from console.models import AuditEntry
 from console.pages.history import written
 from console.ui.forms import PostponeForm
 from tests.console.standin import World
-from tests.console.test_permissions import entry
+from tests.console.test_permissions import entry, user_may
 from tests.console.walk import MUTATIONS, PAGES, Address, for_each_address
 
 pytestmark = pytest.mark.django_db
@@ -28,6 +29,7 @@ def naive(settings: Any) -> None:
 @pytest.fixture
 def administrator(administrator: Client) -> Client:
     """One whose zone is not the project's."""
+    user_may("administrators", Verb.PUSH)
     administrator.cookies.load({"queueops_zone": "Asia/Tokyo"})
     return administrator
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -168,6 +169,8 @@ PROBES = {"healthz", "readyz", "export", "task-export"}
 """Answers that are no pages."""
 PAGES = tuple(one for one in ADDRESSES if not one.changes and one.name not in POSTED | PROBES | {"missing"})
 MUTATIONS = tuple(one for one in ADDRESSES if one.changes)
+OF_THE_ENGINE = tuple(one for one in MUTATIONS if not re.fullmatch(r"error-(resolve|reopen|note)", one.name))
+"""Notes about errors are in the database alone."""
 
 
 def for_each_address(addresses: Iterable[Address]) -> Callable[[Callable[..., None]], Callable[..., None]]:
