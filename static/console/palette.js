@@ -42,7 +42,7 @@
       const answer = await fetch(`${dialog.dataset.hits}?${query}`, { signal: asked.signal, headers: { "HX-Request": "true" } });
       if (answer.status === 401) location.reload();
       if (!answer.ok) throw new Error(await answer.text());
-      list.innerHTML = await answer.text();
+      list.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
       list.prepend(...local(text.toLowerCase()));
       shown = text;
     } catch (error) {

@@ -29,7 +29,7 @@
     const mine = ++asked, text = field.value.slice(0, field.selectionStart);
     const answer = await fetch(`${field.dataset.options}?text=${encodeURIComponent(text)}`).catch(() => null);
     if (mine !== asked || !answer?.ok || document.activeElement !== field) return;
-    list.innerHTML = await answer.text();
+    list.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
     open();
   };
   const take = (option) => {

@@ -9,7 +9,13 @@ PROJECT: dict[str, str] = {
 """The stand-alone project, which switches the HTTP API of jobs on: it uses kinds as any project does."""
 FOREIGN: dict[str, str] = {
     "console/actions/operations.py": "is_cut",  # of a list of pools that was not read to its end
+    "console/admin.py": "group group",  # of users
+    "console/models.py": "group group",  # of users
     "console/pages/errors.py": "group group",  # of errors
+    "console/pages/export.py": "schedule",  # column of a registered task
+    "console/pages/overview/first_steps.py": "schedules",  # what the watchdog is for
+    "templates/console/help.html": "schedules",  # the same
+    "console/ui/render.py": "Jobs jobs jobs",  # a group of the navigation
     "console/templatetags/console.py": "activity",  # an icon
     "console/ui/kind_pages.py": "follow_ups schedules",  # parts of the engine that register their pages like kinds
 }

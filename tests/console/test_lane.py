@@ -125,6 +125,6 @@ def test_it_costs_few_commands_however_many_tasks_wait(desk: Desk, viewer: Clien
     viewer.get(PAGE)
     desk.broker.draw(desk.pool, "w", 60_000)
     asked = round_trips(desk, lambda: inspect.lane("default", "mails"))
-    assert len(asked.sent) <= 5, asked.sent
+    assert len(asked.sent) <= 6, asked.sent  # the last four go in one round trip
     assert len(asked.inside) < 1500
     assert asked.whole == []

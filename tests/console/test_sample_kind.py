@@ -205,12 +205,14 @@ def test_a_worker_runs_it_and_a_page_shows_it(sample: None, administrator: Clien
 
 
 @pytest.mark.django_db
-def test_the_links_of_kinds_stand_before_the_workers_and_a_page_marks_its_section(
-    world: World, operator: Client
-) -> None:
+def test_the_links_of_kinds_stand_in_their_groups_and_a_page_marks_its_section(world: World, operator: Client) -> None:
     page = operator.get("/ops/mapreduce/").content.decode()
-    side = page.partition('<nav class="side')[2].partition("</nav>")[0]
-    names = re.findall(r'href="/ops/([\w-]+)/"', side)
-    kinds = ["aggregations", "callbacks", "files", "api-tokens", "workflows", "pool-messages", "schedules"]
-    assert names[names.index("lanes") + 1 : names.index("workers")] == kinds
+    side = page.partition('<nav id="side')[2].partition("</nav>")[0]
+    groups = {
+        name: re.findall(r'href="/ops/([\w-]+)/"', links.partition("</details>")[0])
+        for name, links in re.findall(r'<details id="side-(\w+)"(.*?)(?=<details|$)', side, re.S)
+    }
+    assert groups["work"][-2:] == ["workflows", "schedules"]
+    assert groups["jobs"] == ["aggregations", "callbacks", "files", "api-tokens"]
+    assert groups["fleet"] == ["lanes", "workers", "registry", "pool-messages"]
     assert re.findall(r'href="/ops/([\w-]+)/"[^>]*aria-current', side) == ["tasks"]

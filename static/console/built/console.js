@@ -356,7 +356,7 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
     const mine = ++asked, text = field.value.slice(0, field.selectionStart);
     const answer = await fetch(`${field.dataset.options}?text=${encodeURIComponent(text)}`).catch(() => null);
     if (mine !== asked || !answer?.ok || document.activeElement !== field) return;
-    list.innerHTML = await answer.text();
+    list.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
     open();
   };
   const take = (option) => {
@@ -438,7 +438,7 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
       const answer = await fetch(`${dialog.dataset.hits}?${query}`, { signal: asked.signal, headers: { "HX-Request": "true" } });
       if (answer.status === 401) location.reload();
       if (!answer.ok) throw new Error(await answer.text());
-      list.innerHTML = await answer.text();
+      list.replaceChildren(...new DOMParser().parseFromString(await answer.text(), "text/html").body.childNodes);
       list.prepend(...local(text.toLowerCase()));
       shown = text;
     } catch (error) {
