@@ -114,6 +114,7 @@ def test_a_call_asks_for_the_time_once_and_answers_with_values() -> None:
         *(
             "dead_follow_ups",
             "files",
+            "filter_conditions",
             "follow_ups",
             "look_up",
             "own_work",

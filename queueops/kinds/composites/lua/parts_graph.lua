@@ -8,7 +8,7 @@
 --        of its own composite ('' = it has none). A tally: number of its composite, key, name ('' =
 --        several), begun, ended ('' = some go on), state, count, ...
 -- Transitions: none.
---@needs store_helpers tolerant_reads tree_page
+--@needs store_helpers tolerant_reads tree_order tree_page
 
 lib.tolerate()
 
@@ -37,14 +37,14 @@ end
 local function count(branch, key, part)
   local tally = branch.tallies[key]
   if not tally then
-    tally = { branch.number, key, part.name, part.begun or '', '', states = {} }
+    tally = { number = branch.number, key = key, label = part.name, first = part.begun or '', last = '', states = {} }
     branch.tallies[key], tallies[#tallies + 1] = tally, tally
   end
   tally.states[part.state] = (tally.states[part.state] or 0) + 1
-  if tally[3] ~= part.name then tally[3] = '' end
+  if tally.label ~= part.name then tally.label = '' end
   local begun, ended = lib.number_of(part.begun), lib.number_of(part.ended)
-  if begun and begun < (lib.number_of(tally[4]) or begun + 1) then tally[4] = part.begun end
-  if ended and ended > (lib.number_of(tally[5]) or 0) then tally[5] = part.ended end
+  if begun and begun < (lib.number_of(tally.first) or begun + 1) then tally.first = part.begun end
+  if ended and ended > (lib.number_of(tally.last) or 0) then tally.last = part.ended end
   tally.goes_on = tally.goes_on or not TERMINAL[part.state]
 end
 
@@ -81,7 +81,7 @@ end
 
 for i, branch in ipairs(composites) do composites[i] = { branch.id, branch.kind, branch.size or '', branch.read } end
 for i, tally in ipairs(tallies) do
-  local row = { tally[1], tally[2], tally[3], tally[4], tally.goes_on and '' or tally[5] }
+  local row = { tally.number, tally.key, tally.label, tally.first, tally.goes_on and '' or tally.last }
   for state, number in pairs(tally.states) do row[#row + 1] = state; row[#row + 1] = number end
   tallies[i] = row
 end

@@ -21,9 +21,8 @@ function lib.schedule_figures(figures)
   if broken[1] then figures.broken_schedules = broken end
   local skipping = {}
   for _, id in ipairs(call('ZRANGEBYSCORE', ctx.SCHEDULES, '-inf', '(+inf', 'LIMIT', 0, MOST_NEXT)) do
-    local row = lib.named_fields(lib.schedule_key(id), 'lm', 'ln', 'lf')
-    local task = row and row.lm and string.match(row.lm, '^SKIPPED (.+)$')
-    local count, since = row and lib.number_of(row.ln), row and lib.number_of(row.lf)
+    local _, mark, times, fired = lib.values_of(lib.schedule_key(id), 'lm', 'ln', 'lf')
+    local task, count, since = string.match(mark or '', '^SKIPPED (.+)$'), lib.number_of(times), lib.number_of(fired)
     if task and count and since then skipping[#skipping + 1] = { id = id, task = task, count = count, since = since } end
   end
   if skipping[1] then figures.skipping_schedules = skipping end

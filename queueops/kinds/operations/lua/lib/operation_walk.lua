@@ -1,5 +1,5 @@
 -- Walk of a bulk action along its indexes, newest first. It meets the tasks that matched when it began, and match still.
---@needs filter_conditions list_page list_row operator_action store_helpers transitions
+--@needs filter_conditions list_page operator_action store_helpers transitions
 
 local SLICE = 30 -- tasks that a call acts on: about a millisecond of the server
 local STATE = '^state:'
