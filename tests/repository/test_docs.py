@@ -24,6 +24,7 @@ from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.repository.examples import DOCS, PYTHON, SAID, examples, executed
 from tests.soak.incidents import INCIDENTS
 from tests.soak.night import FAULTS
+from tests.support.for_each import for_each
 from tests.support.stored_records import records_of
 
 pytest_plugins = ["queueops.pytest_plugin"]
@@ -199,7 +200,7 @@ def test_every_verb_of_queue_has_an_example():
     assert set().union(*shown.values()) == {*ALL, *own}
 
 
-@pytest.mark.parametrize("page", ["README.md", *(str(path.relative_to(ROOT)) for path in sorted(DOCS.rglob("*.md")))])
+@for_each("page", ["README.md", *(str(path.relative_to(ROOT)) for path in sorted(DOCS.rglob("*.md")))])
 def test_every_link_between_pages_leads_somewhere(page: str):
     for target, part in LINK.findall((ROOT / page).read_text()):
         found = (ROOT / page).parent / target
