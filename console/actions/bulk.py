@@ -31,6 +31,7 @@ from queueops.inspect import OperationPreview, OperationWait, TaskQuery, TaskRow
 from queueops.inspect.selection import Extent, gather
 from queueops.model.states import State
 
+TRIAL = 10
 SECONDS = 2.0
 """A step starts no new work after this time."""
 
@@ -100,6 +101,11 @@ class Matching(Choice, frozen=True, kw_only=True):
     def unserved(self) -> list[str]:
         """The pools with such tasks where no live worker could perform the action."""
         return [wait.pool for wait in self.waits if wait.reason == "no worker"]
+
+    @property
+    def trial(self) -> int:
+        """How many tasks may be retried first, to see how they end; 0 if that is not offered."""
+        return TRIAL if self.verb == "retry" and len(self) > TRIAL else 0
 
     @property
     def in_parts(self) -> bool:

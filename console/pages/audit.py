@@ -27,10 +27,12 @@ from console.ui.error_names import task_of
 from console.ui.kind_pages import fact_labels
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
+from queueops import inspect
 from queueops.errors import QueueOpsError
 
 LIMIT = 50
 MOST_PARTS = 10
+MOST_NOW = 20
 MINUTE = "%Y-%m-%dT%H:%M"
 
 
@@ -89,21 +91,33 @@ def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
         "is_paused": any(each.is_paused for each in known),
         "undoable": undoable(entry, request),
     }
-    data = entry.seen, entry.changed, entry.outcome, entry.detail, known, list(shown.values())
+    now = _states_now(entry)
+    data = entry.seen, entry.changed, entry.outcome, entry.detail, known, list(shown.values()), now
     return shown | {
         "entry": entry,
         "parts": parts,
         "more": more,
         "operations": known,
         "any_state_url": _any_state(entry) if entry.is_mass and not entry.undoes else "",
-        "is_live": entry.place == operations.ENGINE,
+        "is_live": entry.place == operations.ENGINE or bool(now),
+        "now": now,
         "going": goes_by_itself(request, entry),
-        "tasks": diff.of_tasks(entry),
+        "tasks": [(change, now.get(change.id, "")) for change in diff.of_tasks(entry)],
         "facts": diff.of_facts(entry, fact_labels()),
         "texts": diff.of_texts(entry),
         "back": reverse("console:audit-entry", kwargs={"pk": pk}),
         **live_update(reverse("console:audit-live", kwargs={"pk": pk}), *data),
     }
+
+
+def _states_now(entry: AuditEntry) -> dict[str, str]:
+    """The present states of a few tasks, by id; the page of an entry is shown without them if the store is away."""
+    if not 0 < len(entry.ids) <= MOST_NOW:
+        return {}
+    with suppress(QueueOpsError):
+        rows = inspect.rows_now([(pool, id) for pool, id in entry.ids])
+        return {row.id: row.state for row in rows.values() if row is not None}
+    return {}
 
 
 def _any_state(entry: AuditEntry) -> str:

@@ -61,8 +61,9 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
         entry = bulk.start(request, action, query, count, asked_ms, form.values)
         return _go_on(request, entry)
     rows, _place = gather(query, "", count, asked_ms=asked_ms, until=monotonic() + bulk.SECONDS)
-    perform(request, action, Choice.of(*rows), form.values, filter=query.params())
-    return redirect(filters.address(query))
+    entry = perform(request, action, Choice.of(*rows), form.values, filter=query.params())
+    is_trial = choice.trial and count == choice.trial
+    return redirect(url("audit-entry", pk=entry.pk) if is_trial else filters.address(query))
 
 
 def go_on(request: HttpRequest, pk: int) -> HttpResponse:

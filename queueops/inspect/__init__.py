@@ -58,7 +58,7 @@ from queueops.inspect.tail import Event, tail
 from queueops.inspect.task_history import Attempt, LogLine, Moment
 from queueops.inspect.task_name import NamePause, NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
-from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, search, tasks
+from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, rows_now, search, tasks
 from queueops.inspect.throughput import PoolView
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
@@ -333,6 +333,7 @@ __all__ = [
     "push_pool",
     "raw",
     "registry",
+    "rows_now",
     "rule",
     "run_children",
     "run_count",

@@ -161,7 +161,7 @@ def browse(
     wanted = tuple(shown[:MOST])
     reading = _READINGS.read((query, after, limit), max_age_s, lambda: _browse(query, after, limit, wanted))
     if missing := [place for place in wanted if place not in reading.rows and place[0] in reading.pools]:
-        reading.rows.update(_rows_now(missing))
+        reading.rows.update(rows_now(missing))
     rows = {place: reading.rows[place] for place in wanted if place in reading.rows}
     return TaskList(page=reading.page, facets=reading.facets, shown=rows)
 
@@ -195,8 +195,11 @@ def _browse(query: TaskQuery, after: str, limit: int, shown: Sequence[tuple[str,
     )
 
 
-def _rows_now(places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], TaskRow | None]:
-    """These rows as they are now; rows of a pool that does not answer are left out."""
+def rows_now(places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], TaskRow | None]:
+    """Tasks as they are now, by pool and id: None for one that is gone. Those of a silent pool are left out.
+
+    Raises BrokerUnavailable.
+    """
     reader, hide = open_reader(), redactor()
     pools = {pool for pool, _ in places}
     found = reader.rows({pool: [(id, "") for its_pool, id in places if its_pool == pool] for pool in pools})

@@ -52,7 +52,7 @@ from tests.console.standin_status import StatusWorld
 from tests.console.standin_workflows import WorkflowWorld
 
 QUESTIONS = (
-    *("snapshot", "now_ms", "tasks", "task", "raw", "why", "tree", "parts_graph", "effects", "facets"),
+    *("snapshot", "now_ms", "tasks", "task", "raw", "why", "tree", "parts_graph", "rows_now", "effects", "facets"),
     *("lanes", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (
@@ -216,6 +216,10 @@ class World:
     def parts_graph(self, id: str, pool: str) -> None:
         """No picture: the parts are a list here."""
         self._ask()
+
+    def rows_now(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], TaskRow | None]:
+        self._ask()
+        return dict.fromkeys(places)
 
     def tree(self, id: str, pool: str, *, after: str = "", show: str = "", opened: Sequence[str] = ()) -> Tree:
         self._ask()

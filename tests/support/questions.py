@@ -78,6 +78,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "tail": lambda: list(islice(inspect.tail(SICK, seconds=0.01), 1)),
     "task": lambda: inspect.task("n", SICK),
     "task_name": lambda: inspect.task_name(NAME),
+    "rows_now": lambda: inspect.rows_now([(SICK, "n")]),
     "tasks": lambda: inspect.tasks(TaskQuery()),
     "tasks_with_prefix": lambda: inspect.tasks_with_prefix("n"),
     "trash": lambda: inspect.trash(SICK),
