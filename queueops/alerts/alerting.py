@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable
 
 from queueops import conf
 from queueops.alerts import channels
-from queueops.alerts.alarm import Alarm, alarms_now
+from queueops.alerts.alarm import alarms_now
 from queueops.alerts.message import of_incident
 from queueops.alerts.rules import next_step
 from queueops.alerts.state import Memory, TurnLost
 from queueops.conf.alert_settings import AlertSettings
+from queueops.inspect import Alarm
 from queueops.model.alerts import Incident, Line, TargetState
 from queueops.model.ids import new_id
 from queueops.redis.broker import get_broker

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
-from queueops.alerts.alarm import Alarm
 from queueops.conf.alert_settings import AlertRule
+from queueops.inspect import Alarm
 from queueops.model.alerts import AGAIN, FIRING, RECOVERED, Attempts, Incident, Silence, silenced_rule
 
 GONE_MS = 30_000

@@ -9,9 +9,10 @@ import pytest
 import redis
 
 from queueops import alerts, conf, inspect
-from queueops.alerts.alarm import STORE_AWAY, Alarm, alarms_now
+from queueops.alerts.alarm import STORE_AWAY, alarms_now
 from queueops.alerts.alerting import MOST_ATTEMPTS, Alerting
 from queueops.alerts.overview import AlertGone
+from queueops.inspect import Alarm
 from queueops.redis import keys
 from queueops.redis.broker import get_broker
 from queueops.watchdog import Watchdog

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from queueops.alerts.alarm import Alarm
 from queueops.alerts.rules import GONE_MS, MOST_OPEN, next_step
 from queueops.conf import alert_settings
 from queueops.conf.alert_settings import AlertRule
+from queueops.inspect import Alarm
 from queueops.model.alerts import Incident, Silence, silenced_rule
 
 BACKLOG = Alarm(key="growing billing", level="warning", text="The backlog grows.", pools=("billing",))

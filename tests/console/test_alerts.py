@@ -12,8 +12,8 @@ from django.test import Client
 
 from console.models import AuditEntry
 from queueops import alerts
-from queueops.alerts.alarm import Alarm
 from queueops.alerts.alerting import Alerting
+from queueops.inspect import Alarm
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
 
