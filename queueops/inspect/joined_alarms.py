@@ -20,7 +20,7 @@ from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.throughput import PoolView
 from queueops.redis.query_replies import Beat
 
-_NO_SLOTS = ("hanging", "stuck", "growing", "unserved", "lanes", "kind", "limit", "skipping")
+_NO_SLOTS = ("hanging", "stuck", "growing", "unserved", "lanes", "kind", "limit", "skipping", "expired")
 FOLLOWS: dict[str, tuple[str, ...]] = {
     "full": ("overdue", "schedules", "own", "duty", "messages", "growing", "slow"),
     "slow": ("growing",),
@@ -29,8 +29,8 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "silent": _NO_SLOTS,
     "kills": ("late", "failing", "failing-pool", *_NO_SLOTS),
     "late": _NO_SLOTS,
-    "unserved": ("growing", "lanes", "kind"),
-    "hanging": ("stuck", "growing", "limit", "skipping"),
+    "unserved": ("growing", "lanes", "kind", "expired"),
+    "hanging": ("stuck", "growing", "limit", "skipping", "expired"),
     "lane": ("growing",),
     "limit": ("growing",),
     "paused-name": ("growing",),

@@ -69,6 +69,10 @@ def test_many_that_expire_raise_an_alarm_that_names_them() -> None:
     get_broker().tick("default")
     (alarm,) = [alarm for alarm in inspect.snapshot().alarms if alarm.kind == "expired"]
     assert "12 tasks expired before they could begin, 12 of them" in alarm.text
+    add.push(1, 2)
+    told = {alarm.kind: alarm.consequences for alarm in inspect.snapshot().alarms}
+    assert "expired" not in told  # no worker is the cause of both
+    assert any("12 tasks expired" in each for each in told["unserved"])
 
 
 @pytest.mark.parametrize("expires", [0, -1, "soon", PAST.replace(tzinfo=None)])
