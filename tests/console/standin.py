@@ -56,19 +56,8 @@ QUESTIONS = (
     *("lanes", "chunk_lanes", "workers", "errors"),
 )
 TASK_VERBS = (
-    "retry",
-    "reinstate",
-    "run_now",
-    "requeue",
-    "cancel",
-    "release",
-    "delete",
-    "discard",
-    "restore",
-    "postpone",
-    "set_priority",
-    "move",
-    "keep",
+    *("retry", "reinstate", "run_now", "requeue", "cancel", "release", "delete", "discard", "restore"),
+    *("postpone", "set_priority", "move", "keep"),
     *("pause_operations", "resume_operations", "stop_operations"),
 )
 OTHER_VERBS = (
