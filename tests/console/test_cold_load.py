@@ -15,7 +15,7 @@ from tests.console.standin import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 MANIFEST = {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"}
-MOST_REQUESTS, MOST_BYTES = 10, 180_000
+MOST_REQUESTS, MOST_BYTES = 9, 150_000
 
 
 @pytest.fixture
