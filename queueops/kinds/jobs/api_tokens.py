@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
@@ -16,7 +17,7 @@ from typing import Any
 
 import msgspec
 from django.apps import apps
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, router, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -100,11 +101,10 @@ def create_api_token(
         raise BadOption(name="body_limit", value=body_limit, expected=f"1 to {MOST_BODY:,} bytes, or None")
     secret = PREFIX + secrets.token_urlsafe(32)
     try:
-        with transaction.atomic():  # an error of the insert leaves the caller's transaction usable
-            if _table().objects.filter(name=name, revoked_at=None).exists():  # MySQL has no constraint for it
-                raise IntegrityError
+        with _transaction():  # an error of the insert leaves the caller's transaction usable
             row = _table().objects.create(
                 name=name,
+                valid_name=name,
                 digest=_digest(secret),
                 scopes=[str(scope) for scope in checked],
                 rate=rate,
@@ -121,12 +121,12 @@ def revoke_api_token(name: str, *, who: str = "") -> ApiToken:
 
     Raises UnknownApiToken and ApiAppMissing.
     """
-    with transaction.atomic():
+    with _transaction():
         row = _table().objects.select_for_update().filter(name=name, revoked_at=None).first()
         if row is None:
             raise UnknownApiToken(name=name)
-        row.revoked_at, row.revoked_by = timezone.now(), who[:150]
-        row.save(update_fields=["revoked_at", "revoked_by"])
+        row.revoked_at, row.revoked_by, row.valid_name = timezone.now(), who[:150], None
+        row.save(update_fields=["revoked_at", "revoked_by", "valid_name"])
     forget()
     return _token(row)
 
@@ -172,6 +172,11 @@ def _table() -> Any:
     if not apps.is_installed(APP):
         raise ApiAppMissing
     return apps.get_model("queueops_jobs_api", "ApiToken")
+
+
+def _transaction() -> AbstractContextManager[None]:
+    """A block of the database of the tokens."""
+    return transaction.atomic(using=router.db_for_write(_table()))
 
 
 def _token(row: Any) -> ApiToken:

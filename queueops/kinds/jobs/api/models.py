@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
 
 
 class ApiToken(models.Model):
@@ -13,6 +12,7 @@ class ApiToken(models.Model):
     """
 
     name = models.CharField(max_length=100)
+    valid_name = models.CharField(max_length=100, null=True, unique=True)  # the name of a valid token; null: revoked
     digest = models.CharField(max_length=64, unique=True)  # SHA-256 in hexadecimal
     scopes = models.JSONField(default=list)
     rate = models.FloatField(null=True)  # requests a second
@@ -28,11 +28,6 @@ class ApiToken(models.Model):
 
         default_permissions = ()
         ordering = ("name", "-pk")
-        constraints = (
-            models.UniqueConstraint(
-                fields=["name"], condition=Q(revoked_at__isnull=True), name="queueops_jobs_api_token_name"
-            ),
-        )
 
     def __str__(self) -> str:
         return self.name
