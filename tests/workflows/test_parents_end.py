@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect, wf, workflow
-from queueops.errors import BadOption
+from queueops.errors import BadOption, TaskCancelled
 from queueops.kinds.workflows import steps
 from queueops.testing import WorkflowEnvironment, run_worker
 from tests.workflows.test_environment_again import Memory, Stored
@@ -200,6 +200,20 @@ def test_an_abandoned_child_whose_instance_is_in_use_is_kept_with_the_reason(whe
     where.of("the-child").signal("go", "second")
     where.work()
     assert inspect.task(row.id, pool).state == "succeeded"  # type: ignore[union-attr]
+
+
+def test_an_abandoned_child_whose_instance_is_in_use_is_shown_by_the_environment() -> None:
+    where = Memory()
+    other = other_child(where)
+    run = where.start(parent.using(id="p"), "at once", "abandon")
+    where.work()
+    assert run.state == "succeeded"
+    (refused,) = where.env.not_begun
+    assert (refused.state, where.of("the-child").id) == ("cancelled", other.id)
+    with pytest.raises(TaskCancelled, match=f"its instance the-child has a run that has not ended: {other.id}"):
+        refused.result()
+    other.signal("go", "first")
+    assert other.result() == "first"
 
 
 def test_a_child_that_waited_behind_the_first_slice_is_kept_with_the_reason_too(

@@ -34,6 +34,11 @@ class WorkflowEnvironment(Simulation):
         """The time of this environment."""
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
+    @property
+    def not_begun(self) -> list[EnvironmentRun]:
+        """The abandoned children whose instance was in use: cancelled, with that reason, as in the store."""
+        return [EnvironmentRun(self, run.instance, run.id) for run in self._refused]
+
     def mock(self, activity: Any, function: Callable[..., Any], *, takes: float = 0) -> None:
         """Run this function in the place of an activity or of a child workflow; each attempt takes so many seconds.
 

@@ -24,7 +24,7 @@ class RunsAgain(ABC):
         """The newest run of an instance."""
 
     @abstractmethod
-    def _start(self, begun: Begun) -> None:
+    def _start(self, begun: Begun, over: bool = False) -> None:
         """Begin an activity, a timer or a child."""
 
     @abstractmethod

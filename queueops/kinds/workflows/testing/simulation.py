@@ -60,6 +60,8 @@ class Simulation(RunsAgain):
         """Runs with a long history in memory, and the length at which they are replayed again."""
         self.calls: list[tuple[str, bytes]] = []
         """The activities that were run, each attempt: name and encoded arguments."""
+        self._refused: list[MemoryRun] = []
+        """Abandoned children whose instance was in use when their parent ended."""
 
     def _last(self, id: str) -> MemoryRun:
         """The run that a run went on as."""
@@ -192,7 +194,7 @@ class Simulation(RunsAgain):
         if entry.kind in TASKS:
             begun = Begun(run, entry, step.pushes.get(entry.command), on_end=step.left.get(entry.command, ""))
             run.begun[begun.number] = run.open[begun.number] = begun
-            self._start(begun)
+            self._start(begun, step.over)
         elif entry.kind == "drop":
             if found := run.open.pop(entry.command, None):
                 self._drop(found)
@@ -202,19 +204,19 @@ class Simulation(RunsAgain):
             told = self._post(self._newest(entry.instance), Entry("signal", name=entry.name, payload=entry.payload))
             self._deliver(run, Entry("done" if told else "failed", command=entry.command))
 
-    def _start(self, begun: Begun) -> None:
+    def _start(self, begun: Begun, over: bool = False) -> None:
         entry, push = begun.entry, begun.push
         if push is None:
             self._schedule(entry.at_ms, lambda: self._finish(begun, Entry("fired", command=begun.number)))
         elif entry.kind == "call":
             self._schedule(self._due(push), lambda: self._attempt(begun, push, 1))
         else:
-            self._start_child(begun, push)
+            self._start_child(begun, push, over)
 
     def _due(self, push: Push) -> int:
         return push.due if push.due is not None else self.now_ms + (push.delay_ms or 0)
 
-    def _start_child(self, begun: Begun, push: Push) -> None:
+    def _start_child(self, begun: Begun, push: Push, over: bool) -> None:
         if known := self._mocks.get((WorkflowHandler.kind, push.name)):
             self._schedule(self.now_ms + known.takes_ms, lambda: self._pretend(begun, push, known))
             return
@@ -223,6 +225,11 @@ class Simulation(RunsAgain):
         except InstanceInUse as error:
             why = f"its instance {error.id} has a run that has not ended: {error.run}"
             self._finish(begun, Entry("failed", command=begun.number, state=IN_USE, reason=why))
+            if over and begun.on_end == "abandon":  # no code gets the error
+                id = f"{error.id}#{next(self._numbers)}"
+                refused = MemoryRun(id, error.id, push, ready=False, state="cancelled", reason=why)
+                self._runs[id] = refused
+                self._refused.append(refused)
 
     def _pretend(self, begun: Begun, push: Push, known: Mock) -> None:
         """End a child with what its replacement returns or raises."""
