@@ -36,6 +36,12 @@ def _page(request: HttpRequest) -> str:
 
 
 @register.simple_tag(takes_context=True)
+def this_page(context: Context) -> str:
+    """The page to which a form of the head leads back."""
+    return _page(context["request"])
+
+
+@register.simple_tag(takes_context=True)
 def running_operations(context: Context) -> dict[str, Any]:
     """The bulk actions that run now, and a version that changes with them."""
     rows = running(context["request"])

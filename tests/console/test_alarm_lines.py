@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.test import Client
 from playwright.sync_api import expect
 
 from queueops.redis.broker import get_broker
@@ -43,3 +46,22 @@ def test_each_alarm_is_one_line_and_its_command_and_consequences_open_with_a_cli
         expect(shown).to_have_count(9)
         page.set_viewport_size({"width": 390, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_head_of_each_page_has_the_time_and_the_remedy_of_the_worst_alarm(
+    namespace: str, monkeypatch: pytest.MonkeyPatch, viewer: Client, administrator: Client
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    desk, page = Desk(get_broker()), "/ops/lanes/?f=slow"
+    desk.tick()
+    desk.broker.beat("default", "w1", {"names": "", "slots": 4, "state": "live"})
+    desk.push("a1", lane="slow")
+    desk.broker.lane("default", "slow", paused=1)
+    for address, headers in ((page, {}), ("/ops/_status?v=0", {"HX-Current-URL": page})):
+        head = administrator.get(address, headers=headers).content.decode().partition("<main")[0]
+        assert '<small class="alarm-since">' in head
+        form = re.search(r'<form method="post" action="[^"]+resume[^"]*">(.*?)</form>', head)
+        assert form
+        assert f'name="next" value="{page}"' in form[1]
+        assert "Resume the lane" in form[1]
+        assert "Resume the lane" not in viewer.get(address, headers=headers).content.decode()
