@@ -8,11 +8,9 @@ from typing import Any
 from queueops.inspect.alarm import Alarm, warning
 from queueops.inspect.alarms import live
 from queueops.inspect.spans import span
-from queueops.inspect.store import UNRESPONSIVE
-from queueops.redis.query_replies import Beat, whole
+from queueops.inspect.workers import MOST_APART_MS, clock_apart_ms
+from queueops.redis.query_replies import Beat
 
-MOST_MS = 30_000
-"""A clock that differs by less is no alarm: a heartbeat may have been on its way for seconds."""
 COMMAND = "timedatectl status"
 
 
@@ -22,14 +20,14 @@ def clock_alarms(samples: Mapping[str, Mapping[str, Any]], beats: Mapping[str, S
     pools: dict[str, list[str]] = {}
     for pool, sampled in samples.items():
         for beat in live(sampled, beats.get(pool, ())):
-            clock, host = whole(beat.fields.get("clock")), beat.fields.get("host", "")
-            if clock and beat.fields.get("state") not in UNRESPONSIVE:
-                apart[host] = clock - whole(beat.fields.get("beat"))
+            host, ms = beat.fields.get("host", ""), clock_apart_ms(beat)
+            if ms is not None:
+                apart[host] = ms
                 pools.setdefault(host, []).append(pool)
-    wrong = {host: ms for host, ms in apart.items() if abs(ms) > MOST_MS}
-    if len(wrong) > 1 and len(wrong) == len(apart) and max(wrong.values()) - min(wrong.values()) < MOST_MS:
-        ms = -next(iter(wrong.values()))
-        text = f"The clock of the store is {_way(ms)} the clocks of all {len(wrong):,} hosts of workers."
+    wrong = {host: ms for host, ms in apart.items() if abs(ms) > MOST_APART_MS}
+    if len(wrong) > 1 and len(wrong) == len(apart) and max(wrong.values()) - min(wrong.values()) < MOST_APART_MS:
+        behind = -next(iter(wrong.values()))
+        text = f"The clock of the store is {_way(behind)} the clocks of all {len(wrong):,} hosts of workers."
         yield warning(f"{text} Delays and schedules follow the store.", "health", COMMAND, key="clock of the store")
         return
     for host, ms in wrong.items():

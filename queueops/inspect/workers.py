@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from queueops.inspect.answers import Answer, Listing, broken_pools
+from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
 from queueops.redis.query_replies import Beat, maybe_whole, whole
 
 MOST = 500
+MOST_APART_MS = 30_000
+"""A clock that differs by less is not wrong: a heartbeat may have been on its way for seconds."""
 MOST_NAMES = 200
 """The most task names in a heartbeat; a list of that length may be cut, and proves nothing."""
 
@@ -102,6 +105,12 @@ def names_told(beats: Iterable[Beat]) -> list[list[str]]:
     return [] if any(not names or len(names) >= MOST_NAMES for names in told) else told
 
 
+def clock_apart_ms(beat: Beat) -> int | None:
+    """How far the clock of a worker's host is ahead of that of the store; None if its heartbeat does not tell."""
+    clock = whole(beat.fields.get("clock"))
+    return clock - beat.beat_ms if clock and beat.fields.get("state") not in UNRESPONSIVE else None
+
+
 def fate_of(beat: Beat) -> str:
     """What became of a worker without a heartbeat: frozen or dead, as far as this machine can see its process.
 
@@ -132,7 +141,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         started_ms=whole(field("started")),
         rss=whole(field("rss")),
         running=running_of(beat),
-        facts=_facts(beat),
+        facts=(*_clock(beat), *_facts(beat)),
         state=_state(now, beat),
         silent_since_ms=maybe_whole(field("silent_since")) if field("state") in UNRESPONSIVE else None,
     )
@@ -144,6 +153,11 @@ def _state(now: int, beat: Beat) -> str:
     if beat.fields.get("state") in UNRESPONSIVE:
         return beat.fields["state"]
     return "quiet" if beat.fields.get("state") in ("quiet", "stopping") else "live"
+
+
+def _clock(beat: Beat) -> Iterator[tuple[str, str]]:
+    if abs(ms := clock_apart_ms(beat) or 0) > MOST_APART_MS:
+        yield "clock", f"{span(abs(ms))} {'ahead of' if ms > 0 else 'behind'} that of the store"
 
 
 def _facts(beat: Beat) -> tuple[tuple[str, str], ...]:

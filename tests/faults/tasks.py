@@ -379,3 +379,11 @@ if os.environ.get("QUEUEOPS_TESTS_NEW_CODE"):  # what a deploy brings
     def new() -> str:
         """Run where the code is new."""
         return "new"
+
+
+def shop(seconds: float = 0.0) -> None:
+    time.sleep(seconds)
+
+
+shops = [task(name=f"tests.faults.tasks.shop_{number}")(shop) for number in range(10)]
+"""Ten names that wait for one dependency."""

@@ -224,6 +224,8 @@ def test_a_clock_that_differs_is_told_by_its_host_and_that_of_the_store_if_all_h
     found = one()
     assert found.text.startswith("The clock of the host web1 is 15 min ahead of that of the store:")
     assert (found.key, found.pools) == ("clock web1", ("default",))
+    (told,) = [row.facts for row in inspect.workers() if row.host == "web1"]
+    assert told == (("clock", "15 min ahead of that of the store"),)
     beat(desk, "w2", host="web2", clock=desk.now() + 900_000)
     assert one().text.startswith("The clock of the store is 15 min behind the clocks of all 2 hosts of workers.")
     for worker, host in (("w1", "web1"), ("w2", "web2")):

@@ -1,25 +1,53 @@
-"""Incidents of tasks that hang and kill: each has one alarm, which names the task."""
+"""Incidents whose symptom is not their cause: each has one alarm, which names the cause."""
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.soak.night import OPEN, Fault, Scene, run_here
 
 PAST_MINUTES = 5
+PUSHES_PER_S = 100
+SKEW = "+90s"
+
+
+def usual(name: str, runs: int, run_ms: int) -> None:
+    """What a name took some minutes ago."""
+    from queueops.redis.broker import get_broker
+
+    minute = int(time.time()) // 60 - PAST_MINUTES
+    figures = {f"ok|{name}": runs, f"ms|{name}": runs * run_ms, f"in|{name}": runs}
+    get_broker().client.hset(get_broker().keys("default").metrics(minute), mapping=figures)
+
+
+@contextmanager
+def going_on(push: Callable[[], object]) -> Iterator[None]:
+    """Push something again and again within this block."""
+    ended = threading.Event()
+
+    def produce() -> None:
+        while not ended.wait(0.1):
+            push()
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        producer.join()
 
 
 @contextmanager
 def hanging_slots(scene: Scene) -> Iterator[None]:
     """All slots run a task that hangs; until then its name was fast."""
-    from queueops.redis.broker import get_broker
     from tests.faults import tasks
 
-    keys, name = get_broker().keys("default"), tasks.wait_at_gate.name
-    minute = int(time.time()) // 60 - PAST_MINUTES
-    get_broker().client.hset(keys.metrics(minute), mapping={f"ok|{name}": 100, f"ms|{name}": 5000})
+    usual(tasks.wait_at_gate.name, runs=100, run_ms=50)
     scene.ledger.close("hang")
     tasks.wait_at_gate.push_many([("hang",)] * 8)
     yield
@@ -46,6 +74,77 @@ def hanging_schedule(scene: Scene) -> Iterator[None]:
     yield
     control.delete_schedule("hangs")
     scene.ledger.open("report")
+
+
+@contextmanager
+def slow_dependency(scene: Scene) -> Iterator[None]:
+    """Ten names, each of which took 20 ms until now, and takes over a second."""
+    from tests.faults import tasks
+
+    for each in tasks.shops:
+        usual(each.name, runs=100, run_ms=20)
+    with going_on(lambda: [each.push_many([(1.2,)]) for each in tasks.shops]):
+        yield
+    cancel_waiting()
+
+
+@contextmanager
+def runaway_producer(scene: Scene) -> Iterator[None]:
+    """One name of which 1,000 a second arrive, more than the slots end."""
+    from queueops import control
+    from tests.faults import tasks
+
+    usual(tasks.echo.name, runs=100, run_ms=1)
+    usual(tasks.work.name, runs=10, run_ms=20)
+    with going_on(lambda: tasks.work.push_many([(0.02,)] * PUSHES_PER_S)):
+        yield
+    cancel_waiting()
+    control.resume_name(tasks.work.name)
+
+
+@contextmanager
+def wrong_rate(scene: Scene) -> Iterator[None]:
+    from queueops import control
+    from tests.faults import tasks
+
+    tasks.echo.using(lane="mails").push(0)
+    control.set_lane("default", "mails", rate=0.01)
+    tasks.echo.using(lane="mails").push_many([(0,)] * 41)
+    yield
+    control.set_lane("default", "mails", rate=None)
+
+
+@contextmanager
+def held_interpreter(scene: Scene) -> Iterator[None]:
+    from tests.faults import hogs
+
+    scene.ledger.close("lock")
+    hogs.hold_while_closed.push("lock")
+    yield
+    scene.ledger.open("lock")
+
+
+@contextmanager
+def wrong_clock(scene: Scene) -> Iterator[None]:
+    """The clock of the worker is ahead, as that of its host would be."""
+    assert shutil.which("faketime"), "faketime is not installed: apt-get install faketime"
+    scene.worker.end()
+    scene.worker = scene.start("runworker", "--threads", "4", launcher=("faketime", "-f", SKEW))
+    yield
+    scene.worker.end()
+    scene.worker = scene.start("runworker", "--threads", "4")
+
+
+def cancel_waiting() -> None:
+    """Take away what waits."""
+    run_here(None, ["manage.py", "queue", "cancel", "--state", "pending", "--yes"])
+
+
+def pending() -> int:
+    """How many tasks wait, as the store counts them."""
+    from queueops.redis.broker import get_broker
+
+    return int(get_broker().client.zcard(get_broker().keys("default").state("pending")))
 
 
 def interrupt_all(scene: Scene, words: list[str]) -> None:
@@ -78,5 +177,52 @@ INCIDENTS = (
         why=(OPEN,),
         cause="wait_at_gate",
         obey=run_here,
+    ),
+    Fault(
+        "a slow dependency of ten names",
+        slow_dependency,
+        r"The backlog of the pool default grows: ([\d,]+) tasks.* names take \d+ times longer than before: \S+op_",
+        why=(OPEN,),
+        cause="shop",
+        obey=run_here,
+        figure=pending,
+        ends=False,
+    ),
+    Fault(
+        "a runaway producer",
+        runaway_producer,
+        r"The backlog of the pool default grows: ([\d,]+) tasks wait.* of the arrivals are \S+work",
+        why=(OPEN,),
+        cause="work",
+        mend=("button:Pause",),
+        figure=pending,
+        ends=False,
+    ),
+    Fault(
+        "a lane with a wrong rate",
+        wrong_rate,
+        r"Lane mails .*rate of 0\.01/s.*\b4[01] tasks",
+        why=(OPEN,),
+        cause=r"rate of 0\.01",
+        obey=run_here,
+        lasts_s=60.0,
+        ends=False,
+    ),
+    Fault(
+        "a task that holds the interpreter",
+        held_interpreter,
+        r"The task \S+hold_while_closed \S+ holds the interpreter",
+        why=(OPEN,),
+        cause="hold_while_closed",
+        obey=run_here,
+    ),
+    Fault(
+        "a clock that is wrong",
+        wrong_clock,
+        r"The clock of the host \S+ is \S+ min ahead of that of the store",
+        why=(OPEN,),
+        cause="ahead",
+        obey=lambda scene, words: None,
+        ends=False,
     ),
 )

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ class Fault(NamedTuple):
     before: Callable[[Scene], None] | None = None  # what is mended elsewhere, before the button is pressed
     obey: Callable[[Scene, list[str]], None] | None = None
     lasts_s: float = 0.0
+    figure: Callable[[], int] | None = None  # what the store counts, of the first group of `alarm`
     ends: bool = True  # the alarm ends when that is done; if not, the command shows more about the cause
 
 
@@ -50,11 +51,12 @@ class Scene:
         self.is_up = threading.Event()
         self.worker, self.watchdog = self.start("runworker", "--threads", "4"), self.start("watchdog")
 
-    def start(self, command: str, *words: str) -> Any:
+    def start(self, command: str, *words: str, launcher: Sequence[str] = ()) -> Any:
         from tests.faults.processes import Worker
 
         self._count += 1
-        return Worker(self.folder / f"{self._count:02d}.log", {"JOBS": JOBS}, self.ledger, *words, command=command)
+        log = self.folder / f"{self._count:02d}.log"
+        return Worker(log, {"JOBS": JOBS}, self.ledger, *words, command=command, launcher=launcher)
 
     def end(self) -> None:
         """End both processes by their ids."""
@@ -204,7 +206,7 @@ def run_watchdog(scene: Scene, words: list[str]) -> None:
     scene.watchdog = scene.start(*words[1:])
 
 
-def run_here(scene: Scene, words: list[str]) -> None:
+def run_here(scene: Scene | None, words: list[str]) -> None:
     """A command of the machine, or of the project."""
     python = [sys.executable] if words[0] == "manage.py" else []
     subprocess.run([*python, *words], check=True, stdout=subprocess.DEVNULL, timeout=BOUND_S)
@@ -220,10 +222,10 @@ FAULTS = (
     Fault(
         "a failing name",
         failing_name,
-        r"Task \S+returns_an_object: 15 of 15 attempts",
-        why=(OPEN, "link:NotEncodable"),
-        cause=r"returns_an_object",
-        mend=("link:returns_an_object", "button:Pause"),
+        r"Task \S+returns_an_object of pool default: 15 of 15 attempts",
+        why=(OPEN,),
+        cause=r"NotEncodable",
+        mend=("button:Pause",),
         ends=False,
     ),
     Fault(
