@@ -94,6 +94,20 @@ def store() -> Iterator[embedded.Server]:
 
 
 @pytest.fixture(scope="session")
+def store_client(store: embedded.Server) -> Iterator[redis.Redis]:
+    """The client of this run's own work between tests: a client for each test costs more than what it does."""
+    with connect(store.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def cluster_client(cluster: str) -> Iterator[redis.Redis]:
+    """The same for the cluster: a new one reads the map of the slots first."""
+    with connect(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
 def cluster(store: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of three servers that share the slots, for all tests that run on both."""
     with topology.cluster(tmp_path_factory.mktemp("cluster"), "appendfsync no") as (url, _):
@@ -133,7 +147,12 @@ def redis_url(place: str, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
         settings.QUEUEOPS = settings.QUEUEOPS | {"URL": url}
         monkeypatch.setenv("QUEUEOPS_TESTS_URL", url)
         return url
-    return embedded.start(request.getfixturevalue("store").directory).url
+    server: embedded.Server = request.getfixturevalue("store")
+    try:
+        request.getfixturevalue("store_client").ping()
+    except redis.RedisError:
+        return embedded.start(server.directory).url
+    return server.url
 
 
 @pytest.fixture
@@ -144,10 +163,13 @@ def redis_client(redis_url: str) -> Iterator[redis.Redis]:
 
 
 @pytest.fixture
-def namespace(redis_client: redis.Redis, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def namespace(
+    redis_url: str, place: str, request: pytest.FixtureRequest, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
     """A namespace of the test's own, set for this process and for those that it starts; empty at the start."""
-    name = free_namespace(redis_client)
-    redis_client.flushall()
+    client = request.getfixturevalue("cluster_client" if place == CLUSTER else "store_client")
+    name = free_namespace(client)
+    client.flushall()
     settings.QUEUEOPS = settings.QUEUEOPS | {"NAMESPACE": name}
     monkeypatch.setenv("QUEUEOPS_TESTS_NAMESPACE", name)
     yield name

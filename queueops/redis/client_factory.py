@@ -23,6 +23,7 @@ from redis.sentinel import MasterNotFoundError, Sentinel
 from queueops.errors import BadSetting, BadUrl
 from queueops.model.store_url import masked
 from queueops.redis import embedded
+from queueops.redis.connections import DRIVER
 from queueops.redis.embedded.trusted_socket import TrustedConnection
 from queueops.redis.servers import ASK_S, Cluster, OneServer
 from queueops.redis.watchful import watch
@@ -34,6 +35,7 @@ OPTIONS: dict[str, Any] = {
     "socket_timeout": 10.0,  # longer than the longest batch of a script; a blocking call passes its own
     "socket_keepalive": True,
     "health_check_interval": 0,
+    **DRIVER,
 }
 PORT, SENTINEL_PORT = 6379, 26379
 
@@ -190,7 +192,7 @@ def _sentinel(parts: SplitResult, options: dict[str, Any]) -> redis.Redis:
     asked = _query(parts)
     own = {key.removeprefix("sentinel_"): asked.pop(key) for key in list(asked) if key.startswith("sentinel_")}
     secure = {"ssl": True} if parts.scheme.startswith("rediss") else {}
-    shared = {key: options[key] for key in ("retry", "protocol")}
+    shared = {key: options[key] for key in ("retry", "protocol")} | DRIVER
     shared |= dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_S)
     shared |= {key: value for key, value in (options | asked).items() if key.startswith("ssl_")}
     made: Any = Sentinels

@@ -69,6 +69,7 @@ def serving(console: Callable[..., Any] | None = None) -> Iterator[str]:
 def browsing(url: str) -> Iterator[Open]:
     """A function that opens a page of the console in a new context; every complaint of the browser fails the test.
 
+    Nothing moves in it: a machine without a graphics card would spend a third of a core on the animations of each page.
     The browser's driver runs a loop in this thread, in which Django has other connections: ask the database before.
     """
     session = log_in()
@@ -76,7 +77,7 @@ def browsing(url: str) -> Iterator[Open]:
     with shared.lent() as browser:
 
         def open_page(path: str = "", *, logged_in: bool = True, **options: Any) -> Page:
-            context = browser.new_context(base_url=url, **options)
+            context = browser.new_context(base_url=url, **{"reduced_motion": "reduce"} | options)
             context.set_default_timeout(PATIENCE_MS)
             if logged_in:
                 context.add_cookies([{"name": "sessionid", "value": session, "url": url}])

@@ -43,6 +43,15 @@ def test_redis_py_takes_every_option_that_may_be_set() -> None:
         assert client.connection_pool.make_connection()
 
 
+@pytest.mark.parametrize(
+    "url", ["redis://h", "unix:///run/redis.sock", "embedded:/run/data", "redis+sentinel://h/name"]
+)
+def test_a_new_connection_reads_no_metadata_of_packages(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: pytest.fail(f"read the metadata of {name}"))
+    with connect(url) as client:
+        assert client.connection_pool.make_connection()
+
+
 def test_an_address_of_a_host_is_understood() -> None:
     found = options("redis://user:pass@example.org:7000/3")
     expected = {"host": "example.org", "port": 7000, "db": 3, "username": "user", "password": "pass"}

@@ -12,6 +12,7 @@ from typing import Any
 
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.contracts import Conflict, Node, Outcome, Push
+from queueops.model.history import LEVELS
 from queueops.redis import keys
 from queueops.redis.broker import RedisBroker, get_broker, get_role
 from queueops.schedules.definition import ScheduleDefinition
@@ -125,6 +126,8 @@ class Specimens(ChunkDesk):
         self.client.hset(self.name("command:<id>"), mapping=command)
         self.client.zadd(self.name("commands"), {"x": 1})
         self.client.zadd(self.keys.agenda, {"~commands:": 1})
+        for level in LEVELS:  # or each round of a watchdog would read an hour of the two days before the examples
+            self.client.hset(self.keys.clock, level.mark, level.slot(self.now()) - 1)
         for kind in TYPES:
             if not self.client.exists(self.name(kind)):
                 FILL[TYPES[kind]](self.client, self.name(kind))
@@ -188,9 +191,10 @@ class Specimens(ChunkDesk):
 
     def name(self, kind: str) -> str:
         """The whole name of the example of a kind."""
-        return (
-            f"{self.keys.prefix}:{EXAMPLES[kind].format(minute=self.now() // 60_000, recent=self.now() // 10_000 - 1)}"
-        )
+        name = EXAMPLES[kind]
+        if "{" in name:
+            name = name.format(minute=self.now() // 60_000, recent=self.now() // 10_000 - 1)
+        return f"{self.keys.prefix}:{name}"
 
     def spoil(self, kind: str, value: str) -> str:
         """Garbage in the place of an example; its key."""
@@ -224,7 +228,12 @@ class Shelf:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._rows = [(key, client.pttl(key), client.dump(key)) for key in client.scan_iter(count=10_000)]
+        keys = list(client.scan_iter(count=10_000))
+        with client.pipeline() as pipe:
+            for key in keys:
+                pipe.pttl(key).dump(key)
+            found = pipe.execute()
+        self._rows = list(zip(keys, found[::2], found[1::2], strict=True))
 
     def put_back(self) -> None:
         """Everything as it was."""

@@ -26,6 +26,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from queueops.errors import EmbeddedFailed
+from queueops.redis.connections import DRIVER
 from queueops.redis.embedded.program import find_server
 from queueops.redis.embedded.trusted_socket import TrustedConnection, check_folder, check_home, temporary_folder
 
@@ -232,7 +233,13 @@ def _rotate(log: Path) -> None:
 
 def _answers(socket: Path, home: Path) -> bool:
     pool = redis.ConnectionPool(
-        connection_class=TrustedConnection, path=str(socket), home=home, socket_timeout=2, protocol=2, retry=NEVER
+        connection_class=TrustedConnection,
+        path=str(socket),
+        home=home,
+        socket_timeout=2,
+        protocol=2,
+        retry=NEVER,
+        **DRIVER,
     )
     with redis.Redis.from_pool(pool) as client:
         try:
