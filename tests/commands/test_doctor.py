@@ -15,6 +15,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
+from django.urls import clear_url_caches
 
 from queueops.alerts.alerting import MOST_ATTEMPTS, Alerting
 from queueops.management.doctor import ORDER, running
@@ -84,7 +85,7 @@ def test_a_sound_site_has_no_fault_and_each_check_says_what_it_saw(sound: Desk) 
     assert Told("--strict").status == 1
     out = StringIO()
     call_command("queueops", "doctor", stdout=out)
-    assert "ok    workers: 1 live processes serve the pool default." in out.getvalue()
+    assert "ok    workers: 1 live process serves the pool default." in out.getvalue()
 
 
 def test_a_store_that_may_lose_tasks_is_a_fault_with_the_line_to_write(
@@ -98,6 +99,7 @@ def test_a_store_that_may_lose_tasks_is_a_fault_with_the_line_to_write(
     assert told.of("persistence", "may drop tasks") == ("fail", "Set maxmemory-policy to noeviction.")
     assert told.of("persistence", "no append-only file") == ("fail", "Set appendonly to yes.")
     assert told.of("store", "no memory limit")[0] == "warn"
+    assert len([each for each in told.findings if "append-only" in each["seen"]]) == 1
 
 
 def test_a_store_that_is_away_or_silent_is_told_without_its_password(settings: Any, tmp_path: Path) -> None:
@@ -112,6 +114,25 @@ def test_a_store_that_is_away_or_silent_is_told_without_its_password(settings: A
             assert told.of("workers", "the store does not answer") == ("warn", "Mend that first.")
             assert told.of("database")[0] == "ok"
             assert "hunter2" not in told.text
+
+
+def test_an_error_of_the_projects_own_code_hides_no_other_finding(sound: Desk, settings: Any) -> None:
+    settings.ROOT_URLCONF = "nothing.here"
+    clear_url_caches()
+    told = Told()
+    clear_url_caches()
+    assert told.of("settings", "ModuleNotFoundError") == ("fail", "Write: manage.py check --traceback")
+    assert told.of("workers")[0] == "ok"
+
+
+def test_a_user_who_may_not_use_the_keys_is_told_in_each_check(
+    sound: Desk, make_user: Callable[..., str], settings: Any
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("~other:*", "+@all", "allchannels")}
+    told = Told()
+    assert told.of("permissions", "may not use the keys of the namespace")[0] == "fail"
+    assert told.of("workers", "the store refuses a question") == ("warn", "Mend that first.")
+    assert told.of("database")[0] == "ok"
 
 
 def test_wrong_settings_are_told_and_the_rest_is_left(settings: Any) -> None:

@@ -17,34 +17,27 @@ from queueops.management.doctor.finding import FAIL, WARN, Finding
 UNKNOWN = "It cannot be looked at: {reason}"
 FIRST = "Mend that first."
 NO_STORE, NO_SETTINGS = "the store does not answer.", "settings of QUEUEOPS are wrong."
-ORDER: tuple[str, ...] = (
-    "settings",
-    "store",
-    "persistence",
-    "permissions",
-    "versions",
-    "clock",
-    "database",
-    "workers",
-    "watchdog",
+REFUSED = "the store refuses a question."
+ORDER = (
+    *("settings", "store", "persistence", "permissions", "versions", "clock", "database"),
+    *("workers", "watchdog", "schedules", "alerts", "work", "files", "proxies"),
 )
-ORDER += ("schedules", "alerts", "work", "files", "proxies")
 """The checks, in the order in which they are shown."""
 
 
 def examine(url: str = "") -> list[Finding]:
     """All findings, at least one for each check. `url`: where clients find the console, asked as a browser does."""
-    found: list[Finding] = []
     reason = _unreachable()
-    found += project.system_checks(with_store=not reason)
-    found += [Finding("store", FAIL, reason, "Start it, or correct " + conf.url_source() + ".")] if reason else []
+    found = _guarded("settings", lambda: project.system_checks(with_store=not reason))
+    found += [Finding("store", FAIL, reason, f"Start it, or correct {conf.url_source()}.")] if reason else []
     found += _guarded("versions", project.versions)
     found += _guarded("database", database.findings)
     found += _guarded("files", files.findings)
     found += _guarded("proxies", lambda: proxies.findings(url))
     if not conf.problems() and not reason:
+        found += _guarded("store", lambda: project.sound({each.check for each in found}))
         found += _guarded("store", running.findings)
-    found += _not_looked_at(found, NO_SETTINGS if conf.problems() else NO_STORE)
+    found += _not_looked_at(found, NO_SETTINGS if conf.problems() else NO_STORE if reason else REFUSED)
     return sorted(map(_masked, found), key=lambda each: ORDER.index(each.check))
 
 
@@ -60,12 +53,16 @@ def _unreachable() -> str:
 
 
 def _guarded(check: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """The findings of one look; one that it could not be made, whatever the reason: the others are made."""
+    """The findings of one look, and what ended it: the other looks are made, whatever a project's code raises."""
     found: list[Finding] = []
     try:
-        found.extend(look())
+        for each in look():
+            found.append(each)
     except (QueueOpsError, DatabaseError) as error:
         found.append(Finding(check, FAIL, str(error)))
+    except Exception as error:
+        seen = f"It ended with {type(error).__name__}: {error}"
+        found.append(Finding(check, FAIL, seen, "Write: manage.py check --traceback"))
     return found
 
 

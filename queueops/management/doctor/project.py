@@ -15,13 +15,14 @@ from queueops.management.doctor.finding import FAIL, OK, WARN, Finding
 
 OURS = re.compile(r"queueops(?:_console)?\.")
 SUBJECTS = {
-    "store": (3, 4, 101, 102, 106, 110, 112, 113),
-    "persistence": (103, 104, 105),
-    "permissions": (108, 109, 111, 114),
-    "versions": (7, 107),
-    "files": (5, 8),
+    "store": ("E003", "E004", "W101", "W102", "W106", "E110", "E112", "W113"),
+    "persistence": ("E103", "E104", "E105"),
+    "permissions": ("W108", "W109", "W111", "E114"),
+    "versions": ("E007", "E107"),
+    "schedules": ("E005",),
+    "files": ("W005", "E008"),
 }
-"""The numbers of system checks by what they are about; all others are about settings."""
+"""System checks of `queueops` by what they are about; all others are about settings."""
 SHOWN = ("django", "redis", "hiredis", "msgspec")
 NEED = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?>=([\d.]+)(?:; extra == '([\w-]+)')?$")
 
@@ -38,20 +39,18 @@ def system_checks(*, with_store: bool) -> Iterator[Finding]:
     if others := sorted({message.id or "" for message in told if message not in ours}):
         seen = f"Django has {len(others)} warnings: {', '.join(others)}."
         yield Finding("settings", WARN, seen, "Read them: manage.py check --deploy")
-    if with_store and not conf.problems():
-        yield from _sound(known)
 
 
 def _finding(message: CheckMessage) -> Finding:
-    number = int(re.sub(r"\D", "", message.id or "") or 0)
-    is_ours = OURS.match(message.id or "") is not None
-    subject = next((name for name, numbers in SUBJECTS.items() if is_ours and number in numbers), "settings")
+    app, _, number = (message.id or "").partition(".")
+    ours = SUBJECTS.items() if app == "queueops" else ()
+    subject = next((name for name, numbers in ours if number in numbers), "settings")
     level = FAIL if message.level >= ERROR else WARN
     return Finding(subject, level, str(message.msg), str(message.hint or ""))
 
 
-def _sound(known: set[str]) -> Iterator[Finding]:
-    """The lines of what is well, with the facts."""
+def sound(known: set[str]) -> Iterator[Finding]:
+    """The facts of the store, for each check of it that has no finding yet."""
     health = inspect.snapshot().redis
     if "store" not in known:
         used = f"{health.used_memory:,} of {health.maxmemory:,} bytes" if health.maxmemory else "no limit of memory"

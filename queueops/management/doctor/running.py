@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from queueops.inspect.clock_alarms import MOST_MS
 from queueops.inspect.spans import span
 from queueops.inspect.store import open_reader
 from queueops.management.doctor.finding import FAIL, OK, WARN, Finding
+from queueops.management.queue.formatting import counted
 
 SUBJECTS = {
     "store": ("store", "full", "slow", "broken", "lost"),
@@ -23,13 +25,16 @@ SUBJECTS = {
     "files": ("disk", "file"),
 }
 """The kinds of alarms by what they are about; all others are about the work itself."""
+CHECKED = re.compile(r"store \d+.*")
+"""Alarms that repeat a system check of the store."""
 ALERTS_DOC = "Set QUEUEOPS['ALERTS']: docs/production.md, Alerts."
 
 
 def findings() -> Iterator[Finding]:
     """The alarms, and for each check without one what is well."""
     snapshot = inspect.snapshot()
-    found = [*map(_of_alarm, snapshot.alarms), *_clock(), *_without_worker(snapshot), *_without_watchdog(snapshot)]
+    alarms = [alarm for alarm in snapshot.alarms if not CHECKED.fullmatch(alarm.key)]
+    found = [*map(_of_alarm, alarms), *_clock(), *_without_worker(snapshot), *_without_watchdog(snapshot)]
     found += [*_schedules(), *_alerts()]
     yield from found
     known = {each.check for each in found}
@@ -92,9 +97,14 @@ def _well(snapshot: Snapshot) -> Iterator[Finding]:
     workers = [row for row in inspect.workers() if row.state == "live"]
     settings = conf.current().alerts
     beat = f"and a heartbeat each {settings.heartbeat.every:g} s" if settings.heartbeat else "no heartbeat"
+    rules, targets = counted(len(settings.rules), "rule", "rules"), counted(len(settings.targets), "target", "targets")
     yield Finding("clock", OK, "The clocks of this host, of the workers' hosts and of the store agree.")
-    yield Finding("workers", OK, f"{len(workers)} live processes serve the {in_pools(pools)}.")
+    yield Finding(
+        "workers", OK, f"{counted(len(workers), 'live process serves', 'live processes serve')} the {in_pools(pools)}."
+    )
     yield Finding("watchdog", OK, f"A watchdog serves the {in_pools(pools)}.")
-    yield Finding("schedules", OK, f"{len(inspect.schedules())} schedules; none is late or broken.")
-    yield Finding("alerts", OK, f"{len(settings.rules)} rules, {len(settings.targets)} targets, {beat}.")
+    yield Finding(
+        "schedules", OK, f"{counted(len(inspect.schedules()), 'schedule', 'schedules')}; none is late or broken."
+    )
+    yield Finding("alerts", OK, f"{rules}, {targets}, {beat}.")
     yield Finding("work", OK, "There is no alarm about tasks.")
