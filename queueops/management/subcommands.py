@@ -20,6 +20,7 @@ SUBCOMMANDS: dict[str, Subcommand] = {
     "watchdog": Subcommand("queueops", "watchdog"),
     "queue": Subcommand("queueops", "queue"),
     "embedded": Subcommand("queueops", "embedded"),
+    "doctor": Subcommand("queueops", "doctor"),
 }
 """The subcommands by name. An app adds its own when it is ready."""
 

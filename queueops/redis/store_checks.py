@@ -1,10 +1,11 @@
-"""Store checks: whether a server's configuration can lose tasks; uses only INFO, PUBLISH, FCALL and FUNCTION.
+"""Store checks: whether a server's configuration can lose tasks; uses only INFO, PUBLISH, FCALL, FUNCTION and EVAL.
 
 Managed servers permit these commands too. Where they also permit CONFIG GET, the memory that a record takes is checked.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,19 @@ from queueops.redis.scripts import is_loaded, refusal
 OLDEST_REDIS, OLDEST_VALKEY = (6, 2), (7, 2)
 COMPACT = int(CONFIG["hash-max-ziplist-value"])
 """The longest value, in bytes, with which a server should keep a record in the compact encoding."""
+CALLED = re.compile(r"call\('([A-Z]+)'")
+"""A command that the Lua library calls."""
+OWN_COMMANDS = ("BLPOP", "SCAN", "SSCAN", "ZSCAN")
+"""Commands that clients send beside those of the library."""
+FORBIDDEN = """
+local denied = {}
+for _, command in ipairs(redis.acl_check_cmd and ARGV or {}) do
+  local is_known, may = pcall(redis.acl_check_cmd, command, KEYS[1])
+  if is_known and not may then denied[#denied + 1] = command end
+end
+return denied
+"""
+"""Asks a server since Redis 7.0 which commands the user may not send; nothing is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +56,8 @@ def examine(url: str, channel: str, **options: Any) -> list[Fault]:
     """Query the store of a URL, and return its faults; empty if there are none. `channel` is one of QueueOps."""
     try:
         with connect(url, **options) as client:
-            return [*_of_channels(client, channel), *_of_functions(client), *_of_info(client), *_of_memory(client)]
+            found = [*_of_channels(client, channel), *_of_functions(client), *_of_commands(client, channel)]
+            return [*found, *_of_info(client), *_of_memory(client)]
     except (redis.exceptions.RedisError, OSError, QueueOpsError) as error:
         text = f"Redis at {masked(url)} cannot be asked: {redactor().text(str(error))}"
         return [Fault(number=102, text=text, hint=f"Start it, or correct {url_source()}.")]
@@ -74,6 +89,26 @@ def _of_functions(client: redis.Redis) -> Iterator[Fault]:
                 yield Fault(number=111, text=text, hint="Use Redis 7.0 or newer, or Valkey 7.2 or newer.")
                 return
     yield from _of_library(client)
+
+
+def _of_commands(client: redis.Redis, key: str) -> Iterator[Fault]:
+    """Check the commands that QueueOps sends, and the keys of the namespace. A user without EVAL is not asked."""
+    try:
+        commands = sorted({*CALLED.findall(library().text), *OWN_COMMANDS} - {"PUBLISH"})  # 108 is about channels
+        denied: Any = client.eval(FORBIDDEN, 1, key, *commands)
+    except LookupError:  # `check_kinds` says so
+        return
+    except redis.exceptions.NoPermissionError as error:
+        if "key" in str(error):
+            text = "The store user may not use the keys of the namespace: no task is pushed or run."
+            own = key.partition(":")[0]
+            hint = f"Permit them: ACL SETUSER name ~{own}:* ~{own}}}:*."
+            yield Fault(number=114, text=text, hint=hint, loses=True)
+        return
+    if names := [str(name, "ascii") if isinstance(name, bytes) else str(name) for name in denied]:
+        text = f"The store user may not use {', '.join(names)}: what needs it fails."
+        hint = f"Permit them: ACL SETUSER name {' '.join(f'+{name.lower()}' for name in names)}."
+        yield Fault(number=114, text=text, hint=hint, loses=True)
 
 
 def _of_library(client: redis.Redis) -> Iterator[Fault]:

@@ -17,7 +17,7 @@ from queueops.testing import run_worker
 from tests.support import tasks_for_tests as tasks
 
 ROOT = Path(__file__).parents[2]
-OURS = {"worker": "runworker", "watchdog": "watchdog", "queue": "queue", "embedded": "embedded", "demo": "demo"}
+OURS = {name: name for name in ("watchdog", "queue", "embedded", "doctor", "demo")} | {"worker": "runworker"}
 TASKS = """
 from queueops import task
 

@@ -31,7 +31,7 @@ from queueops.redis.library import functions
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
 PUBLIC = ("", ".control", ".events", ".inspect", ".jobs", ".schedules", ".testing")
-COMMANDS = ("apitoken", "checkworkflows", "demo", "embedded", "queue", "queueops", "runworker", "watchdog")
+COMMANDS = ("apitoken", "checkworkflows", "demo", "doctor", "embedded", "queue", "queueops", "runworker", "watchdog")
 
 
 def scripts() -> Iterator[str]:

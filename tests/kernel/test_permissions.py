@@ -141,13 +141,16 @@ def test_who_may_not_ask_for_info_sees_all_else(make_user: MakeUser, desk: Desk,
         (("+@all", "allchannels", "-config"), []),
         (("+@all", "allchannels", "-fcall"), ["queueops.W111"]),
         (("+@all", "allchannels", "-function|load"), ["queueops.W111"]),
+        (("+@all", "allchannels", "-rpoplpush", "-zadd"), ["queueops.E114"]),
+        (("+@all", "allchannels", "-eval"), []),
+        (("+@all", "allchannels", "resetkeys", "~other:*"), ["queueops.E114"]),
     ],
 )
 def test_what_a_user_may_not_do_is_told_by_the_check(
     make_user: MakeUser, settings: Any, rules: tuple[str, ...], ids: list[str]
 ) -> None:
     settings.QUEUEOPS = settings.QUEUEOPS | {"URL": make_user("allkeys", *rules)}
-    told = {"queueops.W102", "queueops.W108", "queueops.W109", "queueops.W111", "queueops.W113"}
+    told = {"queueops.W102", "queueops.W108", "queueops.W109", "queueops.W111", "queueops.W113", "queueops.E114"}
     assert [message.id for message in check_store() if message.id in told] == ids
 
 

@@ -30,7 +30,7 @@ from tests.support.stored_records import records_of
 pytest_plugins = ["queueops.pytest_plugin"]
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\]\(([^)#:]+\.md)(?:#([^)]+))?\)")
-FILE = re.compile(r"`((?:queueops|console|static|templates|tests|docs|\.ci)/[\w./-]+)`")
+FILE = re.compile(r"`((?:queueops|console|static|templates|tests|docs|deploy|\.ci)/[\w./-]+)`")
 COMMAND = re.compile(r"^manage\.py (.+)$", re.MULTILINE)
 INLINE = re.compile(r"`manage\.py ((?:queue|jobs|runworker|watchdog|checkworkflows) [^`]+|watchdog|runworker)`")
 GUIDES = sorted(f"guides/{path.name}" for path in (DOCS / "guides").glob("*.md"))
