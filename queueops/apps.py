@@ -17,9 +17,9 @@ class QueueOpsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the checks, mask the lines of our loggers, and import every app's `tasks` module."""
+        """Register the checks, mask the lines of our loggers, and import every app's task modules."""
         from queueops import checks as own
-        from queueops import logs
+        from queueops import conf, logs
         from queueops.model import endings
         from queueops.results import waiting
 
@@ -33,7 +33,7 @@ class QueueOpsConfig(AppConfig):
         logs.protect()
         waiting.explain = _explain
         endings.listen(endings.send)
-        autodiscover_modules("tasks")
+        autodiscover_modules(*conf.task_modules())
 
 
 def _explain(pool: str, task_id: str) -> tuple[str, str]:

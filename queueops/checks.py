@@ -11,10 +11,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings as django_settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.management import get_commands
-from django.utils.module_loading import import_string
+from django.utils.module_loading import import_string, module_has_submodule
 
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
@@ -34,11 +35,16 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 
 
 def check_environment(**_: Any) -> list[CheckMessage]:
-    """Middlewares that cannot be used, an address that cannot be read, a missing server program for `embedded:`."""
+    """Middlewares, task modules and addresses that cannot be used, a missing server program for `embedded:`."""
     if conf.problems():
         return []
     settings = conf.current()
-    return [*_missing_middlewares(settings), *_unreadable_address(settings), *_missing_server(settings)]
+    return [
+        *_missing_middlewares(settings),
+        *_missing_task_modules(settings),
+        *_unreadable_address(settings),
+        *_missing_server(settings),
+    ]
 
 
 def check_commands(**_: Any) -> list[CheckMessage]:
@@ -183,6 +189,14 @@ def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:
                 "Write the dotted path of a class or function that takes get_result, as in queueops.tasks.middleware."
             )
             yield Error(text, hint=hint, id="queueops.E002")
+
+
+def _missing_task_modules(settings: conf.Settings) -> Iterator[CheckMessage]:
+    for name in settings.task_modules:
+        if not any(module_has_submodule(app.module, name) for app in apps.get_app_configs()):
+            text = f"QUEUEOPS['TASK_MODULES'] has {name!r}, but no installed app has this module."
+            hint = "Write the name within its app, without .py: 'jobs.background' for shop/jobs/background.py."
+            yield Warning(text, hint=hint, id="queueops.W006")
 
 
 def _not_taking(factory: Any) -> str:

@@ -116,6 +116,7 @@ class Settings:
     retention: Mapping[str, float] = field(default_factory=lambda: dict(RETENTION))  # seconds, by state
     retention_cap: int = 1_000_000  # ended tasks kept, by state
     middleware: tuple[str, ...] = ()
+    task_modules: tuple[str, ...] = ()  # modules of each app that hold tasks, beside tasks.py
     lease: float = 30.0  # seconds; renewed three times in that time
     max_crashes: int = 3
     hung_after: float = 300.0  # seconds without a sign of life, before a process is killed and its tasks are recovered
@@ -216,6 +217,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "RETENTION": _retention,
     "RETENTION_CAP": read.whole(0),
     "MIDDLEWARE": read.texts,
+    "TASK_MODULES": read.modules,
     "LEASE": read.seconds(0.1, read.DAY),
     "MAX_CRASHES": read.whole(1),
     "HUNG_AFTER": read.seconds(1, DAY),
@@ -268,6 +270,11 @@ def redactor() -> Redactor:
 @lru_cache(maxsize=8)
 def _redactor(patterns: tuple[str, ...]) -> Redactor:
     return Redactor(patterns)
+
+
+def task_modules() -> tuple[str, ...]:
+    """The modules of each app that are imported for their tasks; `tasks` is always one. Invalid settings add none."""
+    return tuple(dict.fromkeys(("tasks", *read_settings(getattr(django_settings, "QUEUEOPS", {}))[0].task_modules)))
 
 
 def problems() -> list[QueueOpsError]:

@@ -199,6 +199,17 @@ def texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def modules(value: Any) -> tuple[str, ...]:
+    """Names of modules within an app, such as "jobs.background"."""
+    expected = 'a list of modules within each app, such as ["tasks", "jobs.background"]'
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise Unfit(expected)
+    for each in value:
+        if not isinstance(each, str) or not all(part.isidentifier() for part in each.split(".")):
+            raise Unfit(f"{expected}; {each!r} is not the name of a module, without the app and without .py")
+    return tuple(value)
+
+
 def anything(value: Any) -> dict[str, Any]:
     """A dict with texts as keys."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):

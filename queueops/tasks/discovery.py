@@ -1,4 +1,4 @@
-"""Task discovery: checks that workers find the code of a task; they only import `tasks.py` of each installed app."""
+"""Task discovery: checks that workers find the code of a task; they import `tasks.py` and TASK_MODULES of each app."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NESTED = (
 )
 _WARNING = (
     "The task %s is pushed, but workers may not know it: its module %s was imported after the tasks.py of all apps."
-    " Import it in tasks.py of an installed app."
+    " %s in tasks.py of an installed app."
 )
 _run_here = 0
 
@@ -57,7 +57,15 @@ def check(task_name: str, found: Hidden) -> None:
         return
     if found.reason:
         raise NotImportable(name=task_name, reason=found.reason)
-    warn_once.warn((task_name, found.module), _WARNING, task_name, found.module)
+    warn_once.warn((task_name, found.module), _WARNING, task_name, found.module, _remedy(found.module))
+
+
+def _remedy(module: str) -> str:
+    """What makes workers import a module: the setting, if an app contains it."""
+    app = apps.get_containing_app_config(module)
+    if app is None or app.name == module:
+        return "Import it"
+    return f"Add {module.removeprefix(app.name + '.')!r} to QUEUEOPS['TASK_MODULES'], or import it"
 
 
 @contextmanager

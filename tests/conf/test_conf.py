@@ -147,6 +147,17 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
             "The setting QUEUEOPS['METRICS_TOKEN'] is [redacted], but it must be "
             "a text of 16 or more letters, digits and signs, without spaces.",
         ),
+        (
+            {"TASK_MODULES": "background"},
+            "The setting QUEUEOPS['TASK_MODULES'] is 'background', but it must be "
+            'a list of modules within each app, such as ["tasks", "jobs.background"].',
+        ),
+        (
+            {"TASK_MODULES": ["jobs/background.py"]},
+            "The setting QUEUEOPS['TASK_MODULES'] is ['jobs/background.py'], but it must be "
+            'a list of modules within each app, such as ["tasks", "jobs.background"]; '
+            "'jobs/background.py' is not the name of a module, without the app and without .py.",
+        ),
         ({"MIDDLEWARE": "a.B"}, "The setting QUEUEOPS['MIDDLEWARE'] is 'a.B', but it must be a list of texts."),
         ({"POOLS": 3}, "The setting QUEUEOPS['POOLS'] is 3, but it must be a dict with texts as keys."),
         (

@@ -1,0 +1,80 @@
+"""Leftovers: what a file still has of Celery after its calls were rewritten, line by line, with what to write."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from queueops.migrate.code import short
+from queueops.migrate.rewriter import Rewriter
+
+ADVICE = {
+    "AsyncResult": "write queueops.get(id), which answers a handle or None",
+    "GroupResult": "write queueops.get(id): one handle has the list of results",
+    "Celery": "there is no app object: remove the app with its last task",
+    "current_app": "there is no app object",
+    "current_task": "write current()",
+    "Task": "a class of tasks has no counterpart; write a function with @task, and a middleware or signals",
+    "crontab": 'write cron="0 3 * * *" at the task, or Schedule(...)',
+    "signature": "write task.s(...), or task_named(name).s(...)",
+    "states": 'states are texts such as "pending", "running", "succeeded", "failed"',
+    "shared_task": "the task stays, see its line",
+    "before_task_publish": "wrap the push; a middleware runs around each execution",
+    "after_task_publish": "wrap the push; a middleware runs around each execution",
+    "task_prerun": "receive the signal task_started",
+    "task_postrun": "receive task_succeeded, task_failed and task_cancelled",
+    "task_success": "receive the signal task_succeeded",
+    "task_failure": "receive the signal task_failed",
+    "task_retry": "receive the signal task_retried",
+    "task_revoked": "receive the signal task_cancelled",
+    "worker_process_init": 'write Depends(open_client, scope="process"), or receive worker_started',
+    "worker_ready": "receive the signal worker_started",
+    "worker_shutdown": "receive the signal worker_stopping",
+    "Ignore": "write current().cancel(reason)",
+    "Reject": "write current().cancel(reason)",
+    "Retry": "write raise RetryLater(seconds, error)",
+    "MaxRetriesExceededError": "the last attempt fails with the error of RetryLater",
+    "TimeoutError": "a result that is late raises ResultTimeout",
+    "chunks": "write push_many([(1, 2), (3, 4)])",
+    "xmap": "write push_many",
+    "inspect": "write queueops.inspect.workers()",
+}
+
+
+def list_leftovers(rewriter: Rewriter) -> None:
+    """Note each use of a name of Celery that was not rewritten."""
+    names, noted = rewriter.names, {note.line for note in rewriter.notes.found}
+    for node, full in [
+        *names.references("celery"),
+        *names.references("kombu"),
+        *names.references("django_celery_beat"),
+    ]:
+        line = names.line(node)
+        if node in rewriter.handled or line in noted or node in rewriter.listed:
+            continue
+        parent = names.parent(node)
+        whole = parent if isinstance(parent, cst.Attribute) and parent.value is node else node
+        last = names.full(whole).rpartition(".")[2] if whole is not node else full.rpartition(".")[2]
+        advice = ADVICE.get(last) or ADVICE.get(full.rpartition(".")[2]) or "it has no counterpart"
+        rewriter.notes.left(line, short(whole), advice)
+
+
+def rewrite_names(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The soft time limit by its new name."""
+    if not isinstance(original, (cst.Name, cst.Attribute)):
+        return None
+    if isinstance(rewriter.names.parent(original), (cst.ImportAlias, cst.AsName, cst.Attribute)):
+        return None
+    full = rewriter.names.full(original)
+    if full in ("celery.exceptions.SoftTimeLimitExceeded", "billiard.exceptions.SoftTimeLimitExceeded"):
+        rewriter.handle(original)
+        return cst.parse_expression(rewriter.use("SoftTimeout"))
+    return None
+
+
+def rewrite_logger(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
+    """`get_task_logger(__name__)`: a logger of a task is an ordinary one."""
+    if not isinstance(original, cst.Call) or rewriter.names.full(original.func) != "celery.utils.log.get_task_logger":
+        return None
+    rewriter.handle(original.func)
+    rewriter.modules.add("logging")
+    return updated.with_changes(func=cst.parse_expression("logging.getLogger"))
