@@ -29,6 +29,7 @@ from queueops.kinds.workflows.replay.step import RunInfo, Step
 from queueops.kinds.workflows.store import payloads
 from queueops.kinds.workflows.store.run_store import StepInput, get_run_store, given_input
 from queueops.model.contracts import Lease, Push
+from queueops.model.trace_context import traceparent
 from queueops.redis.pushwire import due_argument, record_fields
 from queueops.tasks.context import Context
 from queueops.worker.execution import failure
@@ -160,7 +161,7 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
         parent=found.parent,
         length=found.length,
         origin=found.origin or lease.id,
-        trace=lease.trace,
+        trace=traceparent(lease.trace),
     )
     if kept is not None:
         kept.info = info
