@@ -13,7 +13,7 @@ from queueops.model.observers import publishing
 from queueops.redis.broker import get_broker
 from queueops.tasks import middleware
 from queueops.testing import run_worker
-from tests.observing import observed_tasks as tasks
+from tests.observing import tasks
 from tests.support.for_each import for_each
 
 SET_UP = """

@@ -19,7 +19,7 @@ from queueops.contrib.opentelemetry.observer import OpenTelemetry
 from queueops.model import observers
 from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
-from tests.observing import observed_tasks as tasks
+from tests.observing import tasks
 
 exporter = InMemorySpanExporter()
 reader = InMemoryMetricReader(dict.fromkeys((Counter, Histogram), AggregationTemporality.DELTA))
@@ -135,7 +135,7 @@ def test_an_error_has_its_class_and_not_its_text_and_a_cancel_is_no_error() -> N
     found = {}
     for span in spans(SpanKind.CONSUMER):
         found.setdefault(facts(span)["queueops.task.name"], []).append(span)
-    error = "tests.observing.observed_tasks.Observed"
+    error = "tests.observing.tasks.Observed"
     failed = found["observed.fails"]
     assert [facts(span)["messaging.message.retry.count"] for span in failed] == [0, 1]
     assert {(span.status.status_code, span.status.description) for span in failed} == {(StatusCode.ERROR, error)}
@@ -172,7 +172,7 @@ def test_metrics_have_the_names_and_the_labels_of_the_conventions() -> None:
             key = f"{labels.get('queueops.task.name')} {labels.get('error.type', '')}".strip()
             found.setdefault(metric.name, {})[key] = getattr(point, "count", getattr(point, "value", None))
             assert (labels["messaging.system"], labels["messaging.destination.name"]) == ("queueops", "default")
-    failed = "observed.fails tests.observing.observed_tasks.Observed"
+    failed = "observed.fails tests.observing.tasks.Observed"
     assert found["messaging.client.sent.messages"].items() >= {"observed.add": 2, "observed.fails": 1}.items()
     assert found["messaging.client.consumed.messages"].items() >= {"observed.add": 2, failed: 2}.items()
     assert found["messaging.process.duration"][failed] == 2

@@ -16,7 +16,7 @@ from queueops.contrib.django_tasks import QueueOpsBackend
 from queueops.log_handler import LineHandler
 from queueops.logs import configure
 from queueops.testing import run_worker
-from tests.observing import observed_tasks as tasks
+from tests.observing import tasks
 from tests.repository.examples import examples
 
 PAGE = "observability.md"

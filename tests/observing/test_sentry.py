@@ -10,12 +10,13 @@ import pytest
 import sentry_sdk
 from sentry_sdk.scope import Scope
 
-from queueops import signals
+from queueops import signals, task
 from queueops.contrib.sentry.observer import Sentry
 from queueops.model import observers
 from queueops.redis.broker import get_broker
+from queueops.tasks import registry
 from queueops.testing import run_worker
-from tests.observing import observed_tasks as tasks
+from tests.observing import tasks
 from tests.observing.receiver import Receiver, receiving
 
 SIGNALS = (signals.task_failed, signals.task_retried, signals.task_cancelled)
@@ -167,10 +168,18 @@ def test_breadcrumbs_and_tags_of_a_task_are_its_own_and_masked(sent: Any) -> Non
     assert "shop" not in events["observed.fails"]["tags"]
 
 
-def test_a_run_of_a_schedule_is_one_check_in(sent: Any, settings: Any) -> None:
+def test_a_run_of_a_schedule_is_one_check_in(sent: Any, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_handlers", "_places"):  # other tests must not see its schedule
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+
+    @task(name="observed.nightly", retries=0, cron="0 3 * * *")
+    def nightly(fail: bool = False) -> None:
+        if fail:
+            raise tasks.Observed("at night")
+
     for tick, fail in (("2026-01-01", False), ("2026-01-02", True)):
-        tasks.nightly.using(id=f"observed.nightly@{tick}T03:00:00Z").push(fail)
-    tasks.nightly.push()
+        nightly.using(id=f"observed.nightly@{tick}T03:00:00Z").push(fail)
+    nightly.push()
     run_worker()
     found: dict[str, list[str]] = {}
     for item in sent("check_in"):
@@ -179,7 +188,7 @@ def test_a_run_of_a_schedule_is_one_check_in(sent: Any, settings: Any) -> None:
         found.setdefault(item["check_in_id"], []).append(item["status"])
     assert sorted(found.values()) == [["in_progress", "error"], ["in_progress", "ok"]]
     settings.QUEUEOPS = settings.QUEUEOPS | {"SENTRY": {"monitors": False}}
-    tasks.nightly.using(id="observed.nightly@2026-01-03T03:00:00Z").push()
+    nightly.using(id="observed.nightly@2026-01-03T03:00:00Z").push()
     run_worker()
     assert len(sent("check_in")) == 4
 

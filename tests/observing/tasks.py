@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 from collections.abc import Iterator, Sequence
 
 import sentry_sdk
@@ -75,12 +77,6 @@ def waits() -> None:
     raise Cancelled(reason="by itself")
 
 
-@task(name="observed.nightly", retries=0, cron="0 3 * * *")
-def nightly(fail: bool = False) -> None:
-    if fail:
-        raise Observed("at night")
-
-
 class Sums(MapReduce):
     """Sums chunks; a negative one fails."""
 
@@ -116,6 +112,11 @@ def crumbs(secret: str) -> None:
     sentry_sdk.add_breadcrumb(message=f"token={secret}")
     sentry_sdk.set_tag("shop", "7")
     raise Observed("with crumbs")
+
+
+@task(name="observed.dies", retries=0)
+def dies() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @task(name="observed.logs", retries=0)
