@@ -32,6 +32,9 @@ class Observer(Protocol):
     def running(self, context: Any) -> AbstractContextManager[None]:
         """The code of the task of this context runs in the block, with the middlewares of the project."""
 
+    def failed(self, error: BaseException) -> None:
+        """The code of a workflow has failed, and its run with it. Told within `running`: its last step succeeds."""
+
     def killed(self, pool: str, ends: Mapping[str, Settlement]) -> None:
         """A worker process died or was killed. Told in a process of its own, when its tasks, by id, are given back."""
 
@@ -75,6 +78,12 @@ def publishing(pushes: Iterable[Push], *, linked: bool = False) -> AbstractConte
 def headers_of(lease: Any) -> dict[str, str]:
     """The headers that the push of a task has left in its record."""
     return read(lease.trace)
+
+
+def tell_failed(error: BaseException) -> None:
+    """Tell the observers of the error of a run."""
+    for observer in registered:
+        _safely(partial(observer.failed, error))
 
 
 def tell_killed(pool: str, ends: Mapping[str, Settlement]) -> None:

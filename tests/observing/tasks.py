@@ -15,6 +15,7 @@ from queueops import Cancelled, MapReduce, Retry, activity, current, task, wf, w
 
 SOON = Retry(delay=0)
 logger = logging.getLogger("shop")
+SECRET = "hunter2"  # not in the lines of a frame
 
 
 class Observed(Exception):
@@ -104,6 +105,8 @@ def step(number: int) -> int:
 
 @workflow(name="observed.run")
 async def run(number: int) -> int:
+    if number == 0:
+        raise Observed(f"in the run; passphrase={SECRET}")
     return await wf.call(step, number)
 
 

@@ -145,11 +145,17 @@ def test_a_retried_attempt_is_an_event_where_the_setting_says_so(sent: Any, sett
 
 def test_chunks_activities_and_cancelled_tasks_follow_the_same_rule(sent: Any) -> None:
     tasks.Sums.push([1, -1])
-    tasks.run.start(-1)
+    for number in (-1, 0):
+        tasks.run.start(number)
     tasks.waits.push()
     run_worker()
     facts = [(event["contexts"]["queueops"]["kind"], event["transaction"]) for event in sent("event")]
-    assert sorted(facts) == [("activity", "observed.step"), ("chunk", "observed.sums")]
+    assert sorted(facts) == [
+        ("activity", "observed.step"),
+        ("chunk", "observed.sums"),
+        ("workflow", "observed.run"),
+    ]
+    assert "hunter2" not in json.dumps(sent("event"))
     statuses = {each["transaction"]: each["contexts"]["trace"]["status"] for each in sent("transaction")}
     assert statuses["observed.waits"] == "cancelled"
 

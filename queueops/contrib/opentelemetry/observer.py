@@ -65,6 +65,9 @@ class OpenTelemetry:
                 _tell_end(span, run.word(error))
                 raise
 
+    def failed(self, error: BaseException) -> None:
+        """The span of a run has its error."""
+
     def killed(self, pool: str, ends: Mapping[str, Settlement]) -> None:
         """The spans of a killed process are lost with it."""
 

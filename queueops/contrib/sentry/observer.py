@@ -15,6 +15,7 @@ from queueops import conf, signals
 from queueops.contrib.sentry import monitors
 from queueops.contrib.sentry.events import event_of_killed, facts_of, masked_event
 from queueops.contrib.span_facts import Run, of_push, of_run
+from queueops.errors import TaskFailed
 from queueops.logs import FOREIGN
 from queueops.model import observers
 from queueops.model.contracts import Push, Settlement
@@ -81,6 +82,12 @@ class Sentry:
                 raise raised
             finally:
                 del raised  # its frame would keep it
+
+    def failed(self, error: BaseException) -> None:
+        """The event of a run. An activity or a child that failed it has an event of its own."""
+        if sentry_sdk.get_client().is_active() and not isinstance(error, TaskFailed):
+            event, hint = _event_of(error)
+            sentry_sdk.capture_event(event, hint=hint)
 
     def killed(self, pool: str, ends: Mapping[str, Settlement]) -> None:
         """An event for each task that a killed process ran: its code could tell nothing."""
@@ -159,9 +166,13 @@ def _capture(context: Any, error: BaseException) -> None:
     kept = getattr(context, "observed", None)
     if not isinstance(kept, Kept):  # the client was set up meanwhile
         return
-    mechanism = {"type": "queueops", "handled": False}
-    event, hint = event_from_exception(error, client_options=sentry_sdk.get_client().options, mechanism=mechanism)
+    event, hint = _event_of(error)
     event["transaction"] = context.lease.name
     event["contexts"] = {"trace": kept.trace}
     with use_isolation_scope(kept.scope):
         sentry_sdk.capture_event(event, hint=hint)
+
+
+def _event_of(error: BaseException) -> tuple[Any, Any]:
+    mechanism = {"type": "queueops", "handled": False}
+    return event_from_exception(error, client_options=sentry_sdk.get_client().options, mechanism=mechanism)

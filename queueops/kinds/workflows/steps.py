@@ -28,6 +28,7 @@ from queueops.kinds.workflows.replay.run_trace import run_span
 from queueops.kinds.workflows.replay.step import RunInfo, Step
 from queueops.kinds.workflows.store import payloads
 from queueops.kinds.workflows.store.run_store import StepInput, get_run_store, given_input
+from queueops.model import observers
 from queueops.model.contracts import Lease, Push
 from queueops.model.trace_context import traceparent
 from queueops.redis.pushwire import due_argument, record_fields
@@ -71,6 +72,8 @@ def _made_step(context: Context, code: Any) -> Value:
         inbox = _filled(lease, payloads.first_of(found.inbox))
         step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
         value = _value(execution, step, lease)
+        if step.error is not None:
+            observers.tell_failed(step.error)
         if execution.info.trace:
             _export(execution, step)
         keeps = not step.over
