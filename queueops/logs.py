@@ -45,6 +45,7 @@ OURS = (
     "queueops.audit",
     "queueops.events",
     "queueops.metrics",
+    "queueops.observers",
     "queueops.outbox",
     "queueops.push",
     "queueops.redis",
@@ -58,6 +59,8 @@ OURS = (
     "console.kinds",
     "console.probes",
 )
+FOREIGN = ("django.tasks", "django_tasks")
+"""Loggers that tell the start and the end of a task of `django.tasks`, of which a worker has its own line."""
 MASKED = "queueops_masked"
 """A record with this attribute has been masked."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", MASKED, TOLD}
@@ -76,6 +79,7 @@ def configure(log_format: str = "text", level: str = "INFO") -> None:
             "formatters": {"chosen": {"()": formatter}},
             "filters": {"task": {"()": TASK_FILTER}},
             "handlers": {"stderr": {"class": LINE_HANDLER, "formatter": "chosen", "filters": ["task"]}},
+            "loggers": {name: {"level": "CRITICAL"} for name in FOREIGN},
             "root": {"handlers": ["stderr"], "level": level},
         }
     )

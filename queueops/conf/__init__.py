@@ -106,6 +106,15 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentrySettings:
+    """What `queueops.contrib.sentry` sends."""
+
+    retries: bool = False  # an event also for an attempt that will be tried again
+    monitors: bool = True  # a check-in for each run of a schedule of the code
+    arguments: bool = True  # the arguments of a task in its events, masked by REDACT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Every setting, with its default. The key in QUEUEOPS is the name in capitals."""
 
@@ -128,6 +137,8 @@ class Settings:
     environment: Environment | None = None  # the mark on the pages of the console
     metrics_token: str = ""  # what a client of the metrics must send; empty: the view refuses all
     alerts: AlertSettings = NO_ALERTS  # who is told of alarms
+    trace_url: str = ""  # where the console finds a trace; with {trace_id}
+    sentry: SentrySettings = SentrySettings()
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
     retry: BrokerRetry = BrokerRetry()
     of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
@@ -162,6 +173,10 @@ def _environment(value: Any) -> Environment:
     if "name" not in found:
         raise read.Unfit('a dict with a "name", and perhaps a "color"')
     return Environment(**found)
+
+
+def _sentry(value: Any) -> SentrySettings:
+    return SentrySettings(**SENTRY(value))
 
 
 def _retry(value: Any) -> BrokerRetry:
@@ -209,6 +224,7 @@ RETRY = read.table(
 )
 
 ENVIRONMENT = read.table({"name": read.short_text, "color": read.choice(Color)})
+SENTRY = read.table(dict.fromkeys(("retries", "monitors", "arguments"), read.flag))
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
     "NAMESPACE": read.namespace,
@@ -229,6 +245,8 @@ READERS: dict[str, read.Reader[Any]] = {
     "ENVIRONMENT": read.optional(_environment),
     "METRICS_TOKEN": read.token,
     "ALERTS": read_alerts,
+    "TRACE_URL": read.trace_url,
+    "SENTRY": _sentry,
     "CONNECT": read.table(CONNECT, refused=OURS),
     "RETRY": _retry,
 }

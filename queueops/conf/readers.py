@@ -165,6 +165,15 @@ def token(value: Any) -> str:
     return value
 
 
+def trace_url(value: Any) -> str:
+    """A template of a link to a trace; empty for none."""
+    is_text = isinstance(value, str) and value.isprintable() and " " not in value
+    link = value.replace("{trace_id}", "0") if is_text else "://"
+    if value != "" and not (re.match(r"https?://[^/]", link) and link != value and not re.search("[{}]", link)):
+        raise Unfit('a URL with the place of the id, such as "https://tracing.example/trace/{trace_id}"')
+    return str(value)
+
+
 def given(value: Any) -> Any:
     """Any value."""
     return value

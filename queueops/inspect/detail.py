@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from queueops import conf
 from queueops.inspect import follow_ups, task_history
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
@@ -17,6 +18,7 @@ from queueops.model.allowed import allowed_verbs
 from queueops.model.expiry import moment_ms
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import State, StateClass, table
+from queueops.model.trace_context import sampled_trace
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 from queueops.redis.wire import with_first
 
@@ -67,6 +69,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     behind: Beside | None = None
     root: str = ""
     trace: str = ""
+    trace_url: str = ""  # of its trace, by the setting TRACE_URL
     meta: str = ""
     cancel_requested: str = ""
     next_generation: bool = False
@@ -198,7 +201,8 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         behind=_beside(detail.behind),
         parts_open=detail.open,
         root=field("ro", ""),
-        trace=field("tr", ""),
+        trace=field("tr", "").partition("\n")[0],
+        trace_url=_trace_url(field("tr", "")),
         meta=hide.document(meta) if meta.startswith(b"{") else "",
         cancel_requested=field("x", ""),
         next_generation=field("nx") == "1",
@@ -216,6 +220,11 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         },
         **follow_ups.of_task(detail, record),
     )
+
+
+def _trace_url(stored: str) -> str:
+    template, trace = conf.current().trace_url, sampled_trace(stored)
+    return template.replace("{trace_id}", trace) if template and trace else ""
 
 
 def _moments_of_kinds(detail: Detail, record: Mapping[str, str]) -> Iterator[Moment]:

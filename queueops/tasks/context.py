@@ -46,7 +46,8 @@ class Channel(Protocol):
 class Context:
     """One start of a task, as its code sees it."""
 
-    __slots__ = ("_channel", "_done", "_reason", "epoch", "handler", "lease", "limit_s", "lost")
+    __slots__ = ("_channel", "_done", "_reason", "epoch", "handler", "lease", "limit_s", "lost", "observed")
+    # `observed` is unset, unless an observer keeps something there until the task's end
 
     def __init__(self, lease: Lease, handler: Handler, channel: Channel, epoch: int = 0) -> None:
         self.lease = lease

@@ -17,7 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -28,6 +28,7 @@ from django.utils.module_loading import import_string
 
 from queueops import conf
 from queueops.errors import NotEncodable
+from queueops.model import observers
 from queueops.tasks.context import Context, enter, leave
 from queueops.tasks.encoding import with_article
 
@@ -132,13 +133,33 @@ def _encoded(context: Context, encoder: Callable[[Any], Any], value: Any) -> Any
 @cache
 def _chain(is_async: bool) -> GetResult:
     """The chain for the sync or the async tasks of this process, built once."""
-    return _built(conf.current().middleware, _ahandle if is_async else _handle, is_async)
+    outer = [_observing(observer) for observer in observers.registered]
+    return _built((*outer, *conf.current().middleware), _ahandle if is_async else _handle, is_async)
 
 
 @cache
 def _own_chain(handler: Any, is_async: bool) -> GetResult:
     """The chain of a task's own middlewares, built once."""
     return _built(handler.middleware, _arun if is_async else _run, is_async)
+
+
+def _observing(observer: observers.Observer) -> Any:
+    """The middleware of an observer, for sync and async tasks."""
+
+    def factory(get_result: GetResult) -> GetResult:
+        def run(context: Context) -> Any:
+            with observers.Guarded(partial(observer.running, context)):
+                return get_result(context)
+
+        async def arun(context: Context) -> Any:
+            with observers.Guarded(partial(observer.running, context)):
+                return await get_result(context)
+
+        return arun if iscoroutinefunction(get_result) else run
+
+    made: Any = factory
+    made.sync_capable = made.async_capable = True
+    return made
 
 
 def _built(middlewares: Sequence[Any], get_result: GetResult, is_async: bool) -> GetResult:

@@ -21,3 +21,9 @@ if newer := os.environ.get("QUEUEOPS_TESTS_LIBRARY"):  # another version of the 
     library.state_tables = lambda: f"{tables}-- {newer}\n"
 
 use_chosen()  # a process that finds the store gone starts it again
+
+if dsn := os.environ.get("QUEUEOPS_TESTS_SENTRY"):
+    from tests.observing import set_up
+
+    INSTALLED_APPS += ["tests.observing", "queueops.contrib.sentry", "queueops.contrib.opentelemetry"]
+    set_up.both(dsn, os.environ["QUEUEOPS_TESTS_SPANS"])

@@ -15,7 +15,7 @@ from queueops.errors import StaleLease
 from queueops.errors.composites import CompositePushExpired, PartInUse
 from queueops.kinds.composites.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
 from queueops.kinds.composites.tree_wire import entry_arguments
-from queueops.model import endings
+from queueops.model import endings, observers
 from queueops.model.contracts import Lease, LeaseRef, Node, Push, Pushed
 from queueops.model.part_refs import PartRef
 from queueops.redis.broker.push import PushCalls
@@ -50,8 +50,9 @@ class CompositeCalls(PushCalls, StorageCalls):
         for pool in pools_of(nodes):
             self.announce(pool)
             self.lane_patterns.prepare_for(pool, (node.push for node in nodes if node.push.pool == pool))
-        planter = _Planter(self, nodes, under)
-        answer = planter.plant()
+        with observers.publishing(node.push for node in nodes):
+            planter = _Planter(self, nodes, under)
+            answer = planter.plant()
         if planter.is_alone:
             self.bring(nodes[0].push.pool)
         return answer

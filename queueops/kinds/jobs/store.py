@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from queueops.errors import IdInUse
 from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.kinds.jobs.file_calls import FileCalls
+from queueops.model import observers
 from queueops.model.contracts import LeaseRef, Push, Pushed, Row
 from queueops.model.ids import new_id
 from queueops.model.states import states_allowing
@@ -79,12 +80,13 @@ class JobCalls(FileCalls, Fencing):
             batch = jobs[start : start + ALL_OR_NONE]
             lanes = {lane.lane: lane for job in batch for lane in reversed(job.lanes)}
             self.lane_patterns.prepare(pool, lanes)
-            given = _arguments(batch, list(lanes.values()))
+            with observers.publishing(job.push for job in batch):
+                given = _arguments(batch, list(lanes.values()))
 
-            def submit(proof: Sequence[Argument], given: Sequence[Argument] = given) -> Any:
-                return self._call("submit_jobs", pool, *proof, *given)
+                def submit(proof: Sequence[Argument], given: Sequence[Argument] = given) -> Any:
+                    return self._call("submit_jobs", pool, *proof, *given)
 
-            reply = submit(("", "")) if under is None else self._fenced(pool, under, submit)
+                reply = submit(("", "")) if under is None else self._fenced(pool, under, submit)
             if reply[0] == b"DRAINING":
                 raise AggregationDrains(id=lanes[text(reply[1])].id, pool=pool)
             if reply[0] == b"DIFFERS":

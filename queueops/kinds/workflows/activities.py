@@ -7,6 +7,7 @@ from typing import Any
 
 from queueops.kinds.workflows.replay import tracing
 from queueops.model.ports import Handler
+from queueops.model.trace_context import traceparent
 from queueops.tasks import registry
 
 ACTIVITY = "activity"
@@ -14,6 +15,8 @@ ACTIVITY = "activity"
 
 class Traced:
     """The handler of an activity, whose attempts have spans."""
+
+    makes_spans = True
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -34,7 +37,7 @@ class Traced:
 
     def _span(self, context: Any) -> contextlib.AbstractContextManager[None]:
         lease = context.lease
-        return tracing.activity(lease.name, lease.trace, lease.id, lease.attempt)
+        return tracing.activity(lease.name, traceparent(lease.trace), lease.id, lease.attempt)
 
 
 _traced: dict[str, tuple[Handler, Traced]] = {}

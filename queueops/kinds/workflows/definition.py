@@ -21,6 +21,7 @@ from queueops.kinds.workflows.replay import tracing
 from queueops.kinds.workflows.replay.execution import Execution
 from queueops.kinds.workflows.replay.step import OnParentEnd, RunInfo
 from queueops.kinds.workflows.store.run_store import get_run_store
+from queueops.model import observers
 from queueops.model.contracts import Conflict, Push
 from queueops.model.ids import check_id, new_id
 from queueops.redis import broker as brokers
@@ -55,6 +56,7 @@ class WorkflowHandler(FunctionHandler):
     """Makes the decision steps of a workflow: see `queueops.kinds.workflows.steps`."""
 
     kind = "workflow"
+    makes_spans = True
 
     @functools.cached_property
     def result_type(self) -> ResultType:
@@ -205,7 +207,8 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
             (pushed,) = brokers.get_broker().push((push,), durable=durable, under=under)
             return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
         ignores = self.options.on_conflict is Conflict.IGNORE
-        word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
+        with observers.publishing((push,)):
+            word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
         return WorkflowHandle(run, push.pool, word, instance=instance)
 
     def using(self, *, on_parent_end: OnParentEnd | None = None, **options: Unpack[PushOptions]) -> Workflow[P, R]:

@@ -28,7 +28,9 @@ from queueops.kinds.workflows.replay.run_trace import run_span
 from queueops.kinds.workflows.replay.step import RunInfo, Step
 from queueops.kinds.workflows.store import payloads
 from queueops.kinds.workflows.store.run_store import StepInput, get_run_store, given_input
+from queueops.model import observers
 from queueops.model.contracts import Lease, Push
+from queueops.model.trace_context import traceparent
 from queueops.redis.pushwire import due_argument, record_fields
 from queueops.tasks.context import Context
 from queueops.worker.execution import failure
@@ -70,6 +72,8 @@ def _made_step(context: Context, code: Any) -> Value:
         inbox = _filled(lease, payloads.first_of(found.inbox))
         step = execution.advance(lease.begun_ms, [_event(text) for text in inbox])
         value = _value(execution, step, lease)
+        if step.error is not None:
+            observers.tell_failed(step.error)
         if execution.info.trace:
             _export(execution, step)
         keeps = not step.over
@@ -160,7 +164,7 @@ def _execution(lease: Lease, found: StepInput, kept: Execution | None, code: Any
         parent=found.parent,
         length=found.length,
         origin=found.origin or lease.id,
-        trace=lease.trace,
+        trace=traceparent(lease.trace),
     )
     if kept is not None:
         kept.info = info

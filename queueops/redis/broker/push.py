@@ -9,6 +9,7 @@ from redis.exceptions import RedisError, ResponseError
 
 from queueops.errors import BrokenPool
 from queueops.errors.refusals import LibraryRefused
+from queueops.model import observers
 from queueops.model.contracts import LeaseRef, Push, Pushed
 from queueops.redis import pushwire
 from queueops.redis.durability import Confirmation, confirmed
@@ -52,6 +53,12 @@ class PushCalls(Fencing):
         return [answers[index] for index in range(len(pushes))]
 
     def _push_batch(self, pool: str, batch: Sequence[Push], under: LeaseRef | None) -> list[Pushed]:
+        if observers.registered:
+            with observers.publishing(batch, linked=len(batch) > 1):
+                return self._push_observed(pool, batch, under)
+        return self._push_observed(pool, batch, under)
+
+    def _push_observed(self, pool: str, batch: Sequence[Push], under: LeaseRef | None) -> list[Pushed]:
         self.announce(pool)
         if pool in self.lane_patterns.pools:
             self.lane_patterns.prepare_for(pool, batch)
@@ -104,7 +111,8 @@ class RedisPushes:
             if self._line is None and self._ahead and len(pushes) >= BATCH:
                 self._line = ScriptLine(self._calls, self._pool, "enqueue")
             if self._line is not None:
-                self._line.send(*pushwire.enqueue_arguments(pushes))
+                with observers.publishing(pushes, linked=True):
+                    self._line.send(*pushwire.enqueue_arguments(pushes))
         except (RedisError, OSError):
             self._give_up()
 

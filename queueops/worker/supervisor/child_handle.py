@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from queueops.model import observers
 from queueops.worker.shared_slot_table import Running, SlotTable
 from queueops.worker.stack_file import StackFile
 from queueops.worker.supervisor.os_signals import forget_signals, hold_signals, release_signals
@@ -96,6 +97,7 @@ def fork(main: Callable[[], int], *, holds: bool = False) -> int:
     except BaseException:  # the last frame of the process: an error that arrives here would otherwise be lost
         logger.exception("A worker process ends because of an error")
     finally:
+        observers.close()
         logging.shutdown()
         os._exit(status)
 

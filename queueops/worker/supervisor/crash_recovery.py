@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from queueops.errors import QueueOpsError
-from queueops.model import retry
+from queueops.model import observers, retry
 from queueops.model.contracts import Outcome, Settlement
 from queueops.model.ports import Store
 from queueops.worker.execution import failure
@@ -78,6 +78,7 @@ def _give_back(
             time.sleep(0.5)
     if count:
         logger.info("Took back %d tasks of %s in pool %s", count, worker, pool)
+    observers.tell_killed(pool, ends)
     return 0
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from queueops.model import observers
 from queueops.model.ports import Store
 from queueops.worker import stack_file
 from queueops.worker.options import WorkerOptions, worker_id
@@ -80,6 +81,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until all processes have ended. Returns 0 if all ended in order, 1 if one had to be killed."""
+        observers.supervise()
         settle_memory()
         stack_file.allow()
         hang_up = () if is_ignored(HANG_UP) else (HANG_UP,)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from queueops.kinds.workflows.replay.step import MadeSpan, RunInfo
 
 otel: Any
-"""The module `opentelemetry.trace`; None if the extra "tracing" is not installed."""
+"""The module `opentelemetry.trace`; None if the extra "opentelemetry" is not installed."""
 _propagator: Any
 try:
     from opentelemetry import trace
@@ -86,9 +86,9 @@ def activity(name: str, context: str, id: str, attempt: int) -> Iterator[None]:
 
 
 def context_of(info: RunInfo, key: str) -> str:
-    """The trace context of a span of a run; empty if the run is not traced."""
+    """The trace context of a span of a run, without the package that of its start; empty if the run is not traced."""
     if otel is None or not info.trace:
-        return ""
+        return info.trace
     version, trace, _, flags = info.trace.split("-")
     return f"{version}-{trace}-{_id(info, key):016x}-{flags}"
 

@@ -22,6 +22,7 @@ local function chunk_fields(task, conf, data, attempts, crashes)
   if conf.retry then fields[#fields + 1] = 'rp'; fields[#fields + 1] = conf.retry end
   if conf.timeout then fields[#fields + 1] = 't'; fields[#fields + 1] = conf.timeout end
   if conf.meta then fields[#fields + 1] = 'me'; fields[#fields + 1] = conf.meta end
+  if conf.trace then fields[#fields + 1] = 'tr'; fields[#fields + 1] = conf.trace end
   return fields
 end
 

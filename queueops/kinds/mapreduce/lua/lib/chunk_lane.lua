@@ -9,11 +9,12 @@ function lib.hooks.parts.lane_active(lane) return TASK .. string.sub(lane, 2) ..
 function lib.hooks.parts.lane_conf(lane)
   local task = string.sub(lane, 2)
   local row = lib.named_fields(TASK .. task, F.state, F.max_parallel, F.chunks_to_redo, F.chunks_per_worker, F.name, F.chunk_retries,
-    F.chunk_retry, F.chunk_timeout, F.root, F.lane, F.priority, F.unable_workers, F.meta) or {}
+    F.chunk_retry, F.chunk_timeout, F.root, F.lane, F.priority, F.unable_workers, F.meta, F.trace) or {}
   return { state = row[F.state], limit = lib.number_of(row[F.max_parallel]), paused = row[F.state] ~= 'aggregating'
     or row[F.chunks_to_redo], weight = 1,
     each = lib.number_of(row[F.chunks_per_worker]), name = row[F.name] or '?', retries = row[F.chunk_retries]
       or '0', retry = row[F.chunk_retry], timeout = row[F.chunk_timeout],
     root = row[F.root] or task, lane = row[F.lane]
-      or 'default', priority = row[F.priority], unable = row[F.unable_workers], meta = row[F.meta] }
+      or 'default', priority = row[F.priority], unable = row[F.unable_workers], meta = row[F.meta],
+    trace = row[F.trace] }
 end

@@ -1,0 +1,128 @@
+"""Tasks of all kinds that the tests of Sentry and of OpenTelemetry follow."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Iterator, Sequence
+
+import sentry_sdk
+import structlog
+
+from queueops import Cancelled, MapReduce, Retry, activity, current, task, wf, workflow
+
+SOON = Retry(delay=0)
+logger = logging.getLogger("shop")
+SECRET = "hunter2"  # not in the lines of a frame
+
+
+class Observed(Exception):
+    """The error of these tasks."""
+
+
+@task(name="observed.add", retries=0)
+def add(one: int, two: int = 0) -> int:
+    return one + two
+
+
+@task(name="observed.aadd", retries=0)
+async def aadd(one: int, two: int = 0) -> int:
+    await asyncio.sleep(0)
+    return one + two
+
+
+@task(name="observed.parent", retries=0)
+def parent() -> str:
+    return add.push(1).id
+
+
+@task(name="observed.fails", retries=1, retry=SOON)
+def fails(user: str, passphrase: str) -> None:
+    logger.info("log in with passphrase=%s", passphrase)
+    raise Observed(f"no such user; passphrase={passphrase}")
+
+
+@task(name="observed.afails", retries=0)
+async def afails(user: str, passphrase: str) -> None:
+    await asyncio.sleep(0)
+    raise Observed("async")
+
+
+@task(name="observed.recovers", retries=1, retry=SOON)
+def recovers() -> str:
+    if current().attempt == 1:
+        raise Observed("at first")
+    return "done"
+
+
+@task(name="observed.unfit", retries=0)
+def unfit() -> object:
+    return object()
+
+
+@task(name="observed.stops", retries=0)
+def stops() -> None:
+    current().cancel("not needed")
+
+
+@task(name="observed.restarts", retries=0)
+def restarts() -> None:
+    if current().attempt == 1:
+        current().restart(count_attempt=True)
+
+
+@task(name="observed.waits", retries=0)
+def waits() -> None:
+    raise Cancelled(reason="by itself")
+
+
+class Sums(MapReduce):
+    """Sums chunks; a negative one fails."""
+
+    name = "observed.sums"
+    retries = 0
+
+    def map(self, numbers: list[int]) -> Iterator[int]:
+        yield from numbers
+
+    def process(self, number: int) -> int:
+        if number < 0:
+            raise Observed("negative")
+        return number
+
+    def reduce(self, results: Sequence[int]) -> int:
+        return sum(results)
+
+
+@activity(name="observed.step", retries=0)
+def step(number: int) -> int:
+    if number < 0:
+        raise Observed("in an activity")
+    return number
+
+
+@workflow(name="observed.run")
+async def run(number: int) -> int:
+    if number == 0:
+        raise Observed(f"in the run; passphrase={SECRET}")
+    return await wf.call(step, number)
+
+
+@task(name="observed.crumbs", retries=0)
+def crumbs(secret: str) -> None:
+    sentry_sdk.add_breadcrumb(message=f"token={secret}")
+    sentry_sdk.set_tag("shop", "7")
+    raise Observed("with crumbs")
+
+
+@task(name="observed.dies", retries=0)
+def dies() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task(name="observed.logs", retries=0)
+def logs() -> None:
+    logger.info("by-stdlib line")
+    structlog.get_logger("shop").info("by-structlog line", order=7)
