@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from queueops.kinds.composites.iterator import Batch as Batch
     from queueops.kinds.composites.iterator import Iterator as Iterator
     from queueops.kinds.composites.parts import Composite as Composite
+    from queueops.kinds.composites.parts import Signature as Signature
     from queueops.kinds.composites.parts import chain as chain
     from queueops.kinds.composites.parts import group as group
     from queueops.kinds.composites.templates import Chain as Chain
@@ -103,7 +104,7 @@ _HOMES = {
     "queueops.kinds.mapreduce.options": ("Results",),
     "queueops.kinds.composites.iterator": ("Batch", "Iterator"),
     "queueops.kinds.mapreduce.job": ("MapReduce",),
-    "queueops.kinds.composites.parts": ("Composite", "chain", "group"),
+    "queueops.kinds.composites.parts": ("Composite", "Signature", "chain", "group"),
     "queueops.tasks.decorator": ("task",),
     "queueops.kinds.workflows.definition": ("activity", "wf", "workflow"),
     "queueops.kinds.composites.templates": ("Chain", "Group"),
@@ -140,10 +141,20 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"queueops.{name}")  # which makes it an attribute
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'queueops' has no attribute {name!r}")
+        raise _missing(name)
     value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def _missing(name: str) -> Exception:
+    """ImportError for a name of another task queue: `from queueops import chord` hides what an AttributeError says."""
+    if not name.startswith("_"):
+        from queueops.tasks.foreign_names import missing_import
+
+        if (error := missing_import(name)) is not None:
+            return error
+    return AttributeError(f"module 'queueops' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

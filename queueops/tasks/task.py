@@ -7,7 +7,19 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, ParamSpec, TypeVar, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, transaction
@@ -35,6 +47,7 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
 Result = TypeVar("Result")
+Later = ParamSpec("Later")
 
 
 class Task(Generic[Params, Returned, Result]):
@@ -159,14 +172,20 @@ class Task(Generic[Params, Returned, Result]):
         """The same for async code."""
         return await sync_to_async(self.push_many_on_commit)(calls)
 
-    def s(self, /, *args: Any, **kwargs: Any) -> Signature:
+    @overload
+    def s(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Signature[Result]: ...
+    @overload
+    def s(
+        self: Task[Concatenate[Any, Later], Returned, Result], /, *args: Later.args, **kwargs: Later.kwargs
+    ) -> Signature[Result]: ...
+    def s(self, /, *args: Any, **kwargs: Any) -> Signature[Result]:
         """Make this call a part of a chain or group: in a chain, its first argument is the previous result."""
-        part: Signature = kinds.only("tree.part")(self, args, kwargs)
+        part: Signature[Result] = kinds.only("tree.part")(self, args, kwargs)
         return part
 
-    def si(self, /, *args: Any, **kwargs: Any) -> Signature:
+    def si(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Signature[Result]:
         """The same, but without the previous result."""
-        part: Signature = kinds.only("tree.part")(self, args, kwargs, ignores_previous=True)
+        part: Signature[Result] = kinds.only("tree.part")(self, args, kwargs, ignores_previous=True)
         return part
 
     def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:
