@@ -115,7 +115,8 @@ class Settlement(msgspec.Struct):
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
     ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. A CRASH that is not charged has
     -n. The number n is the task's count of shared crashes. ``counted`` makes a RESTART count as an attempt. ``lane`` is
-    that of the lease, as far as it is known: a success may then cost the store less.
+    that of the lease, as far as it is known: a success may then cost the store less. ``expected``: the task names this
+    error among those that it may fail with. It has no fingerprint, so no list of errors has it.
     """
 
     id: str
@@ -127,6 +128,7 @@ class Settlement(msgspec.Struct):
     title: str = ""
     counted: bool = False
     lane: str = ""
+    expected: bool = False
 
 
 class Extend(msgspec.Struct):

@@ -119,7 +119,7 @@ FOREIGN_OPTIONS = [
     ("crontab", 'Write @task(cron="0 3 * * *").'),
     ("every", 'Write @task(cron="@every 1h").'),
     ("singleton", 'Write @task(unique="mail:{user_id}").'),
-    ("throws", "Write raise Permanent(error) in the task"),
+    ("throws", "Write expected=(ValueError,)."),
     ("dont_autoretry_for", "Write raise Permanent(error) in the task"),
     ("max_attempts", "Write retries=2 for three attempts."),
     ("link", 'Write follow_up={"success": other.s()}.'),

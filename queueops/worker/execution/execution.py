@@ -167,7 +167,7 @@ def _signal(
         case Outcome.ERROR | Outcome.TIMEOUT if settlements.will_be_retried(lease, settlement):
             return signals.task_retried, {"error": error, "delay": settlement.delay_ms / 1000}
         case Outcome.ERROR | Outcome.TIMEOUT:
-            return signals.task_failed, {"error": error}
+            return signals.task_failed, {"error": error, "expected": settlement.expected}
     return None
 
 
