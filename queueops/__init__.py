@@ -57,7 +57,9 @@ if TYPE_CHECKING:
     from queueops.signals import composite_failed as composite_failed
     from queueops.signals import composite_succeeded as composite_succeeded
     from queueops.signals import task_cancelled as task_cancelled
+    from queueops.signals import task_expired as task_expired
     from queueops.signals import task_failed as task_failed
+    from queueops.signals import task_pushed as task_pushed
     from queueops.signals import task_retried as task_retried
     from queueops.signals import task_started as task_started
     from queueops.signals import task_succeeded as task_succeeded
@@ -118,7 +120,9 @@ _HOMES = {
         "composite_failed",
         "composite_succeeded",
         "task_cancelled",
+        "task_expired",
         "task_failed",
+        "task_pushed",
         "task_retried",
         "task_started",
         "task_succeeded",
@@ -150,9 +154,8 @@ def __getattr__(name: str) -> Any:
 def _missing(name: str) -> Exception:
     """ImportError for a name of another task queue: `from queueops import chord` hides what an AttributeError says."""
     if not name.startswith("_"):
-        from queueops.tasks.foreign_names import missing_import
-
-        if (error := missing_import(name)) is not None:
+        error: ImportError | None = import_module("queueops.tasks.foreign_names").missing_import(name)
+        if error is not None:
             return error
     return AttributeError(f"module 'queueops' has no attribute {name!r}")
 

@@ -84,6 +84,7 @@ _IMPORTS_INSTEAD: Mapping[str, tuple[str, ...]] = {
     "from queueops import task_failed": ("task_failure",),
     "from queueops import task_retried": ("task_retry",),
     "from queueops import task_cancelled": ("task_revoked",),
+    "from queueops import task_pushed": ("before_task_publish", "after_task_publish"),
     "from queueops import worker_started": ("worker_ready", "worker_init", "worker_process_init"),
     "from queueops import worker_stopping": ("worker_shutdown", "worker_process_shutdown", "worker_shutting_down"),
 }

@@ -33,7 +33,7 @@ from queueops.model.durations import Delay
 from queueops.model.ids import new_id
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import discovery, transactions
+from queueops.tasks import discovery, push_hooks, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
@@ -97,11 +97,11 @@ class Task(Generic[Params, Returned, Result]):
 
     def push(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker."""
-        return self._send(self._made(args, kwargs))
+        return self._send(push_hooks.before(self._made(args, kwargs)))
 
     async def apush(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """The same for async code."""
-        return await transactions.in_thread(functools.partial(self._send, self._made(args, kwargs)))
+        return await transactions.in_thread(functools.partial(self._send, push_hooks.before(self._made(args, kwargs))))
 
     def postpone(
         self, delay: Delay | None = None, /, *args: Params.args, **kwargs: Params.kwargs
@@ -151,7 +151,7 @@ class Task(Generic[Params, Returned, Result]):
         The arguments are taken as they are now. Until the commit, and for ever after a rollback, the handle's status is
         None.
         """
-        push = self._made(args, kwargs)
+        push = push_hooks.before(self._made(args, kwargs))
         transaction.on_commit(functools.partial(self._send, push))
         return TaskHandle(push.id, push.pool)
 
@@ -250,7 +250,7 @@ class Task(Generic[Params, Returned, Result]):
         pushes = []
         for number, call in enumerate(batch, first):
             try:
-                pushes.append(self._made(*call_of(call, self.name)))
+                pushes.append(push_hooks.before(self._made(*call_of(call, self.name))))
             except Exception as error:  # only to add which call it is
                 error.add_note(f"Call number {number} is wrong; the first is number 1.")
                 raise
@@ -295,7 +295,9 @@ class Task(Generic[Params, Returned, Result]):
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(push.pool, push.id)
             raise IdInUse(id=push.id, state=record.state if record else "gone")
-        return TaskHandle(push.id, push.pool, pushed.word, pushed.uid)
+        handle: TaskHandle[Result] = TaskHandle(push.id, push.pool, pushed.word, pushed.uid)
+        push_hooks.after(handle, push)
+        return handle
 
 
 class _Module(ModuleType):

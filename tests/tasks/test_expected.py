@@ -92,5 +92,5 @@ def test_eager_tasks_fail_with_an_expected_error_in_the_first_attempt() -> None:
 
 
 def test_what_is_not_an_exception_class_is_refused() -> None:
-    with pytest.raises(BadOption, match=r"expected=\('ValueError',\).*exception classes"):
+    with pytest.raises(BadOption, match=r"option expected is .*exception classes"):
         task(expected=("ValueError",))(find.handler.func)

@@ -19,7 +19,7 @@ from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.model.durations import Delay
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import transactions
+from queueops.tasks import push_hooks, transactions
 from queueops.tasks.foreign_names import PART_METHODS, missing_attribute, unknown_option
 from queueops.tasks.options import Options
 
@@ -211,7 +211,7 @@ class Composite(Part[Result]):
 
     def push(self) -> TaskHandle[Result]:
         """Push the whole tree to workers."""
-        nodes = self.nodes()
+        nodes = self._asked()
         if databases := transactions.to_wait_for(self.name):
             transactions.after_commit(databases, partial(self._send, nodes))
             return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
@@ -219,7 +219,7 @@ class Composite(Part[Result]):
 
     def push_on_commit(self) -> TaskHandle[Result]:
         """Push it once the current database transaction is committed; outside of one, at once."""
-        nodes = self.nodes()
+        nodes = self._asked()
         transaction.on_commit(partial(self._send, nodes))
         return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
 
@@ -229,13 +229,21 @@ class Composite(Part[Result]):
 
         return nodes_of(self)
 
+    def _asked(self) -> list[Node]:
+        """The nodes to push, with the metadata that the middlewares add."""
+        nodes = self.nodes()
+        push_hooks.before(nodes[0].push, (node.push for node in nodes[1:]))
+        return nodes
+
     def _send(self, nodes: list[Node]) -> TaskHandle[Result]:
         root = nodes[0].push
         pushed = get_composite_store().plant(nodes, durable=self.options.durable, under=self.options.under)
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(root.pool, root.id)
             raise IdInUse(id=root.id, state=record.state if record else "gone")
-        return TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
+        handle: TaskHandle[Result] = TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
+        push_hooks.after(handle, root)
+        return handle
 
     def _with(self, **changes: Any) -> Self:
         other = object.__new__(type(self))

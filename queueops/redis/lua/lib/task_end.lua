@@ -1,9 +1,6 @@
 -- The end of a task: told to its kind, to the callers that wait, and to the task that it is part of.
 --@needs follow_ups store_helpers
 
--- Tasks made of others that have ended in this call: the caller sends signals of them. Flat: id, kind, name, state, root.
-fresh.ended_wholes = TABLE
-
 -- Outcomes of which follow-ups are told, by the state at the end. A task that failed over lost workers has crashed.
 local OUTCOME = { succeeded = 'success', failed = 'failure', cancelled = 'cancelled' }
 
