@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class Conflict(StrEnum):
     """What a push does if its id belongs to a task that has not ended. An ended task is always run again.
 
+    SKIP: as IGNORE; a part of a composite is left out, instead of joining that task.
     NEW: the id was made for this push alone. A task that has it comes from this very push, sent before.
     """
 
@@ -31,6 +32,7 @@ class Conflict(StrEnum):
     REPLACE = "replace"
     REPLACE_POSTPONED = "replace_postponed"
     RUN_AFTER = "run_after"
+    SKIP = "skip"
 
 
 class Push(msgspec.Struct, kw_only=True):

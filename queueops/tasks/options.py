@@ -30,7 +30,7 @@ MAX_TAGS = 20
 MOST_TOTAL = 1e15
 OF_A_TASK = ("name", "unique", "retry_on", "expected", "middleware", "encoder", "on_yield", "cron")
 """Options of `@task` alone."""
-OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
+OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after", "skip"]
 
 
 class PushOptions(TypedDict, total=False):

@@ -196,8 +196,8 @@ class Task(Generic[Params, Returned, Result]):
         """The same task with other options, for this caller.
 
         Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, expires (seconds, or a
-        moment), id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta, follow_up
-        (calls by outcome, pushed at the end).
+        moment), id, on_conflict (ignore, skip, reject, replace, replace_postponed, run_after), durable, meta,
+        follow_up (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from queueops.errors import BadOption, IdInUse
 from queueops.errors.composites import NoPart
+from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.model.durations import Delay
 from queueops.redis import broker as brokers
@@ -237,7 +238,8 @@ class Composite(Part[Result]):
 
     def _send(self, nodes: list[Node]) -> TaskHandle[Result]:
         root = nodes[0].push
-        pushed = get_composite_store().plant(nodes, durable=self.options.durable, under=self.options.under)
+        store, options = get_composite_store(), self.options
+        pushed = stand_in.resolved(nodes, lambda: store.plant(nodes, durable=options.durable, under=options.under))
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(root.pool, root.id)
             raise IdInUse(id=root.id, state=record.state if record else "gone")

@@ -11,5 +11,6 @@ function lib.tell_end(id, record, state)
   if note then note(id, record, state) end
   if record[F.waited_for] then lib.publish(lib.task_key(id) .. SUBKEY.done, state) end
   lib.follow_end(id, record, record.crashed and 'crashed' or OUTCOME[state])
+  if record[F.joined_by] then lib.hooks.tree.end_stand_ins(id, record[F.joined_by]) end
   if record[F.parent_id] then lib.hooks.tree.note_end(id, record[F.parent_id], state) end
 end
