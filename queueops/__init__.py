@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from queueops.kinds.composites.iterator import Batch as Batch
     from queueops.kinds.composites.iterator import Iterator as Iterator
     from queueops.kinds.composites.parts import Composite as Composite
+    from queueops.kinds.composites.parts import Signature as Signature
     from queueops.kinds.composites.parts import chain as chain
     from queueops.kinds.composites.parts import group as group
     from queueops.kinds.composites.templates import Chain as Chain
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
     from queueops.signals import composite_failed as composite_failed
     from queueops.signals import composite_succeeded as composite_succeeded
     from queueops.signals import task_cancelled as task_cancelled
+    from queueops.signals import task_expired as task_expired
     from queueops.signals import task_failed as task_failed
+    from queueops.signals import task_pushed as task_pushed
     from queueops.signals import task_retried as task_retried
     from queueops.signals import task_started as task_started
     from queueops.signals import task_succeeded as task_succeeded
@@ -103,7 +106,7 @@ _HOMES = {
     "queueops.kinds.mapreduce.options": ("Results",),
     "queueops.kinds.composites.iterator": ("Batch", "Iterator"),
     "queueops.kinds.mapreduce.job": ("MapReduce",),
-    "queueops.kinds.composites.parts": ("Composite", "chain", "group"),
+    "queueops.kinds.composites.parts": ("Composite", "Signature", "chain", "group"),
     "queueops.tasks.decorator": ("task",),
     "queueops.kinds.workflows.definition": ("activity", "wf", "workflow"),
     "queueops.kinds.composites.templates": ("Chain", "Group"),
@@ -117,7 +120,9 @@ _HOMES = {
         "composite_failed",
         "composite_succeeded",
         "task_cancelled",
+        "task_expired",
         "task_failed",
+        "task_pushed",
         "task_retried",
         "task_started",
         "task_succeeded",
@@ -140,10 +145,19 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"queueops.{name}")  # which makes it an attribute
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'queueops' has no attribute {name!r}")
+        raise _missing(name)
     value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
+
+
+def _missing(name: str) -> Exception:
+    """ImportError for a name of another task queue: `from queueops import chord` hides what an AttributeError says."""
+    if not name.startswith("_"):
+        error: ImportError | None = import_module("queueops.tasks.foreign_names").missing_import(name)
+        if error is not None:
+            return error
+    return AttributeError(f"module 'queueops' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

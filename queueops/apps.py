@@ -22,6 +22,7 @@ class QueueOpsConfig(AppConfig):
         from queueops import conf, logs
         from queueops.model import endings
         from queueops.results import waiting
+        from queueops.tasks import producer_signals, registry
 
         checks.register(own.check_settings, "queueops")
         checks.register(own.check_environment, "queueops")
@@ -33,6 +34,8 @@ class QueueOpsConfig(AppConfig):
         logs.protect()
         waiting.explain = _explain
         endings.listen(endings.send)
+        endings.register_sender(producer_signals)
+        registry.register_cancel_listener(producer_signals.kinds_cancelled, producer_signals.tell_cancelled)
         autodiscover_modules(*conf.task_modules())
 
 

@@ -20,7 +20,7 @@ from queueops.kinds.jobs.store import JOB, NewJob
 from queueops.kinds.jobs.submission import JobOptions, new_job
 from queueops.model import warn_once
 from queueops.results.handle import TaskHandle
-from queueops.tasks import registry, transactions
+from queueops.tasks import push_hooks, registry, transactions
 from queueops.tasks.context import held
 
 __all__ = ["Job", "JobHandler", "JobOptions", "job_handler", "submit", "submit_many"]
@@ -49,6 +49,8 @@ def submit_many(jobs: Iterable[Mapping[str, Any]]) -> list[TaskHandle[Any]]:
     refused or the store stops answering, the batches before have been created.
     """
     made = [_made(number, job) for number, job in enumerate(jobs, 1)]
+    for job in made:
+        push_hooks.before(job.push)
     if made and (databases := transactions.to_wait_for(made[0].push.name)):
         transactions.after_commit(databases, partial(_send, made))
         return [TaskHandle(job.push.id, job.push.pool) for job in made]
@@ -73,6 +75,8 @@ def _send(jobs: list[NewJob]) -> list[TaskHandle[Any]]:
         of_pool = [job for job in jobs if job.push.pool == pool]
         for answer in store.submit_jobs(pool, of_pool, under=held()):
             handles[pool, answer.id] = TaskHandle[Any](answer.id, pool, answer.word, answer.uid)
+    for job in jobs:
+        push_hooks.after(handles[job.push.pool, job.push.id], job.push)
     for name in dict.fromkeys(job.push.name for job in jobs):
         _warn_about(name)
     return [handles[job.push.pool, job.push.id] for job in jobs]

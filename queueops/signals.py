@@ -1,8 +1,14 @@
-"""Django signals about the executions of tasks, sent in the worker process that runs them.
+"""Django signals about tasks.
 
-The sender is the task object. Every receiver gets `context`. `task_succeeded` also has `result`, `task_failed` and
-`task_retried` have `error`. `task_retried` has `delay` in seconds, and `task_cancelled` has `reason`. A receiver that
-raises is logged and harms nothing.
+Those about executions are sent in the worker process that runs them: `task_started`, `task_succeeded`, `task_failed`,
+`task_retried` and `task_cancelled`. The sender is the task object. Every receiver gets `context`. `task_succeeded` also
+has `result`, `task_failed` and `task_retried` have `error`. `task_failed` has `expected`, `task_retried` has `delay` in
+seconds. A receiver that raises is logged and harms nothing.
+
+`task_pushed`, `task_expired` and `task_cancelled` have `task` (also the sender), `handle` and `meta`. `task_pushed` is
+sent after a push by the process that pushed, `task_expired` by the process that found the task expired.
+`task_cancelled` also has `reason` and `context`. For a task that no worker ran, the process that cancels sends it, and
+`context` is None.
 
 `composite_succeeded`, `composite_failed` and `composite_cancelled` report the end of a chain, a group or an iterator.
 The process whose call ended it sends them. Receivers get `handle`, `name`, `kind`, `state` and `root`.
@@ -21,13 +27,16 @@ from typing import Any
 from django.dispatch import Signal
 
 from queueops.model import kinds
+from queueops.results.handle import TaskHandle
 from queueops.tasks.context import Context
+from queueops.tasks.producer_signals import task_cancelled as task_cancelled
+from queueops.tasks.producer_signals import task_expired as task_expired
+from queueops.tasks.producer_signals import task_pushed as task_pushed
 
 task_started = Signal()
 task_succeeded = Signal()
 task_failed = Signal()
 task_retried = Signal()
-task_cancelled = Signal()
 worker_started = Signal()
 worker_idle = Signal()
 worker_stopping = Signal()
@@ -37,6 +46,12 @@ def __getattr__(name: str) -> Signal:
     """A signal of a kind, such as those about the end of chains."""
     found: Signal = kinds.public_name("tree.signals", name)
     return found
+
+
+def of_cancelled(context: Context, reason: str) -> dict[str, Any]:
+    """What receivers of `task_cancelled` get of a task that ran."""
+    handle: TaskHandle[Any] = TaskHandle(context.id, context.pool)
+    return {"reason": reason, "task": context.task, "handle": handle, "meta": context.meta}
 
 
 def send(signal: Signal, context: Context, **facts: Any) -> None:

@@ -135,4 +135,4 @@ def _handler(path: str) -> DjangoTaskHandler | None:
 
 
 registry.register_resolver(KIND, _handler)
-registry.register_cancel_listener(KIND, tell_cancelled)
+registry.register_cancel_listener(lambda: (KIND,), tell_cancelled)

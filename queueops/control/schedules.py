@@ -12,6 +12,7 @@ from queueops.redis.reader import Reader
 from queueops.schedules.backfill import backfill_ticks
 from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
 from queueops.schedules.schedule import Schedule
+from queueops.tasks import push_hooks
 from queueops.tasks.declared_schedules import define, find_task
 
 __all__ = [
@@ -98,7 +99,8 @@ def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
     if state.definition is None:
         raise UnknownSchedule(id=id)
     run = f"{id}@now.{new_id()}"
-    word, *_ = get_role(ScheduleCalls).fire_by_hand(state.definition, run, Reader(get_broker()).now_ms(), who)
+    definition = push_hooks.of_schedule(state.definition)
+    word, *_ = get_role(ScheduleCalls).fire_by_hand(definition, run, Reader(get_broker()).now_ms(), who)
     if word == "GONE":
         raise UnknownSchedule(id=id)
     return run
@@ -122,6 +124,7 @@ def backfill_schedule(id: str, since_ms: int, until_ms: int, *, pool: str = "", 
     if definition is None:
         raise UnknownSchedule(id=id)
     now_ms = Reader(get_broker()).now_ms()
+    definition = push_hooks.of_schedule(definition)
     ticks = backfill_ticks(definition.line, definition.zone, since_ms, until_ms, now_ms)
     made: list[str] = []
     for begin in range(0, len(ticks), RIPE):

@@ -10,6 +10,9 @@ class PartInUse(IdInUse):
     Use another id.
     """
 
+    pool: str
+    ids: list[str]  # all that are in use, of one call
+
 
 class CompositePushExpired(QueueOpsError):
     """The composite {id} was not pushed: writing its {count} tasks took too long.

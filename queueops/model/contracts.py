@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class Conflict(StrEnum):
     """What a push does if its id belongs to a task that has not ended. An ended task is always run again.
 
+    SKIP: as IGNORE; a part of a composite is left out, instead of joining that task.
     NEW: the id was made for this push alone. A task that has it comes from this very push, sent before.
     """
 
@@ -31,6 +32,7 @@ class Conflict(StrEnum):
     REPLACE = "replace"
     REPLACE_POSTPONED = "replace_postponed"
     RUN_AFTER = "run_after"
+    SKIP = "skip"
 
 
 class Push(msgspec.Struct, kw_only=True):
@@ -115,7 +117,8 @@ class Settlement(msgspec.Struct):
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
     ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. A CRASH that is not charged has
     -n. The number n is the task's count of shared crashes. ``counted`` makes a RESTART count as an attempt. ``lane`` is
-    that of the lease, as far as it is known: a success may then cost the store less.
+    that of the lease, as far as it is known: a success may then cost the store less. ``expected``: the task names this
+    error among those that it may fail with. It has no fingerprint, so no list of errors has it.
     """
 
     id: str
@@ -127,6 +130,7 @@ class Settlement(msgspec.Struct):
     title: str = ""
     counted: bool = False
     lane: str = ""
+    expected: bool = False
 
 
 class Extend(msgspec.Struct):

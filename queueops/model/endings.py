@@ -1,4 +1,7 @@
-"""End events of chains, groups and iterators: from the reply of a script to the listeners of this process."""
+"""News from the store: from the reply of a script to the listeners of this process.
+
+They are ends of chains, groups and iterators, tasks that expired, and tasks that the store pushed by itself.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from queueops.model import kinds
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """A chain, a group or an iterator that has ended."""
+    """A chain, a group or an iterator that has ended. `expired` or `pushed`: what else has come of a task."""
 
     id: str
     pool: str
@@ -23,6 +26,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 Listener = Callable[[Sequence[Ended]], object]
 _listeners: list[Listener] = []
+_own: list[Any] = []
 
 
 def listen(listener: Listener) -> None:
@@ -38,10 +42,25 @@ def tell(ended: Sequence[Ended]) -> None:
             listener(ended)
 
 
+def wanted() -> bool:
+    """Whether any signal about them has a receiver."""
+    return any(each.wanted() for each in _senders())
+
+
 def send(ended: Sequence[Ended]) -> None:
-    """Call what the kinds bring for the role `endings`, in this thread."""
-    for each in kinds.roles("tree.endings"):
+    """Send the signals about them, in this thread."""
+    for each in _senders():
         each.send(ended)
+
+
+def register_sender(sender: Any) -> None:
+    """Register a sender of signals, with the functions `wanted` and `send`; the kinds bring theirs as `endings`."""
+    if sender not in _own:
+        _own.append(sender)
+
+
+def _senders() -> tuple[Any, ...]:
+    return (*_own, *kinds.roles("tree.endings"))
 
 
 def read(pool: str, flat: Sequence[Any]) -> list[Ended]:

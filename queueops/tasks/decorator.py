@@ -76,6 +76,7 @@ def task(
     unique: Unique | None = None,
     cron: str | Schedule | None = None,
     retry_on: type[BaseException] | Iterable[type[BaseException]] = (Exception,),
+    expected: type[BaseException] | Iterable[type[BaseException]] = (),
     tags: Iterable[str] = (),
     keep: float | timedelta | None = None,
     total: float | None = None,
@@ -94,7 +95,8 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     name: by default the function's module and name. pool, lane, priority (-100..100, higher first), tags. retries:
     further attempts after the first one failed (the pool's setting, or 2). retry: a `Retry`, the delays between them.
-    retry_on: the exceptions that are retried. timeout: seconds for one attempt.
+    retry_on: the exceptions that are retried. expected: exceptions with which the task fails at once, without an alarm.
+    timeout: seconds for one attempt.
 
     unique: a function of the arguments, or a template such as "mail:{user_id}", that returns the id (None: a new one).
     on_conflict: what a second push of the same id does. keep: seconds that the ended task is kept. total: of its
@@ -126,7 +128,8 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
         raise BadOption(name="function", value=function, expected=expected)
     name = check_id(given or default_name(function), "name of a task")
     unique, schedule = own.pop("unique", None), schedule_of(own.pop("cron", None))
-    handler = handler_for(function, name, _retry_on(own.pop("retry_on", (Exception,))))
+    handler = handler_for(function, name, _errors("retry_on", own.pop("retry_on", (Exception,))))
+    handler.expected = _errors("expected", own.pop("expected", ()))
     handler.middleware = middlewares_of(own.pop("middleware", ()))
     handler.encoder = encoder_of(own.pop("encoder", None))
     handler.on_yield = on_yield_of(own.pop("on_yield", None), function)
@@ -192,10 +195,10 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def _retry_on(value: Any) -> tuple[type[BaseException], ...]:
+def _errors(name: str, value: Any) -> tuple[type[BaseException], ...]:
     found = (value,) if not isinstance(value, Iterable) or isinstance(value, type) else tuple(value)
     if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found):
-        raise BadOption(name="retry_on", value=value, expected="exception classes")
+        raise BadOption(name=name, value=value, expected="exception classes")
     return found
 
 

@@ -55,6 +55,42 @@ HANDLE_METHODS: Mapping[str, str] = {
     "task_id": "{it}.id",
 }
 
+_IMPORTS_INSTEAD: Mapping[str, tuple[str, ...]] = {
+    "from queueops import task": (
+        *("shared_task", "periodic_task", "db_task", "db_periodic_task", "actor", "job", "Task", "DjangoTask"),
+        *("Celery", "Huey"),
+    ),
+    "chain(group(...), other.s())": ("chord",),
+    "task.s(...), whose type is Signature": ("signature", "subtask", "maybe_signature", "s"),
+    "from queueops import chain": ("pipeline",),
+    "task.push_many([...]) or a MapReduce": ("chunks", "xmap", "starmap"),
+    "queueops.get(id), which returns a TaskHandle": ("AsyncResult", "GroupResult", "Result", "Job", "get_result"),
+    "from queueops import current": ("current_task", "current_app", "get_current_job"),
+    'queueops.push("app.tasks.name", ...)': ("send_task", "enqueue", "async_task", "send"),
+    "task.push(...)": ("delay", "apply_async"),
+    "task.postpone(60, ...)": ("enqueue_in", "enqueue_at"),
+    '@task(cron="0 3 * * *") or a Schedule': ("crontab", "cron", "schedule", "beat_schedule"),
+    "from queueops import SoftTimeout": ("SoftTimeLimitExceeded", "TimeLimitExceeded", "JobTimeoutException"),
+    "from queueops import TaskFailed": ("TaskException", "MaxRetriesExceededError"),
+    "raise RetryLater(seconds, error)": ("RetryTask", "retry"),
+    "raise Permanent(error)": ("Reject", "Ignore"),
+    "current().cancel(reason)": ("CancelExecution", "Revoked", "TaskRevokedError"),
+    "logging.getLogger(__name__)": ("get_task_logger",),
+    "@task(unique=...)": ("lock_task",),
+    "QUEUEOPS['POOLS'] and @task(pool=\"mail\")": ("Queue", "Exchange", "get_queue"),
+    "manage.py runworker": ("Worker", "get_worker"),
+    "from queueops import task_started": ("task_prerun",),
+    "from queueops import task_succeeded": ("task_success",),
+    "from queueops import task_failed": ("task_failure",),
+    "from queueops import task_retried": ("task_retry",),
+    "from queueops import task_cancelled": ("task_revoked",),
+    "from queueops import task_pushed": ("before_task_publish", "after_task_publish"),
+    "from queueops import worker_started": ("worker_ready", "worker_init", "worker_process_init"),
+    "from queueops import worker_stopping": ("worker_shutdown", "worker_process_shutdown", "worker_shutting_down"),
+}
+"""Names that other queues are imported by: what to write for each."""
+_IMPORTS = {name: instead for instead, names in _IMPORTS_INSTEAD.items() for name in names}
+
 _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "A task function gets no self: current() is its context.": ("bind",),
     "Write a middleware, or receive the signals of tasks.": ("base",),
@@ -62,7 +98,8 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "Write retries=3.": ("max_retries", "retry_count", "retry_limit", "retrys"),
     "Write retries=2 for three attempts.": ("max_attempts",),
     "Write @task(retry_on=(OSError,)).": ("autoretry_for",),
-    "Write raise Permanent(error) in the task: it fails without another attempt.": ("dont_autoretry_for", "throws"),
+    "Write raise Permanent(error) in the task: it fails without another attempt.": ("dont_autoretry_for",),
+    "Write expected=(ValueError,).": ("throws",),
     "Write retries=3, retry=Retry(delay=60).": ("retry_kwargs",),
     "Write retry=Retry(delay=60).": ("default_retry_delay", "retry_delay", "min_delay"),
     "Write retry=Retry(delay=60, backoff=2).": ("retry_backoff", "min_backoff", "backoff"),
@@ -106,6 +143,14 @@ def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> Unk
     if name in _OPTIONS:
         return UnknownOption(what=what, name=name, advice=f". {_OPTIONS[name]}")
     return UnknownOption(what=what, name=name, advice=advice(name, names))
+
+
+def missing_import(name: str) -> ImportError | None:
+    """The error for a name of another queue that `queueops` does not have; None for any other name."""
+    if name not in _IMPORTS:
+        return None
+    text = f"cannot import name {name!r} from 'queueops'. Write {_IMPORTS[name]}"
+    return ImportError(text, name=name)
 
 
 def is_foreign(name: str) -> bool:

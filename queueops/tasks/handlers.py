@@ -27,6 +27,7 @@ class FunctionHandler:
         self.func = func
         self.name = name
         self.retry_on = retry_on
+        self.expected: tuple[type[BaseException], ...] = ()
         self.middleware: tuple[Middleware, ...] = ()
         self.encoder: Callable[[Any], Any] | None = None
         self.on_yield: Callable[[Any], Any] | None = None

@@ -28,9 +28,9 @@ UNSET: Any = object()
 DEFAULT_RETRIES = 2
 MAX_TAGS = 20
 MOST_TOTAL = 1e15
-OF_A_TASK = ("name", "unique", "retry_on", "middleware", "encoder", "on_yield", "cron")
+OF_A_TASK = ("name", "unique", "retry_on", "expected", "middleware", "encoder", "on_yield", "cron")
 """Options of `@task` alone."""
-OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after"]
+OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after", "skip"]
 
 
 class PushOptions(TypedDict, total=False):

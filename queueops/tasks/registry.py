@@ -6,7 +6,7 @@ name. A kind that is not imported yet is imported when the worker meets its firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -23,7 +23,7 @@ CancelListener = Callable[[str, Sequence[str]], None]
 _handlers: dict[tuple[str, str], Handler] = {}
 _places: dict[tuple[str, str], str] = {}
 _resolvers: dict[str, Resolver] = {}
-_cancel_listeners: dict[str, CancelListener] = {}
+_cancel_listeners: dict[CancelListener, Callable[[], Collection[str]]] = {}
 
 
 def register(handler: Handler, place: str = "") -> None:
@@ -43,17 +43,17 @@ def register_resolver(kind: str, resolver: Resolver) -> None:
     _resolvers[kind] = resolver
 
 
-def register_cancel_listener(kind: str, listener: CancelListener) -> None:
-    """Register a listener for tasks that this process cancelled before a worker ran them.
+def register_cancel_listener(kinds_heard: Callable[[], Collection[str]], listener: CancelListener) -> None:
+    """Register a listener for tasks of these kinds that this process cancelled before a worker ran them.
 
-    It is called with the pool and the ids.
+    It is called with the pool and the ids, also of tasks of other kinds. It hears nothing while it wants no kind.
     """
-    _cancel_listeners[kind] = listener
+    _cancel_listeners[listener] = kinds_heard
 
 
 def kinds_told() -> tuple[str, ...]:
     """The kinds whose listeners want to know which tasks an operator's action has ended."""
-    return tuple(_cancel_listeners)
+    return tuple(dict.fromkeys(kind for heard in _cancel_listeners.values() for kind in heard()))
 
 
 def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:
@@ -62,8 +62,9 @@ def tell_cancelled(pool: str, verb: str, rows: Sequence[Row]) -> None:
         return
     done = [row for row in rows if row.word == "OK" or (row.word == "REPEAT" and not row.detail)]
     if ids := [row.id for row in done if row.state == State.CANCELLED]:
-        for listener in _cancel_listeners.values():
-            listener(pool, ids)
+        for listener, heard in _cancel_listeners.items():
+            if heard():
+                listener(pool, ids)
 
 
 def unregister_resolver(kind: str) -> None:

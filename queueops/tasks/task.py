@@ -7,7 +7,19 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, ParamSpec, TypeVar, Unpack
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, transaction
@@ -21,7 +33,7 @@ from queueops.model.durations import Delay
 from queueops.model.ids import new_id
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import discovery, transactions
+from queueops.tasks import discovery, push_hooks, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.options import Options, PushOptions
@@ -35,6 +47,7 @@ if TYPE_CHECKING:
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
 Result = TypeVar("Result")
+Later = ParamSpec("Later")
 
 
 class Task(Generic[Params, Returned, Result]):
@@ -84,11 +97,11 @@ class Task(Generic[Params, Returned, Result]):
 
     def push(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """Leave this call to a worker."""
-        return self._send(self._made(args, kwargs))
+        return self._send(push_hooks.before(self._made(args, kwargs)))
 
     async def apush(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """The same for async code."""
-        return await transactions.in_thread(functools.partial(self._send, self._made(args, kwargs)))
+        return await transactions.in_thread(functools.partial(self._send, push_hooks.before(self._made(args, kwargs))))
 
     def postpone(
         self, delay: Delay | None = None, /, *args: Params.args, **kwargs: Params.kwargs
@@ -138,7 +151,7 @@ class Task(Generic[Params, Returned, Result]):
         The arguments are taken as they are now. Until the commit, and for ever after a rollback, the handle's status is
         None.
         """
-        push = self._made(args, kwargs)
+        push = push_hooks.before(self._made(args, kwargs))
         transaction.on_commit(functools.partial(self._send, push))
         return TaskHandle(push.id, push.pool)
 
@@ -159,14 +172,20 @@ class Task(Generic[Params, Returned, Result]):
         """The same for async code."""
         return await sync_to_async(self.push_many_on_commit)(calls)
 
-    def s(self, /, *args: Any, **kwargs: Any) -> Signature:
+    @overload
+    def s(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Signature[Result]: ...
+    @overload
+    def s(
+        self: Task[Concatenate[Any, Later], Returned, Result], /, *args: Later.args, **kwargs: Later.kwargs
+    ) -> Signature[Result]: ...
+    def s(self, /, *args: Any, **kwargs: Any) -> Signature[Result]:
         """Make this call a part of a chain or group: in a chain, its first argument is the previous result."""
-        part: Signature = kinds.only("tree.part")(self, args, kwargs)
+        part: Signature[Result] = kinds.only("tree.part")(self, args, kwargs)
         return part
 
-    def si(self, /, *args: Any, **kwargs: Any) -> Signature:
+    def si(self, /, *args: Params.args, **kwargs: Params.kwargs) -> Signature[Result]:
         """The same, but without the previous result."""
-        part: Signature = kinds.only("tree.part")(self, args, kwargs, ignores_previous=True)
+        part: Signature[Result] = kinds.only("tree.part")(self, args, kwargs, ignores_previous=True)
         return part
 
     def as_part(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool) -> Push:
@@ -177,8 +196,8 @@ class Task(Generic[Params, Returned, Result]):
         """The same task with other options, for this caller.
 
         Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, expires (seconds, or a
-        moment), id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta, follow_up
-        (calls by outcome, pushed at the end).
+        moment), id, on_conflict (ignore, skip, reject, replace, replace_postponed, run_after), durable, meta,
+        follow_up (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 
@@ -231,7 +250,7 @@ class Task(Generic[Params, Returned, Result]):
         pushes = []
         for number, call in enumerate(batch, first):
             try:
-                pushes.append(self._made(*call_of(call, self.name)))
+                pushes.append(push_hooks.before(self._made(*call_of(call, self.name))))
             except Exception as error:  # only to add which call it is
                 error.add_note(f"Call number {number} is wrong; the first is number 1.")
                 raise
@@ -276,7 +295,9 @@ class Task(Generic[Params, Returned, Result]):
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(push.pool, push.id)
             raise IdInUse(id=push.id, state=record.state if record else "gone")
-        return TaskHandle(push.id, push.pool, pushed.word, pushed.uid)
+        handle: TaskHandle[Result] = TaskHandle(push.id, push.pool, pushed.word, pushed.uid)
+        push_hooks.after(handle, push)
+        return handle
 
 
 class _Module(ModuleType):

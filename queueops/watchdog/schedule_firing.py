@@ -16,6 +16,7 @@ from queueops.errors.schedules import ScheduleNotStored
 from queueops.schedules.definition import NEW, Firing, ScheduleDefinition, ScheduleState
 from queueops.schedules.missed_runs import LATE_MS, firing
 from queueops.schedules.schedule_store import ScheduleStore
+from queueops.tasks import push_hooks
 from queueops.tasks.declared_schedules import declared
 
 Declared = Callable[[], Sequence[ScheduleDefinition]]
@@ -114,7 +115,7 @@ class ScheduleFiring:
         due = row.due_ms
         is_due = due is not None and due <= now_ms
         plan = firing(definition, due, now_ms) if is_due and due is not None else Firing((), 0, due)
-        word, *words = self._broker.fire(row, definition, plan)
+        word, *words = self._broker.fire(row, push_hooks.of_schedule(definition), plan)
         self._full = False
         if plan.missed and word == "OK":
             logger.warning("schedule %s of pool %s: %d missed ticks are not run", row.id, row.pool, plan.missed)

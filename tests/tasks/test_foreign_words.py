@@ -8,6 +8,7 @@ import itertools
 import re
 import uuid
 from dataclasses import fields
+from importlib.util import find_spec
 
 import pytest
 
@@ -118,7 +119,7 @@ FOREIGN_OPTIONS = [
     ("crontab", 'Write @task(cron="0 3 * * *").'),
     ("every", 'Write @task(cron="@every 1h").'),
     ("singleton", 'Write @task(unique="mail:{user_id}").'),
-    ("throws", "Write raise Permanent(error) in the task"),
+    ("throws", "Write expected=(ValueError,)."),
     ("dont_autoretry_for", "Write raise Permanent(error) in the task"),
     ("max_attempts", "Write retries=2 for three attempts."),
     ("link", 'Write follow_up={"success": other.s()}.'),
@@ -189,6 +190,21 @@ def test_an_option_of_one_push_is_answered_with_where_it_belongs(option, of_a_ta
         task(**{option: 1})(word_length)
     with pytest.raises(UnknownOption, match=re.escape(f"A task has no option {option!r}. {of_one_push}")):
         add.using(**{option: 1})
+
+
+def test_an_import_of_another_queues_name_says_what_to_write():
+    with pytest.raises(ImportError, match=r"'chord' from 'queueops'\. Write chain\(group\(\.\.\.\), other\.s\(\)\)$"):
+        from queueops import chord  # noqa: F401
+    with pytest.raises(ImportError, match=r"cannot import name 'nothing'"):
+        from queueops import nothing  # noqa: F401
+    assert not hasattr(queueops, "nothing")
+    for name, advice in foreign_names._IMPORTS.items():
+        assert name not in NAMES
+        assert find_spec(f"queueops.{name}") is None, "it would hide the module"
+        called, given = names_in(advice)
+        assert called <= {*NAMES, "s", "getLogger"}, advice
+        assert given <= {*OPTIONS}, advice
+        assert set(re.findall(r"from queueops import (\w+)", advice)) <= {*NAMES}, advice
 
 
 def test_a_decorator_that_hides_the_name_of_its_function_is_refused():

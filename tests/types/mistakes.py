@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queueops import Batch, Iterator, Permanent, RetryLater, State, current, wf, workflow
+from queueops import Batch, Iterator, Permanent, RetryLater, State, chain, current, wf, workflow
 from tests.types.sample import add, bare, charge, handle, order_flow
 
 add.push("x")  # mistake
@@ -10,6 +10,10 @@ add.push(1, c=2)  # mistake
 add.using(piority=1)  # mistake
 current().progress("x")  # mistake
 handle.result().upper()  # mistake
+add.s("x")  # mistake
+add.s(1, c=2)  # mistake
+add.si()  # mistake
+chain(add.s(1), add.s()).push().result().upper()  # mistake
 print(State.SUCCEDED)  # mistake
 
 

@@ -22,6 +22,7 @@ from queueops import (
     Progress,
     Results,
     RetryLater,
+    Signature,
     SoftTimeout,
     State,
     TaskFailed,
@@ -90,8 +91,16 @@ assert_type(add.postpone(60, 1).result(), int)
 assert_type(add.postpone(None, 1).result(), int)
 assert_type(add.using(priority=1).push(1).result(), int)
 assert_type(with_session.push(1).result(), int)
-whole: Composite = chain(add.s(1), group(add.s(), add.s(2)), add.si(3))
-assert_type(whole.push(), TaskHandle[Any])
+one: Signature[int] = add.s(1, b=2)
+assert_type(add.s(b=2).push(), TaskHandle[int])
+assert_type(count.si(1).using(priority=1).postpone(60).result(), list[int])
+later: list[Signature] = [add.s(), with_session.s(), add_later.s(1)]
+assert_type(chain(one, add_later.s()).push(), TaskHandle[str])
+assert_type((one | add_later.s() | add.si(1)).push().result(), int)
+assert_type(group(one, add_later.s(2)).push().result(), list[Any])
+assert_type(chain(one, *later).push().result(), Any)
+assert_type(chain(later).push(), TaskHandle[Any])
+whole: Composite = chain(one, group(add.s(), add.s(2)), add.si(3))
 
 
 class WordCount(MapReduce):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from queueops.errors import BadOption
 from queueops.errors.composites import BadBatch, CompositeTooLarge, UnfitParts
+from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.flatten import nodes_of
 from queueops.kinds.composites.parts import Composite, Part
@@ -115,7 +116,8 @@ class IteratorHandler(FunctionHandler):
             raise BadBatch(name=self.name, value=repr(found)[:100])
         nodes = self._nodes(context, found.tasks)
         state = encode_result(self.name, found.state, "state")
-        write(context, get_composite_store().emit, lease, nodes, "next" if nodes else "idle", state)
+        answer = "next" if nodes else "idle"
+        stand_in.resolved(nodes, lambda: write(context, get_composite_store().emit, lease, nodes, answer, state))
 
     def _nodes(self, context: Context, tasks: Sequence[Part]) -> list[Node]:
         if len(tasks) > MOST_TASKS:

@@ -8,32 +8,43 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from queueops.errors import BadOption, IdInUse
 from queueops.errors.composites import NoPart
+from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.model.durations import Delay
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import transactions
+from queueops.tasks import push_hooks, transactions
 from queueops.tasks.foreign_names import PART_METHODS, missing_attribute, unknown_option
 from queueops.tasks.options import Options
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from queueops.model.contracts import LeaseRef, Node
     from queueops.tasks.task import Task
 
+    Result = TypeVar("Result", covariant=True, default=Any)
+    """The result of a part: `Composite` alone means `Composite[Any]`."""
+else:
+    from typing import TypeVar
+
+    Result = TypeVar("Result", covariant=True)
+
+_Last = TypeVar("_Last")
 POLICIES = ("fail", "continue", "outcomes")
 PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
 OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta", "follow_up")
 """The options of a composite in `using`; all others belong to its tasks."""
 
 
-class Part:
+class Part(Generic[Result]):
     """A part of a chain or group, which can also be pushed alone."""
 
     # Not an ABC: isinstance() with ABCMeta is slow, and flattening asks three times a part. Type checkers see the rest.
@@ -48,17 +59,17 @@ class Part:
             """Tell the QueueOps equivalent of a method of another task queue."""
             raise missing_attribute(self, name, "part", PART_METHODS)
 
-    def __or__(self, other: Part) -> Composite:
+    def __or__(self, other: Part[_Last]) -> Composite[_Last]:
         """Chain this part and the other one."""
         if not isinstance(other, Part):
             return NotImplemented
         return Composite("chain", (*_links(self), *_links(other)))
 
     @abstractmethod
-    def push(self) -> TaskHandle[Any]:
+    def push(self) -> TaskHandle[Result]:
         """Push it to workers."""
 
-    async def apush(self) -> TaskHandle[Any]:
+    async def apush(self) -> TaskHandle[Result]:
         """The async form of `push`."""
         return await transactions.in_thread(self.push)
 
@@ -78,25 +89,25 @@ class Part:
     def postponed(self, delay: Delay | None) -> Self:
         """The same part with a delay for its push; None: its own delay. Raises BadOption."""
 
-    def postpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
+    def postpone(self, delay: Delay | None = None) -> TaskHandle[Result]:
         """Push it after `delay`: seconds, a `timedelta`, or an aware datetime; None: its own `delay`."""
         return self.postponed(delay).push()
 
-    async def apostpone(self, delay: Delay | None = None) -> TaskHandle[Any]:
+    async def apostpone(self, delay: Delay | None = None) -> TaskHandle[Result]:
         """The async form of `postpone`."""
         return await self.postponed(delay).apush()
 
     @abstractmethod
-    def push_on_commit(self) -> TaskHandle[Any]:
+    def push_on_commit(self) -> TaskHandle[Result]:
         """Push it once the current database transaction is committed; outside of one, at once."""
 
-    async def apush_on_commit(self) -> TaskHandle[Any]:
+    async def apush_on_commit(self) -> TaskHandle[Result]:
         """The async form of `push_on_commit`."""
         return await sync_to_async(self.push_on_commit)()
 
 
-class Signature(Part):
-    """One call of a task."""
+class Signature(Part[Result]):
+    """One call of a task, as `task.s()` makes it. Its type has the task's result: `Signature[int]`."""
 
     kind = "task"
 
@@ -116,15 +127,15 @@ class Signature(Part):
         given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
         return f"{self.name}.{'si' if self.ignores_previous else 's'}({', '.join(given)})"
 
-    def push(self) -> TaskHandle[Any]:
+    def push(self) -> TaskHandle[Result]:
         """Push this call to a worker."""
         return self.task.push(*self.args, **self.kwargs)
 
-    async def apush(self) -> TaskHandle[Any]:
+    async def apush(self) -> TaskHandle[Result]:
         """The async form of `push`."""
         return await self.task.apush(*self.args, **self.kwargs)
 
-    def push_on_commit(self) -> TaskHandle[Any]:
+    def push_on_commit(self) -> TaskHandle[Result]:
         """Push it once the current database transaction is committed; outside of one, at once."""
         return self.task.push_on_commit(*self.args, **self.kwargs)
 
@@ -148,7 +159,7 @@ class Signature(Part):
         return type(self)(task, self.args, self.kwargs, ignores_previous=ignores_previous)
 
 
-class Composite(Part):
+class Composite(Part[Result]):
     """A chain, whose parts run one after the other, or a group, whose parts run side by side."""
 
     is_template = False
@@ -167,7 +178,7 @@ class Composite(Part):
     def __repr__(self) -> str:
         return f"{self.kind}({', '.join(map(repr, self.parts))})"
 
-    def expanded(self) -> Composite:
+    def expanded(self) -> Composite[Result]:
         """The composite itself, once its parts are known."""
         return self
 
@@ -199,17 +210,17 @@ class Composite(Part):
         """The same composite with a delay for its push; None: its own delay. Raises BadOption."""
         return self._with(options=self.options.postponed(delay))
 
-    def push(self) -> TaskHandle[Any]:
+    def push(self) -> TaskHandle[Result]:
         """Push the whole tree to workers."""
-        nodes = self.nodes()
+        nodes = self._asked()
         if databases := transactions.to_wait_for(self.name):
             transactions.after_commit(databases, partial(self._send, nodes))
             return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
         return self._send(nodes)
 
-    def push_on_commit(self) -> TaskHandle[Any]:
+    def push_on_commit(self) -> TaskHandle[Result]:
         """Push it once the current database transaction is committed; outside of one, at once."""
-        nodes = self.nodes()
+        nodes = self._asked()
         transaction.on_commit(partial(self._send, nodes))
         return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
 
@@ -219,13 +230,22 @@ class Composite(Part):
 
         return nodes_of(self)
 
-    def _send(self, nodes: list[Node]) -> TaskHandle[Any]:
+    def _asked(self) -> list[Node]:
+        """The nodes to push, with the metadata that the middlewares add."""
+        nodes = self.nodes()
+        push_hooks.before(nodes[0].push, (node.push for node in nodes[1:]))
+        return nodes
+
+    def _send(self, nodes: list[Node]) -> TaskHandle[Result]:
         root = nodes[0].push
-        pushed = get_composite_store().plant(nodes, durable=self.options.durable, under=self.options.under)
+        store, options = get_composite_store(), self.options
+        pushed = stand_in.resolved(nodes, lambda: store.plant(nodes, durable=options.durable, under=options.under))
         if pushed.word == "REJECTED":
             record = brokers.get_broker().record(root.pool, root.id)
             raise IdInUse(id=root.id, state=record.state if record else "gone")
-        return TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
+        handle: TaskHandle[Result] = TaskHandle(root.id, root.pool, pushed.word, pushed.uid)
+        push_hooks.after(handle, root)
+        return handle
 
     def _with(self, **changes: Any) -> Self:
         other = object.__new__(type(self))
@@ -233,7 +253,11 @@ class Composite(Part):
         return other
 
 
-def chain(*parts: Part | Iterable[Part]) -> Composite:
+@overload
+def chain(*parts: *tuple[*tuple[Part, ...], Part[_Last]]) -> Composite[_Last]: ...
+@overload
+def chain(*parts: Part | Iterable[Part]) -> Composite: ...
+def chain(*parts: Any) -> Composite:  # type: ignore[misc]  # mypy takes the unpacked tuple for a single parameter
     """A chain: tasks run one after the other, each with the previous result as its first argument.
 
     Instead of the parts, one list or another iterable of them may be given.
@@ -241,7 +265,7 @@ def chain(*parts: Part | Iterable[Part]) -> Composite:
     return Composite("chain", _listed(parts))
 
 
-def group(*parts: Part | Iterable[Part], on_failure: str = "fail") -> Composite:
+def group(*parts: Part | Iterable[Part], on_failure: str = "fail") -> Composite[list[Any]]:
     """A group: tasks run side by side; its result is the list of their results, in order.
 
     Instead of the parts, one list of them may be given. `on_failure`: "fail" cancels the others when one fails;

@@ -16,6 +16,8 @@ from queueops.tasks.encoding import decode_result
 
 _pieces = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _outcomes = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+_NOTHING = (b"", b"null")
+"""The result of a part that was left out, too, whose annotation may not permit None."""
 
 Place = tuple[PartRef, bytes, Any, Any]
 """A part, its stored result, and the container and the key for its value."""
@@ -41,7 +43,7 @@ def composite_value(broker: Parts, composite: PartRef, data: bytes) -> Any:
     while waiting:  # recursion would end at a thousand levels
         part, data, container, key = waiting.pop()
         if part.kind not in CONTAINERS:
-            container[key] = type_of(part.kind, part.name).decode(data)
+            container[key] = None if data in _NOTHING else type_of(part.kind, part.name).decode(data)
         elif part.kind == "chain":
             last = broker.parts(part.pool, part.id, last=True)
             waiting.append((last[0] if last else PartRef(0, part.pool, part.id), data, container, key))

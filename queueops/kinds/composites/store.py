@@ -113,8 +113,9 @@ class CompositeCalls(PushCalls, StorageCalls):
         return _written(write, stage.entries)
 
     def _refuse(self, pool: str, in_use: str) -> NoReturn:
-        record = self.record(pool, in_use)
-        raise PartInUse(id=in_use, state=record.state if record else "gone")
+        ids = in_use.split(" ")
+        record = self.record(pool, ids[0])
+        raise PartInUse(id=ids[0], state=record.state if record else "gone", pool=pool, ids=ids)
 
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
         """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""

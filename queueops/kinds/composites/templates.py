@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from asgiref.sync import async_to_sync
 
 from queueops.errors.composites import NoPart, UnfitParts
+from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import get_composite_store
 from queueops.kinds.composites.parts import PART_ADVICE, Composite, Part
 from queueops.model.durations import Delay
@@ -91,7 +92,8 @@ class TemplateHandler(FunctionHandler):
         lease = context.lease
         args, kwargs = self.plan.decode(lease.args)
         nodes = TemplatePart(self.cls, args, kwargs).using(id=lease.id, pool=lease.pool, meta=context.meta).nodes()
-        write(context, get_composite_store().emit, lease, nodes, "tree", shown(weights_below(nodes)[0]).encode())
+        total = shown(weights_below(nodes)[0]).encode()
+        stand_in.resolved(nodes, lambda: write(context, get_composite_store().emit, lease, nodes, "tree", total))
 
 
 class Chain(Template, abstract=True):

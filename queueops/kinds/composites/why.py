@@ -34,9 +34,11 @@ def _waits(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[
 
 
 def _parts(detail: Detail, record: Mapping[str, str], state: State) -> tuple[str, str, str]:
-    """The text for a waiting parent task, the value that was read, and the task whose parts show more."""
+    """The text for a waiting parent task or stand-in, the value that was read, and the task whose parts show more."""
     if state is State.WAITING:
         return _turn(detail, record)
+    if joined := record.get("hj"):
+        return f"The part waits for the end of the task {joined}, which had its id before.", joined, joined
     kind = record.get("k")
     if kind == "iterator":
         ended, total = whole(record.get("pr")), whole(record.get("to"))

@@ -27,7 +27,7 @@ from queueops.model.ids import check_id, new_id
 from queueops.redis import broker as brokers
 from queueops.results import waiting
 from queueops.results.types import ResultType
-from queueops.tasks import discovery, registry, transactions
+from queueops.tasks import discovery, push_hooks, registry, transactions
 from queueops.tasks.class_based import place_of
 from queueops.tasks.context import Context, held
 from queueops.tasks.decorator import default_name
@@ -205,11 +205,15 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         durable, under = self.options.durable, self.options.under or held()
         if not instance:
             (pushed,) = brokers.get_broker().push((push,), durable=durable, under=under)
-            return WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
+            begun: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, pushed.word, pushed.uid)
+            push_hooks.after(begun, push)
+            return begun
         ignores = self.options.on_conflict is Conflict.IGNORE
         with observers.publishing((push,)):
             word, run = get_run_store().start_run(instance, push, ignores=ignores, durable=durable, under=under)
-        return WorkflowHandle(run, push.pool, word, instance=instance)
+        handle: WorkflowHandle[R] = WorkflowHandle(run, push.pool, word, instance=instance)
+        push_hooks.after(handle, push)
+        return handle
 
     def using(self, *, on_parent_end: OnParentEnd | None = None, **options: Unpack[PushOptions]) -> Workflow[P, R]:
         """The same workflow with other options; `id` names the instance. `on_conflict` is reject or ignore.
@@ -233,7 +237,7 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         """The push of a run that begins here, with the trace context of its caller."""
         push, instance = self.as_child(args, kwargs)
         push.trace = tracing.started(self.name, instance or push.id)
-        return push, instance
+        return push_hooks.before(push), instance
 
     def as_child(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Push, str]:
         """The push of a run, and its instance id ('' without one)."""

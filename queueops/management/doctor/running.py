@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from queueops import conf, inspect
 from queueops.inspect import Alarm, Snapshot
 from queueops.inspect.alarm import in_pools, manage, no_watchdog
-from queueops.inspect.clock_alarms import MOST_MS
 from queueops.inspect.spans import span
 from queueops.inspect.store import open_reader
+from queueops.inspect.workers import MOST_APART_MS
 from queueops.management.doctor.finding import FAIL, OK, WARN, Finding
 from queueops.management.queue.formatting import counted
 
@@ -52,7 +52,7 @@ def _clock() -> Iterator[Finding]:
     before = time.time()
     store = inspect.now_ms()
     apart = round(500 * (before + time.time())) - store
-    if abs(apart) > MOST_MS:
+    if abs(apart) > MOST_APART_MS:
         way = "ahead of" if apart > 0 else "behind"
         seen = f"The clock of this host is {span(abs(apart))} {way} that of the store."
         yield Finding("clock", WARN, seen, "Let NTP set both: timedatectl set-ntp true")

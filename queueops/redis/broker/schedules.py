@@ -8,6 +8,7 @@ from typing import Any
 import redis
 
 from queueops.errors import TooMany
+from queueops.model import endings
 from queueops.model.records import pairs
 from queueops.redis import pushwire, query_replies
 from queueops.redis.schedule_keys import log_key
@@ -123,7 +124,8 @@ class ScheduleCalls(StoreClient):
         fields = pushwire.record_fields(definition.push)
         self.lane_patterns.prepare_for(definition.push.pool, (definition.push,))
         reply = self._call("fire", definition.push.pool, definition.id, *seen, len(runs), *flat, *fields)
-        return [word.decode() for word in reply]
+        endings.tell(endings.read(definition.push.pool, reply[1]))
+        return [word.decode() for word in (reply[0], *reply[2:])]
 
     def _read(self, pool: str, which: str, most: int, id: str = "") -> Schedules:
         return self.answer(pool, self._call("schedules", pool, which, most, id))

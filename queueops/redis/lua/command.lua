@@ -8,7 +8,7 @@
 -- Reply: word (OK GONE OLD OPEN DONE KEPT WAITS UNKNOWN) and detail of each applied command; taken commands (id, fields);
 --        '1' if more are due; composites that ended (id, kind, name, state, root).
 -- Transitions: activate, gather, cancel, retry, discard.
---@needs lanes minute_counts outbox outbox_dispatch phases task_end transitions wakeup
+--@needs caller_news lanes minute_counts outbox outbox_dispatch phases transitions wakeup
 
 lib.need_agenda()
 

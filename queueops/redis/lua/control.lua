@@ -8,7 +8,7 @@
 --        its state now, a detail. A REPEAT without a detail was done by an action of the same token. Then composites that
 --        ended (id, kind, name, state, root).
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs lanes operator_action outbox_dispatch phases task_end transitions wakeup
+--@needs caller_news lanes operator_action outbox_dispatch phases transitions wakeup
 
 local reply, allowed = { '' }, lib.states_in(ARGV[7])
 local action = { verb = ARGV[1], token = ARGV[2], value = ARGV[3], second = ARGV[4], who = ARGV[6], allowed = allowed }

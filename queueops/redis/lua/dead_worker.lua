@@ -7,7 +7,8 @@
 -- Reply: number of leases taken back, next time of entry to look at ('' = none is left), composites that ended (id, kind,
 --        name, state, root).
 -- Transitions: settle, release, recover.
---@needs lanes minute_counts numbers outbox_dispatch outcomes phases settle store_helpers task_end transitions wakeup
+--@needs caller_news lanes minute_counts numbers outbox_dispatch outcomes phases settle store_helpers
+--@needs transitions wakeup
 
 lib.need_agenda()
 

@@ -12,8 +12,8 @@
 --        the next agenda entry, '1' if more tasks are ready, commands (id, fields), Redis' time in ms, the cancelled ids
 --        to interrupt, ended composites (id, kind, name, state, root). Of a fast path: ms, time, '1' if more are ready, lease.
 -- Transitions: claim, settle, release, promote, recover, expire, quarantine.
---@needs agenda claim claim_on_settle fast_settle fast_swap lanes minute_counts outbox outbox_dispatch phases rules served_lanes settle
---@needs store_helpers task_end transitions wakeup
+--@needs agenda caller_news claim claim_on_settle fast_settle fast_swap lanes minute_counts outbox
+--@needs outbox_dispatch phases rules served_lanes settle store_helpers transitions wakeup
 
 local worker, want, idle, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local has_patterns = #ARGV[3] > 1

@@ -5,9 +5,10 @@
 -- ARGV: 1 schedule, 2 version seen, 3 tick seen ('' a run by hand), 4 next tick ('' none), 5 overlap (allow, skip,
 --       queue), 6 missed ticks without a run, 7 who, 8 number of runs; for each run: its tick, its task's id, the start
 --       ('' now); then the fields of the tasks' records, the name first.
--- Reply: word (OK REPEAT STALE GONE), then for each run its word (FIRED SKIPPED QUEUED FULL EXISTS).
+-- Reply: word (OK REPEAT STALE GONE), the tasks that were created (id, kind, name, state, root), then for each run its word
+--        (FIRED SKIPPED QUEUED FULL EXISTS).
 -- Transitions: push, postpone.
---@needs lanes minute_counts records schedules store_helpers transitions wakeup
+--@needs caller_news lanes minute_counts records schedules store_helpers transitions wakeup
 
 lib.need_agenda()
 
@@ -22,10 +23,10 @@ end
 
 local score, is_hash, version, fired, last, mark, tick_run =
   call('ZSCORE', ctx.SCHEDULES, id), lib.values_of(key, 'v', 'fd', 'lt', 'lm', 'lr')
-if not score or not is_hash then return { 'GONE' } end
+if not score or not is_hash then return { 'GONE', {} } end
 tick_run = tick_run or last
 if tick ~= '' then
-  if version ~= ARGV[2] or tonumber(score) ~= tonumber(tick) then return { fired == tick and 'REPEAT' or 'STALE' } end
+  if version ~= ARGV[2] or tonumber(score) ~= tonumber(tick) then return { fired == tick and 'REPEAT' or 'STALE', {} } end
 end
 
 local lines = {}
@@ -42,6 +43,7 @@ local function place(at, task, start, by_hand)
   lib.safe_call('HINCRBY', key, 'fc', 1)
   lib.safe_call('HSET', key, 'lt', task, 'lr', tick_run or '', 'lf', at)
   note('FIRED', at, task)
+  lib.tell_caller(task, values[F.kind], values[F.name], 'pushed', values[F.root])
   return 'FIRED'
 end
 
@@ -94,7 +96,7 @@ if missed > 0 then
 end
 for i = 1, count do
   local first = 6 + 3 * i
-  reply[i + 1] = run(ARGV[first], ARGV[first + 1], ARGV[first + 2])
+  reply[i + 2] = run(ARGV[first], ARGV[first + 1], ARGV[first + 2])
 end
 take_up()
 if tick ~= '' then
@@ -108,5 +110,5 @@ end
 lib.flush()
 lib.flush_lanes()
 lib.wake(ctx.brought)
-reply[1] = 'OK'
+reply[1], reply[2] = 'OK', ctx.ended_wholes
 return reply

@@ -8,7 +8,8 @@
 --        (word, count, ...). `broken key <key>` is a key that a script could not write to, `mended key <key>` a key that
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
---@needs agenda broken_keys dead_follow_ups lanes minute_counts outbox_dispatch paused_names records task_end transitions wakeup
+--@needs agenda broken_keys caller_news dead_follow_ups lanes minute_counts outbox_dispatch paused_names
+--@needs records transitions wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 

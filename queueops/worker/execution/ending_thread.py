@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from queueops.model import endings, kinds
+from queueops.model import endings
 from queueops.model.endings import Ended
 from queueops.worker.execution import db_connections
 
@@ -31,7 +31,7 @@ class SignalThread:
 
     def send(self, ended: Sequence[Ended]) -> None:
         """Queue the signals for their receivers, if there are any; a full queue drops them."""
-        if not any(each.wanted() for each in kinds.roles("tree.endings")):
+        if not endings.wanted():
             return
         with self._lock:
             if self._thread is None:

@@ -163,11 +163,11 @@ def _signal(
             return signals.task_succeeded, {"result": value}
         case Outcome.CANCEL | Outcome.RELEASE if settlement.outcome is Outcome.CANCEL or context.cancel_requested:
             _log_cancelled(context, error)
-            return signals.task_cancelled, {"reason": settlement.value.decode()}
+            return signals.task_cancelled, signals.of_cancelled(context, settlement.value.decode())
         case Outcome.ERROR | Outcome.TIMEOUT if settlements.will_be_retried(lease, settlement):
             return signals.task_retried, {"error": error, "delay": settlement.delay_ms / 1000}
         case Outcome.ERROR | Outcome.TIMEOUT:
-            return signals.task_failed, {"error": error}
+            return signals.task_failed, {"error": error, "expected": settlement.expected}
     return None
 
 

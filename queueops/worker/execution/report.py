@@ -1,7 +1,8 @@
 """Task log lines of a worker: one line at the end of each task, and one at its start for the level DEBUG.
 
-The level of the end is INFO, that of a failure is WARNING. The two levels have separate loggers. A project with very
-many small tasks can turn off the INFO lines. It keeps the lines about failures and about the worker itself.
+The level of the end is INFO, also of an expected failure; that of another failure is WARNING. The two levels have
+separate loggers. A project with very many small tasks can turn off the INFO lines. It keeps the lines about failures
+and about the worker itself.
 
 Each task pays for its line: only what a task chooses is masked, and no stack is searched for the caller. `logging`
 finds the names of thread, process and file anew for each record. Here a thread finds them once.
@@ -68,11 +69,13 @@ def refused(lease: Lease) -> Settlement:
 
 
 def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
-    if not failures.isEnabledFor(logging.WARNING):
+    to, level = (logger, logging.INFO) if settlement.expected else (failures, logging.WARNING)
+    if not to.isEnabledFor(level):
         return
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
+    how = "failed as expected" if settlement.expected else how
     told = {**_told(lease), "ms": ms, "outcome": settlement.outcome.value, "error": settlement.title}
-    _log(failures, logging.WARNING, "%s %s %s: %s (after %d ms, attempt %d of %d)",
+    _log(to, level, "%s %s %s: %s (after %d ms, attempt %d of %d)",
          lease.name, masked(lease.id), how, masked(settlement.title), ms, lease.attempt, lease.retries + 1,
          told=told)  # fmt: skip
 

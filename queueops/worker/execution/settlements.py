@@ -58,7 +58,8 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
         case RetryLater():
             return _error(lease, Outcome.ERROR, error.as_raised(), round(error.seconds * 1000))
         case Permanent():
-            return _error(lease, Outcome.ERROR, error.as_raised(), NO_RETRY)
+            cause = error.as_raised()
+            return _error(lease, Outcome.ERROR, cause, NO_RETRY, expected=_is_expected(context, cause))
         case SoftTimeout():
             return _error(lease, Outcome.TIMEOUT, _timeout(context, error), _delay(lease))
         case NotDecodable() if error.what == "arguments" and error.name == lease.name:
@@ -67,6 +68,8 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
             return _error(lease, Outcome.ERROR, error, NO_RETRY)  # its value can't be stored, as with a result
         case _ if getattr(context.handler, "is_unfit", _never)(error):
             return _error(lease, Outcome.ERROR, error, NO_RETRY)  # what it gave can't be stored, as with a result
+    if not has_returned and _is_expected(context, error):
+        return _error(lease, Outcome.ERROR, error, NO_RETRY, expected=True)
     retried = not has_returned and isinstance(error, _retried_errors(context.handler))
     return _error(lease, Outcome.ERROR, error, _delay(lease) if retried else NO_RETRY)
 
@@ -104,6 +107,11 @@ def _never(error: BaseException) -> bool:
     return False
 
 
+def _is_expected(context: Context, error: BaseException) -> bool:
+    expected: tuple[type[BaseException], ...] = getattr(context.handler, "expected", ())
+    return isinstance(error, expected)
+
+
 def _retried_errors(handler: Any) -> tuple[type[BaseException], ...]:
     errors: Sequence[type[BaseException]] = getattr(handler, "retry_on", (BaseException,))
     return tuple(errors)
@@ -120,9 +128,19 @@ def _timeout(context: Context, error: SoftTimeout) -> SoftTimeout:
     return error
 
 
-def _error(lease: Lease, outcome: Outcome, error: BaseException, delay_ms: int) -> Settlement:
+def _error(
+    lease: Lease, outcome: Outcome, error: BaseException, delay_ms: int, *, expected: bool = False
+) -> Settlement:
     known = failure.describe(error)
     title = failure.title_of(known)
+    fingerprint = "" if expected else known.fingerprint
     return Settlement(
-        lease.id, lease.fence, outcome, known.encoded(), delay_ms, fingerprint=known.fingerprint, title=title
+        lease.id,
+        lease.fence,
+        outcome,
+        known.encoded(),
+        delay_ms,
+        fingerprint=fingerprint,
+        title=title,
+        expected=expected,
     )

@@ -63,7 +63,7 @@ class MetricsBuffer:
         if counts is None:
             counts = self._counts[place] = Counts()
         outcome = settlement.outcome
-        if outcome is _SUCCESS:
+        if outcome is _SUCCESS or settlement.expected:  # an expected error is no failure of the code
             counts.succeeded += 1
             counts.ran_ms += run_ms
         elif outcome in _FAILED:

@@ -10,7 +10,7 @@
 --        use, the uids of the nodes, '1' if commands were written and no live worker can deliver them; after a start also
 --        ended composites (id, kind, name, state, root).
 -- Transitions: push, activate.
---@needs fence lanes nodes outbox_dispatch parent rules store_helpers task_end transitions wakeup
+--@needs caller_news fence lanes nodes outbox_dispatch parent rules store_helpers transitions wakeup
 
 lib.need_agenda()
 if ARGV[7] ~= '' and not lib.may_push(ARGV[6], ARGV[7]) then return { 'STALE', 0, '', {}, '' } end

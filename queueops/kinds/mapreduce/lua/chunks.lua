@@ -9,8 +9,8 @@
 --        set kept their data, composites that ended (id, kind, name, state, root); then for each refused one its number and
 --        its state ('' = gone).
 -- Transitions: retry, drop, skip, release of chunks; reprocess, gather of the task.
---@needs chunk_bulk_verbs chunk_sets chunk_verbs lanes outbox_dispatch phases store_helpers task_end transitions
---@needs wakeup
+--@needs caller_news chunk_bulk_verbs chunk_sets chunk_verbs lanes outbox_dispatch phases store_helpers
+--@needs transitions wakeup
 
 ctx.task, ctx.verb, ctx.value, ctx.whole, ctx.who = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[6]
 lib.need_agenda()

@@ -11,7 +11,8 @@
 --        far; '1' if commands were written and no live worker can deliver them; composites that ended (id, kind, name,
 --        state, root); ids of the cancelled tasks.
 -- Transitions: retry, reprocess, gather, run_now, postpone, cancel, release, requeue, reinstate, discard, delete, restore.
---@needs fence lanes operation_walk operator_action outbox_dispatch phases store_helpers task_end transitions wakeup
+--@needs caller_news fence lanes operation_walk operator_action outbox_dispatch phases store_helpers
+--@needs transitions wakeup
 
 local id, key = ARGV[1], TASK .. ARGV[1]
 if not lib.holds_lease(id, ARGV[2]) then return { 'STALE', 0, 0, '', {}, {} } end

@@ -80,6 +80,7 @@ lib.hooks.dead_message = {} -- the message is given up, for a reason, until an o
 
 -- A task that is part of another one has the field `pi`.
 lib.hooks.tree = {}
+--  .end_stand_ins: ends the parts that wait for the end of a task, given its id and their list
 --  .note_end: notes its end for the other, given id, that task, and state
 --  .settle: goes on with the others
 --  .refuse: why an ended part may not be retried alone; nil if it may

@@ -1,5 +1,5 @@
 -- Cancel of a task that no worker runs: by an operator, with its parent, or because it has expired.
---@needs end_effects expiry generations minute_counts phases records rules store_helpers task_end transitions
+--@needs caller_news end_effects expiry generations minute_counts phases records rules store_helpers task_end transitions
 
 -- Also cancels what the task consists of. Writes more fields, if they are given.
 function lib.cancel(id, record, reason, hard, ...)
@@ -24,6 +24,7 @@ function lib.expire_unbegun(id, record, entered)
   if not at or at > now then return false end
   lib.cancel(id, record, 'expired: it had not begun in time')
   lib.collect_count('ex|' .. record[F.name], 1)
+  lib.tell_caller(id, record[F.kind], record[F.name], 'expired', record[F.root])
   return true
 end
 

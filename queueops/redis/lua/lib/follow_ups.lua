@@ -2,7 +2,7 @@
 -- list of { on = outcomes, pool, id ('' = made here), policy, due ('', '+ms', epoch ms), alone (gets no value), fields }.
 -- Field `fm` names those that the last end pushed, `fd` counts those of it that could not be pushed. A follow-up's record has the
 -- task that it follows: `oi` its id, `og` its generation, `op` its pool if that is another one, `oo` the outcome.
---@needs conflicts dead_follow_ups lanes outbox store_helpers transitions
+--@needs caller_news conflicts dead_follow_ups lanes outbox store_helpers transitions
 
 -- What a follow-up gets as its first argument: the result, or how the task ended.
 local function value_of(id, record, outcome)
@@ -61,6 +61,7 @@ local function push(spec)
   if open_lane then open_lane(spec.values) end
   local word = lib.place(spec)
   if word == 'REJECTED' then return 'its id ' .. spec.id .. ' is in use' end
+  if word ~= 'EXISTS' then lib.tell_caller(spec.id, spec.values[F.kind], spec.values[F.name], 'pushed', spec.values[F.root]) end
 end
 
 function lib.follow_end(id, known, outcome)

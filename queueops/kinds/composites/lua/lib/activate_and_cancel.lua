@@ -44,6 +44,7 @@ function lib.family.begin(id, record)
     if record[F.resumes] then return lib.family.take_up(id) end
     return lib.family.open(id, record)
   end
+  if record[F.joins] then return lib.family.join(id, record) end
   if ctx.at_once.room > 0 and not ctx.moved[id] and lib.take_at_once(id, record) then ctx.moved[id] = true; return end
   lib.shift(id, record, 'pending')
   lib.safe_call('HSET', lib.task_key(id), F.state, 'pending')

@@ -1,5 +1,5 @@
 -- A child's end: notes it for its parent task. The parent's half is in parent.lua.
---@needs phases store_helpers task_end transitions
+--@needs caller_news phases store_helpers transitions
 
 -- The first access in a call says that parts may have ended: settle_up() goes on with them.
 local function first_ends()
@@ -26,8 +26,7 @@ end
 
 local function note_whole(id, record, state)
   local root = record[F.root] or record[F.parent_id] and lib.safe_call('HGET', lib.task_key(id), F.root)
-  for _, part in ipairs({ id, record[F.kind], record[F.name] or '', state, root
-    or '' }) do ctx.ended_wholes[#ctx.ended_wholes + 1] = part end
+  lib.tell_caller(id, record[F.kind], record[F.name], state, root)
 end
 lib.hooks.ending.chain.note = note_whole
 lib.hooks.ending.group.note = note_whole

@@ -1,3 +1,3 @@
 -- Composites: all modules that fill `family`, the table of functions by which composites and their parts call each other.
 --@needs activate_and_cancel chain_hop expand_template group_results iterator iterator_retry parent
---@needs parent_liveness progress remote_effects remote_parent retry_tree
+--@needs parent_liveness progress remote_effects remote_parent retry_tree stand_in

@@ -46,6 +46,7 @@ local function look_at_idle(id, most)
   local record = lib.read_record(id)
   if not record then return lib.put_aside(id) end
   if record[F.state] ~= 'idle' or record[F.resumes] then return end
+  if record[F.joins] then return lib.family.join(id, record) end
   local refs = lib.safe_call('SRANDMEMBER', lib.family.open_of(id), most)
   local away = {}
   for _, ref in ipairs(refs) do

@@ -16,13 +16,17 @@ function lib.read_nodes(position, count)
   return nodes
 end
 
--- The first id that belongs to another task which has not ended.
+-- The ids that belong to other tasks which have not ended, with spaces between them. Nil if there is none.
 function lib.find_taken(nodes, token)
+  local taken = {}
   for _, node in ipairs(nodes) do
     if not lib.far(node.id) then node.old = lib.read_record(node.id) end
     node.is_there = node.old and node.old.tk == token
-    if node.old == false or (node.old and not node.is_there and not TERMINAL[node.old.s]) then return node.id end
+    if node.old == false or (node.old and not node.is_there and not TERMINAL[node.old.s]) then
+      taken[#taken + 1] = node.id
+    end
   end
+  return taken[1] and table.concat(taken, ' ')
 end
 
 function lib.uid_of(id)

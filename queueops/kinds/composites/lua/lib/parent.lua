@@ -93,9 +93,11 @@ end
 -- Handles the end of a child. Ignored if the parent is gone, has another generation, or is in another round.
 -- If the parent has not begun, the report is handled when it begins.
 local function child_ended(child)
+  if child.joined_by then return lib.family.end_stand_ins(child.joined_by, child.ref) end
   if child.again then return lib.family.come_again(child.ref) end
   if child.pool then return lib.family.tell_parent(child) end
-  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp', 'kt', 'fu' }
+  local id, fields = child.parent, { 's', 'u', 'k', 'n', 'of', 'kp', 'wt', 'nx', 'pi', 'cc', 'rs', 'rn', 'tp', 'ro', 'pp', 'kt', 'fu',
+    'hw' }
   local row, record = lib.fields_of(lib.task_key(id), unpack(fields)), {}
   for i, field in ipairs(fields) do record[field] = row and row[i] or nil end
   local is_old = record[F.uid] ~= child.uid or (child.far and lib.family.hear_last(id, record, child))
