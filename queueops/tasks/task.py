@@ -19,11 +19,13 @@ from queueops.model import kinds
 from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
 from queueops.model.durations import Delay
 from queueops.model.ids import new_id
+from queueops.model.rates import WHOLE_TASK
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
 from queueops.tasks import discovery, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.limit_key import LimitKey
 from queueops.tasks.options import Options, PushOptions
 from queueops.tasks.pipelined_push import PipelinedPush, batches, call_of
 from queueops.tasks.unique_id import UniqueId
@@ -57,12 +59,14 @@ class Task(Generic[Params, Returned, Result]):
         options: Options,
         unique: UniqueId | None = None,
         schedule: Schedule | None = None,
+        limit_key: LimitKey | None = None,
     ) -> None:
         functools.update_wrapper(self, handler.func)
         self.name = handler.name
         self.handler = handler
         self.options = options
         self.unique = unique
+        self.limit_key = limit_key
         self.schedule = schedule
         self.hidden: discovery.Hidden | None = None
         self._settings: conf.Settings | None = None
@@ -177,8 +181,8 @@ class Task(Generic[Params, Returned, Result]):
         """The same task with other options, for this caller.
 
         Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, expires (seconds, or a
-        moment), id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta, follow_up
-        (calls by outcome, pushed at the end).
+        moment), limit, rate, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta,
+        follow_up (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 
@@ -224,8 +228,26 @@ class Task(Generic[Params, Returned, Result]):
         if chosen is None:
             push = Push(id=new_id(), name=self.name, args=data, **self._fields)
             push.conflict = Conflict.NEW
-            return push
-        return Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
+        else:
+            push = Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
+        if self.options.limit is not None or self.options.rate is not None:
+            push.own += self._limit_fields(args, kwargs, after=after)
+        return push
+
+    def _limit_fields(
+        self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool
+    ) -> tuple[tuple[str, str | int], ...]:
+        """The key of a call and its limits; nothing if its function says that it has none."""
+        if self.handler.kind != "task":
+            expected = "left out: only tasks that are functions have limits; give them to the tasks that it consists of"
+            raise BadOption(name="limit or rate", value=self.options.limit or self.options.rate, expected=expected)
+        if self.limit_key is None:
+            return self.options.limit_fields(WHOLE_TASK)
+        if after:
+            reason = "its limit_key is made of its arguments, and the first one is not known yet; use .si()."
+            raise BadArguments(name=self.name, reason=reason)
+        key = self.limit_key.of(self.handler.plan, args, kwargs)
+        return () if key is None else self.options.limit_fields(key)
 
     def _made_batch(self, batch: list[Sequence[Any]], first: int) -> list[Push]:
         pushes = []
