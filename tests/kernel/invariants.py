@@ -11,6 +11,7 @@ from queueops.model import states
 from queueops.model.history import steps_of
 from queueops.model.states import State, StateClass
 from queueops.redis.broker import RedisBroker
+from tests.kernel import limit_invariants
 from tests.kernel.picture import Picture
 
 TERMINAL = {str(state) for state in states.TERMINAL}
@@ -93,7 +94,7 @@ def lanes(look: Look) -> Problems:
     ready = look.by_lane([State.PENDING])
     for lane in {*look.picture.under("lane:"), *ready}:
         found = tasks_of(look.picture.order(f"lane:{lane}")) - look.broken
-        held = (_held(look) | _without_turn(look)) & ready.get(lane, set())
+        held = (_held(look) | limit_invariants.without_turn(look.picture)) & ready.get(lane, set())
         if found & held:
             yield f"lane {lane} holds {sorted(found & held)}, and so do their paused names or keys"
         if found | held != ready.get(lane, set()):
@@ -107,42 +108,9 @@ def _held(look: Look) -> set[str]:
     return {key for name in look.picture.under("paused:") for key in tasks_of(look.picture.order(f"paused:{name}"))}
 
 
-def _without_turn(look: Look) -> set[str]:
-    """The tasks that wait for a turn of their key."""
-    return {key for scope in look.picture.under("limit:", sub="waiting") for key in look.picture.order(_waiting(scope))}
-
-
-def _waiting(scope: str) -> str:
-    return f"limit:{scope}#waiting"
-
-
 def limits(look: Look) -> Problems:
-    """A task with a key runs, has a turn of it, or waits for one; none waits while its key has a turn left."""
-    wanted: dict[tuple[str, str], set[str]] = {}
-    waiting = _without_turn(look)
-    for key, row in look.records.items():
-        if "lk" in row and row["s"] in (State.PENDING, *states.table().leased):
-            part = "active" if row["s"] != State.PENDING else "waiting" if key in waiting else "turn"
-            wanted.setdefault((f"{row['n']} {row['lk']}", part), set()).add(key)
-    found = {
-        (scope, part): set(look.picture.order(name) if part == "waiting" else look.picture.members(name)) - look.haunted
-        for part in ("turn", "active", "waiting")
-        for scope in look.picture.under("limit:", sub=part)
-        for name in [f"limit:{scope}#{part}"]
-    }
-    if (found := {place: members for place, members in found.items() if members}) != wanted:
-        yield f"of keys there is {found}, expected {wanted}"
-    for scope in look.picture.under("limit:", sub="waiting"):
-        first = look.records.get(look.picture.order(_waiting(scope))[0], {})
-        taken = len(found.get((scope, "turn"), ())) + len(found.get((scope, "active"), ()))
-        if "lr" not in first and taken < int(first.get("lm", 0)):
-            yield f"the key {scope} has {taken} turns, and others wait"
-    listed: dict[str, float] = {}
-    for name in look.picture.under("limits:"):
-        listed |= look.picture.scores(f"limits:{name}")
-    waits = {scope: len(look.picture.order(_waiting(scope))) for scope in look.picture.under("limit:", sub="waiting")}
-    if listed != waits:
-        yield f"the keys that wait are listed as {listed}, and not as {waits}"
+    """What keys have agrees with the records."""
+    return limit_invariants.problems(look.picture, look.records, look.haunted)
 
 
 def paused_names(look: Look) -> Problems:

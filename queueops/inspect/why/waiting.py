@@ -169,17 +169,22 @@ def _key(detail: Detail) -> Iterator[Finding]:
         yield good(f"It has a turn of {what}.", value=_of_limit(detail.key_running + detail.key_ready, limit))
         return
     behind = f" {detail.key_rank:,} of them come first." if detail.key_rank else " It is the next one."
-    value, place = f"{detail.key_waiting:,} wait", "name"
+    value = f"{detail.key_waiting:,} wait"
     if detail.key_token_at is not None:
         left = span(max(0, detail.key_token_at - detail.now))
         rate = shown(maybe_real(detail.record.get(b"lr")) or 0)
-        yield bad(f"It waits for {what}: its rate of {rate} allows a start in {left}.{behind}", value, "", name, place)
+        yield bad(
+            f"It waits for {what}: its rate of {rate} allows a start in {left}.{behind}",
+            value,
+            target=name,
+            place="name",
+        )
         return
     holders = f" ({', '.join(detail.key_holders)})" if detail.key_holders else ""
     taken = f"{_of_limit(detail.key_running, limit)} run"
     if detail.key_ready:
         taken += f", {detail.key_ready:,} ready"
-    yield bad(f"It waits for {what}: {taken}{holders}.{behind}", value, "", name, place)
+    yield bad(f"It waits for {what}: {taken}{holders}.{behind}", value, target=name, place="name")
 
 
 def _of_limit(count: int, limit: int | None) -> str:
