@@ -23,6 +23,7 @@ class Conflict(StrEnum):
     """What a push does if its id belongs to a task that has not ended. An ended task is always run again.
 
     NEW: the id was made for this push alone. A task that has it comes from this very push, sent before.
+    DEBOUNCE: a task that has not begun is replaced; what has begun is followed by this one.
     """
 
     NEW = "new"
@@ -31,6 +32,7 @@ class Conflict(StrEnum):
     REPLACE = "replace"
     REPLACE_POSTPONED = "replace_postponed"
     RUN_AFTER = "run_after"
+    DEBOUNCE = "debounce"
 
 
 class Push(msgspec.Struct, kw_only=True):

@@ -66,6 +66,7 @@ KERNEL_FIELDS: dict[str, Field] = {
     "to": Field("total", "real", at_success=True),
     "tr": Field("trace"),
     "u": Field("uid", "whole"),
+    "uf": Field("unique_for", "whole"),
     "uk": Field("unknown_since", "whole"),
     "uo": Field("pushed_uid", "whole"),
     "w": Field("worker"),

@@ -74,6 +74,7 @@ class Record(msgspec.Struct, kw_only=True):
     limit_key: str = ""
     key_limit: int | None = None
     key_rate: str = ""
+    unique_for: int | None = None
     unknown_since: int | None = None
     pushed_uid: int | None = None
     last_line: str = ""

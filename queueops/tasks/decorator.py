@@ -84,6 +84,9 @@ def task(
     expires: float | timedelta | None = None,
     limit: int | None = None,
     rate: str | float | None = None,
+    unique_for: float | timedelta | None = None,
+    throttle: float | timedelta | None = None,
+    debounce: float | timedelta | None = None,
     limit_key: LimitBy | None = None,
     on_conflict: OnConflict = "ignore",
     durable: bool = False,
@@ -109,6 +112,8 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     limit: how many calls run at a time, over all workers. rate: how many begin, such as "10/m". limit_key: a function
     of the arguments, or a template; limit and rate hold for the calls of each key (None: this call has no limit).
+    throttle: seconds within which one call of a key runs, and others are left out. debounce: seconds that a call waits
+    for another one of its key, which replaces it. unique_for: seconds within which a push of the same id is left out.
 
     cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog pushes these runs. middleware:
     of this task alone, inside those of the settings. encoder: converts the function's return value for the store.
@@ -205,8 +210,8 @@ def _limit_key(own: dict[str, Any], function: Callable[..., Any]) -> LimitKey | 
     given = own.pop("limit_key", None)
     if given is None:
         return None
-    if own.get("limit") is None and own.get("rate") is None:
-        raise BadOption(name="limit_key", value=given, expected="given with limit=, or with rate=")
+    if all(own.get(name) is None for name in ("limit", "rate", "throttle", "debounce")):
+        raise BadOption(name="limit_key", value=given, expected="given with limit=, rate=, throttle= or debounce=")
     return LimitKey(given, function)
 
 

@@ -103,7 +103,7 @@ _LIMIT = (
     "Write lane=, and give the lane a limit in QUEUEOPS['POOLS'].",
 )
 _LIMITS: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("rate_limit", "rate", "throttle"), _RATE),
+    **dict.fromkeys(("rate_limit", "rate"), _RATE),
     **dict.fromkeys(("limit", "concurrency", "max_parallel", "lock"), _LIMIT),
 }
 """Limits: what to write for what has limits of its own, and for what has not."""

@@ -51,6 +51,9 @@ class PushOptions(TypedDict, total=False):
     expires: Delay | None
     limit: int | None
     rate: str | float | None
+    unique_for: float | timedelta | None
+    throttle: float | timedelta | None
+    debounce: float | timedelta | None
     id: str | None
     on_conflict: OnConflict
     durable: bool
@@ -76,6 +79,9 @@ class Options:
     expires: When | None = None
     limit: int | None = None  # of tasks of one key that run at a time
     rate: float | None = None  # of tasks of one key that begin in a second
+    unique_for: Any = None
+    throttle: Any = None
+    debounce: Any = None
     id: str | None = None
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
@@ -137,6 +143,12 @@ class Options:
             "meta": self.meta,
         }
         return {name: value for name, value in found.items() if value or name == "retries"}
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether a push needs a key, or a lock that ends by time."""
+        limits = (self.limit, self.rate, self.unique_for, self.throttle, self.debounce)
+        return any(each is not None for each in limits)
 
     def limit_fields(self, key: str) -> tuple[tuple[str, str], ...]:
         """The fields of a record with this key."""
@@ -202,7 +214,7 @@ def _tags(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _conflict(name: str, value: Any) -> Conflict:
-    choices = [choice for choice in Conflict if choice is not Conflict.NEW]
+    choices = [choice for choice in Conflict if choice not in (Conflict.NEW, Conflict.DEBOUNCE)]
     if value not in choices:
         raise BadOption(name=name, value=value, expected=f"one of {', '.join(choices)}")
     return Conflict(value)
@@ -228,6 +240,9 @@ READERS: Mapping[str, Reader] = {
     "expires": _expires,
     "limit": lambda name, value: None if value is None else _whole(1, MOST_LIMIT)(name, value),
     "rate": lambda name, value: None if value is None else per_second(name, value),
+    "unique_for": _duration,
+    "throttle": _duration,
+    "debounce": _duration,
     "id": lambda name, value: None if value is None else check_id(value),
     "on_conflict": _conflict,
     "durable": _flag,

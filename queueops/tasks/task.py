@@ -19,10 +19,9 @@ from queueops.model import kinds
 from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
 from queueops.model.durations import Delay
 from queueops.model.ids import new_id
-from queueops.model.rates import WHOLE_TASK
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import discovery, transactions
+from queueops.tasks import discovery, limited, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.limit_key import LimitKey
@@ -71,6 +70,7 @@ class Task(Generic[Params, Returned, Result]):
         self.hidden: discovery.Hidden | None = None
         self._settings: conf.Settings | None = None
         self._fields: dict[str, Any] = {}
+        self._needs_key = False
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -181,8 +181,8 @@ class Task(Generic[Params, Returned, Result]):
         """The same task with other options, for this caller.
 
         Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, expires (seconds, or a
-        moment), limit, rate, id, on_conflict (ignore, reject, replace, replace_postponed, run_after), durable, meta,
-        follow_up (calls by outcome, pushed at the end).
+        moment), limit, rate, unique_for, throttle, debounce (seconds), id, on_conflict (ignore, reject, replace,
+        replace_postponed, run_after), durable, meta, follow_up (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 
@@ -216,7 +216,7 @@ class Task(Generic[Params, Returned, Result]):
         settings = conf.current()
         if settings is not self._settings:
             self._fields = self.options.push_fields(settings)
-            self._settings = settings
+            self._settings, self._needs_key = settings, self.options.needs_key
         chosen = self.options.id
         if chosen is None and self.unique is not None:
             if after:
@@ -230,24 +230,9 @@ class Task(Generic[Params, Returned, Result]):
             push.conflict = Conflict.NEW
         else:
             push = Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
-        if self.options.limit is not None or self.options.rate is not None:
-            push.own += self._limit_fields(args, kwargs, after=after)
+        if self._needs_key:
+            limited.limit(push, self, args, kwargs, after=after)
         return push
-
-    def _limit_fields(
-        self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool
-    ) -> tuple[tuple[str, str | int], ...]:
-        """The key of a call and its limits; nothing if its function says that it has none."""
-        if self.handler.kind != "task":
-            expected = "left out: only tasks that are functions have limits; give them to the tasks that it consists of"
-            raise BadOption(name="limit or rate", value=self.options.limit or self.options.rate, expected=expected)
-        if self.limit_key is None:
-            return self.options.limit_fields(WHOLE_TASK)
-        if after:
-            reason = "its limit_key is made of its arguments, and the first one is not known yet; use .si()."
-            raise BadArguments(name=self.name, reason=reason)
-        key = self.limit_key.of(self.handler.plan, args, kwargs)
-        return () if key is None else self.options.limit_fields(key)
 
     def _made_batch(self, batch: list[Sequence[Any]], first: int) -> list[Push]:
         pushes = []

@@ -104,7 +104,7 @@ def test_a_key_that_cannot_be_made_stops_the_push() -> None:
     for wrong in (1.5, "", True, ["x"]):
         with pytest.raises(BadArguments, match=r"its limit_key returned .* Return a text"):
             broken.push({"id": wrong})
-    with pytest.raises(BadOption, match="given with limit=, or with rate="):
+    with pytest.raises(BadOption, match="given with limit=, rate=, throttle= or debounce="):
         task(name="tests.limits.alone", limit_key="{user}")(lambda user: user)
     with pytest.raises(BadOption, match="limit_key"):
         task(name="tests.limits.other", limit=1, limit_key="{other}")(lambda user: user)
