@@ -24,6 +24,7 @@ class Conflict(StrEnum):
 
     SKIP: as IGNORE; a part of a composite is left out, instead of joining that task.
     NEW: the id was made for this push alone. A task that has it comes from this very push, sent before.
+    DEBOUNCE: a task that has not begun is replaced; what has begun is followed by this one.
     """
 
     NEW = "new"
@@ -33,6 +34,7 @@ class Conflict(StrEnum):
     REPLACE_POSTPONED = "replace_postponed"
     RUN_AFTER = "run_after"
     SKIP = "skip"
+    DEBOUNCE = "debounce"
 
 
 class Push(msgspec.Struct, kw_only=True):

@@ -32,14 +32,22 @@ DONE = Subkey("#done", "channel")
 CONF = Subkey("#conf", "hash")
 """The settings of a lane."""
 ACTIVE = Subkey("#active", "set")
-"""The tasks that hold the slots of a lane with a limit."""
+"""The tasks that hold the slots of a lane with a limit; those of a key that run."""
 TASKS = Subkey("#tasks", "zset")
 """The failed tasks of an error group."""
+
+TURN = Subkey("#turn", "set")
+"""The ready tasks that have a turn of their key."""
+WAITING = Subkey("#waiting", "zset")
+"""The ready tasks that wait for a turn of their key, score = place in their lane."""
+TAT = Subkey("#tat", "string")
+"""The time in microseconds at which the tokens of a key are complete again."""
 
 RECORD = (LOG, NEXT, LAST, DONE)
 LANE = (CONF, ACTIVE)
 ERROR = (TASKS,)
-ALL = (*RECORD, *LANE, *ERROR)
+LIMIT = (TURN, ACTIVE, WAITING, TAT)
+ALL = tuple(dict.fromkeys((*RECORD, *LANE, *ERROR, *LIMIT)))
 
 
 def keys_beside(owner: str, subkeys: tuple[Subkey, ...]) -> dict[str, str]:

@@ -28,6 +28,8 @@ KERNEL_KEYS: dict[str, str] = {
     "state:<state>": "zset",
     "lane:<lane>": "zset",
     **subkeys.keys_beside("lane:<lane>", subkeys.LANE),
+    **subkeys.keys_beside("limit:<key>", subkeys.LIMIT),
+    "limits:<name>": "zset",
     "name:<name>": "zset",
     "kind:<kind>": "zset",
     "tag:<tag>": "zset",
@@ -191,6 +193,14 @@ class Keys:
     def held(self, name: str) -> str:
         """The ready tasks of a paused name that are held back, score = place in their lane."""
         return f"{self.prefix}:paused:{name}"
+
+    def limit(self, name: str, key: str, subkey: str) -> str:
+        """What a task's key has: `#turn`, `#active`, `#waiting` or `#tat`."""
+        return f"{self.prefix}:limit:{name} {key}{subkey}"
+
+    def limits(self, name: str) -> str:
+        """The keys of a task for which others wait, score = how many."""
+        return f"{self.prefix}:limits:{name}"
 
     def name(self, name: str) -> str:
         """The tasks of one name, score = generation."""

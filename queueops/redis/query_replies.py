@@ -57,6 +57,13 @@ class Detail(msgspec.Struct, kw_only=True):
     name_paused: int | None
     held: int | None
     """Since when the name of a pending task is paused; its place, if it left its lane for that."""
+    key_running: int
+    key_ready: int
+    key_waiting: int
+    key_rank: int | None
+    """Its place among the tasks that wait for a turn of its key; None if it does not."""
+    key_holders: list[str]
+    key_token_at: int | None
     workers: list[Beat]
     alive: int
     open: int

@@ -57,7 +57,7 @@ def _refuse_misspelt(cls: type[TaskClass]) -> None:
 
 def _is_meant(name: str, known: set[str]) -> bool:
     """Whether a name is an option of tasks or of another task queue, or nearly one. Short words of others are free."""
-    if name in {*READERS, *OF_A_TASK} or (is_foreign(name) and "_" in name):
+    if name in {*READERS, *OF_A_TASK} - {"limit", "rate", "throttle", "debounce"} or (is_foreign(name) and "_" in name):
         return True
     options = [option for option in known.union(_OF_A_RUN) if option[0] == name[0] and option != "name"]
     return bool(difflib.get_close_matches(name, options, n=1, cutoff=_NEAR))

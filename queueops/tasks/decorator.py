@@ -17,6 +17,7 @@ from queueops.tasks import discovery, registry
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.handlers import handler_for
 from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
+from queueops.tasks.limit_key import LimitBy, LimitKey
 from queueops.tasks.options import OF_A_TASK, READERS, UNSET, OnConflict, Options, schedule_of
 from queueops.tasks.task import Task
 from queueops.tasks.unique_id import Unique, UniqueId
@@ -82,6 +83,12 @@ def task(
     total: float | None = None,
     delay: float | timedelta | None = None,
     expires: float | timedelta | None = None,
+    limit: int | None = None,
+    rate: str | float | None = None,
+    unique_for: float | timedelta | None = None,
+    throttle: float | timedelta | None = None,
+    debounce: float | timedelta | None = None,
+    limit_key: LimitBy | None = None,
     on_conflict: OnConflict = "ignore",
     durable: bool = False,
     meta: Mapping[str, Any] | None = None,
@@ -104,6 +111,11 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     default. expires: seconds after which a task that has not begun ends as cancelled. durable: wait until the store
     has written it to disk. meta: a small dict that the task and its descendants have as `current().meta`. follow_up:
     calls that the end of the task pushes, by outcome, such as {"success": report.s(), "failure": alert.s()}.
+
+    limit: how many calls run at a time, over all workers. rate: how many begin, such as "10/m". limit_key: a function
+    of the arguments, or a template; limit and rate hold for the calls of each key (None: this call has no limit).
+    throttle: seconds within which one call of a key runs, and others are left out. debounce: seconds that a call waits
+    for another one of its key, which replaces it. unique_for: seconds within which a push of the same id is left out.
 
     cron: when it runs by itself, a line such as "0 3 * * *" or a `Schedule`; a watchdog pushes these runs. middleware:
     of this task alone, inside those of the settings. encoder: converts the function's return value for the store.
@@ -128,6 +140,7 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
         raise BadOption(name="function", value=function, expected=expected)
     name = check_id(given or default_name(function), "name of a task")
     unique, schedule = own.pop("unique", None), schedule_of(own.pop("cron", None))
+    limit_key = _limit_key(own, function)
     handler = handler_for(function, name, _errors("retry_on", own.pop("retry_on", (Exception,))))
     handler.expected = _errors("expected", own.pop("expected", ()))
     handler.middleware = middlewares_of(own.pop("middleware", ()))
@@ -136,7 +149,7 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
     unique_id = None if unique is None else UniqueId(unique, function)
     postpone_delay = own.pop("delay", None)
     usual = Options().but(**own).with_postpone_delay(postpone_delay)
-    made: Task[..., Any, Any] = Task(handler, usual, unique_id, schedule)
+    made: Task[..., Any, Any] = Task(handler, usual, unique_id, schedule, limit_key)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made
     registry.register(handler, _place(function))
@@ -193,6 +206,16 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
         if name not in OPTIONS:
             raise unknown_option(name, OPTIONS)
     return dict(options)
+
+
+def _limit_key(own: dict[str, Any], function: Callable[..., Any]) -> LimitKey | None:
+    """The key of a task's limits, taken from its options."""
+    given = own.pop("limit_key", None)
+    if given is None:
+        return None
+    if all(own.get(name) is None for name in ("limit", "rate", "throttle", "debounce")):
+        raise BadOption(name="limit_key", value=given, expected="given with limit=, rate=, throttle= or debounce=")
+    return LimitKey(given, function)
 
 
 def _errors(name: str, value: Any) -> tuple[type[BaseException], ...]:

@@ -106,8 +106,6 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     "Write retry=Retry(max_delay=3600).": ("retry_backoff_max", "max_backoff", "max_delay"),
     "Write retry=Retry(jitter=0.1).": ("retry_jitter", "jitter"),
     "Write timeout=30.": ("time_limit", "soft_time_limit", "job_timeout"),
-    "Write lane=, and give the lane a rate in QUEUEOPS['POOLS'].": ("rate_limit", "rate", "throttle"),
-    "Write lane=, and give the lane a limit in QUEUEOPS['POOLS'].": ("limit", "concurrency", "max_parallel", "lock"),
     'Write @task(unique="mail:{user_id}").': ("singleton", "exclusive", "deduplicate", "unique_id"),
     'Write @task(cron="0 3 * * *").': ("crontab", "schedule"),
     'Write @task(cron="@every 1h").': ("every", "interval", "periodic", "repeat", "run_every"),
@@ -133,6 +131,19 @@ _OPTIONS_OF_A_PUSH: Mapping[str, tuple[str, str]] = {
     "job_id": ('Write using(id="x") where it is pushed, or unique="mail:{user_id}".', 'Write id="x".'),
 }
 """Options: what to write in `@task` and in `using`."""
+_RATE = (
+    'Write rate="10/m", for all calls or each value of a limit_key=.',
+    "Write lane=, and give the lane a rate in QUEUEOPS['POOLS'].",
+)
+_LIMIT = (
+    "Write limit=3, for all calls or each value of a limit_key=.",
+    "Write lane=, and give the lane a limit in QUEUEOPS['POOLS'].",
+)
+_LIMITS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("rate_limit", "rate"), _RATE),
+    **dict.fromkeys(("limit", "concurrency", "max_parallel", "lock"), _LIMIT),
+}
+"""Limits: what to write for what has limits of its own, and for what has not."""
 
 
 def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> UnknownOption:
@@ -140,6 +151,8 @@ def unknown_option(name: str, known: Iterable[str], what: str = "A task") -> Unk
     names = set(known)
     if name in _OPTIONS_OF_A_PUSH:
         return UnknownOption(what=what, name=name, advice=f". {_OPTIONS_OF_A_PUSH[name]['id' in names]}")
+    if name in _LIMITS:
+        return UnknownOption(what=what, name=name, advice=f". {_LIMITS[name]['limit' not in names]}")
     if name in _OPTIONS:
         return UnknownOption(what=what, name=name, advice=f". {_OPTIONS[name]}")
     return UnknownOption(what=what, name=name, advice=advice(name, names))
@@ -155,7 +168,7 @@ def missing_import(name: str) -> ImportError | None:
 
 def is_foreign(name: str) -> bool:
     """Whether another queue has an option of this name."""
-    return name in _OPTIONS or name in _OPTIONS_OF_A_PUSH
+    return name in _OPTIONS or name in _OPTIONS_OF_A_PUSH or name in _LIMITS
 
 
 def missing_attribute(thing: object, name: str, it: str, methods: Mapping[str, str]) -> AttributeError:

@@ -14,6 +14,7 @@ from queueops.model.contracts import DEFAULT_LANE, Conflict, LeaseRef
 from queueops.model.durations import AT_ONCE, Delay, When, to_ms, when
 from queueops.model.expiry import written
 from queueops.model.ids import check_id, check_lane
+from queueops.model.rates import per_second
 from queueops.model.retry import Retry
 from queueops.model.weights import shown
 from queueops.tasks.follow_up import FollowUp, encode_follow_ups, read_follow_ups
@@ -28,7 +29,8 @@ UNSET: Any = object()
 DEFAULT_RETRIES = 2
 MAX_TAGS = 20
 MOST_TOTAL = 1e15
-OF_A_TASK = ("name", "unique", "retry_on", "expected", "middleware", "encoder", "on_yield", "cron")
+MOST_LIMIT = 10_000
+OF_A_TASK = ("name", "unique", "limit_key", "retry_on", "expected", "middleware", "encoder", "on_yield", "cron")
 """Options of `@task` alone."""
 OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after", "skip"]
 
@@ -47,6 +49,11 @@ class PushOptions(TypedDict, total=False):
     total: float | None
     delay: Delay | None
     expires: Delay | None
+    limit: int | None
+    rate: str | float | None
+    unique_for: float | timedelta | None
+    throttle: float | timedelta | None
+    debounce: float | timedelta | None
     id: str | None
     on_conflict: OnConflict
     durable: bool
@@ -70,6 +77,11 @@ class Options:
     delay: When = AT_ONCE
     postpone_delay: When | None = None
     expires: When | None = None
+    limit: int | None = None  # of tasks of one key that run at a time
+    rate: float | None = None  # of tasks of one key that begin in a second
+    unique_for: Any = None
+    throttle: Any = None
+    debounce: Any = None
     id: str | None = None
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
@@ -132,6 +144,17 @@ class Options:
         }
         return {name: value for name, value in found.items() if value or name == "retries"}
 
+    @property
+    def needs_key(self) -> bool:
+        """Whether a push needs a key, or a lock that ends by time."""
+        limits = (self.limit, self.rate, self.unique_for, self.throttle, self.debounce)
+        return any(each is not None for each in limits)
+
+    def limit_fields(self, key: str) -> tuple[tuple[str, str], ...]:
+        """The fields of a record with this key."""
+        limit = () if self.limit is None else (("lm", str(self.limit)),)
+        return (("lk", key), *limit, *(() if self.rate is None else (("lr", f"{self.rate:.9g}"),)))
+
     def _own_fields(self) -> tuple[tuple[str, str], ...]:
         own = () if self.total is None else (("to", shown(self.total)),)
         if self.expires is not None:
@@ -191,7 +214,7 @@ def _tags(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _conflict(name: str, value: Any) -> Conflict:
-    choices = [choice for choice in Conflict if choice is not Conflict.NEW]
+    choices = [choice for choice in Conflict if choice not in (Conflict.NEW, Conflict.DEBOUNCE)]
     if value not in choices:
         raise BadOption(name=name, value=value, expected=f"one of {', '.join(choices)}")
     return Conflict(value)
@@ -215,6 +238,11 @@ READERS: Mapping[str, Reader] = {
     "total": _total,
     "delay": lambda name, value: AT_ONCE if value is None else when(name, value),
     "expires": _expires,
+    "limit": lambda name, value: None if value is None else _whole(1, MOST_LIMIT)(name, value),
+    "rate": lambda name, value: None if value is None else per_second(name, value),
+    "unique_for": _duration,
+    "throttle": _duration,
+    "debounce": _duration,
     "id": lambda name, value: None if value is None else check_id(value),
     "on_conflict": _conflict,
     "durable": _flag,

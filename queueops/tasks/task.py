@@ -33,9 +33,10 @@ from queueops.model.durations import Delay
 from queueops.model.ids import new_id
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import discovery, push_hooks, transactions
+from queueops.tasks import discovery, limited, push_hooks, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.limit_key import LimitKey
 from queueops.tasks.options import Options, PushOptions
 from queueops.tasks.pipelined_push import PipelinedPush, batches, call_of
 from queueops.tasks.unique_id import UniqueId
@@ -70,16 +71,19 @@ class Task(Generic[Params, Returned, Result]):
         options: Options,
         unique: UniqueId | None = None,
         schedule: Schedule | None = None,
+        limit_key: LimitKey | None = None,
     ) -> None:
         functools.update_wrapper(self, handler.func)
         self.name = handler.name
         self.handler = handler
         self.options = options
         self.unique = unique
+        self.limit_key = limit_key
         self.schedule = schedule
         self.hidden: discovery.Hidden | None = None
         self._settings: conf.Settings | None = None
         self._fields: dict[str, Any] = {}
+        self._needs_key = False
 
     def __repr__(self) -> str:
         return f"<Task {self.name}>"
@@ -196,8 +200,8 @@ class Task(Generic[Params, Returned, Result]):
         """The same task with other options, for this caller.
 
         Options: pool, lane, priority, retries, retry, timeout, tags, keep (seconds), delay, expires (seconds, or a
-        moment), id, on_conflict (ignore, skip, reject, replace, replace_postponed, run_after), durable, meta,
-        follow_up (calls by outcome, pushed at the end).
+        moment), limit, rate, unique_for, throttle, debounce (seconds), id, on_conflict (ignore, skip, reject, replace,
+        replace_postponed, run_after), durable, meta, follow_up (calls by outcome, pushed at the end).
         """
         return self._with(self.options.but(**options))
 
@@ -231,7 +235,7 @@ class Task(Generic[Params, Returned, Result]):
         settings = conf.current()
         if settings is not self._settings:
             self._fields = self.options.push_fields(settings)
-            self._settings = settings
+            self._settings, self._needs_key = settings, self.options.needs_key
         chosen = self.options.id
         if chosen is None and self.unique is not None:
             if after:
@@ -243,8 +247,11 @@ class Task(Generic[Params, Returned, Result]):
         if chosen is None:
             push = Push(id=new_id(), name=self.name, args=data, **self._fields)
             push.conflict = Conflict.NEW
-            return push
-        return Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
+        else:
+            push = Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
+        if self._needs_key:
+            limited.limit(push, self, args, kwargs, after=after)
+        return push
 
     def _made_batch(self, batch: list[Sequence[Any]], first: int) -> list[Push]:
         pushes = []

@@ -28,13 +28,14 @@ class UniqueId:
     """Makes the id of a call by a template, or by a function of the arguments that it names."""
 
     __slots__ = ("_fits", "_names", "_takes_all", "_unique")
+    option = "unique"
 
     def __init__(self, unique: Any, function: Callable[..., Any] | None = None) -> None:
         if not isinstance(unique, str) and not callable(unique):
             expected = f"a function of the arguments, or a template such as {_EXAMPLE}"
-            raise BadOption(name="unique", value=unique, expected=expected)
+            raise BadOption(name=self.option, value=unique, expected=expected)
         if isinstance(unique, str) and function is not None:
-            _check(unique, function)
+            _check(self.option, unique, function)
         self._unique: Unique = unique
         taken = [] if isinstance(unique, str) else list(inspect.signature(unique).parameters.values())
         self._takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken)
@@ -49,16 +50,19 @@ class UniqueId:
 
     def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         """The id of a call; None if the function returns None. Raises BadOption, and BadId for what is not a text."""
+        found = self.found(plan, args, kwargs)
+        return None if found is None else fit(found)
+
+    def found(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """What the template or the function makes of the arguments."""
         given = plan.bind(args, kwargs).arguments
         if isinstance(self._unique, str):
-            return fit(_filled(self._unique, given))
+            return _filled(self.option, self._unique, given)
         if plan.rest_name in given:
             given |= given[plan.rest_name]
         if not self._fits or not given.keys() >= set(self._names):
-            found = self._unique(*args, **kwargs)  # other parameter names: call it as the task is called
-        else:
-            found = self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
-        return None if found is None else fit(found)
+            return self._unique(*args, **kwargs)  # other parameter names: call it as the task is called
+        return self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
 
 
 def fit(text: Any) -> str:
@@ -74,17 +78,17 @@ def fit(text: Any) -> str:
     return f"{_UNFIT.sub('-', text)[: ID_LENGTH - _DIGITS - 2]}=={digest}"
 
 
-def _check(template: str, function: Callable[..., Any]) -> None:
+def _check(option: str, template: str, function: Callable[..., Any]) -> None:
     """Refuse a template that no call could fill in, at the definition and not at the first push."""
     names = [name for name, value in inspect.signature(function).parameters.items() if not _is_given(value)]
     try:
         fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
     except ValueError as error:
-        raise BadOption(name="unique", value=template, expected=f"a template such as {_EXAMPLE}; {error}") from error
+        raise BadOption(name=option, value=template, expected=f"a template such as {_EXAMPLE}; {error}") from error
     for field in fields:
         if re.split(r"[.\[]", field, maxsplit=1)[0] not in names:
             expected = f"a template of {', '.join(names) or 'no arguments'}; {{{field}}} is none of them"
-            raise BadOption(name="unique", value=template, expected=expected)
+            raise BadOption(name=option, value=template, expected=expected)
 
 
 def _is_given(parameter: inspect.Parameter) -> bool:
@@ -92,9 +96,9 @@ def _is_given(parameter: inspect.Parameter) -> bool:
     return isinstance(parameter.default, Depends)
 
 
-def _filled(template: str, arguments: Mapping[str, Any]) -> str:
+def _filled(option: str, template: str, arguments: Mapping[str, Any]) -> str:
     try:
         return template.format(**arguments)
     except (LookupError, AttributeError, ValueError) as error:
         expected = f"a template of {', '.join(arguments)}; {error} cannot be filled in"
-        raise BadOption(name="unique", value=template, expected=expected) from error
+        raise BadOption(name=option, value=template, expected=expected) from error

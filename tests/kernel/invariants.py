@@ -11,12 +11,13 @@ from queueops.model import states
 from queueops.model.history import steps_of
 from queueops.model.states import State, StateClass
 from queueops.redis.broker import RedisBroker
+from tests.kernel import limit_invariants
 from tests.kernel.picture import Picture
 
 TERMINAL = {str(state) for state in states.TERMINAL}
 DEFAULT = "default"
 LIGHT = {"l", "kp", "wt"}
-MORE = {"k", "nx", "pi", "ex", "fu"}
+MORE = {"k", "nx", "pi", "ex", "fu", "lk"}
 SLACK_MS = 2000
 
 Problems = Iterator[str]
@@ -93,9 +94,9 @@ def lanes(look: Look) -> Problems:
     ready = look.by_lane([State.PENDING])
     for lane in {*look.picture.under("lane:"), *ready}:
         found = tasks_of(look.picture.order(f"lane:{lane}")) - look.broken
-        held = _held(look) & ready.get(lane, set())
+        held = (_held(look) | limit_invariants.without_turn(look.picture)) & ready.get(lane, set())
         if found & held:
-            yield f"lane {lane} holds {sorted(found & held)}, and so do their paused names"
+            yield f"lane {lane} holds {sorted(found & held)}, and so do their paused names or keys"
         if found | held != ready.get(lane, set()):
             yield f"lane {lane} holds {sorted(found)}, but ready are {sorted(ready.get(lane, set()))}"
         if ready.get(lane) and lane not in look.picture.scores("lanes"):
@@ -105,6 +106,11 @@ def lanes(look: Look) -> Problems:
 def _held(look: Look) -> set[str]:
     """The tasks that left their lanes because their names are paused."""
     return {key for name in look.picture.under("paused:") for key in tasks_of(look.picture.order(f"paused:{name}"))}
+
+
+def limits(look: Look) -> Problems:
+    """What keys have agrees with the records."""
+    return limit_invariants.problems(look.picture, look.records, look.haunted)
 
 
 def paused_names(look: Look) -> Problems:
@@ -348,6 +354,7 @@ def _is_before_its_turn(parent: dict[str, str], child: dict[str, str]) -> bool:
 CHECKS: tuple[Callable[[Look], Problems], ...] = (
     one_state,
     lanes,
+    limits,
     paused_names,
     round_of_lanes,
     slots,

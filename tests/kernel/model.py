@@ -91,7 +91,10 @@ class Model:
             return "OK"
         if push.conflict is Conflict.REJECT:
             return "REJECTED"
-        if push.conflict is Conflict.RUN_AFTER:
+        if push.conflict is Conflict.DEBOUNCE and old.state in ("postponed", "pending"):
+            self.create(push)
+            return "REPLACED"
+        if push.conflict in (Conflict.RUN_AFTER, Conflict.DEBOUNCE):
             old.next = push
             return "AFTER"
         postponed_only = push.conflict is Conflict.REPLACE_POSTPONED

@@ -35,6 +35,7 @@ WORDS = {
     Conflict.REPLACE: ("REPLACED", "REPLACED", "REPLACED", "REPLACED"),
     Conflict.REPLACE_POSTPONED: ("EXISTS", "REPLACED", "EXISTS", "EXISTS"),
     Conflict.RUN_AFTER: ("AFTER", "AFTER", "AFTER", "AFTER"),
+    Conflict.DEBOUNCE: ("REPLACED", "REPLACED", "AFTER", "AFTER"),
 }
 
 

@@ -35,6 +35,8 @@ EXAMPLES: dict[str, str] = {
     "lane:<lane>#conf": "lane:narrow#conf",
     "lane:<lane>#active": "lane:narrow#active",
     "lane:<lane>#jobs": "lane:narrow#jobs",
+    **{kind: kind.replace("<key>", f"{NAME} one") for kind in TYPES if kind.startswith("limit:<key>#")},
+    "limits:<name>": f"limits:{NAME}",
     "name:<name>": f"name:{NAME}",
     "paused:<name>": "paused:tests.paused",
     "kind:<kind>": "kind:mapreduce",
@@ -145,6 +147,8 @@ class Specimens(ChunkDesk):
             self.settle(lease)
         self.settle(failed, Outcome.ERROR, b"{}", delay_ms=-1, fingerprint="f1", title="ValueError: bad")
         self.told("delete", "t")
+        self.push("q", "q2", own=(("lk", "one"), ("lm", 1), ("lr", "0.001")))
+        assert self.lease().id == "q"
         self.push("l", lane="narrow", retries=5, tags=("red",))
         held = self.lease()
         self.broker.note(SICK, "l", held.fence, line=b"a line")

@@ -16,6 +16,7 @@ from queueops.inspect.why.findings import Finding, bad, caused, good
 from queueops.inspect.workers import names_told, serves, takes_kind
 from queueops.model import kinds
 from queueops.model.expiry import moment_ms
+from queueops.model.rates import WHOLE_TASK, shown
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
@@ -27,7 +28,9 @@ def ready_findings(detail: Detail) -> Iterator[Finding]:
     yield from _slots(detail)
     yield from _rate(detail)
     yield from servers(detail)
-    yield _position(detail)
+    yield from _key(detail)
+    if detail.key_rank is None:
+        yield _position(detail)
     yield from _expiry(detail)
 
 
@@ -153,6 +156,39 @@ def _rate(detail: Detail) -> Iterator[Finding]:
         yield bad(text, clock(detail.token_at), "set_lane", target, place="lanes")
     elif rate is not None:
         yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
+
+
+def _key(detail: Detail) -> Iterator[Finding]:
+    """Whether its key lets it in, and which tasks have the turns of the key."""
+    key = text(detail.record.get(b"lk"))
+    if not key:
+        return
+    what = "its limit" if key == WHOLE_TASK else f"its key {key}"
+    limit, name = maybe_whole(detail.record.get(b"lm")), text(detail.record.get(b"n"))
+    if detail.key_rank is None:
+        yield good(f"It has a turn of {what}.", value=_of_limit(detail.key_running + detail.key_ready, limit))
+        return
+    behind = f" {detail.key_rank:,} of them come first." if detail.key_rank else " It is the next one."
+    value = f"{detail.key_waiting:,} wait"
+    if detail.key_token_at is not None:
+        left = span(max(0, detail.key_token_at - detail.now))
+        rate = shown(maybe_real(detail.record.get(b"lr")) or 0)
+        yield bad(
+            f"It waits for {what}: its rate of {rate} allows a start in {left}.{behind}",
+            value,
+            target=name,
+            place="name",
+        )
+        return
+    holders = f" ({', '.join(detail.key_holders)})" if detail.key_holders else ""
+    taken = f"{_of_limit(detail.key_running, limit)} run"
+    if detail.key_ready:
+        taken += f", {detail.key_ready:,} ready"
+    yield bad(f"It waits for {what}: {taken}{holders}.{behind}", value, target=name, place="name")
+
+
+def _of_limit(count: int, limit: int | None) -> str:
+    return f"{count:,}" if limit is None else f"{count:,} of {limit:,}"
 
 
 def _position(detail: Detail) -> Finding:

@@ -175,7 +175,8 @@ class FsckCalls(StoreClient):
         parts = [text(key)[len(prefix) :].partition(":") for key in kinds]
         ids = _tasks(rest for family, _, rest in parts if family == "task")
         commands = (f"~command:{rest}" for family, _, rest in parts if family == "command")
-        return list(dict.fromkeys([*ids, *commands])), str(following), faults
+        limits = (f"~limit:{rest.rpartition('#')[0]}" for family, _, rest in parts if family == "limit")
+        return list(dict.fromkeys([*ids, *commands, *limits])), str(following), faults
 
     def _recounted_names(self, pool: str, cursor: str) -> tuple[list[str], str, list[Fault]]:
         """Correct the display counters of some names, in portions."""

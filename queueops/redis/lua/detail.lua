@@ -8,11 +8,13 @@
 --        beat, host, condition and silent_since of its worker; tick (the last watchdog); grace;
 --        sampled (of a pending task: the pool's snapshot, as the watchdog wrote it); name_paused (since when its name is
 --        paused) and held (it left its lane for that);
+--        of its key, if it has a limit: key_running and key_ready (how many have a turn), key_waiting, key_rank (its place
+--        among these), key_holders (five that run, or else that are next), key_token_at (when its rate allows a start);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state); follow_ups (id, pool, name, state, ...: pushed by its last end).
 -- Transitions: none.
---@needs follow_ups rate_limit store_helpers task_counts tolerant_reads
+--@needs follow_ups limits rate_limit store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 
@@ -74,6 +76,7 @@ end
 put('workers', workers)
 put('alive', call('ZCOUNT', P .. ':workers', now - late, '+inf'))
 
+lib.key_details(id, record, put)
 lib.follow_up_details(record, put)
 for _, each in pairs(lib.hooks.show) do if each.details then each.details(id, record, put) end end
 return lib.told(reply)

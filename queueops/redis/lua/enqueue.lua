@@ -10,10 +10,8 @@
 --@needs expiry fast_push fence handover lanes minute_counts numbers rate_limit store_helpers transitions wakeup
 
 ctx.total = tonumber(ARGV[1])
-if ctx.total < 0 then
-  if not lib.may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
-  ctx.total = -ctx.total
-end
+if ctx.total < 0 and not lib.may_push(ARGV[#ARGV - 1], ARGV[#ARGV]) then return { 'STALE' } end
+ctx.total = math.abs(ctx.total)
 
 local single = lib.single()
 local alone
@@ -36,7 +34,7 @@ local function read_group()
   local due, first, last = due_of(ARGV[position + 1]), position + 3, position + 2 + tonumber(ARGV[position + 2])
   local state = due and 'postponed' or 'pending'
   local group = { count = tonumber(ARGV[position]), due = due, state = state, name = ARGV[first + 1], lane = 'default',
-    priority = 0, record = { 'HSET', '', 'u', '', 's', state, unpack(ARGV, first, last) } }
+    priority = 0, values = { n = ARGV[first + 1] }, record = { 'HSET', '', 'u', '', 's', state, unpack(ARGV, first, last) } }
   if due then for _, value in ipairs({ 'c', NOW, 'd', lib.text(due) }) do lib.append(group, 'record', value) end end
   for i = first + 2, last, 2 do
     local field, value = ARGV[i], ARGV[i + 1]
@@ -45,6 +43,7 @@ local function read_group()
     elseif field == 'k' and value ~= 'task' then group.kind = value
     elseif field == 'tg' then group.tags = value
     elseif field == F.expires then group.expires = value end
+    group.values[field] = value
   end
   group.own = { unpack(ARGV, last + 2, last + 1 + tonumber(ARGV[last + 1])) }
   position = last + 2 + #group.own
@@ -61,7 +60,7 @@ end
 local function place_first(group, place, id)
   if group.due then return call('ZADD', P .. ':agenda', lib.text(group.due), id) end
   check_lane(group)
-  call('ZADD', P .. ':lane:' .. group.lane, place, id)
+  if not group.values[F.limit_key] then call('ZADD', P .. ':lane:' .. group.lane, place, id) end
 end
 
 -- Writes the records of a group. Returns the free ids by number, by time of entry, and by place in the lane.
@@ -119,6 +118,9 @@ local function write_indexes(group, named, entered, places)
     if count > 1 then lib.call_sliced('ZADD', P .. ':agenda', entered) end
     lib.try('ZADD', P .. ':lanes', 'NX', NOW, group.lane) -- it can be paused before anything is ready there
     timed = true
+  elseif group.values[F.limit_key] then
+    for i = 1, #named, 2 do lib.enter_lane(group.lane, named[i + 1], group.priority, named[i], group.values) end
+    lib.flush_lanes()
   elseif not group.resting then
     if count > 1 then lib.call_sliced('ZADD', P .. ':lane:' .. group.lane, places) end
     ctx.brought = ctx.brought + count

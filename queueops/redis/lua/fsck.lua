@@ -7,7 +7,7 @@
 -- Reply: flat pairs: id (of a lane '~lane:' and its name), what is wrong with it. Nothing is wrong if that is empty: the entry
 --        is to be given to another call.
 -- Transitions: quarantine; gather of map-reduce tasks; lose of chunks.
---@needs fieldcheck lanes minute_counts numbers outbox_dispatch paused_names phases rate_limit records rules store_helpers transitions
+--@needs fieldcheck lanes limit_check minute_counts numbers outbox_dispatch paused_names phases rate_limit records rules store_helpers transitions
 --@needs wakeup
 
 lib.need_agenda()
@@ -67,10 +67,10 @@ local function check_lane(id, record)
   local held = lib.safe_call('ZSCORE', P .. ':paused:' .. record[F.name], id)
   local elsewhere = held and (waits and 'in its lane' or not ready and record[F.state])
   if elsewhere and lib.wrong(id, 'it is held for its paused name, and ' .. elsewhere) then lib.let_go(id, record[F.name]) end
-  local placed = waits or held and lib.is_held(id, record[F.name])
+  local placed = lib.check_key(id, record, waits or held and lib.is_held(id, record[F.name]))
   if ready and not placed and not ctx.foreign[lib.lane_key(lane)] and lib.wrong(id, 'it is ready, and not in its lane') then
     lib.let_go(id, record[F.name])
-    lib.enter_lane(lane, id, record[F.priority], lib.next_number())
+    lib.enter_lane(lane, id, record[F.priority], lib.next_number(), record)
   elseif waits and not ready and lib.wrong(id, 'it is ' .. record[F.state] .. ', and in its lane') then
     lib.leave_lane(lane, id)
   end

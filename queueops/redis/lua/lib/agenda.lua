@@ -1,5 +1,5 @@
 -- The agenda: acts on due entries, at most `limit` of them. Used by every exchange and by the watchdog's tick.
---@needs clock_guard expired_leases lanes minute_counts numbers phases records store_helpers transitions
+--@needs clock_guard expired_leases lanes limits minute_counts numbers phases records store_helpers transitions
 
 fresh.acted = TABLE
 
@@ -11,7 +11,7 @@ local function promote(id, record)
   lib.move(id, record[F.state], 'pending', record[F.name], record[F.kind], record[F.lane])
   lib.unschedule(id)
   call('HSET', lib.task_key(id), F.state, 'pending')
-  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number())
+  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number(), record)
   lib.act('promoted')
 end
 
@@ -59,7 +59,8 @@ end
 local function drop_stray(id, record)
   local lane = record[F.lane] or 'default'
   if record[F.state] == 'pending' and not lib.try('ZSCORE', lib.lane_key(lane), id) then
-    lib.enter_lane(lane, id, record[F.priority], lib.next_number())
+    lib.end_turn(id, record)
+    lib.enter_lane(lane, id, record[F.priority], lib.next_number(), record)
   end
   for state in pairs(CLASS) do
     if state ~= record[F.state] and lib.safe_call('ZREM', P .. ':state:' .. state, id) == 1 then

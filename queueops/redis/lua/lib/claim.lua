@@ -1,12 +1,12 @@
 -- Claim: visits the ready lanes in a fair round and takes a share of each, until enough tasks are leased.
 -- A plain task has a shorter path, with the same result: fast_swap.lua.
---@needs cancel claim_on_settle end_effects lanes minute_counts numbers paused_names phases rate_limit records served_kinds served_lanes
+--@needs cancel claim_on_settle end_effects lanes limits minute_counts numbers paused_names phases rate_limit records served_kinds served_lanes
 --@needs store_helpers transitions unknown_names
 
 local function lease_task(id, score, number, entered, worker, deadline, reply)
   local key = lib.task_key(id)
   local fields = redis.pcall('HGETALL', key)
-  local state, name, kind, lane, created, phase, more, expires
+  local state, name, kind, lane, created, phase, more, expires, limited
   if not fields.err then
     for i = 1, #fields, 2 do
       local field = fields[i]
@@ -17,7 +17,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
       elseif field == 'xe' then expires = true
       elseif lib.IS_MORE[field] then
         more = lib.more_with(field, more)
-        if field == 'l' then lane = fields[i + 1] elseif field == 'k' then kind = fields[i + 1] end
+        if field == 'l' then lane = fields[i + 1] elseif field == 'k' then kind = fields[i + 1] elseif field == 'lk' then limited = true end
       end
     end
   end
@@ -39,6 +39,7 @@ local function lease_task(id, score, number, entered, worker, deadline, reply)
   lib.move(id, 'pending', leased, name, kind, lane)
   lib.schedule(id, deadline)
   lib.take_slot(lane or 'default', id)
+  if limited then lib.begin_turn(id, fields) end
   if kind then lib.add_brief(id, kind, fields) end
   reply[#reply + 1] = { id, number, now - (tonumber(entered) or now), fields }
 end

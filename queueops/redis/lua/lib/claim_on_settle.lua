@@ -33,7 +33,7 @@ end
 
 -- Whether this task, with its fields as a list, may be leased without waiting in its lane.
 local function is_open(record, fields)
-  if ctx.at_once.fits and not ctx.at_once.fits(fields) then return false end
+  if record[F.limit_key] or ctx.at_once.fits and not ctx.at_once.fits(fields) then return false end
   local lane = record[F.lane] or 'default'
   local conf = lib.lane_conf(lane)
   if ctx.patterns and not (lib.serves(lane) and lib.serves_kind(record[F.kind])) then return false end

@@ -18,10 +18,17 @@ local function judge(spec, record)
   if record == nil then return 'OK', true end
   if record == false then return 'REJECTED', false end
   if spec.policy == 'new' or (spec.token ~= '' and record[F.token] == spec.token) then return 'REPEAT', false end
-  if TERMINAL[record[F.state]] then return 'OK', true end
+  if TERMINAL[record[F.state]] then
+    if (lib.number_of(record[F.created]) or 0) + (lib.number_of(record[F.unique_for]) or 0) > now then return 'EXISTS', false end
+    return 'OK', true
+  end
   if spec.policy == 'reject' then return 'REJECTED', false end
   if spec.policy == 'run_after' then return 'AFTER', false end
   if record[F.parent_id] then return 'EXISTS', false end -- its parent waits for this very one
+  if spec.policy == 'debounce' then
+    if record[F.state] == 'postponed' or record[F.state] == 'pending' then return 'REPLACED', true end
+    return 'AFTER', false
+  end
   if REPLACEABLE[record[F.state]] and (spec.policy == 'replace'
     or (spec.policy == 'replace_postponed' and record[F.state] == 'postponed')) then return 'REPLACED', true end
   return 'EXISTS', false

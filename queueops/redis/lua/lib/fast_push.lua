@@ -4,7 +4,7 @@
 fresh.total = 0 -- number of tasks that the call pushes
 
 -- What the fast paths need of the single task of this call. `last` is the index of its last shared value. Nil if the task
--- is delayed, has a kind or tags, or expires. `is_text`: no value has a zero byte.
+-- is delayed, has a kind or tags, expires, or needs a turn of its key. `is_text`: no value has a zero byte.
 function lib.single()
   local last = 4 + ARGV[4]
   if ctx.total ~= 1 or ARGV[3] ~= '' or ARGV[last + 1] ~= '0' then return nil end
@@ -15,7 +15,7 @@ function lib.single()
     if string.find(value, '\0', 1, true) then is_text = false end
     if field == 'a' then size = #value
     elseif field == 'p' then priority = tonumber(value)
-    elseif field == 'k' or field == 'tg' or field == 'xe' then return nil
+    elseif field == 'k' or field == 'tg' or field == 'xe' or field == 'lk' then return nil
     elseif lib.IS_MORE[field] then
       more = lib.more_with(field, more)
       if field == 'l' then lane = value end

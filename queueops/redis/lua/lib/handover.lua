@@ -112,7 +112,7 @@ function lib.push_by_hand()
   local task, fields, values = { id = ARGV[last + 2] }, { unpack(ARGV, 5, last) }, {}
   if lib.look_closer(task) ~= 'waiting' then return nil end
   for i = 1, #fields, 2 do values[fields[i]] = fields[i + 1] end
-  if values[F.expires] then return nil end -- it is not begun yet if the token is lost
+  if values[F.expires] or values[F.limit_key] then return nil end -- it is not begun yet if the token is lost
   lib.need_agenda()
   lib.offer_to_idle(values[F.name])
   local number = ctx.at_once.room > 0 and lib.create_at_once(task.id, fields, values)

@@ -1,6 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order. A lane is in lanes:ready if and only if it has a ready task, a free
 -- slot, and no pause. A lane with a rate limit also needs a token.
---@needs minute_counts rate_limit store_helpers
+--@needs limits minute_counts rate_limit store_helpers
 
 fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
 fresh.gain = TABLE -- how many became ready beside those of `lane_entries`, by lane
@@ -41,8 +41,11 @@ end
 
 local function lane_score(priority, number) return (100 - priority) * BAND + number end
 
-function lib.enter_lane(lane, id, priority, number)
-  lib.append_scored(ctx.lane_entries, lane, lane_score(lib.number_of(priority) or 0, number), id)
+-- `record` is that of the task: if it has a key whose turns are taken, it waits there instead.
+function lib.enter_lane(lane, id, priority, number, record)
+  local score = lane_score(lib.number_of(priority) or 0, number)
+  if record and record[F.limit_key] and not lib.take_turn(id, record, score) then return end
+  lib.append_scored(ctx.lane_entries, lane, score, id)
 end
 
 -- `name` is that of the task: if the name is paused, its set has the task in place of the lane.
@@ -111,6 +114,9 @@ end
 -- `placed` is a lane whose entries are written already.
 -- `brought` counts the tasks for which workers are woken. Tasks of a lane that no worker may claim from do not count.
 function lib.flush_lanes(placed)
+  for _, each in ipairs(ctx.limits_touched and lib.pass_turns() or NONE) do
+    lib.append_scored(ctx.lane_entries, each.lane, each.score, each.id)
+  end
   for lane, entries in pairs(ctx.lane_entries) do
     if lane ~= placed and not lib.call_sliced('ZADD', lib.lane_key(lane), entries) then come_back(entries) end
     if ctx.touched[lane] or not call('ZSCORE', P .. ':lanes:ready', lane) then

@@ -9,7 +9,7 @@ local function to_pending(id, record, ...)
   lib.move(id, record[F.state], 'pending', record[F.name], record[F.kind], record[F.lane])
   lib.leave_place(id, record)
   call('HSET', lib.task_key(id), F.state, 'pending', F.fence, number, ...)
-  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], number)
+  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], number, record)
   return 'pending'
 end
 
@@ -114,8 +114,8 @@ end
 function lib.operator_verbs.priority(id, record, priority)
   call('HSET', lib.task_key(id), F.priority, priority)
   if record[F.state] == 'pending' then
-    lib.leave_lane(record[F.lane] or 'default', id, record[F.name])
-    lib.enter_lane(record[F.lane] or 'default', id, priority, lib.next_number())
+    lib.leave_lane_or_lease(id, record)
+    lib.enter_lane(record[F.lane] or 'default', id, priority, lib.next_number(), record)
   end
   return record[F.state]
 end
@@ -124,8 +124,8 @@ function lib.operator_verbs.move(id, record, lane)
   lib.count_in_lane(record[F.lane], record[F.state], -1)
   lib.count_in_lane(lane, record[F.state], 1)
   if record[F.state] == 'pending' then
-    lib.leave_lane(record[F.lane] or 'default', id, record[F.name])
-    lib.enter_lane(lane, id, record[F.priority], lib.next_number())
+    lib.leave_lane_or_lease(id, record)
+    lib.enter_lane(lane, id, record[F.priority], lib.next_number(), record)
   end
   call('HSET', lib.task_key(id), F.lane, lane)
   lib.safe_call('ZADD', P .. ':lanes', 'NX', NOW, lane)

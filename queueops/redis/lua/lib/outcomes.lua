@@ -1,9 +1,10 @@
 -- Outcomes of a lease: one function per outcome, in one table. Each gets the record as read before any write.
---@needs end_effects generations lanes minute_counts records rules store_helpers task_end transitions
+--@needs end_effects generations lanes limits minute_counts records rules store_helpers task_end transitions
 --@needs unknown_names
 
 function lib.leave_lease(id, record, state)
   lib.free_slot(record[F.lane] or 'default', id)
+  lib.end_turn(id, record)
   lib.move(id, record[F.state], state, record[F.name], record[F.kind], record[F.lane])
 end
 
@@ -36,7 +37,7 @@ local function make_ready(id, record, number, ...)
   lib.leave_lease(id, record, 'pending')
   lib.unschedule(id)
   call('HSET', lib.task_key(id), F.state, 'pending', ...)
-  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], number)
+  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], number, record)
 end
 
 local function log_end(id, record, line)

@@ -1,5 +1,5 @@
 -- Creating and erasing records, with all their indexes.
---@needs expiry lanes minute_counts numbers store_helpers transitions
+--@needs expiry lanes limits minute_counts numbers store_helpers transitions
 
 -- Puts a task into the indexes of its name, kind and tags. Plain tasks have no index of their kind.
 function lib.index_record(id, name, tags, number, kind)
@@ -33,7 +33,7 @@ function lib.create(id, fields, values, due, from)
   lib.index_record(id, values[F.name], values[F.tags], number, values[F.kind])
   if due then lib.try('ZADD', P .. ':lanes', 'NX', NOW, values[F.lane] or 'default') end -- it can be paused before it is used
   lib.watch_expiry(id, values[F.expires])
-  if due then lib.schedule(id, due) else lib.enter_lane(values[F.lane] or 'default', id, values[F.priority], number) end
+  if due then lib.schedule(id, due) else lib.enter_lane(values[F.lane] or 'default', id, values[F.priority], number, values) end
   return number
 end
 
@@ -41,12 +41,17 @@ function lib.forget_error(id, record)
   if record[F.fingerprint] then lib.try('ZREM', P .. ':error:' .. record[F.fingerprint] .. SUBKEY.tasks, id) end
 end
 
+-- Takes a task out of its lane, or its worker.
+function lib.leave_lane_or_lease(id, record)
+  local lane, ready = record[F.lane] or 'default', record[F.state] == 'pending'
+  if ready then lib.leave_lane(lane, id, record[F.name]) elseif LEASED[record[F.state]] then lib.free_slot(lane, id) end
+  if ready or LEASED[record[F.state]] then lib.end_turn(id, record) end
+end
+
 -- Takes a record out of every index but that of its state.
 function lib.unlist(id, record)
   lib.unschedule(id)
-  local lane = record[F.lane] or 'default'
-  if record[F.state] == 'pending' then lib.leave_lane(lane, id, record[F.name]) end
-  if LEASED[record[F.state]] then lib.free_slot(lane, id) end
+  lib.leave_lane_or_lease(id, record)
   lib.try('ZREM', P .. ':name:' .. record[F.name], id)
   if record[F.kind] then lib.try('ZREM', P .. ':kind:' .. record[F.kind], id) end
   if record[F.tags] then
@@ -79,9 +84,7 @@ function lib.carry_subkeys(key, other, kind)
   call('UNLINK', unpack(beside(other, CARRIED)))
   call('UNLINK', unpack(beside(other, SUBKEYS)))
   for _, subkeys in ipairs({ CARRIED, SUBKEYED[kind] and SUBKEYS or nil }) do
-    for _, each in ipairs(subkeys) do
-      if call('EXISTS', key .. each) == 1 then call('RENAME', key .. each, other .. each) end
-    end
+    for _, each in ipairs(subkeys) do if call('EXISTS', key .. each) == 1 then call('RENAME', key .. each, other .. each) end end
   end
 end
 
@@ -123,6 +126,7 @@ function lib.quarantine(id, state, record, reason)
   if record then
     keep_creation(id, record)
     if LEASED[state] then lib.free_slot(record[F.lane] or 'default', id) end
+    lib.end_turn(id, record)
     call('HSET', lib.task_key(id), F.state, 'quarantined', F.reason, reason)
   elseif LEASED[state] then
     free_any_slot(id)
@@ -142,8 +146,6 @@ end
 -- Removes a task from its lane, its slot and the agenda.
 function lib.leave_place(id, record)
   keep_creation(id, record)
-  local lane = record[F.lane] or 'default'
-  if record[F.state] == 'pending' then lib.leave_lane(lane, id, record[F.name]) end
-  if LEASED[record[F.state]] then lib.free_slot(lane, id) end
+  lib.leave_lane_or_lease(id, record)
   lib.unschedule(id)
 end

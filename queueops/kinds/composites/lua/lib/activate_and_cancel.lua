@@ -48,7 +48,7 @@ function lib.family.begin(id, record)
   if ctx.at_once.room > 0 and not ctx.moved[id] and lib.take_at_once(id, record) then ctx.moved[id] = true; return end
   lib.shift(id, record, 'pending')
   lib.safe_call('HSET', lib.task_key(id), F.state, 'pending')
-  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number())
+  lib.enter_lane(record[F.lane] or 'default', id, record[F.priority], lib.next_number(), record)
 end
 
 -- Gives a child its turn. `previous` is its input, or nil. A child that has ended already reports its end again.
