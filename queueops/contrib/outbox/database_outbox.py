@@ -130,8 +130,8 @@ def _check(database: str) -> None:
 def _figures(database: str) -> OutboxFigures:
     waits = Q(dead=False)
     found = OutboxRow.objects.using(database).aggregate(
-        waiting=Count("pk", filter=waits), dead=Count("pk", filter=~waits), oldest=Min("created", filter=waits)
+        waits=Count("pk", filter=waits), given_up=Count("pk", filter=~waits), oldest=Min("created", filter=waits)
     )
     oldest = found["oldest"]
     waited = 0 if oldest is None else max(0, round((timezone.now() - oldest).total_seconds() * 1000))
-    return OutboxFigures(database=database, waiting=found["waiting"], dead=found["dead"], waited_ms=waited)
+    return OutboxFigures(database=database, waiting=found["waits"], dead=found["given_up"], waited_ms=waited)
