@@ -16,6 +16,7 @@ from queueops.kinds.jobs.files.download_options import DOWNLOAD
 from queueops.kinds.jobs.handlers import JobHandler, job_handler
 from queueops.kinds.jobs.job import Job
 from queueops.kinds.jobs.job_store import get_job_store
+from queueops.kinds.jobs.outbox import kept_jobs
 from queueops.kinds.jobs.store import JOB, NewJob
 from queueops.kinds.jobs.submission import JobOptions, new_job
 from queueops.model import warn_once
@@ -51,8 +52,8 @@ def submit_many(jobs: Iterable[Mapping[str, Any]]) -> list[TaskHandle[Any]]:
     made = [_made(number, job) for number, job in enumerate(jobs, 1)]
     for job in made:
         push_hooks.before(job.push)
-    if made and (databases := transactions.to_wait_for(made[0].push.name)):
-        transactions.after_commit(databases, partial(_send, made))
+    if made and (wait := transactions.to_wait_for(made[0].push.name)):
+        wait.leave(partial(_send, made), partial(kept_jobs, made))
         return [TaskHandle(job.push.id, job.push.pool) for job in made]
     return _send(made)
 

@@ -49,6 +49,7 @@ OURS = (
     "queueops.outbox",
     "queueops.push",
     "queueops.redis",
+    "queueops.relay",
     "queueops.signals",
     "queueops.tail",
     "queueops.tasks",

@@ -45,6 +45,7 @@ class Transactions(StrEnum):
     NOW = "now"
     WARN = "warn"
     ON_COMMIT = "on_commit"
+    OUTBOX = "outbox"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

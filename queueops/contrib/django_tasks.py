@@ -10,7 +10,7 @@ A queue is a pool: `runworker --pool NAME` serves it. `OPTIONS` holds further op
 timeout, tags, keep, lane, durable. The default of retries is 0, because Django's tasks are attempted once.
 
 A task that is enqueued within a database transaction is pushed after the commit. The option `transactions` is another
-value of the setting TRANSACTIONS for this backend: "now", "warn" or "on_commit".
+value of the setting TRANSACTIONS for this backend: "now", "warn", "on_commit" or "outbox".
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from queueops.errors import BadArguments, BadId, BadOption, QueueOpsError
 from queueops.model.contracts import Push
 from queueops.model.ids import check_lane, new_id
 from queueops.redis import broker as brokers
-from queueops.tasks import transactions
+from queueops.tasks import outbox, transactions
 from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.options import Options
@@ -77,13 +77,20 @@ class QueueOpsBackend(_base.BaseTaskBackend):  # type: ignore[misc]  # one of tw
         self.validate_task(task)
         _check_signature(task, args, kwargs)
         result = new_result(task, new_id(), self.alias, args, kwargs)
-        send = partial(self._send, self._push(result), result)
+        push = self._push(result)
+        send = partial(self._send, push, result)
         mode = self._transactions or transactions.of_settings(Transactions.ON_COMMIT)
-        if databases := transactions.to_wait_for(task.module_path, mode, _ADVICE):
-            transactions.after_commit(databases, send)
+        if wait := transactions.to_wait_for(task.module_path, mode, _ADVICE):
+            wait.leave(send, partial(self._kept, push, result))
         else:
             send()
         return result
+
+    def _kept(self, push: Push, result: Any) -> Iterator[outbox.Kept]:
+        """The row of the task, which is enqueued with its transaction."""
+        fill(result, enqueued_at=timezone.now())
+        _signals.task_enqueued.send(type(self), task_result=result)
+        return outbox.plain((push,), durable=self._chosen.durable)
 
     def _send(self, push: Push, result: Any) -> None:
         broker = brokers.get_broker()

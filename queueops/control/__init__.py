@@ -11,6 +11,7 @@ from queueops.control.edit import edit_and_retry
 from queueops.control.lanes import pause_lane, pause_pool, resume_lane, resume_pool, set_lane
 from queueops.control.lost_answers import recall
 from queueops.control.names import pause_name, resume_name
+from queueops.control.outbox import drop_outbox, retry_outbox
 from queueops.control.per_pool_calls import MOST
 from queueops.control.pool_messages import drop_commands, drop_dead_commands, requeue_commands, requeue_dead_commands
 from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
@@ -115,6 +116,7 @@ __all__ = [
     "drop_chunks",
     "drop_commands",
     "drop_dead_commands",
+    "drop_outbox",
     "dump_stacks",
     "edit_and_retry",
     "edit_chunk",
@@ -156,6 +158,7 @@ __all__ = [
     "resume_schedule",
     "retry",
     "retry_chunks",
+    "retry_outbox",
     "retry_runs",
     "revoke_api_token",
     "run_now",

@@ -31,6 +31,7 @@ from queueops.inspect.lanes import LanePage, LaneRow, lane_page, lanes
 from queueops.inspect.loads import NameLoad, PoolLoad, load
 from queueops.inspect.lookup import LookUp, NamedHit, OtherHits, look_up
 from queueops.inspect.marks import HistoryMark
+from queueops.inspect.outbox import OutboxFigures, OutboxPage, WaitingPush, outbox, outbox_figures, outbox_in_use
 from queueops.inspect.pool_messages import CommandPage, CommandRow, commands, dead_commands
 from queueops.inspect.pool_view import PoolDetail, pool, trash
 from queueops.inspect.push_parameters import PushParameter, push_parameters, push_pool
@@ -226,6 +227,8 @@ __all__ = [
     "OperationWait",
     "OrphanFiles",
     "OtherHits",
+    "OutboxFigures",
+    "OutboxPage",
     "OverviewHistory",
     "Part",
     "PartsOf",
@@ -269,6 +272,7 @@ __all__ = [
     "Tree",
     "Trend",
     "Trends",
+    "WaitingPush",
     "WorkerRow",
     "WorkerRun",
     "WorkerView",
@@ -321,6 +325,9 @@ __all__ = [
     "operations",
     "operations_of",
     "orphan_files",
+    "outbox",
+    "outbox_figures",
+    "outbox_in_use",
     "overview_history",
     "parse_filter",
     "parts_graph",

@@ -15,6 +15,7 @@ from queueops.inspect.clock_alarms import clock_alarms
 from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.library_alarms import library_alarms
+from queueops.inspect.outbox import outbox_alarms
 from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.throughput import PoolView
@@ -44,6 +45,7 @@ def alarms_of_pools(
     views: Sequence[PoolView], samples: Mapping[str, Mapping[str, Any]], beats: Mapping[str, Sequence[Beat]]
 ) -> Iterator[Alarm]:
     """The alarms of these pools, without those of their lanes."""
+    yield from outbox_alarms()
     yield from failing_alarms(samples)
     yield from hanging_alarms(views, samples, beats)
     yield from clock_alarms(samples, beats)

@@ -59,6 +59,7 @@ class Kind:
     def fields(self) -> Any: ...  # record fields: each name in the store with its `Field`
     def states(self) -> Any: ...  # the `KindStates`
     def store(self) -> Any: ...  # a subclass of StoreClient: calls of the broker
+    def outbox(self) -> Any: ...  # `Form`s of its pushes in the outbox of a database, by word
     def results(self) -> Any: ...  # a function of broker and record: the result of an ended task
     def control(self) -> Any: ...  # a module whose `__all__` are names of `queueops.control`
     def inspect(self) -> Any: ...  # a module whose `__all__` are names of `queueops.inspect`

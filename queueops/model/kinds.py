@@ -38,7 +38,7 @@ TYPES = ("string", "hash", "list", "set", "zset")
 NAMED = ("control", "inspect", "tree.signals")
 """Roles whose names are public."""
 UNNAMED = (
-    *("results", "details", "why", "cli", "checks", "examines"),
+    *("outbox", "results", "details", "why", "cli", "checks", "examines"),
     *("parts.figures", "parts.status", "tree.part", "tree.endings"),
     *("work.handlers", "work.start", "work.facts", "work.closed"),
 )

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from django.db import connections
+
 from queueops.conf import Settings, pool_names
 from queueops.errors import BadOption, UnknownOption
 from queueops.model import retry as retries_module
@@ -57,6 +59,7 @@ class PushOptions(TypedDict, total=False):
     id: str | None
     on_conflict: OnConflict
     durable: bool
+    outbox: bool | str
     meta: Mapping[str, Any] | None
     follow_up: Mapping[FollowUpOutcome, Call | Iterable[Call]] | None
 
@@ -85,6 +88,7 @@ class Options:
     id: str | None = None
     on_conflict: Conflict = Conflict.IGNORE
     durable: bool = False
+    outbox: bool | str = False  # keep the push as a row; a text is the name of the database
     meta: bytes = b""
     follow_up: tuple[FollowUp, ...] = ()
     root: str = ""
@@ -226,6 +230,14 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
+def _database(name: str, value: Any) -> bool | str:
+    if not isinstance(value, bool) and not (isinstance(value, str) and value in connections):
+        raise BadOption(
+            name=name, value=value, expected=f"True, False or a name of DATABASES: {', '.join(connections)}"
+        )
+    return bool(value) if isinstance(value, bool) else str(value)
+
+
 READERS: Mapping[str, Reader] = {
     "pool": lambda name, value: check_lane(value, "name of a pool"),
     "lane": _lane,
@@ -246,6 +258,7 @@ READERS: Mapping[str, Reader] = {
     "id": lambda name, value: None if value is None else check_id(value),
     "on_conflict": _conflict,
     "durable": _flag,
+    "outbox": _database,
     "meta": lambda name, value: encode_meta(value),
     "follow_up": read_follow_ups,
 }

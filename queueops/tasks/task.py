@@ -22,7 +22,6 @@ from typing import (
 )
 
 from asgiref.sync import sync_to_async
-from django.db import DEFAULT_DB_ALIAS, transaction
 
 from queueops import conf
 from queueops.errors import BadArguments, BadOption, IdInUse
@@ -33,7 +32,7 @@ from queueops.model.durations import Delay
 from queueops.model.ids import new_id
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
-from queueops.tasks import discovery, limited, push_hooks, transactions
+from queueops.tasks import discovery, limited, outbox, push_hooks, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.limit_key import LimitKey
@@ -129,8 +128,8 @@ class Task(Generic[Params, Returned, Result]):
         already been pushed. Notes on the error say how many calls that are, and which call is invalid.
         """
         self._check_many(calls)
-        if databases := transactions.to_wait_for(self.name):
-            return self._send_many_after(databases, calls)
+        if wait := transactions.to_wait_for(self.name, outbox=self.options.outbox):
+            return self._send_many_after(wait, calls)
         handles: list[TaskHandle[Result]] = []
         made = 0
         with PipelinedPush(self.options.pool, self.options.durable, self.options.under) as pipeline:
@@ -156,8 +155,7 @@ class Task(Generic[Params, Returned, Result]):
         None.
         """
         push = push_hooks.before(self._made(args, kwargs))
-        transaction.on_commit(functools.partial(self._send, push))
-        return TaskHandle(push.id, push.pool)
+        return self._send_after(transactions.at_commit(self.name, self.options.outbox), push)
 
     async def apush_on_commit(self, /, *args: Params.args, **kwargs: Params.kwargs) -> TaskHandle[Result]:
         """The same for async code."""
@@ -170,7 +168,7 @@ class Task(Generic[Params, Returned, Result]):
         commit.
         """
         self._check_many(calls)
-        return self._send_many_after([DEFAULT_DB_ALIAS], calls)
+        return self._send_many_after(transactions.at_commit(self.name, self.options.outbox), calls)
 
     async def apush_many_on_commit(self, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
         """The same for async code."""
@@ -271,11 +269,11 @@ class Task(Generic[Params, Returned, Result]):
         if not isinstance(calls, Iterable):
             raise BadOption(name="calls", value=calls, expected="calls, such as [(1,), (2,)]")
 
-    def _send_many_after(self, databases: Sequence[str], calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
+    def _send_many_after(self, wait: transactions.Wait, calls: Iterable[Sequence[Any]]) -> list[TaskHandle[Result]]:
         pushes: list[Push] = []
         for batch in batches(calls):
             pushes += self._made_batch(batch, len(pushes) + 1)
-        transactions.after_commit(databases, functools.partial(self._send_many, pushes))
+        wait.leave(functools.partial(self._send_many, pushes), functools.partial(self._kept, pushes))
         return [TaskHandle(push.id, push.pool) for push in pushes]
 
     def _send_many(self, pushes: Sequence[Push]) -> None:
@@ -288,10 +286,16 @@ class Task(Generic[Params, Returned, Result]):
 
     def _send(self, push: Push) -> TaskHandle[Result]:
         """Push now, or after the caller's transaction."""
-        if databases := transactions.to_wait_for(self.name):
-            transactions.after_commit(databases, functools.partial(self._send_now, push))
-            return TaskHandle(push.id, push.pool)
+        if wait := transactions.to_wait_for(self.name, outbox=self.options.outbox):
+            return self._send_after(wait, push)
         return self._send_now(push)
+
+    def _send_after(self, wait: transactions.Wait, push: Push) -> TaskHandle[Result]:
+        wait.leave(functools.partial(self._send_now, push), functools.partial(self._kept, (push,)))
+        return TaskHandle(push.id, push.pool)
+
+    def _kept(self, pushes: Iterable[Push]) -> Iterable[outbox.Kept]:
+        return outbox.plain(pushes, durable=self.options.durable)
 
     def _send_now(self, push: Push) -> TaskHandle[Result]:
         options = self.options

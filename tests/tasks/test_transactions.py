@@ -223,5 +223,6 @@ def test_an_eager_push_waits_too(on_commit):
 def test_a_wrong_setting_says_what_it_may_be():
     _, errors = read_settings({"TRANSACTIONS": "commit"})
     assert str(errors[0]) == (
-        'The setting QUEUEOPS[\'TRANSACTIONS\'] is \'commit\', but it must be one of "now", "warn", "on_commit".'
+        "The setting QUEUEOPS['TRANSACTIONS'] is 'commit', but it must be one of"
+        ' "now", "warn", "on_commit", "outbox".'
     )

@@ -49,6 +49,11 @@ class CompositesKind(Kind):
 
         return CompositeCalls
 
+    def outbox(self) -> Any:
+        from queueops.kinds.composites.outbox import FORMS
+
+        return FORMS
+
     def results(self) -> Any:
         from queueops.kinds.composites.results import value_of
 

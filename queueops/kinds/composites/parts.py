@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
 
 from queueops.errors import BadOption, IdInUse
 from queueops.errors.composites import NoPart
 from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import get_composite_store
+from queueops.kinds.composites.outbox import kept_tree
 from queueops.model.durations import Delay
 from queueops.redis import broker as brokers
 from queueops.results.handle import TaskHandle
@@ -40,7 +40,7 @@ else:
 _Last = TypeVar("_Last")
 POLICIES = ("fail", "continue", "outcomes")
 PART_ADVICE = "the call of a task such as task.s(1), a chain or a group"
-OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "meta", "follow_up")
+OPTIONS = ("pool", "tags", "keep", "delay", "id", "on_conflict", "durable", "outbox", "meta", "follow_up")
 """The options of a composite in `using`; all others belong to its tasks."""
 
 
@@ -191,7 +191,7 @@ class Composite(Part[Result]):
         return self._with(ignores_previous=True)
 
     def using(self, **options: Any) -> Self:
-        """The same with other options: pool, tags, keep, delay, id, on_conflict, durable, meta, follow_up.
+        """The same with other options: pool, tags, keep, delay, id, on_conflict, durable, outbox, meta, follow_up.
 
         `on_conflict` is ignore or reject.
         """
@@ -213,16 +213,13 @@ class Composite(Part[Result]):
     def push(self) -> TaskHandle[Result]:
         """Push the whole tree to workers."""
         nodes = self._asked()
-        if databases := transactions.to_wait_for(self.name):
-            transactions.after_commit(databases, partial(self._send, nodes))
-            return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
+        if wait := transactions.to_wait_for(self.name, outbox=self.options.outbox):
+            return self._send_after(wait, nodes)
         return self._send(nodes)
 
     def push_on_commit(self) -> TaskHandle[Result]:
         """Push it once the current database transaction is committed; outside of one, at once."""
-        nodes = self._asked()
-        transaction.on_commit(partial(self._send, nodes))
-        return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
+        return self._send_after(transactions.at_commit(self.name, self.options.outbox), self._asked())
 
     def nodes(self) -> list[Node]:
         """The nodes of the tree, from the root down; all checks are made here."""
@@ -235,6 +232,10 @@ class Composite(Part[Result]):
         nodes = self.nodes()
         push_hooks.before(nodes[0].push, (node.push for node in nodes[1:]))
         return nodes
+
+    def _send_after(self, wait: transactions.Wait, nodes: list[Node]) -> TaskHandle[Result]:
+        wait.leave(partial(self._send, nodes), lambda: [kept_tree(nodes, durable=self.options.durable)])
+        return TaskHandle(nodes[0].push.id, nodes[0].push.pool)
 
     def _send(self, nodes: list[Node]) -> TaskHandle[Result]:
         root = nodes[0].push

@@ -54,6 +54,11 @@ class JobsKind(Kind):
 
         return FIELDS
 
+    def outbox(self) -> Any:
+        from queueops.kinds.jobs.outbox import FORMS
+
+        return FORMS
+
     def store(self) -> Any:
         from queueops.kinds.jobs.store import JobCalls
 

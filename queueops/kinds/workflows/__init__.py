@@ -44,6 +44,11 @@ class WorkflowsKind(Kind):
 
         return WorkflowCalls
 
+    def outbox(self) -> Any:
+        from queueops.kinds.workflows.outbox import FORMS
+
+        return FORMS
+
     def results(self) -> Any:
         from queueops.kinds.workflows.results import value_of
 

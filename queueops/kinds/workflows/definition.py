@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Protocol, TypeVar, Unpack, cast, get_args, overload
 
 from asgiref.sync import sync_to_async
-from django.db import transaction
 
 from queueops.errors import BadOption
 from queueops.errors.workflows import BadWorkflow, InstanceGone
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows import wf as wf
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.kinds.workflows.outbox import kept_run
 from queueops.kinds.workflows.replay import tracing
 from queueops.kinds.workflows.replay.execution import Execution
 from queueops.kinds.workflows.replay.step import OnParentEnd, RunInfo
@@ -164,9 +164,7 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
     def start_on_commit(self, /, *args: Any, **kwargs: Any) -> WorkflowHandle[R]:
         """Begin a run once the current database transaction is committed; outside of one, at once."""
         push, instance = self._traced(args, kwargs)
-        handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance)
-        transaction.on_commit(partial(self._begin_for, handle, push, instance))
-        return handle
+        return self._begin_after(transactions.at_commit(self.name, self.options.outbox), push, instance)
 
     @overload
     async def astart_on_commit(self, /, *args: P.args, **kwargs: P.kwargs) -> WorkflowHandle[R]: ...
@@ -190,11 +188,18 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
 
     def _start(self, push: Push, instance: str) -> WorkflowHandle[R]:
         """Begin now, or after the caller's transaction, as a push does."""
-        if databases := transactions.to_wait_for(self.name):
-            handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance)
-            transactions.after_commit(databases, partial(self._begin_for, handle, push, instance))
-            return handle
+        if wait := transactions.to_wait_for(self.name, outbox=self.options.outbox):
+            return self._begin_after(wait, push, instance)
         return self._begin(push, instance)
+
+    def _begin_after(self, wait: transactions.Wait, push: Push, instance: str) -> WorkflowHandle[R]:
+        options = self.options
+        ignores = options.on_conflict is Conflict.IGNORE
+        newest = wait.by_outbox and ignores and bool(instance)  # the run may be one that the instance has already
+        handle: WorkflowHandle[R] = WorkflowHandle(push.id, push.pool, instance=instance, newest=newest)
+        send = partial(self._begin_for, handle, push, instance)
+        wait.leave(send, lambda: kept_run(push, instance, ignores=ignores, durable=options.durable))
+        return handle
 
     def _begin_for(self, handle: WorkflowHandle[R], push: Push, instance: str) -> None:
         """Begin after the commit. The run that the handle means may be one that the instance has already."""

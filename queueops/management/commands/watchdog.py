@@ -1,4 +1,7 @@
-"""``manage.py watchdog``: recover what its worker lost, promote what is due, end retentions, draw the figures."""
+"""``manage.py watchdog``: recover what its worker lost, promote what is due, end retentions, draw the figures.
+
+Its process also sends alerts, and what waits in the outbox of a database.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from queueops.management.arguments import pool_name
 from queueops.management.process_command import ProcessCommand
 from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
+from queueops.tasks import outbox
 from queueops.watchdog import Watchdog
 
 
@@ -51,7 +55,7 @@ class Command(ProcessCommand):
             if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # `nohup` ignores SIGHUP
                 signal.signal(number, lambda *_: self._stop(watchdog))
         try:
-            with alerts_of(watchdog):
+            with alerts_of(watchdog), outbox.relaying():
                 watchdog.run()
         except LibraryRefused as error:
             raise CommandError(str(error)) from error
@@ -65,3 +69,5 @@ class Command(ProcessCommand):
         for pool, acted in watchdog.round().items():
             done = ", ".join(f"{count} {word}" for word, count in acted.items()) or "nothing to do"
             self.stdout.write(f"{pool}: {done}")
+        if outbox.is_installed() and (sent := outbox.installed().relay()):
+            self.stdout.write(f"outbox: {sent} sent")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -10,10 +10,11 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.errors import BrokenPool
-from queueops.inspect import Fault, FsckPage
+from queueops.inspect import Fault, FsckPage, OutboxFigures
 from queueops.inspect.store import open_reader, pools_of
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable, to_json
+from queueops.management.queue.outbox import figures_line
 from queueops.model.fsck import ADVICE
 
 SHOWN = 1000
@@ -39,17 +40,25 @@ def fsck(*, pool: str, repair: bool, as_json: bool, **_: Any) -> Iterator[str]:
                 if not as_json:
                     yield _line(fault)
     left = total - len(mended)
+    waiting = inspect.outbox_figures()
     if as_json:
         rows = [msgspec.structs.asdict(fault) | {"repaired": fault in mended} for fault in faults]
-        yield to_json({"faults": rows, "count": total, "left": left, "looked": looked, "repaired": repair and not left})
+        found = {"faults": rows, "count": total, "left": left, "looked": looked, "repaired": repair and not left}
+        yield to_json(found | _of_outbox(waiting))
     else:
         yield f"{total:,} faults among {looked:,} names of tasks and their parts{_done(total, left) if repair else ''}."
+        yield from map(figures_line, waiting)
         if left and not repair:
             yield "Nothing was changed; --repair puts each where its record says."
         if left and mended:
             yield from ("These are left to you:", *(_line(fault) for fault in faults if fault not in mended))
     if left:
         raise SystemExit(1)
+
+
+def _of_outbox(waiting: Sequence[OutboxFigures]) -> dict[str, Any]:
+    """The rows of the outbox in numbers, if the project has one."""
+    return {"outbox": waiting} if waiting else {}
 
 
 def _line(fault: Fault) -> str:

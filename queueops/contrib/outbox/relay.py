@@ -1,0 +1,157 @@
+"""Relay: sends the rows of a lane to the store in their order, and deletes each that the store has.
+
+A push is recognised by its id or its token. So a row whose relay ended before it deleted the row is sent again, and
+creates nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from queueops.conf import redactor
+from queueops.contrib.outbox.models import OutboxRow
+from queueops.contrib.outbox.turns import turn_of
+from queueops.errors import BrokenPool, BrokerUnavailable, NotDurable, QueueOpsError, StoreFull
+from queueops.errors.outbox import OutboxRowUnreadable
+from queueops.model.redact import cut
+from queueops.redis.broker import RedisBroker
+from queueops.tasks import outbox
+from queueops.tasks.outbox import Kept, Plain
+
+BATCH = 100
+"""Rows that are sent in one turn."""
+OUTAGES = (BrokerUnavailable, StoreFull, NotDurable, BrokenPool)
+"""Errors of the store, and not of a row: the row waits."""
+LONGEST_ERROR = 1_000
+
+logger = logging.getLogger("queueops.relay")
+
+
+class Turn(NamedTuple):
+    """What a relay did in its turn: the pushes that it sent, whether there may be more, and an outage of the store."""
+
+    sent: tuple[str, ...] = ()
+    more: bool = False
+    outage: Exception | None = None
+
+
+class _Sent(NamedTuple):
+    """What became of some rows: those to delete, those to give up with the reason, and an outage of the store."""
+
+    done: list[OutboxRow]
+    dead: list[tuple[OutboxRow, str]]
+    outage: Exception | None = None
+
+
+def written(kept: Kept) -> OutboxRow:
+    """The row of a push."""
+    push = kept.push
+    return OutboxRow(
+        form=kept.form, pool=push.pool, lane=push.lane, push_id=push.id, name=push.name,
+        body=msgspec.json.encode(kept.body).decode(), created=timezone.now(),
+    )  # fmt: skip
+
+
+def waiting(database: str) -> QuerySet[OutboxRow]:
+    """The rows of a database that wait."""
+    return OutboxRow.objects.using(database).filter(dead=False)
+
+
+def take_turn(
+    broker: RedisBroker, database: str, pool: str, lane: str, own: Collection[str] = (), *, batch: int = BATCH
+) -> Turn:
+    """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent while an older one waits."""
+    with turn_of(database, pool, lane) as is_free:
+        if not is_free:
+            return Turn()
+        rows = list(waiting(database).filter(pool=pool, lane=lane).order_by("id")[:batch])
+        if not rows or (own and rows[0].push_id not in own):
+            return Turn()
+        sent = _send(broker, rows)
+        _note(database, sent)
+        return Turn(tuple(row.push_id for row in sent.done), len(rows) == batch and sent.outage is None, sent.outage)
+
+
+def _note(database: str, sent: _Sent) -> None:
+    rows = OutboxRow.objects.using(database)
+    if sent.done:
+        rows.filter(pk__in=[row.pk for row in sent.done]).delete()
+    for row, error in sent.dead:
+        rows.filter(pk=row.pk).update(dead=True, error=error)
+        logger.error("The outbox row %d of the database %s was given up: %s", row.pk, database, error)
+
+
+def _send(broker: RedisBroker, rows: Sequence[OutboxRow]) -> _Sent:
+    """Send rows in their order, plain pushes together, until the store fails."""
+    sent = _Sent([], [])
+    for group in _together(rows):
+        try:
+            if len(group) > 1 and _sent_together(broker, group):
+                sent.done.extend(row for row, _ in group)
+                continue
+            for row, body in group:
+                _send_alone(broker, row, body, sent)
+        except OUTAGES as error:
+            return sent._replace(outage=error)
+    return sent
+
+
+def _send_alone(broker: RedisBroker, row: OutboxRow, body: Any, sent: _Sent) -> None:
+    """Send one row. Raises an outage of the store; with another error the row is given up, and the lane goes on."""
+    try:
+        if isinstance(body, Exception):
+            raise body
+        outbox.form(row.form).send(broker, body)
+    except OUTAGES:
+        raise
+    except Exception as error:  # whatever is wrong with a row, the others must not wait for it
+        text = str(error) if isinstance(error, QueueOpsError) else f"{type(error).__name__}: {error}"
+        sent.dead.append((row, cut(redactor().text(text), LONGEST_ERROR)))
+    else:
+        sent.done.append(row)
+
+
+def _sent_together(broker: RedisBroker, group: Sequence[tuple[OutboxRow, Plain]]) -> bool:
+    """Whether the store has taken all of them in one call. Raises an outage."""
+    try:
+        answers = broker.push([body.push for _, body in group], durable=group[0][1].durable)
+    except OUTAGES:
+        raise
+    except Exception:  # each is sent alone, and has its own error
+        return False
+    return all(answer.word != "REJECTED" for answer in answers)
+
+
+def _together(rows: Sequence[OutboxRow]) -> Iterator[list[tuple[OutboxRow, Any]]]:
+    """Rows in their order, plain pushes in groups."""
+    read = [(row, _body(row)) for row in rows]
+
+    def alike(each: tuple[OutboxRow, Any]) -> object:
+        row, body = each
+        return body.durable if isinstance(body, Plain) else row.pk + 2
+
+    for _, group in groupby(read, alike):
+        yield list(group)
+
+
+def _body(row: OutboxRow) -> Any:
+    """What the row holds, as it is sent now; the error of one that cannot be read."""
+    try:
+        found = outbox.form(row.form)
+        body = msgspec.json.decode(row.body, type=found.type)
+        age_ms = max(0, round((timezone.now() - row.created).total_seconds() * 1000))
+        for push in found.begin(body):
+            outbox.kept_an_hour(push)
+            outbox.grown_older(push, age_ms)
+        return body
+    except (msgspec.MsgspecError, ValueError, LookupError) as error:
+        return OutboxRowUnreadable(id=row.pk, reason=cut(str(error), LONGEST_ERROR))
+    except QueueOpsError as error:
+        return error

@@ -1,0 +1,139 @@
+"""Pushes by rows of the outbox: written with the transaction, sent after it, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from queueops import chain, group, jobs, task_named, workflow
+from queueops.contrib.outbox.database_outbox import DatabaseOutbox
+from queueops.contrib.outbox.models import OutboxRow
+from queueops.errors import BadOption
+from queueops.errors.outbox import OutboxNotInstalled
+from queueops.redis.broker import get_broker
+from queueops.tasks import outbox
+from queueops.testing import eager
+from tests.support import tasks_for_tests as tasks
+from tests.support.for_each import for_each
+from tests.support.tasks_for_tests import Letters, Sum
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@workflow(name="outbox.doubles")
+async def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+WAYS: dict[str, Callable[[], Any]] = {
+    "push": lambda: tasks.add.push(1),
+    "with an id": lambda: tasks.add.using(id="mine", lane="slow", meta={"a": 1}).push(1),
+    "postpone": lambda: tasks.add.postpone(60, 1),
+    "push_many": lambda: tasks.add.push_many([(1,), (2,)])[1],
+    "on_commit": lambda: tasks.add.push_on_commit(1),
+    "by name": lambda: task_named("far.away").push(1),
+    "chain": lambda: chain(tasks.add.s(1), tasks.add.s(2)).push(),
+    "group": lambda: group(tasks.add.s(1), chain(tasks.add.s(1), tasks.add.s())).push_on_commit(),
+    "class": lambda: Letters.push("a"),
+    "template": lambda: Sum.push(1, 2, 3),
+    "job": lambda: jobs.submit(aggregation="shop", limit=10, handler="resize", url="https://example.com/a", id="j"),
+    "jobs": lambda: jobs.submit_many([{"aggregation": "shop", "handler": "resize"}] * 2)[1],
+    "run": lambda: double.start(1),
+    "instance": lambda: double.using(id="seven").start(7),
+    "instance on_commit": lambda: double.using(id="eight", on_conflict="ignore").start_on_commit(8),
+}
+
+
+@for_each("way", WAYS)
+def test_a_push_of_each_form_is_a_row_until_the_commit_and_in_the_store_after_it(app: Any, way: str) -> None:
+    with transaction.atomic():
+        handle = WAYS[way]()
+        assert OutboxRow.objects.filter(pool="default", dead=False).exists(), way
+        assert handle.status() is None, way
+    assert not OutboxRow.objects.exists(), way
+    assert handle.state in ("pending", "postponed", "waiting", "idle", "suspended"), way
+
+
+@for_each("way", WAYS)
+def test_a_push_of_each_form_that_is_rolled_back_is_in_neither(app: Any, way: str, redis_client: Any) -> None:
+    redis_client.flushall()
+    with transaction.atomic():
+        handle = WAYS[way]()
+        transaction.set_rollback(True)
+    assert not OutboxRow.objects.exists(), way
+    assert handle.status() is None, way
+
+
+def test_each_form_that_a_crash_left_behind_is_sent_by_the_next_relay(app: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    handles = {}
+    for way, push in WAYS.items():
+        with transaction.atomic():
+            handles[way] = push()
+    assert {way for way, handle in handles.items() if handle.status()} == set()
+    rows = list(OutboxRow.objects.order_by("pk"))
+    assert app.relay() == len(rows)
+    states = {way: handle.state for way, handle in handles.items()}
+    assert None not in states.values(), states
+    uids = {way: handle.status().uid for way, handle in handles.items() if hasattr(handle.status(), "uid")}
+    OutboxRow.objects.bulk_create(rows)  # the relay was killed before it deleted them
+    assert app.relay() == len(rows)
+    assert not OutboxRow.objects.exists()
+    assert {way: handle.state for way, handle in handles.items()} == states
+    assert uids == {way: handle.status().uid for way, handle in handles.items() if hasattr(handle.status(), "uid")}
+
+
+def test_outside_a_transaction_a_push_is_sent_at_once_unless_it_asks_for_a_row(app: Any, monkeypatch: Any) -> None:
+    assert tasks.add.push(1).state == "pending"
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    assert tasks.add.push(1).state == "pending"
+    handle = tasks.add.using(outbox=True).push(1)
+    named = chain(tasks.add.s(1)).using(outbox="default").push()
+    assert (handle.status(), named.status()) == (None, None)
+    assert app.relay() == 2
+    assert handle.state == "pending"
+
+
+def test_a_rollback_to_a_savepoint_takes_its_rows_and_leaves_the_others(app: Any) -> None:
+    with transaction.atomic():
+        kept = tasks.add.push(1)
+        with transaction.atomic():
+            lost = tasks.add.push(2)
+            transaction.set_rollback(True)
+        last = tasks.add.push(3)
+    assert (kept.state, lost.state, last.state) == ("pending", None, "pending")
+
+
+def test_delay_and_expiry_count_from_the_push_and_not_from_the_relay(app: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    with transaction.atomic():
+        late = tasks.add.using(delay=60, expires=90, keep=1).push(1)
+    OutboxRow.objects.update(created=timezone.now() - timedelta(seconds=40))
+    app.relay()
+    record = get_broker().record("default", late.id)
+    assert record is not None
+    assert record.due - record.created <= 20_000
+    assert int(record.expires.removeprefix("+")) <= 50_000
+    assert record.keep == 3_600_000
+
+
+def test_an_eager_push_needs_no_table(app: Any) -> None:
+    with eager():
+        with transaction.atomic():
+            handle = tasks.add.push(1)
+            assert (handle.status(), OutboxRow.objects.exists()) == (None, False)
+        assert handle.result() == 2
+
+
+def test_a_push_that_cannot_be_kept_is_refused_where_it_is_made(app: Any, monkeypatch: Any) -> None:
+    with pytest.raises(BadOption, match=r"outbox is 'elsewhere'.*a name of DATABASES: default"):
+        tasks.add.using(outbox="elsewhere")
+    monkeypatch.setattr(outbox, "_installed", None)
+    with transaction.atomic(), pytest.raises(OutboxNotInstalled, match="add it to INSTALLED_APPS"):
+        tasks.add.push(1)
