@@ -14,7 +14,7 @@ TAKES_TIMEOUT = "timeout" in inspect.signature(redis.Connection.read_response).p
 """Whether reading one reply can have its own timeout: redis-py 8 supports this, older versions do not."""
 
 DRIVER: dict[str, Any] = {"driver_info": redis.DriverInfo()} if hasattr(redis, "DriverInfo") else {}
-"""The version of redis-py that connections name. Without this option, redis-py 8 reads its package's metadata for each."""
+"""The version of redis-py that connections name. Without it, redis-py 8 reads its package's metadata for each."""
 
 
 def own_connection(client: Any, **options: Any) -> Any:
