@@ -13,6 +13,7 @@ from queueops.inspect.lanes import lane_rows
 from queueops.inspect.recent_counts import recent, recent_ms, usual_ms, usual_per_s
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import PoolView, counted
+from queueops.inspect.workers import running_of
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, whole
 
@@ -68,8 +69,10 @@ def _pace(view: PoolView, sampled: Mapping[str, Any]) -> tuple[float, float]:
 def _slow(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> _Cause | None:
     """Names that take much longer than usual, if they use most of the time of the slots."""
     times = run_times(sampled, beats)
-    runs = counted(sampled, "ok") + counted(sampled, "err")
-    used = {name: times[name] * max(1, runs[name]) for name in times if name}
+    count = recent if recent_ms(sampled) else counted  # what hung a minute ago tells nothing of now
+    runs = count(sampled, "ok") + count(sampled, "err")
+    runs.update(task.name for beat in beats for task in running_of(beat))
+    used = {name: times[name] * runs[name] for name in times if name and runs[name]}
     slow = {
         name: times[name] / usual
         for name in used

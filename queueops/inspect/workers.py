@@ -107,8 +107,8 @@ def names_told(beats: Iterable[Beat]) -> list[list[str]]:
 
 def clock_apart_ms(beat: Beat) -> int | None:
     """How far the clock of a worker's host is ahead of that of the store; None if its heartbeat does not tell."""
-    clock = whole(beat.fields.get("clock"))
-    return clock - beat.beat_ms if clock and beat.fields.get("state") not in UNRESPONSIVE else None
+    clock, at = (whole(beat.fields.get(name)) for name in ("clock", "beat"))  # of one write; `beat_ms` may be later
+    return clock - at if clock and beat.fields.get("state") not in UNRESPONSIVE else None
 
 
 def fate_of(beat: Beat) -> str:

@@ -132,6 +132,19 @@ def test_a_backlog_names_the_names_that_are_slow_and_offers_no_workers(desk: Des
     assert found.command == "manage.py queue name charge"
 
 
+def test_a_backlog_names_the_names_that_are_slow_now_and_not_what_hung_a_minute_ago(desk: Desk) -> None:
+    desk.await_early_minute()
+    desk.tick()
+    past(desk, ok__charge=100, ms__charge=30_000, ok__hung=100, ms__hung=30_000)
+    hung = {"ok|hung": 4, "ms|hung": 240_000}
+    desk.exchange(metrics=hung)
+    mark(desk, **{field.replace("|", "__"): count for field, count in hung.items()})
+    desk.exchange(metrics={"ok|charge": 4, "ms|charge": 29_200})
+    backlog(desk, name="charge")
+    beat(desk, slots=4)
+    assert one().text.endswith("1 name takes 24 times longer than before: charge 7.3 s.")
+
+
 def test_a_backlog_names_its_producer_with_lane_share_and_rate(desk: Desk) -> None:
     desk.await_early_minute()
     desk.tick()
@@ -230,6 +243,7 @@ def test_a_clock_that_differs_is_told_by_its_host_and_that_of_the_store_if_all_h
     assert one().text.startswith("The clock of the store is 15 min behind the clocks of all 2 hosts of workers.")
     for worker, host in (("w1", "web1"), ("w2", "web2")):
         beat(desk, worker, host=host, clock=desk.now() - 3000)
+        desk.client.zadd(desk.keys.workers, {worker: desk.now() + 58_000})  # a later sign of life, without its clock
     assert inspect.snapshot().alarms == ()
 
 
