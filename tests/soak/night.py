@@ -179,6 +179,8 @@ def failing_host(scene: Scene) -> Iterator[None]:
         given = {"aggregation": "shop", "url": server.url("/file"), "callback_url": server.url("/hook")}
         jobs.submit_many([given] * 10)
         yield
+        for state in ("pending", "postponed", "restart"):  # the server ends; what still waits would fail again
+            run_here(scene, ["manage.py", "queue", "cancel", "--name", "callback", "--state", state, "--yes"])
 
 
 def host_is_up(scene: Scene) -> None:
