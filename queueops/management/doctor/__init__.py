@@ -38,7 +38,7 @@ def examine(url: str = "") -> list[Finding]:
         found += _guarded("store", lambda: project.sound({each.check for each in found}))
         found += _guarded("store", running.findings)
     found += _not_looked_at(found, NO_SETTINGS if conf.problems() else NO_STORE if reason else REFUSED)
-    return sorted(map(_masked, found), key=lambda each: ORDER.index(each.check))
+    return sorted(dict.fromkeys(map(_masked, found)), key=lambda each: ORDER.index(each.check))
 
 
 def _unreachable() -> str:
