@@ -8,6 +8,7 @@ import libcst as cst
 
 from queueops.migrate.code import (
     UNKNOWN,
+    broken,
     call_of,
     dict_items,
     has_stars,
@@ -105,11 +106,11 @@ def pushed(
     chosen, delay = using(rewriter, options, original, composite=composite)
     if delay is not None and verb == "push":
         target = method(in_brackets(value), "using", chosen) if chosen else in_brackets(value)
-        return method(target, "postpone", [cst.Arg(delay), *args])
+        return broken(method(target, "postpone", [cst.Arg(delay), *args]))
     if delay is not None:
         chosen = [*chosen, named("delay", delay)]
     target = method(in_brackets(value), "using", chosen) if chosen else in_brackets(value)
-    return method(target, verb, args)
+    return broken(method(target, verb, args))
 
 
 def using(
