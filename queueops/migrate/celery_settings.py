@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
+from libcst import matchers
 
 from queueops.migrate.code import UNKNOWN, is_none, keywords, literal
 from queueops.migrate.rewriter import Rewriter
@@ -100,6 +101,7 @@ class SettingsReport(cst.CSTVisitor):
         """An entry that stays, with the reason."""
         if reason := self.rewriter.project.left_entries.get(node):
             key = literal(node.key)
+            self.rewriter.listed.update(matchers.findall(node, matchers.Name()))
             self.rewriter.notes.left(self.rewriter.names.line(node), f"the schedule {key!r}", reason)
 
     def _known(self, target: cst.BaseExpression) -> bool:

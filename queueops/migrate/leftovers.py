@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
+from libcst import matchers
 
 from queueops.migrate.code import short
 from queueops.migrate.names import leftmost
@@ -68,8 +71,14 @@ def list_leftovers(rewriter: Rewriter, *packages: str) -> None:
         known = leftmost(attribute) in known_names or line in noted or name in OF_AN_APP
         if not known and rewriter.project.is_app(names.full(attribute.value)):
             rewriter.notes.left(line, short(attribute), ADVICE.get(name, "there is no app object"))
+    for text in matchers.findall(names.module, matchers.SimpleString()):
+        if METHOD.search(value := cst.ensure_type(text, cst.SimpleString).value):
+            rewriter.notes.left(
+                names.line(text), value, "a text that names a method of a task: its name is push, or using"
+            )
 
 
+METHOD = re.compile(r"\.(?:delay|apply_async)['\"]$")
 OF_AN_APP = {"conf", "task", "autodiscover_tasks", "config_from_object", "send_task", "set_default", "__name__"}
 """Attributes of an app that other notes speak of, or that go with the app."""
 

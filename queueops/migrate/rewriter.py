@@ -41,6 +41,7 @@ class Rewriter(cst.CSTTransformer):
         self.modules: set[str] = set()  # that `import` brings in
         self.handled: set[cst.CSTNode] = set()
         self.listed: set[cst.CSTNode] = set()  # names that a note about their task explains
+        self.stayed: set[cst.CSTNode] = set()
         self.composite_stays = False
 
     def use(self, name: str) -> str:
@@ -84,11 +85,21 @@ class Rewriter(cst.CSTTransformer):
                 made = rule(self, original, updated)
             except Stays as reason:
                 self.notes.left(self.names.line(original), short(original), str(reason))
-                break
+                return self._stays(original, updated)
             if made is not None:
                 return made
         found: cst.BaseExpression = updated
         return found
+
+    def _stays(self, original: Any, updated: Any) -> Any:
+        """A form that stays keeps what it is called on: half of it in each queue would be wrong."""
+        self.stayed.add(original)
+        if not isinstance(original, cst.Call) or isinstance(original.func, cst.Name):
+            return updated
+        within = set(matchers.findall(original.func, matchers.Name()))
+        self.composite_stays = self.composite_stays or bool(within & self.handled)
+        self.handled -= within
+        return updated.with_changes(func=original.func)
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
         """Replace the decorator of a task that moves."""
