@@ -29,7 +29,7 @@ ADVICE = {
     "task_default_queue": 'pool= at the tasks; the default is "default"',
     "task_queues": 'QUEUEOPS["POOLS"]',
     "task_routes": "pool= at each task; a function as a route has no counterpart",
-    "task_default_rate_limit": "a rate of a lane, in QUEUEOPS['POOLS']",
+    "task_default_rate_limit": 'rate="10/m" at the tasks, or a rate of a lane in QUEUEOPS["POOLS"]',
     "task_default_priority": "priority= at the tasks",
     "worker_prefetch_multiplier": "nothing: a worker claims only tasks that it can begin soon",
     "worker_concurrency": "manage.py runworker --threads, --processes",

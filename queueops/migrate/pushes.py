@@ -52,7 +52,7 @@ OF_A_TASK = {
     "backend": "write queueops.get(id)",
     "apply_async": "write using(...).push, or postpone",
     "max_retries": "an option of @task: retries=",
-    "rate_limit": "write lane=, and give the lane a rate in QUEUEOPS['POOLS']",
+    "rate_limit": "an option of @task: rate=",
 }
 
 
