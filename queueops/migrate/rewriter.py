@@ -91,15 +91,16 @@ class Rewriter(cst.CSTTransformer):
         found: cst.BaseExpression = updated
         return found
 
-    def _stays(self, original: Any, updated: Any) -> Any:
+    def _stays(self, original: Any, updated: Any) -> cst.BaseExpression:
         """A form that stays keeps what it is called on: half of it in each queue would be wrong."""
         self.stayed.add(original)
         if not isinstance(original, cst.Call) or isinstance(original.func, cst.Name):
-            return updated
+            found: cst.BaseExpression = updated
+            return found
         within = set(matchers.findall(original.func, matchers.Name()))
         self.composite_stays = self.composite_stays or bool(within & self.handled)
         self.handled -= within
-        return updated.with_changes(func=original.func)
+        return cst.ensure_type(updated, cst.Call).with_changes(func=original.func)
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
         """Replace the decorator of a task that moves."""
