@@ -14,6 +14,7 @@ from queueops.migrate.code import (
     method,
     named,
     positional,
+    short,
     text_of,
 )
 from queueops.migrate.parts import canvas_of, is_part, tasks_within
@@ -48,7 +49,16 @@ def _composite(rewriter: Rewriter, kind: str, original: cst.Call, updated: cst.C
     if keywords(updated.args) or any(arg.star == "**" for arg in updated.args):
         raise Stays(f"{kind} takes parts only; write {kind}(...).using(...)")
     rewriter.handle(original)
+    _check_variables(rewriter, original)
     return updated.with_changes(func=cst.parse_expression(rewriter.use(kind)))
+
+
+def _check_variables(rewriter: Rewriter, call: cst.Call) -> None:
+    """Note parts that come from elsewhere, if some tasks stay."""
+    unknown = [arg.value for arg in call.args if isinstance(arg.value, (cst.Name, cst.Attribute)) or arg.star]
+    if unknown and any(not task.moves for task in rewriter.project.tasks.values()):
+        why = "some tasks of the project stay: its parts must be calls of tasks that are rewritten"
+        rewriter.notes.check(rewriter.names.line(call), short(call), why)
 
 
 def _called(rewriter: Rewriter, kind: str, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-import libcst as cst
-
 from queueops.migrate import beat, canvas, celery_settings, celery_tasks, imports, leftovers, pushes
 from queueops.migrate.names import Names
 from queueops.migrate.notes import Notes
-from queueops.migrate.rewriter import Rewriter
+from queueops.migrate.rewriter import applied
 from queueops.migrate.survey import Project
 from queueops.migrate.task_modules import check_module
 
@@ -29,25 +27,13 @@ RULES = (
 
 def rewrite(project: Project, names: Names, notes: Notes) -> str:
     """The new text of a file."""
-    tree, rewriter = _applied(project, names, notes, frozenset())
+    tree, rewriter = applied(project, names, notes, RULES)
     if rewriter.composite_stays:  # names of both queues stand side by side: ours are written with their module
         notes.found.clear()
-        tree, rewriter = _applied(project, names, notes, frozenset({"chain", "group"}))
+        tree, rewriter = applied(project, names, notes, RULES, frozenset({"chain", "group"}))
     tree = imports.settled(rewriter, tree)
     tree = celery_settings.with_queueops(rewriter, tree)
     names.module.visit(celery_settings.SettingsReport(rewriter))
-    leftovers.list_leftovers(rewriter)
+    leftovers.list_leftovers(rewriter, "celery", "kombu", "django_celery_beat")
     check_module(project, names, notes)
     return tree.code
-
-
-def _applied(project: Project, names: Names, notes: Notes, qualified: frozenset[str]) -> tuple[cst.Module, Rewriter]:
-    rewriter = Rewriter(project, names, notes, RULES, qualified)
-    tree = names.module.visit(rewriter)
-    for task in project.tasks.values():
-        if task.path == names.source.path:
-            for line, what, why in task.blockers:
-                notes.left(line, what, f"the task {task.name} stays: {why}")
-            for line, what, why in task.checks if task.moves else ():
-                notes.check(line, what, why)
-    return tree, rewriter

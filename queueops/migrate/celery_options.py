@@ -26,11 +26,9 @@ PLACES = {
     "time_limit": "timeout",
 }
 """The old option whose place and comment a new one takes."""
-RENAMED = {"name": "name", "queue": "pool", "expires": "expires"}
+RENAMED = {"name": "name", "queue": "pool", "expires": "expires", "throws": "expected", "rate_limit": "rate"}
 BLOCKING = {
     "base": "write a middleware, or receive the signals of tasks",
-    "rate_limit": "Celery's limit is of each worker; write lane=, and give the lane a rate in QUEUEOPS['POOLS']",
-    "throws": "raise Permanent(error) in the task for these errors: it fails without another attempt",
     "dont_autoretry_for": "raise Permanent(error) in the task for these errors: it fails without another attempt",
     "priority": "the order depends on Celery's broker; write priority=, where a higher number goes first (-100 to 100)",
     "routing_key": 'write pool="mail"',
@@ -41,6 +39,7 @@ BLOCKING = {
     "on_success": "write @task(follow_up={'success': other.s()})",
     "on_retry": "receive the signal task_retried",
 }
+RATE = re.compile(r"[1-9][0-9]*/[smh]")
 NAME = re.compile(r"[A-Za-z0-9._:@/=+\-]{1,200}")
 POOL = re.compile(r"[A-Za-z0-9._:@/=+\-]{1,100}")
 
@@ -53,6 +52,11 @@ def block(task: Task, line: int) -> None:
     for name, value in options.items():
         if reason := _reason(name, value):
             task.blockers.append((line, f"{name}={short(value)}", reason))
+    if "throws" in options and "autoretry_for" in options:
+        why = "an error of both is retried in Celery, and fails at once with expected=; write one of them"
+        task.blockers.append((line, "throws and autoretry_for", why))
+    if not is_none(options.get("rate_limit", cst.Name("None"))):
+        task.checks.append((line, "rate_limit", "Celery's limit is of each worker; rate= is of all workers together"))
     if not is_none(options.get("ignore_result", cst.Name("None"))):
         task.checks.append((line, "ignore_result", "results are kept for a day; keep=60 keeps the ended task a minute"))
 
@@ -79,6 +83,8 @@ def _reason(name: str, value: cst.BaseExpression) -> str:
         return "write retries=3"
     if name in ("soft_time_limit", "time_limit") and given == 0:
         return "write timeout= with more than 0 seconds"
+    if name == "rate_limit" and not (given is None or (isinstance(given, str) and RATE.fullmatch(given))):
+        return 'write rate="10/m"'
     if name in BLOCKING:
         return BLOCKING[name]
     return "" if name in DROPPED or name in RENAMED else "the option has no counterpart"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
+from libcst import matchers
 
 from queueops.migrate.code import UNKNOWN, is_none, keywords, literal
 from queueops.migrate.rewriter import Rewriter
@@ -28,7 +29,7 @@ ADVICE = {
     "task_default_queue": 'pool= at the tasks; the default is "default"',
     "task_queues": 'QUEUEOPS["POOLS"]',
     "task_routes": "pool= at each task; a function as a route has no counterpart",
-    "task_default_rate_limit": "a rate of a lane, in QUEUEOPS['POOLS']",
+    "task_default_rate_limit": 'rate="10/m" at the tasks, or a rate of a lane in QUEUEOPS["POOLS"]',
     "task_default_priority": "priority= at the tasks",
     "worker_prefetch_multiplier": "nothing: a worker claims only tasks that it can begin soon",
     "worker_concurrency": "manage.py runworker --threads, --processes",
@@ -100,6 +101,7 @@ class SettingsReport(cst.CSTVisitor):
         """An entry that stays, with the reason."""
         if reason := self.rewriter.project.left_entries.get(node):
             key = literal(node.key)
+            self.rewriter.listed.update(matchers.findall(node, matchers.Name()))
             self.rewriter.notes.left(self.rewriter.names.line(node), f"the schedule {key!r}", reason)
 
     def _known(self, target: cst.BaseExpression) -> bool:

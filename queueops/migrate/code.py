@@ -96,6 +96,16 @@ def method(value: cst.BaseExpression, name: str, args: Sequence[cst.Arg] = ()) -
     return call_of(cst.Attribute(value, cst.Name(name)), args)
 
 
+def broken(call: cst.Call, longest: int = 88) -> cst.Call:
+    """The same call, with a line for each argument if it is long."""
+    if not call.args or len(text_of(call)) <= longest:
+        return call
+    inner = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
+    args = [arg.with_changes(comma=cst.Comma(whitespace_after=inner)) for arg in call.args]
+    args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=cst.ParenthesizedWhitespace(indent=True)))
+    return call.with_changes(args=args, whitespace_before_args=inner)
+
+
 def dict_items(node: cst.BaseExpression | None) -> Mapping[str, cst.BaseExpression] | None:
     """The items of a dict display or a call of dict() whose keys are texts; None for all other code."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "dict":

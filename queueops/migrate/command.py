@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Rewrite the code of a task queue for QueueOps. Prints a diff, and what is left to do by hand.",
         epilog="Exit codes: 0, nothing is left to do by hand; 1, some is; 2, wrong usage; 3, a file is unreadable.",
     )
-    parser.add_argument("system", choices=("celery",))
+    parser.add_argument("system", choices=("celery", "rq", "huey"))
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="folders or files: the whole project")
     parser.add_argument("--write", action="store_true", help="change the files; without it, print a diff")
     parser.add_argument("--broker", choices=("redis", "amqp"), default="", help="of Celery: which priority goes first")

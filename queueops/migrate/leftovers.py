@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
+from libcst import matchers
 
 from queueops.migrate.code import short
+from queueops.migrate.names import leftmost
 from queueops.migrate.rewriter import Rewriter
 
 ADVICE = {
@@ -18,8 +22,8 @@ ADVICE = {
     "signature": "write task.s(...), or task_named(name).s(...)",
     "states": 'states are texts such as "pending", "running", "succeeded", "failed"',
     "shared_task": "the task stays, see its line",
-    "before_task_publish": "wrap the push; a middleware runs around each execution",
-    "after_task_publish": "wrap the push; a middleware runs around each execution",
+    "before_task_publish": "write a middleware with on_push",
+    "after_task_publish": "receive the signal task_pushed",
     "task_prerun": "receive the signal task_started",
     "task_postrun": "receive task_succeeded, task_failed and task_cancelled",
     "task_success": "receive the signal task_succeeded",
@@ -36,18 +40,22 @@ ADVICE = {
     "TimeoutError": "a result that is late raises ResultTimeout",
     "chunks": "write push_many([(1, 2), (3, 4)])",
     "xmap": "write push_many",
+    "Queue": "write task.push(...); a queue is a pool, task.using(pool=...)",
+    "get_queue": "write task.push(...); a queue is a pool, task.using(pool=...)",
+    "get_current_job": "write current(), which has id, meta and progress",
+    "Job": "write queueops.get(id)",
+    "RetryTask": "write raise RetryLater(60)",
+    "CancelExecution": "write current().cancel(reason)",
+    "lock_task": "write a lane with a limit of 1, or unique=",
+    "control": "write handle.cancel(reason), queueops.control or queueops.inspect.workers()",
     "inspect": "write queueops.inspect.workers()",
 }
 
 
-def list_leftovers(rewriter: Rewriter) -> None:
-    """Note each use of a name of Celery that was not rewritten."""
+def list_leftovers(rewriter: Rewriter, *packages: str) -> None:
+    """Note each use of a name of the old queue that was not rewritten."""
     names, noted = rewriter.names, {note.line for note in rewriter.notes.found}
-    for node, full in [
-        *names.references("celery"),
-        *names.references("kombu"),
-        *names.references("django_celery_beat"),
-    ]:
+    for node, full in [found for package in packages for found in names.references(package)]:
         line = names.line(node)
         if node in rewriter.handled or line in noted or node in rewriter.listed:
             continue
@@ -56,6 +64,23 @@ def list_leftovers(rewriter: Rewriter) -> None:
         last = names.full(whole).rpartition(".")[2] if whole is not node else full.rpartition(".")[2]
         advice = ADVICE.get(last) or ADVICE.get(full.rpartition(".")[2]) or "it has no counterpart"
         rewriter.notes.left(line, short(whole), advice)
+
+    known_names = rewriter.handled | rewriter.listed
+    for attribute in names.attributes():
+        line, name = names.line(attribute), attribute.attr.value
+        known = leftmost(attribute) in known_names or line in noted or name in OF_AN_APP
+        if not known and rewriter.project.is_app(names.full(attribute.value)):
+            rewriter.notes.left(line, short(attribute), ADVICE.get(name, "there is no app object"))
+    for text in matchers.findall(names.module, matchers.SimpleString()):
+        if METHOD.search(value := cst.ensure_type(text, cst.SimpleString).value):
+            rewriter.notes.left(
+                names.line(text), value, "a text that names a method of a task: its name is push, or using"
+            )
+
+
+METHOD = re.compile(r"\.(?:delay|apply_async)['\"]$")
+OF_AN_APP = {"conf", "task", "autodiscover_tasks", "config_from_object", "send_task", "set_default", "__name__"}
+"""Attributes of an app that other notes speak of, or that go with the app."""
 
 
 def rewrite_names(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -97,6 +97,10 @@ class Names:
         """The uses of names that are imported from a package, with their full names."""
         return [(node, name) for node, name in self._imported if f"{name}.".startswith(f"{prefix}.")]
 
+    def attributes(self) -> list[cst.Attribute]:
+        """All attributes in the code."""
+        return [node for node in self._qualified if isinstance(node, cst.Attribute)]
+
     @cached_property
     def _imported(self) -> list[tuple[cst.Name, str]]:
         found: list[tuple[cst.Name, str]] = []

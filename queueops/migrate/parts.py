@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from queueops.migrate.rewriter import Rewriter
+from queueops.migrate.rewriter import Rewriter, Stays
 
 CANVAS = {
     **{f"celery.{name}": name for name in ("chain", "group", "chord")},
@@ -23,6 +23,8 @@ def canvas_of(rewriter: Rewriter, node: cst.CSTNode) -> str:
 def is_part(rewriter: Rewriter, node: cst.CSTNode) -> str:
     """Answers task for the call of a task, composite for a chain or group, else nothing. Follows a variable."""
     node = rewriter.names.value_of(node) or node
+    if node in rewriter.stayed:
+        raise Stays("what it is called on stays")
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
         return "composite" if is_part(rewriter, node.left) else ""
     if not isinstance(node, cst.Call):

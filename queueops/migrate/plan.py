@@ -29,7 +29,8 @@ class Task:
     delay: str = "180"  # seconds before a retry that names no delay
     pool: str = "default"
     cron: str | None = None  # a line, or the text of a Schedule
-    method: str = "push"  # what a call of the old task becomes
+    plain: bool = False  # a function without a decorator, which the old queue takes as it is
+    method: str = "push"  # what a call of the old task becomes, where a call queues it
     options: Callable[[Use], Sequence[cst.Arg]] = lambda use: ()
     blockers: list[Reason] = field(default_factory=list)
     checks: list[Reason] = field(default_factory=list)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from queueops.migrate.code import (
     UNKNOWN,
+    broken,
     call_of,
     dict_items,
     has_stars,
@@ -51,7 +52,7 @@ OF_A_TASK = {
     "backend": "write queueops.get(id)",
     "apply_async": "write using(...).push, or postpone",
     "max_retries": "an option of @task: retries=",
-    "rate_limit": "write lane=, and give the lane a rate in QUEUEOPS['POOLS']",
+    "rate_limit": "an option of @task: rate=",
 }
 
 
@@ -105,11 +106,11 @@ def pushed(
     chosen, delay = using(rewriter, options, original, composite=composite)
     if delay is not None and verb == "push":
         target = method(in_brackets(value), "using", chosen) if chosen else in_brackets(value)
-        return method(target, "postpone", [cst.Arg(delay), *args])
+        return broken(method(target, "postpone", [cst.Arg(delay), *args]))
     if delay is not None:
         chosen = [*chosen, named("delay", delay)]
     target = method(in_brackets(value), "using", chosen) if chosen else in_brackets(value)
-    return method(target, verb, args)
+    return broken(method(target, verb, args))
 
 
 def using(

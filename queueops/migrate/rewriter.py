@@ -10,7 +10,7 @@ import libcst as cst
 from libcst import matchers
 
 from queueops.migrate.bound import Body
-from queueops.migrate.code import is_none, laid_out, short
+from queueops.migrate.code import is_none, laid_out, short, text_of
 from queueops.migrate.names import Names, leftmost
 from queueops.migrate.notes import Notes
 from queueops.migrate.plan import Task
@@ -41,6 +41,7 @@ class Rewriter(cst.CSTTransformer):
         self.modules: set[str] = set()  # that `import` brings in
         self.handled: set[cst.CSTNode] = set()
         self.listed: set[cst.CSTNode] = set()  # names that a note about their task explains
+        self.stayed: set[cst.CSTNode] = set()
         self.composite_stays = False
 
     def use(self, name: str) -> str:
@@ -84,11 +85,22 @@ class Rewriter(cst.CSTTransformer):
                 made = rule(self, original, updated)
             except Stays as reason:
                 self.notes.left(self.names.line(original), short(original), str(reason))
-                break
+                return self._stays(original, updated)
             if made is not None:
                 return made
         found: cst.BaseExpression = updated
         return found
+
+    def _stays(self, original: Any, updated: Any) -> cst.BaseExpression:
+        """A form that stays keeps what it is called on: half of it in each queue would be wrong."""
+        self.stayed.add(original)
+        if not isinstance(original, cst.Call) or isinstance(original.func, cst.Name):
+            found: cst.BaseExpression = updated
+            return found
+        within = set(matchers.findall(original.func, matchers.Name()))
+        self.composite_stays = self.composite_stays or bool(within & self.handled)
+        self.handled -= within
+        return cst.ensure_type(updated, cst.Call).with_changes(func=original.func)
 
     def leave_Decorator(self, original_node: cst.Decorator, updated_node: cst.Decorator) -> cst.Decorator:
         """Replace the decorator of a task that moves."""
@@ -102,6 +114,9 @@ class Rewriter(cst.CSTTransformer):
         self.handle(call)
         args = laid_out(task.new_args(self.use), task.args)
         func = cst.parse_expression(self.use("task"))
+        kept = {text_of(name) for arg in args for name in matchers.findall(arg.value, matchers.Name())}
+        gone = (name for arg in task.args for name in matchers.findall(arg.value, matchers.Name()))
+        self.handled.update(name for name in gone if text_of(name) not in kept)
         if not args:
             return updated_node.with_changes(decorator=func)
         made = call.with_changes(func=func, args=args) if isinstance(call, cst.Call) else cst.Call(func, args)
@@ -110,6 +125,10 @@ class Rewriter(cst.CSTTransformer):
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         """Take `self` out of a bound task."""
         task = self._task_at(original_node, None)
+        if task is not None and task.plain:
+            func, args = cst.parse_expression(self.use("task")), task.new_args(self.use)
+            decorator = cst.Decorator(cst.Call(func, args) if args else func)
+            return updated_node.with_changes(decorators=[decorator, *updated_node.decorators])
         if task is None or task.self_name is None:
             return updated_node
         body = updated_node.body.visit(Body(task, self.use, lambda node: 0))
@@ -140,10 +159,25 @@ class Rewriter(cst.CSTTransformer):
             return None
         if decorator is not None:
             return task if self.names.line(decorator) == task.line else None
-        lines = [self.names.line(each) for each in function.decorators]
+        lines = [self.names.line(each) for each in (*function.decorators, function)]
         return task if task.line in lines else None
 
 
 def given(node: cst.BaseExpression | None) -> bool:
     """Whether an optional argument has a value."""
     return node is not None and not is_none(node)
+
+
+def applied(
+    project: Project, names: Names, notes: Notes, rules: Sequence[Rule], qualified: frozenset[str] = frozenset()
+) -> tuple[cst.Module, Rewriter]:
+    """The tree of a file after all rules, and the notes about its tasks."""
+    rewriter = Rewriter(project, names, notes, rules, qualified)
+    tree = names.module.visit(rewriter)
+    for task in project.tasks.values():
+        if task.path == names.source.path:
+            for line, what, why in task.blockers:
+                notes.left(line, what, f"the task {task.name} stays: {why}")
+            for line, what, why in task.checks if task.moves else ():
+                notes.check(line, what, why)
+    return tree, rewriter

@@ -27,6 +27,8 @@ class Project:
     left_entries: dict[cst.CSTNode, str] = field(default_factory=dict)  # the others, and why they stay
     zone: str = ""  # of the old queue's schedules, if it is not the project's
     broker: str = ""  # redis or amqp, if a setting says so
+    _by_last: dict[str, list[str]] = field(default_factory=dict)  # full names by what stands behind the last dot
+    _indexed: int = 0
 
     def task(self, name: str) -> Task | None:
         """The task with this full name; also if a path begins above or below the one that was given."""
@@ -34,7 +36,13 @@ class Project:
             return None
         if name in self.tasks:
             return self.tasks[name]
-        near = [task for full, task in self.tasks.items() if full.endswith(f".{name}") or name.endswith(f".{full}")]
+        if self._indexed != len(self.tasks):
+            self._by_last = {}
+            for full in self.tasks:
+                self._by_last.setdefault(full.rpartition(".")[2], []).append(full)
+            self._indexed = len(self.tasks)
+        alike = self._by_last.get(name.rpartition(".")[2], ())
+        near = [self.tasks[full] for full in alike if full.endswith(f".{name}") or name.endswith(f".{full}")]
         return near[0] if len(near) == 1 and "." in name else None
 
     def registered(self, name: str) -> Task | None:

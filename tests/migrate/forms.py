@@ -22,7 +22,7 @@ class Form:
     after: str
     says: tuple[str, ...]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.title
 
 

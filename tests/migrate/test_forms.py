@@ -10,10 +10,10 @@ from tests.support.for_each import for_each
 
 GUIDE = Path(__file__).parents[2] / "docs" / "coming-from-celery.md"
 ROW = re.compile(r"^\| ((?:\\\||[^|])+?) \|", re.MULTILINE)
-HEADS = {"Celery", "setting of Celery", "---"}
+HEADS = {"Celery", "setting of Celery", "RQ, django-rq", "Huey", "---"}
 
 
-def offence(form: Form, system: str, folder: Path) -> str:
+def check(form: Form, system: str, folder: Path) -> None:
     path, result = migrate(folder, system, form.before)
     after = result.changes[0].after if result.changes else form.before
     assert after == form.after, f"\n{after}"
@@ -24,19 +24,27 @@ def offence(form: Form, system: str, folder: Path) -> str:
     assert not silent, "not said: " + "\n".join(silent)
     _, again = migrate(folder, system, after)
     assert not again.changes, f"a second run changes:\n{again.changes[0].after}"
-    return ""
 
 
-@for_each("form", forms("celery"))
-def test_each_form_of_celery_becomes_what_the_corpus_says(form, tmp_path):
-    offence(form, "celery", tmp_path)
+EVERY = [(system, form) for system in ("celery", "rq", "huey") for form in forms(system)]
+PARTS = {
+    "celery": ("## Celery", "```python", 35),
+    "rq": ("## RQ", "## Huey", 14),
+    "huey": ("## Huey", "## Dramatiq", 10),
+}
 
 
-def test_each_row_of_the_guide_is_in_the_corpus():
+@for_each("each", EVERY)
+def test_each_form_becomes_what_the_corpus_says(each, tmp_path):
+    check(each[1], each[0], tmp_path)
+
+
+@for_each("system", PARTS)
+def test_each_row_of_the_guide_is_in_the_corpus(system):
     text = GUIDE.read_text()
-    part = text[text.index("## Celery") : text.index("```python")]
-    rows = set(ROW.findall(part)) - HEADS
-    cited = {row for each in forms("celery") for row in each.rows}
-    assert len(rows) > 35
-    assert rows - cited == set()
-    assert cited - rows == set()
+    begin, end, least = PARTS[system]
+    start = text.index(f"\n{begin}\n")
+    rows = set(ROW.findall(text[start : text.index(end, start)])) - HEADS
+    cited = {row for form in forms(system) for row in form.rows}
+    assert len(rows) > least
+    assert (rows - cited, cited - rows) == (set(), set())

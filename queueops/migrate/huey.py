@@ -1,0 +1,159 @@
+"""Huey in its plain forms: its decorators, calls that queue a task, `schedule` and `call_local`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from queueops.migrate import beat, imports, leftovers, pushes
+from queueops.migrate.code import has_stars, is_none, keywords, literal, method, named, positional, short, text_of
+from queueops.migrate.names import Names
+from queueops.migrate.notes import Notes
+from queueops.migrate.plan import Task, Use
+from queueops.migrate.rewriter import Rewriter, Stays, applied, given
+from queueops.migrate.survey import Project
+from queueops.migrate.task_modules import check_module
+
+WORDS = re.compile(r"\bimport\b")  # a call of a task looks like any call, in any file
+DECORATORS = {"task", "periodic_task", "db_task", "db_periodic_task", "on_commit_task"}
+RENAMED = {"name": "name", "priority": "priority", "expires": "expires"}
+IN_THE_GUIDE = "a call of the task queues it in Huey, and runs here in QueueOps: write task.push or task.si(...)"
+
+
+def find_apps(project: Project, names: Names) -> None:
+    """Take down each `huey = RedisHuey(...)`."""
+    names.module.visit(_Apps(project, names))
+
+
+class _Apps(cst.CSTVisitor):
+    def __init__(self, project: Project, names: Names) -> None:
+        super().__init__()
+        self.project, self.names = project, names
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        full = self.names.full(node.value.func) if isinstance(node.value, cst.Call) else ""
+        if full.startswith("huey.") and full.endswith("Huey"):
+            for target in node.targets:
+                if isinstance(target.target, cst.Name):
+                    self.project.apps.add(f"{self.names.source.module}.{target.target.value}")
+
+
+def find_tasks(project: Project, names: Names) -> None:
+    """Plan each task of a file."""
+    names.module.visit(_Tasks(project, names))
+
+
+class _Tasks(cst.CSTVisitor):
+    def __init__(self, project: Project, names: Names) -> None:
+        super().__init__()
+        self.project, self.names = project, names
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        for decorator in node.decorators:
+            call = decorator.decorator
+            full = self.names.full(call.func if isinstance(call, cst.Call) else call)
+            owner, _, name = full.rpartition(".")
+            if name in DECORATORS and (owner == "huey.contrib.djhuey" or self.project.is_app(owner)):
+                task = _planned(self.names, node, decorator, name)
+                self.project.tasks[task.name] = task
+
+
+def _planned(names: Names, node: cst.FunctionDef, decorator: cst.Decorator, kind: str) -> Task:
+    args: Sequence[cst.Arg] = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
+    full, line = f"{names.source.module}.{node.name.value}", names.line(decorator)
+    task = Task(full, full, names.source.path, line, args)
+    task.method = "push_on_commit" if kind == "on_commit_task" else "push"
+    options = keywords(args)
+    if kind.endswith("periodic_task"):
+        _schedule(names, task, positional(args))
+    elif positional(args) or has_stars(args):
+        task.blockers.append((line, "the decorator's arguments", "write each option by its name"))
+    for name, value in options.items():
+        known = name in RENAMED or name in ("retries", "retry_delay")
+        if not known or (name == "context" and not is_none(value)):
+            task.blockers.append(
+                (line, f"{name}={short(value)}", "the option has no counterpart; see current() and signals")
+            )
+    if names.enclosing(node, cst.FunctionDef, cst.ClassDef) is not None:
+        task.blockers.append((line, "a task within a function or class", "move it to the top level"))
+    if node.decorators[0] is not decorator:
+        task.blockers.append((line, f"@{short(node.decorators[0].decorator)} above the task", "move it below @task"))
+    task.options = lambda use: _new_options(options, use)
+    return task
+
+
+def _schedule(names: Names, task: Task, args: Sequence[cst.Arg]) -> None:
+    try:
+        if len(args) != 1:
+            raise Stays('write cron="0 3 * * *"')
+        task.cron = json.dumps(beat.line_of(names, args[0].value))
+    except Stays as reason:
+        task.blockers.append((task.line, "its schedule", str(reason)))
+
+
+def _new_options(options: dict[str, cst.BaseExpression], use: Use) -> list[cst.Arg]:
+    found = [named(RENAMED[name], value) for name, value in options.items() if name in RENAMED]
+    retries = options.get("retries")
+    found.append(named("retries", retries if retries is not None else "0"))
+    if retries is not None and literal(retries) != 0:
+        delay = text_of(options["retry_delay"]) if "retry_delay" in options else "0"
+        found.append(named("retry", f"{use('Retry')}(delay={delay}, backoff=1, jitter=0)"))
+    return found
+
+
+def rewrite_call(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
+    """`f(1)` becomes `f.push(1)`, `f.call_local(1)` becomes `f(1)`, `f.schedule((1,), delay=10)` becomes a postpone."""
+    if not isinstance(original, cst.Call):
+        return None
+    func = original.func
+    if (task := rewriter.task_of(func)) is not None and not task.converted and rewriter.moving(func):
+        return updated.with_changes(func=cst.Attribute(updated.func, cst.Name(task.method)))
+    if not isinstance(func, cst.Attribute) or (task := rewriter.task_of(func.value)) is None or task.converted:
+        return None
+    rewriter.moving(func.value)
+    value = cst.ensure_type(updated.func, cst.Attribute).value
+    if func.attr.value == "call_local":
+        return updated.with_changes(func=value)
+    if func.attr.value == "schedule":
+        return _scheduled(value, updated)
+    raise Stays("write push(...), postpone(60, ...) or chain(f.s(1), g.s())")
+
+
+def _scheduled(value: cst.BaseExpression, call: cst.Call) -> cst.BaseExpression:
+    options = keywords(call.args)
+    if positional(call.args):
+        options["args"] = positional(call.args)[0].value
+    delays = [options.pop(name) for name in ("delay", "eta") if name in options]
+    args, kwargs = pushes.spread(options.pop("args", None)), pushes.spread_names(options.pop("kwargs", None))
+    if options or len(delays) != 1 or not given(delays[0]) or len(positional(call.args)) > 1 or has_stars(call.args):
+        raise Stays("write postpone(delay, ...) or postpone(moment, ...)")
+    return method(value, "postpone", [cst.Arg(delays[0]), *args, *kwargs])
+
+
+def list_values(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:
+    """A task that is passed on as a function: it would run where it is called."""
+    if not isinstance(original, (cst.Name, cst.Attribute)):
+        return None
+    task, above = rewriter.task_of(original), rewriter.names.parent(original)
+    is_call = isinstance(above, cst.Call) and above.func is original
+    if task is None or task.converted or not task.moves or is_call:
+        return None
+    if isinstance(above, (cst.Attribute, cst.ImportAlias, cst.AsName, cst.FunctionDef, cst.ImportFrom)):
+        return None
+    raise Stays(IN_THE_GUIDE)
+
+
+FINDERS = (find_apps, find_tasks)
+RULES = (rewrite_call, list_values)
+
+
+def rewrite(project: Project, names: Names, notes: Notes) -> str:
+    """The new text of a file."""
+    tree, rewriter = applied(project, names, notes, RULES)
+    tree = imports.settled(rewriter, tree)
+    leftovers.list_leftovers(rewriter, "huey")
+    check_module(project, names, notes)
+    return tree.code
