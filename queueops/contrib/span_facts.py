@@ -57,16 +57,15 @@ class Run:
     def word(self, error: BaseException | None) -> str:
         """How it ended: ok, cancelled, released or timeout; otherwise the class of its error.
 
-        A cancel, a restart and the end of a worker are no errors. The interrupt of an async task has no reason yet.
+        A cancel, a restart and the end of a worker are no errors. An async task meets the interrupt as CancelledError.
         """
-        if isinstance(error, asyncio.CancelledError) and not self._context.cancelled:
-            limit = self._context.limit_s
-            return "timeout" if limit is not None and self.seconds() >= limit else "released"
         if error is None:
             return "ok"
+        if isinstance(error, asyncio.CancelledError):
+            error = getattr(self._context, "interrupt", asyncio.CancelledError)()
         if self._context.cancel_requested or (isinstance(error, Cancelled) and not self._context.lost):
             return "cancelled"
-        if isinstance(error, Restart | Shutdown | Cancelled | asyncio.CancelledError):
+        if isinstance(error, Restart | Shutdown | Cancelled):
             return "released"
         if isinstance(error, SoftTimeout):
             return "timeout"

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from queueops.errors import BadOption, Cancelled, OutsideTask, Restart
+from queueops.errors import BadOption, Cancelled, Interrupt, OutsideTask, Restart
 from queueops.model.contracts import Lease, LeaseRef
 from queueops.model.durations import Delay, signed_ms, to_ms
 from queueops.model.ports import Handler
@@ -46,8 +46,22 @@ class Channel(Protocol):
 class Context:
     """One start of a task, as its code sees it."""
 
-    __slots__ = ("_channel", "_done", "_reason", "epoch", "handler", "lease", "limit_s", "lost", "observed")
-    # `observed` is unset, unless an observer keeps something there until the task's end
+    __slots__ = (
+        "_channel",
+        "_done",
+        "_reason",
+        "epoch",
+        "handler",
+        "interrupt",
+        "lease",
+        "limit_s",
+        "lost",
+        "observed",
+    )
+    interrupt: type[Interrupt]
+    """The class of the interrupt that was sent; unset before."""
+    observed: Any
+    """What an observer keeps until the end of the task; unset before."""
 
     def __init__(self, lease: Lease, handler: Handler, channel: Channel, epoch: int = 0) -> None:
         self.lease = lease

@@ -28,3 +28,9 @@ def wait_at_gate(name):
     note("start")
     pass_gate(name)
     note("end")
+
+
+@task()
+def refused():
+    """Fail."""
+    raise ValueError("refused")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from queueops.results.handle import TaskHandle
 from tests.faults.conftest import Bench
+from tests.faults.django_tasks import refused
 from tests.observing import tasks
 from tests.observing.receiver import Receiver, receiving
 from tests.support.waiting import wait_until
@@ -28,21 +31,27 @@ def receiver(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver
         bench.finish()
 
 
-def names(items: list[dict[str, object]]) -> list[object]:
-    return sorted(str(item["transaction"]) for item in items)
-
-
-def test_a_worker_that_ends_has_sent_everything(bench: Bench, receiver: Receiver) -> None:
+def test_a_worker_that_ends_has_sent_everything(bench: Bench, receiver: Receiver, settings: Any) -> None:
+    settings.TASKS = {"default": {"BACKEND": "queueops.contrib.django_tasks.QueueOpsBackend", "QUEUES": []}}
     receiver.slow.clear()
     worker = bench.worker(GRACE=60)
     bench.wait([tasks.add.push(1), tasks.aadd.push(1)])
-    bench.wait([tasks.fails.push("ada", "hunter2")], "failed")
+    slow = [each.using(timeout=0.2).push() for each in (tasks.slow, tasks.aslow)]
+    failing = [tasks.fails.push("ada", "hunter2"), *slow]
+    of_django = refused.enqueue().id  # the framework logs its failure as an error
+    bench.wait([*failing, TaskHandle(of_django)], "failed")
     receiver.slow.set()
     assert worker.stop() == 0, worker.text()
-    assert names(receiver.items("event")) == ["observed.fails"]
-    assert names(receiver.items("transaction")) == ["observed.aadd", "observed.add", *["observed.fails"] * 2]
+    events = receiver.items("event")
+    by_task = {event["tags"]["queueops.task"]: event["exception"]["values"][-1]["type"] for event in events}
+    ids = [*(each.id for each in failing), of_django]
+    assert by_task == dict(zip(ids, ("Observed", "SoftTimeout", "SoftTimeout", "ValueError"), strict=True))
+    assert len(events) == 4
+    assert len(receiver.items("transaction")) == 7
     spans = [json.loads(line) for line in Path(bench.directory / "spans").read_text().splitlines()]
-    assert [span["name"] for span in spans] == ["process default"] * 4
+    assert [span["name"] for span in spans] == ["process default"] * 7
+    errors = sorted(span["attributes"].get("error.type", "") for span in spans)
+    assert errors == ["", "", "ValueError", *["tests.observing.tasks.Observed"] * 2, "timeout", "timeout"]
 
 
 def test_a_worker_ends_in_order_while_the_server_answers_nothing(bench: Bench, receiver: Receiver) -> None:

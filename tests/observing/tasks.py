@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence
 
 import sentry_sdk
@@ -115,6 +116,17 @@ def crumbs(secret: str) -> None:
     sentry_sdk.add_breadcrumb(message=f"token={secret}")
     sentry_sdk.set_tag("shop", "7")
     raise Observed("with crumbs")
+
+
+@task(name="observed.slow", retries=0)
+def slow() -> None:
+    while True:
+        time.sleep(0.01)
+
+
+@task(name="observed.aslow", retries=0)
+async def aslow() -> None:
+    await asyncio.Event().wait()
 
 
 @task(name="observed.dies", retries=0)

@@ -195,3 +195,15 @@ def test_an_observer_that_fails_fails_no_push_and_no_task(
     assert [record.message for record in caplog.records if record.name == "queueops.observers"] == [
         "An observer failed at the beginning of its block"
     ] * 2
+
+
+def test_a_push_that_fails_is_an_error_by_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(get_broker()), "_push_observed", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tasks.add.push(1)
+    (pushed,) = spans(SpanKind.PRODUCER)
+    assert (pushed.status.status_code, facts(pushed)["error.type"], pushed.events) == (
+        StatusCode.ERROR,
+        "ZeroDivisionError",
+        (),
+    )

@@ -10,12 +10,14 @@ import pytest
 import sentry_sdk
 from sentry_sdk.scope import Scope
 
-from queueops import signals, task
+from queueops import jobs, signals, task
 from queueops.contrib.sentry.observer import Sentry
 from queueops.model import observers
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from queueops.testing import run_worker
+from tests.jobs.conftest import LOCAL
+from tests.jobs.servers import serving
 from tests.observing import tasks
 from tests.observing.receiver import Receiver, receiving
 
@@ -218,3 +220,24 @@ def test_without_a_client_nothing_is_made_and_a_task_runs(receiver: Receiver) ->
     assert record is not None
     assert (record.state, record.trace) == ("succeeded", "")
     assert receiver.server.asked == []
+
+
+def test_a_job_and_its_callback_are_in_the_trace_of_the_request(sent: Any, settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"JOBS": LOCAL}
+    jobs.job_handler("observed.job")(lambda job: {"width": 300})
+    try:
+        with (
+            serving({"/gone": lambda exchange: exchange.answer(410)}) as target,
+            sentry_sdk.start_transaction(op="http.server", name="/submit") as request,
+        ):
+            jobs.submit(aggregation="a", handler="observed.job", callback_url=target.url("/gone"))
+            tasks.add.using(follow_up={"success": tasks.aadd.si(1)}).push(1)
+            run_worker()
+    finally:
+        registry.unregister("job", "observed.job")
+    found = [each for each in sent("transaction") if each["contexts"]["trace"]["op"] == "queue.task.queueops"]
+    kinds = sorted(each["spans"][0]["data"]["queueops.task.kind"] for each in found)
+    assert kinds == ["callback", "job", "task", "task"]
+    assert {each["contexts"]["trace"]["trace_id"] for each in found} == {request.trace_id}
+    (event,) = sent("event")
+    assert event["contexts"]["queueops"]["kind"] == "callback"

@@ -15,6 +15,7 @@ from queueops.model import observers
 from queueops.model.contracts import Push, Settlement
 from queueops.model.kinds import PARTS
 from queueops.model.trace_context import LINKED, TRACEPARENT
+from queueops.worker.execution.failure import type_name
 
 NAME = "queueops"
 
@@ -31,13 +32,16 @@ class OpenTelemetry:
         """The span of a push. Its context goes with the tasks."""
         facts = of_push(pushes)
         said = {"messaging.operation.name": "push", "messaging.operation.type": "send", **facts}
-        name = f"push {pushes[0].pool}"
         with (
             self._instruments.pushed(facts, len(pushes)),
-            self._tracer.start_as_current_span(name, kind=trace.SpanKind.PRODUCER, attributes=said),
+            self._span(f"push {pushes[0].pool}", trace.SpanKind.PRODUCER, said) as span,
         ):
             propagate.inject(headers)
-            yield
+            try:
+                yield
+            except BaseException as error:
+                _tell_end(span, type_name(error))
+                raise
 
     @contextmanager
     def running(self, context: Any) -> Iterator[None]:
@@ -50,20 +54,24 @@ class OpenTelemetry:
         said = {"messaging.operation.name": "process", "messaging.operation.type": "process", **facts}
         with (
             self._instruments.processed(run, facts),
-            self._tracer.start_as_current_span(
-                f"process {context.pool}",
-                kind=trace.SpanKind.CONSUMER,
-                attributes=said,
-                record_exception=False,
-                set_status_on_exception=False,
-                **_origin(context.lease),
-            ) as span,
+            self._span(f"process {context.pool}", trace.SpanKind.CONSUMER, said, **_origin(context.lease)) as span,
         ):
             try:
                 yield
             except BaseException as error:
                 _tell_end(span, run.word(error))
                 raise
+
+    def _span(self, name: str, kind: trace.SpanKind, attributes: dict[str, Any], **origin: Any) -> Any:
+        """A span that does not record what an exception says."""
+        return self._tracer.start_as_current_span(
+            name,
+            kind=kind,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+            **origin,
+        )
 
     def failed(self, error: BaseException) -> None:
         """The span of a run has its error."""

@@ -18,6 +18,7 @@ from queueops.contrib.outbox.relay import take_turn, written
 from queueops.contrib.outbox.relaying import Relaying, databases, relay_all
 from queueops.errors.outbox import NoOutbox
 from queueops.inspect.outbox import OutboxFigures, WaitingPush
+from queueops.model import observers
 from queueops.model.redact import cut
 from queueops.redis.broker import get_broker
 from queueops.tasks.outbox import Kept
@@ -45,7 +46,8 @@ class DatabaseOutbox:
 
     def keep(self, database: str, kept: Sequence[Kept]) -> None:
         """Write rows in the current transaction, and send them after its commit."""
-        OutboxRow.objects.using(database).bulk_create([written(each) for each in kept], batch_size=500)
+        with observers.publishing((each.push for each in kept), linked=len(kept) > 1):  # not when a watchdog sends them
+            OutboxRow.objects.using(database).bulk_create([written(each) for each in kept], batch_size=500)
         lanes: dict[tuple[str, str], set[str]] = {}
         for each in kept:
             lanes.setdefault((each.push.pool, each.push.lane), set()).add(each.push.id)

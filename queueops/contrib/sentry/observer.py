@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import sentry_sdk
@@ -13,7 +14,7 @@ from sentry_sdk.utils import event_from_exception
 
 from queueops import conf, signals
 from queueops.contrib.sentry import monitors
-from queueops.contrib.sentry.events import event_of_killed, facts_of, masked_event
+from queueops.contrib.sentry.events import completed_event, event_of_killed
 from queueops.contrib.span_facts import Run, of_push, of_run
 from queueops.errors import TaskFailed
 from queueops.logs import FOREIGN
@@ -67,8 +68,7 @@ class Sentry:
         with sentry_sdk.isolation_scope() as scope:
             scope.clear_breadcrumbs()
             scope.set_tags({"queueops.task": lease.id, "queueops.name": lease.name, "queueops.pool": lease.pool})
-            scope.set_context("queueops", facts_of(context))
-            scope.add_event_processor(masked_event)
+            scope.add_event_processor(partial(completed_event, context))
             made = sentry_sdk.continue_trace(
                 _headers(lease), op=TRANSACTION, name=lease.name, source="task", origin=ORIGIN
             )

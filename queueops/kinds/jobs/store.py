@@ -80,7 +80,7 @@ class JobCalls(FileCalls, Fencing):
             batch = jobs[start : start + ALL_OR_NONE]
             lanes = {lane.lane: lane for job in batch for lane in reversed(job.lanes)}
             self.lane_patterns.prepare(pool, lanes)
-            with observers.publishing(job.push for job in batch):
+            with observers.publishing((job.push for job in batch), linked=len(batch) > 1):
                 given = _arguments(batch, list(lanes.values()))
 
                 def submit(proof: Sequence[Argument], given: Sequence[Argument] = given) -> Any:

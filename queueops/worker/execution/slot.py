@@ -129,6 +129,8 @@ class Slot(ABC):
             if self.lease is not lease or self.interrupt is not None:
                 return False
             self.interrupt = kind
+            if self.context is not None:
+                self.context.interrupt = kind
             self._raise(kind)
             return True
 
