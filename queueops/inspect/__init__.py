@@ -57,7 +57,7 @@ from queueops.inspect.store import now_ms
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
 from queueops.inspect.task_history import Attempt, LogLine, Moment
-from queueops.inspect.task_name import NamePause, NameRun, NameView, task_name
+from queueops.inspect.task_name import NameKey, NamePause, NameRun, NameView, task_name
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, rows_now, search, tasks
 from queueops.inspect.throughput import PoolView
@@ -217,6 +217,7 @@ __all__ = [
     "LogLine",
     "LookUp",
     "Moment",
+    "NameKey",
     "NameLoad",
     "NamePause",
     "NameRun",

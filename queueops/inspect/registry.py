@@ -13,7 +13,7 @@ from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import LATE_MS, open_reader
 from queueops.inspect.workers import MOST, MOST_NAMES, names_of
-from queueops.model import kinds
+from queueops.model import kinds, rates
 from queueops.model.ids import ID
 from queueops.model.redact import MASK
 from queueops.redis.reader import Reader
@@ -26,6 +26,7 @@ from queueops.tasks.task import Task
 _USUAL = Options()
 _OF_ONE_PUSH = ("pool", "id", "root", "under")
 _SHOWN_AS = {"postpone_delay": "delay"}
+_SECONDS = ("timeout", "keep", "delay", "keep_tasks", "unique_for", "throttle", "debounce")
 
 
 class KnownTask(Answer, frozen=True, kw_only=True):
@@ -172,6 +173,8 @@ def _options(task: Task[..., Any, Any]) -> Iterator[tuple[str, str]]:
         yield _SHOWN_AS.get(field.name, field.name), _shown(field.name, value)
     if task.unique is not None:
         yield "unique", task.unique.text()
+    if task.limit_key is not None:
+        yield "limit_key", task.limit_key.text()
     if handler.retry_on != (Exception,):
         yield "retry_on", _named(handler.retry_on)
     if handler.middleware:
@@ -197,10 +200,12 @@ def _shown(name: str, value: Any) -> str:
         return redactor().document(value)
     if name == "tags":
         return ", ".join(value)
+    if name == "rate":
+        return rates.shown(value)
     if name == "postpone_delay":
         return f"{value.delay_ms / 1000:g} s"
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if name.endswith(("timeout", "keep", "delay", "keep_tasks")) and isinstance(seconds, (int, float)):
+    if name.endswith(_SECONDS) and isinstance(seconds, (int, float)):
         return f"{seconds:g} s"
     return redactor().text(str(value))
 

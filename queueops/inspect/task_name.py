@@ -25,6 +25,8 @@ RUNS, LOOKED_AT = 60, 300
 """The most runs of an answer, and the most tasks of a pool that are looked at for them."""
 HOUR = 60
 """Minutes of shares and percentiles."""
+MOST_KEYS = 20
+"""The most keys of an answer."""
 MOST_ERRORS = 200
 """The error groups that are looked at, the latest first."""
 
@@ -53,6 +55,17 @@ class NamePause(Answer, frozen=True, kw_only=True):
     held: int  # tasks that a claim has taken out of their lanes
 
 
+class NameKey(Answer, frozen=True, kw_only=True):
+    """A key for which tasks wait, in one pool. The `ready` ones have a turn and have not begun."""
+
+    pool: str
+    key: str
+    waiting: int
+    running: int
+    ready: int
+    next: str  # the task that has the next turn
+
+
 class NameView(Answer, frozen=True, kw_only=True):
     """One task name. Percentiles are None without a run within the hour."""
 
@@ -72,6 +85,8 @@ class NameView(Answer, frozen=True, kw_only=True):
     runs: tuple[NameRun, ...]  # the latest begun last
     errors: tuple[ErrorRow, ...]
     paused: tuple[NamePause, ...] = ()  # by pool
+    keys: tuple[NameKey, ...] = ()  # for which most tasks wait
+    all_keys: int = 0  # for which tasks wait
     oldest_ms: int | None = None  # time at which the oldest waiting task became ready
     known: KnownTask | None = None  # its code and the workers that know it
     broken: tuple[Broken, ...] = ()
@@ -159,6 +174,8 @@ def _view(
             for pool, reply in sorted(found.items())
             if reply[8]
         ),
+        keys=_keys(found),
+        all_keys=sum(int(reply[11][0]) for reply in found.values()),
         oldest_ms=min((int(reply[10]) for reply in found.values() if int(reply[10]) >= 0), default=None),
         known=known,
         broken=broken_pools(reader.broken, reader.silent),
@@ -168,6 +185,17 @@ def _view(
 def _runs(found: Mapping[str, Sequence[Any]]) -> tuple[NameRun, ...]:
     runs = [_run(pool, text(id), fields) for pool, reply in found.items() for id, fields in reply[5]]
     return tuple(sorted(runs, key=lambda run: (run.begun_ms, run.id))[-RUNS:])
+
+
+def _keys(found: Mapping[str, Sequence[Any]]) -> tuple[NameKey, ...]:
+    keys = [
+        NameKey(
+            pool=pool, key=text(key), waiting=whole(waiting), running=int(running), ready=int(ready), next=text(first)
+        )
+        for pool, reply in found.items()
+        for key, waiting, running, ready, first in reply[11][1:]
+    ]
+    return tuple(sorted(keys, key=lambda each: (-each.waiting, each.pool, each.key))[:MOST_KEYS])
 
 
 def _run(pool: str, id: str, fields: Sequence[bytes | None]) -> NameRun:

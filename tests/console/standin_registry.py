@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import KnownTask, NamePause, NameRun, NameView, PushParameter
+from queueops.inspect import KnownTask, NameKey, NamePause, NameRun, NameView, PushParameter
 from queueops.model.contracts import Row
 
 
@@ -80,6 +80,8 @@ class RegistryWorld:
             ),
             errors=tuple(self.world.errors()),
             paused=(NamePause(pool=text, since_ms=now - 5000, held=2),),
+            keys=(NameKey(pool="default", key=text, waiting=7, running=1, ready=0, next="task-1"),),
+            all_keys=1,
             oldest_ms=now - 7000,
             known=known,
         )

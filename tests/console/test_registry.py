@@ -113,6 +113,21 @@ def test_a_name_tells_its_figures_runs_errors_lanes_and_schedules(desk: Desk, op
         assert 'href="/ops/registry/shop.bill/"' in operator.get(place).content.decode(), place
 
 
+def test_a_name_tells_for_which_keys_its_tasks_wait(desk: Desk, viewer: Client) -> None:
+    desk.push("a", "b", "c", "d", name="shop.mail", own=(("lk", "user_id=42"), ("lm", 2)))
+    desk.push("e", "f", name="shop.mail", own=(("lk", "user_id=7"), ("lm", 1)))
+    desk.push("g", name="shop.mail", own=(("lk", "user_id=9"), ("lm", 1)))
+    desk.claim(1)
+    page = viewer.get("/ops/registry/shop.mail/").content.decode().replace("<wbr>", "")
+    assert re.findall(r"user_id=\d+", page) == ["user_id=42", "user_id=7"]
+    for text in ("Keys that wait", "2 keys have all of their turns taken", "2 wait", "1 run, 1 ready", "/ops/tasks/c/"):
+        assert text in page
+    why = viewer.get("/ops/tasks/c/why/").content.decode()
+    assert "It waits for its key user_id=42: 1 of 2 run, 1 ready (a)." in why
+    assert '<a class="btn btn-sm" href="/ops/registry/shop.mail/">See the name</a>' in why
+    assert "queue fsck" not in why
+
+
 def test_a_name_that_only_the_store_knows_has_a_page(desk: Desk, viewer: Client) -> None:
     desk.push("a", name="shop.old")
     page = viewer.get("/ops/registry/shop.old/").content.decode()

@@ -74,7 +74,7 @@ def _indexes(detail: Detail) -> Iterator[Finding]:
             "The state indexes do not match the record. Run `manage.py queue fsck`.",
             value=f"record: {state or 'none'}, indexes: {named}",
         )
-    if state == State.PENDING and detail.rank is None and detail.held is None:
+    if state == State.PENDING and detail.rank is None and detail.held is None and detail.key_rank is None:
         yield bad("The task is ready, but no lane holds it. Run `manage.py queue fsck`.", value=detail.lane)
     if state in table().on_agenda and detail.due is None:
         yield bad("The task has no entry in the agenda. Run `manage.py queue fsck`.", value="not on the agenda")

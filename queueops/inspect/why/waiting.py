@@ -27,8 +27,8 @@ def ready_findings(detail: Detail) -> Iterator[Finding]:
     yield _lane(detail)
     yield from _slots(detail)
     yield from _rate(detail)
-    yield from servers(detail)
     yield from _key(detail)
+    yield from servers(detail)
     if detail.key_rank is None:
         yield _position(detail)
     yield from _expiry(detail)

@@ -84,6 +84,8 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)
     yield "run", _percentiles(found.run_p50_ms, found.run_p95_ms)
     yield "lanes", ", ".join(f"{pool}/{_named(lane)}" for pool, lane, _ in found.lanes)
+    waits = "; ".join(f"{each.key} ({each.waiting:,} wait, {each.running:,} run)" for each in found.keys[:5])
+    yield "keys", f"{found.all_keys:,} wait: {waits}" if waits else ""
     yield "schedules", ", ".join(row.id for row in inspect.schedules() if row.task == found.name)
     yield "workers", ", ".join(known.workers) if known and known.workers else "no live worker reports it"
 

@@ -7,9 +7,10 @@
 --        ms of runs (a minute without any: empty); flat: bucket of wait, count; flat: bucket of run, count; tasks: id, and
 --        the fields in `FIELDS`; flat: lane, number of the looked-at tasks in it; error groups as in `errors.lua`;
 --        since when the name is paused ('' = it is not), how many of its tasks are held back, time at which the oldest waiting
---        task became ready (-1: none is known).
+--        task became ready (-1: none is known); keys for which tasks wait, most first: pool-wide number of them, then for each
+--        of the first: key, how many wait, run, and have a turn, and the task that is next.
 -- Transitions: none.
---@needs store_helpers task_counts tolerant_reads
+--@needs limits store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 local name, most, minutes, buckets = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -82,5 +83,15 @@ for i = 1, #groups, 2 do
     errors[#errors + 1] = { groups[i], groups[i + 1], call('HGETALL', key), call('ZCARD', key .. SUBKEY.tasks) }
   end
 end
+local MOST_KEYS = 20
+local keys = { call('ZCARD', P .. ':limits:' .. name) }
+local waiting = call('ZREVRANGE', P .. ':limits:' .. name, 0, MOST_KEYS - 1, 'WITHSCORES')
+for i = 1, #waiting, 2 do
+  local key = lib.key_of_limit(waiting[i])
+  keys[#keys + 1] = { string.sub(waiting[i], #name + 2), waiting[i + 1], call('SCARD', key .. SUBKEY.active),
+    call('SCARD', key .. SUBKEY.turn), call('ZRANGE', key .. SUBKEY.waiting, 0, 0)[1] or '' }
+end
+
 return lib.told({ string.format('%.0f', now), states, sums, waits, runs, tasks, by_lane, errors,
-  call('HGET', P .. ':names:paused', name) or '', call('ZCARD', P .. ':paused:' .. name), lib.oldest_of_name(name, counts) or -1 })
+  call('HGET', P .. ':names:paused', name) or '', call('ZCARD', P .. ':paused:' .. name), lib.oldest_of_name(name, counts) or -1,
+  keys })
