@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from queueops import conf
 from queueops.errors import BadArguments, BadOption
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import to_ms
 from queueops.model.rates import WHOLE_TASK
+from queueops.tasks.handlers import FunctionHandler
+from queueops.tasks.limit_key import LimitKey
+from queueops.tasks.options import Options
+from queueops.tasks.signature import ArgumentSpec
 from queueops.tasks.unique_id import fit
 
-if TYPE_CHECKING:
-    from queueops.tasks.task import Task
 
-
-def limit(
-    push: Push, task: Task[Any, Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool
-) -> None:
-    """Add to a push what the options of its task say. Raises BadOption and BadArguments."""
-    options = task.options
-    if task.handler.kind != "task":
+def limit(push: Push, handler: FunctionHandler, options: Options, key: str | None) -> None:
+    """Add to a push with this key what the options of its task say. Raises BadOption."""
+    if handler.kind != "task":
         given = next(name for name in ("limit", "rate", "unique_for", "throttle", "debounce") if getattr(options, name))
         expected = "left out: only a task that is a function has it; give it to the tasks that this one consists of"
         raise BadOption(name=given, value=getattr(options, given), expected=expected)
@@ -30,32 +28,33 @@ def limit(
         if push.conflict is Conflict.NEW:
             raise BadOption(name="unique_for", value=options.unique_for, expected="given with unique=, or with an id")
         _lock(push, to_ms("unique_for", options.unique_for))
-    key = _key(task, args, kwargs, after=after)
     if key is None:
         return
     if options.throttle is not None or options.debounce is not None:
-        _once(push, task, key)
+        _once(push, options, key)
     if options.limit is not None or options.rate is not None:
         push.own += options.limit_fields(key)
 
 
-def _key(task: Task[Any, Any, Any], args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool) -> str | None:
-    if task.limit_key is None:
+def key_of(
+    limit_key: LimitKey | None, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool
+) -> str | None:
+    """The key of a call, or None if nothing limits it. Raises BadArguments and BadOption."""
+    if limit_key is None:
         return WHOLE_TASK
     if after:
         reason = "its limit_key is made of its arguments, and the first one is not known yet; use .si()."
-        raise BadArguments(name=task.name, reason=reason)
-    return task.limit_key.of(task.handler.plan, args, kwargs)
+        raise BadArguments(name=plan.name, reason=reason)
+    return limit_key.of(plan, args, kwargs)
 
 
-def _once(push: Push, task: Task[Any, Any, Any], key: str) -> None:
+def _once(push: Push, options: Options, key: str) -> None:
     """Give it the id of its key: there is one task of it at a time."""
-    options = task.options
     given = "debounce" if options.throttle is None else "throttle"
     if push.conflict is not Conflict.NEW or None not in (options.throttle, options.debounce):
         expected = "the only one of throttle=, debounce=, unique= and id=: its id is made of its key"
         raise BadOption(name=given, value=getattr(options, given), expected=expected)
-    push.id, push.token = fit(f"{task.name}:{key}"), os.urandom(6).hex()
+    push.id, push.token = fit(f"{push.name}:{key}"), os.urandom(6).hex()
     if options.throttle is not None:
         push.conflict = Conflict.IGNORE
         return _lock(push, to_ms("throttle", options.throttle))

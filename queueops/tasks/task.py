@@ -248,7 +248,8 @@ class Task(Generic[Params, Returned, Result]):
         else:
             push = Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
         if self._needs_key:
-            limited.limit(push, self, args, kwargs, after=after)
+            key = limited.key_of(self.limit_key, plan, args, kwargs, after=after)
+            limited.limit(push, self.handler, self.options, key)
         return push
 
     def _made_batch(self, batch: list[Sequence[Any]], first: int) -> list[Push]:
