@@ -23,6 +23,19 @@ class CompositePushExpired(QueueOpsError):
     count: int
 
 
+class NotInGroup(QueueOpsError):
+    """The task {id} cannot add parts to a group: {reason}. Push them with current().push(...)."""
+
+    id: str
+    reason: str
+
+
+class GroupEnded(QueueOpsError):
+    """The group {id} has ended, or what is below it: it takes no more parts. Nothing was added."""
+
+    id: str
+
+
 class UnfitParts(QueueOpsError):
     """The parts cannot be made a composite.
 

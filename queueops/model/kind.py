@@ -27,6 +27,7 @@ class Tree:
     counting: tuple[str, ...] = ()  # records whose total is determined while they run
 
     def part(self) -> Any: ...  # the class of `task.s()`
+    def add(self) -> Any: ...  # a function of a context and parts, behind `current().add()`
     def signals(self) -> Any: ...  # a module whose `__all__` are names of `queueops.signals`
     def endings(self) -> Any: ...  # a module with `send(ended)` and `wanted()`
 

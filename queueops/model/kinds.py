@@ -39,7 +39,7 @@ NAMED = ("control", "inspect", "tree.signals")
 """Roles whose names are public."""
 UNNAMED = (
     *("outbox", "results", "details", "why", "cli", "checks", "examines"),
-    *("parts.figures", "parts.status", "tree.part", "tree.endings"),
+    *("parts.figures", "parts.status", "tree.part", "tree.add", "tree.endings"),
     *("work.handlers", "work.start", "work.facts", "work.closed"),
 )
 """Other roles that need neither the store nor the console."""

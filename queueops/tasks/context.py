@@ -9,13 +9,16 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from queueops.errors import BadOption, Cancelled, Interrupt, OutsideTask, Restart
+from queueops.model import kinds
 from queueops.model.contracts import Lease, LeaseRef
 from queueops.model.durations import Delay, signed_ms, to_ms
 from queueops.model.ports import Handler
 from queueops.model.reasons import kept
+from queueops.results import waiting
 from queueops.tasks.metadata import decode_meta
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ class Context:
         "_channel",
         "_done",
         "_reason",
+        "added",
         "epoch",
         "handler",
         "interrupt",
@@ -71,6 +75,7 @@ class Context:
         self._reason: str | None = None
         self.lost = False
         self._done: float = 0
+        self.added: dict[str, int] = {}  # parts of each content that this start has added to its group
         self.limit_s = None if lease.timeout_ms is None else lease.timeout_ms / 1000
 
     @property
@@ -192,6 +197,20 @@ class Context:
         one: Any = getattr(task, "task", None) if isinstance(task, type) else task
         handles: list[TaskHandle[Any]] = one.descending(self.root, self._held, self.lease.meta).push_many(calls)
         return handles
+
+    def add(self, *parts: Any) -> list[TaskHandle[Any]]:
+        """Add parts to the running group that this task is part of: calls such as `task.s(1)`, chains and groups.
+
+        They begin at once, stand behind the group's other parts, and the group waits for them. All are added, or none.
+        If the task runs again, what it adds again is the same part. Raises LeaseLost if this start has lost its lease,
+        GroupEnded, NotInGroup, BadOption for a part of another pool, and what a push raises.
+        """
+        handles: list[TaskHandle[Any]] = kinds.only("tree.add")(self, parts)
+        return handles
+
+    async def aadd(self, *parts: Any) -> list[TaskHandle[Any]]:
+        """The same in an async task."""
+        return await waiting.in_thread(partial(self.add, *parts))
 
     def ask_to_cancel(self, reason: str, *, lost: bool = False) -> None:
         """Set `cancelled`; called by the worker, from any thread.

@@ -14,6 +14,7 @@ import msgspec
 from queueops.errors.outbox import OutboxNotInstalled, OutboxRefused
 from queueops.model import kinds
 from queueops.model.contracts import Push
+from queueops.tasks import push_hooks
 
 HOUR_MS = 3_600_000
 """A relay that ends between a push and its note of it pushes again. So long the store recognises that at least."""
@@ -49,6 +50,7 @@ def _send(broker: Any, body: Plain) -> None:
     (pushed,) = broker.push((body.push,), durable=body.durable)
     if pushed.word == "REJECTED":
         raise OutboxRefused(id=body.push.id)
+    push_hooks.relayed(body.push, pushed.word)
 
 
 PLAIN = "push"

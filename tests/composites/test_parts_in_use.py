@@ -62,11 +62,15 @@ def test_a_part_whose_turn_comes_after_that_end_pushes_the_task_anew() -> None:
     double.push(4)
     whole = chain(add.s(1, 1), double.using(id="double:4").s()).push()
     control.cancel([double.push(5).id])
+    locked = double.using(unique_for=3600)
+    locked.push(6)
+    kept = chain(add.s(1, 1), locked.si(6)).push()  # its id is locked after the end: it takes that result
     alone = chain(add.s(2, 2), double.using(id="double:5").s("anew")).push()
     run_worker()
     assert whole.result(timeout=5) == 4
     assert alone.result(timeout=5) == 8
-    assert sorted(ran) == ["2 well", "4 anew", "4 well"]
+    assert kept.result(timeout=5) == 12
+    assert sorted(ran) == ["2 well", "4 anew", "4 well", "6 well"]
     sound()
 
 

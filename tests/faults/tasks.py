@@ -30,6 +30,16 @@ def work(seconds: float = 0.0) -> int:
 
 
 @task()
+def grows(parts: int) -> int:
+    """Add parts to its group; the first start is killed after that."""
+    current().add(*[work.s(0.001 * number) for number in range(parts)])
+    note("start")
+    if current().lease.crashes == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return parts
+
+
+@task()
 def started_at() -> float:
     """The moment of its start, by the clock that all processes of a machine share."""
     return time.monotonic()

@@ -7,7 +7,7 @@ import signal
 from queueops import chain, group
 from queueops.kinds.composites.parts import Composite
 from tests.faults.conftest import Bench
-from tests.faults.tasks import work
+from tests.faults.tasks import grows, work
 from tests.kernel.picture import server_of
 from tests.support.places import CLUSTER
 from tests.support.waiting import wait_until
@@ -31,3 +31,12 @@ def test_composites_end_though_their_workers_are_killed(bench: Bench, place: str
         assert record.progress == record.total == 5
     keys = bench.broker.keys("default")
     assert server_of(bench.broker, keys.seq).keys(f"{keys.prefix}:task:*#open") == []
+
+
+def test_parts_that_a_killed_worker_has_added_are_counted_once(bench: Bench) -> None:
+    handle = group(grows.s(3), work.s()).push()
+    bench.watchdog()
+    bench.worker("--processes", "1")
+    (record,) = bench.wait([handle])
+    assert len({line.id for line in bench.ledger.lines("start")}) == 5  # some of them started twice
+    assert (record.progress, record.total, record.own["children"]) == (5, 5, 5)

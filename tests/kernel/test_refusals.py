@@ -28,6 +28,8 @@ MACHINES = [
 FENCE, RULES, NOW, LATER = "7", "rules", "0", "9" * 12
 CALLS = [
     ("advance", ["leased", "0", "1", "", RULES], "STALE"),
+    ("grow", ["leased", "0", "token", "group", RULES, "0"], "STALE"),
+    ("grow", ["leased", FENCE, "token", "group", RULES, "0"], "NONE"),
     ("advance", ["gone", "0", "1", "", RULES], "GONE"),
     ("aggregation", ["to:nobody", "drain", ""], "NONE"),
     ("aggregation", ["to:shop", "delete", ""], "JOBS"),

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from queueops import chain, group, jobs, task_named, workflow
+from queueops import chain, group, jobs, task_named, task_pushed, workflow
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.errors import BadOption
@@ -137,3 +137,22 @@ def test_a_push_that_cannot_be_kept_is_refused_where_it_is_made(app: Any, monkey
     monkeypatch.setattr(outbox, "_installed", None)
     with transaction.atomic(), pytest.raises(OutboxNotInstalled, match="add it to INSTALLED_APPS"):
         tasks.add.push(1)
+
+
+def test_a_relay_tells_of_each_push_and_lets_a_part_join_the_task_that_has_its_id(app: Any) -> None:
+    told: list[str] = []
+
+    def receiver(handle: Any, **_: Any) -> None:
+        told.append(handle.id)
+
+    tasks.add.using(id="taken").postpone(3600, 1)
+    task_pushed.connect(receiver)
+    try:
+        with transaction.atomic():
+            plain = [tasks.add.push(1), *tasks.add.push_many([(1,), (2,)])]
+            others = [group(tasks.add.using(id="taken").s(2)).push(), double.using(id="nine").start(9), WAYS["job"]()]
+            assert told == []
+    finally:
+        task_pushed.disconnect(receiver)
+    assert sorted(told) == sorted(handle.id for handle in (*plain, *others))
+    assert others[0].state == "idle"

@@ -16,6 +16,11 @@ class Composed(Tree):
 
         return Signature
 
+    def add(self) -> Any:
+        from queueops.kinds.composites.growth import add
+
+        return add
+
     def signals(self) -> Any:
         from queueops.kinds.composites import signals
 

@@ -26,6 +26,12 @@ class CompositeStore(Protocol):
     def emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
         """Write what a running iterator or template returned; raises StaleLease and PartInUse."""
 
+    def grow(self, under: LeaseRef, nodes: Sequence[Node], token: str) -> tuple[str, str]:
+        """Add the parts below the first node to the group of a running task. Returns a word and a detail.
+
+        Raises LeaseLost and PartInUse.
+        """
+
     def parts(self, pool: str, task_id: str, *, last: bool = False) -> list[PartRef]:
         """The parts of a chain or a group in order, or only the last one. Raises BrokenPool."""
 

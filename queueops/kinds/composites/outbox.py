@@ -7,8 +7,10 @@ import os
 import msgspec
 
 from queueops.errors.outbox import OutboxRefused
+from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.model.contracts import Node, Push
+from queueops.tasks import push_hooks
 from queueops.tasks.outbox import Form, Kept
 
 
@@ -27,8 +29,11 @@ def kept_tree(nodes: list[Node], *, durable: bool) -> Kept:
 
 
 def _send(broker: CompositeStore, tree: Tree) -> None:
-    if broker.plant(tree.nodes, durable=tree.durable).word == "REJECTED":
-        raise OutboxRefused(id=tree.nodes[0].push.id)
+    root = tree.nodes[0].push
+    word = stand_in.resolved(tree.nodes, lambda: broker.plant(tree.nodes, durable=tree.durable)).word
+    if word == "REJECTED":
+        raise OutboxRefused(id=root.id)
+    push_hooks.relayed(root, word)
 
 
 def _begin(tree: Tree) -> tuple[Push, ...]:

@@ -88,6 +88,24 @@ class CompositeCalls(PushCalls, StorageCalls):
         for start in range(0, max(1, len(rest)), NODES):
             write(rest[start : start + NODES], start + NODES >= len(rest))
 
+    def grow(self, under: LeaseRef, nodes: Sequence[Node], token: str) -> tuple[str, str]:
+        """Add the parts below the first node to the group of a running task. Returns a word and a detail.
+
+        The words are OK, NONE, FAR, ENDED, LATER and FULL. Raises LeaseLost and PartInUse.
+        """
+        pool = under.pool
+        self.lane_patterns.prepare_for(pool, (node.push for node in nodes))
+        said = (under.id, under.fence, token, nodes[0].push.id, self.rules)
+        arguments = entry_arguments(entries_of(nodes)[1:])
+        reply = self._fenced(pool, under, lambda _: self._call("grow", pool, *said, *arguments))
+        word, detail, alone, ended = reply
+        if word == b"TAKEN":
+            self._refuse(pool, detail.decode())
+        endings.tell(endings.read(pool, ended))
+        if alone == b"1":
+            self.bring(pool)
+        return word.decode(), detail.decode()
+
     def _emit_far(self, lease: Lease, nodes: Sequence[Node], token: str, write: Write, *, iterator: bool) -> None:
         for pool in pools_of(nodes):
             self.announce(pool)

@@ -9,7 +9,7 @@ import msgspec
 
 from queueops.kinds.workflows.store.run_store import RunStore
 from queueops.model.contracts import Push
-from queueops.tasks import outbox
+from queueops.tasks import outbox, push_hooks
 from queueops.tasks.outbox import Form, Kept
 
 
@@ -31,7 +31,8 @@ def kept_run(push: Push, instance: str, *, ignores: bool, durable: bool) -> Iter
 
 
 def _send(broker: RunStore, start: Start) -> None:
-    broker.start_run(start.instance, start.push, ignores=start.ignores, durable=start.durable)
+    word, run = broker.start_run(start.instance, start.push, ignores=start.ignores, durable=start.durable)
+    push_hooks.relayed(start.push, word, run)
 
 
 def _begin(start: Start) -> tuple[Push, ...]:

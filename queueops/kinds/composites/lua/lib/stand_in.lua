@@ -37,7 +37,7 @@ local function push_anew(id, record)
     end
   end
   lib.flush(); lib.flush_lanes() -- the task of this id may have moved in this call
-  lib.place({ id = record[F.joins], policy = 'ignore', token = '', fields = fields, values = values })
+  return lib.place({ id = record[F.joins], policy = 'ignore', token = '', fields = fields, values = values })
 end
 
 -- Waits for the task that has the id. Called at the turn, and by the watchdog, which finds what no end has told of.
@@ -56,7 +56,9 @@ function lib.family.join(id, record)
     return end_as(id, record, 'succeeded', { [F.result] = parent == 'chain' and record[F.previous] })
   end
   if not state or TERMINAL[state] then
-    push_anew(id, record)
+    if push_anew(id, record) == 'EXISTS' then -- it has ended, and its id is locked for a while
+      return end_as(id, record, state, lib.read_record(target))
+    end
     list = nil
   end
   local known = ' ' .. (list or '') .. ' '
