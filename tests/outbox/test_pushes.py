@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from queueops import chain, group, jobs, task_named, workflow
+from queueops.checks import check_settings
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.errors import BadOption
@@ -135,5 +136,6 @@ def test_a_push_that_cannot_be_kept_is_refused_where_it_is_made(app: Any, monkey
     with pytest.raises(BadOption, match=r"outbox is 'elsewhere'.*a name of DATABASES: default"):
         tasks.add.using(outbox="elsewhere")
     monkeypatch.setattr(outbox, "_installed", None)
+    assert [found.id for found in check_settings()] == ["queueops.E010"]
     with transaction.atomic(), pytest.raises(OutboxNotInstalled, match="add it to INSTALLED_APPS"):
         tasks.add.push(1)
