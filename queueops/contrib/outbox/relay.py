@@ -126,7 +126,11 @@ def _sent_together(broker: RedisBroker, group: Sequence[tuple[OutboxRow, Plain]]
         raise
     except Exception:  # each is sent alone, and has its own error
         return False
-    return all(answer.word != "REJECTED" for answer in answers)
+    if any(answer.word == "REJECTED" for answer in answers):
+        return False
+    for (_, body), answer in zip(group, answers, strict=True):
+        outbox.sent(body.push, answer)
+    return True
 
 
 def _together(rows: Sequence[OutboxRow]) -> Iterator[list[tuple[OutboxRow, Any]]]:

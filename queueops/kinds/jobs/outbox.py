@@ -8,6 +8,7 @@ from typing import Any
 
 from queueops.kinds.jobs.store import ALL_OR_NONE, NewJob
 from queueops.model.contracts import Push
+from queueops.tasks import outbox
 from queueops.tasks.outbox import Form, Kept
 
 
@@ -20,7 +21,9 @@ def kept_jobs(jobs: list[NewJob]) -> Iterator[Kept]:
 
 
 def _send(broker: Any, jobs: list[NewJob]) -> None:
-    broker.submit_jobs(jobs[0].push.pool, jobs)
+    answers = broker.submit_jobs(jobs[0].push.pool, jobs)
+    for job, answer in zip(jobs, answers, strict=True):
+        outbox.sent(job.push, answer)
 
 
 def _begin(jobs: list[NewJob]) -> list[Push]:
