@@ -12,7 +12,7 @@ from console.kinds.outbox.actions import ACTIONS, RowChoice
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
-from queueops.errors import QueueOpsError
+from queueops.errors import FilterError
 from queueops.inspect import OutboxPage
 
 NOTHING = OutboxPage(databases=(), database="", dead=False, rows=())
@@ -40,7 +40,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     try:
         if inspect.outbox_in_use():
             found = inspect.outbox(dead=given.get("dead") == "1", database=database, after=number)
-    except QueueOpsError as error:
+    except FilterError as error:
         wrong = str(error)
     query = {"dead": "1" if found.dead else "", "database": database}
     return {
