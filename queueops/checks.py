@@ -20,7 +20,7 @@ from django.utils.module_loading import import_string, module_has_submodule
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
 from queueops.model import kinds
-from queueops.tasks import registry
+from queueops.tasks import outbox, registry
 from queueops.tasks.declared_schedules import define_code, scheduled_tasks
 
 NEAR = 0.88
@@ -172,6 +172,10 @@ def _contradictions(settings: conf.Settings) -> Iterator[CheckMessage]:
     if settings.lease < 5:
         text = f"A LEASE of {settings.lease:g} s is taken away by a short pause of a process or of the network."
         yield Warning(text, hint="Set QUEUEOPS['LEASE'] to 5 s or more.", id="queueops.W002")
+    if settings.transactions is conf.Transactions.OUTBOX and not outbox.is_installed():
+        text = "QUEUEOPS['TRANSACTIONS'] is \"outbox\", but the app of the outbox is not installed."
+        hint = 'Add "queueops.contrib.outbox" to INSTALLED_APPS, and run manage.py migrate.'
+        yield Error(text, hint=hint, id="queueops.E010")
 
 
 def _missing_middlewares(settings: conf.Settings) -> Iterator[CheckMessage]:

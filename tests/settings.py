@@ -34,7 +34,7 @@ from console.project.settings import DATABASES, INSTALLED_APPS  # noqa: E402
 
 STORE = DATA / "store"
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
-INSTALLED_APPS = [*INSTALLED_APPS, "queueops_demo", "tests", "tests.outbox.apps.DormantOutbox"]
+INSTALLED_APPS = [*INSTALLED_APPS, "queueops_demo", "tests", "tests.outbox.apps.DormantOutbox", "queueops.contrib.once"]
 DATABASES["default"]["TEST"] = {"NAME": DATABASES["default"]["NAME"]}  # the processes of a test see its database
 WHITENOISE_AUTOREFRESH = True  # as with DEBUG: else each new test client opens all static files
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -174,7 +174,7 @@ class Loss:
     advice: str | Promise
 
 
-OF_THE_ENGINE = ("pool_messages", "follow_ups", "schedules")
+OF_THE_ENGINE = ("pool_messages", "follow_ups", "schedules", "outbox")
 """What is no kind, and registers its pages like one."""
 NavigationItem = tuple[str, str, str, str | Promise]
 """A link of the navigation: name of its URL, key, icon, label."""

@@ -13,7 +13,8 @@ import msgspec
 
 from queueops.errors.outbox import OutboxNotInstalled, OutboxRefused
 from queueops.model import kinds
-from queueops.model.contracts import Push
+from queueops.model.contracts import Push, Pushed
+from queueops.results.handle import TaskHandle
 from queueops.tasks import push_hooks
 
 HOUR_MS = 3_600_000
@@ -48,9 +49,18 @@ class Plain(msgspec.Struct, array_like=True):
 
 def _send(broker: Any, body: Plain) -> None:
     (pushed,) = broker.push((body.push,), durable=body.durable)
+    sent(body.push, pushed)
+
+
+def sent(push: Push, pushed: Pushed) -> None:
+    """Tell the receivers of `task_pushed` of a push that is in the store, but not again after a crash.
+
+    Raises OutboxRefused for a refused one.
+    """
     if pushed.word == "REJECTED":
-        raise OutboxRefused(id=body.push.id)
-    push_hooks.relayed(body.push, pushed.word)
+        raise OutboxRefused(id=push.id)
+    if pushed.word != "REPEAT":
+        push_hooks.after(TaskHandle(pushed.id, push.pool, pushed.word, pushed.uid), push)
 
 
 PLAIN = "push"

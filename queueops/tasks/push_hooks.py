@@ -70,12 +70,6 @@ def after(handle: TaskHandle[Any], push: Push) -> None:
         tell(task_pushed, push.kind, push.name, handle, push.meta)
 
 
-def relayed(push: Push, word: str, id: str = "") -> None:
-    """Send `task_pushed` for a push that an outbox has sent, but not again for one that was sent before a crash."""
-    if word != "REPEAT":
-        after(TaskHandle(id or push.id, push.pool, word), push)
-
-
 def _ask(hook: Callable[[PushInfo], object], push: Push) -> None:
     """Call a hook. If it raises, or adds what is no metadata, the push goes on without what it added."""
     info = PushInfo(task_of(push.kind, push.name), push.name, push.kind, push.id, push.pool, decode_meta(push.meta))

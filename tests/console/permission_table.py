@@ -20,6 +20,7 @@ NEEDED = {
         commands commands-alias commands-rows
         error error-live errors errors-rows find palette help history-live history-values icons
         files files-rows
+        outbox outbox-rows
         lane lane-live lanes lanes-rows pool pool-live missing overview overview-live
         registry registry-rows registry-task registry-task-live
         schedule schedule-backfill schedule-live schedules schedules-rows settings
@@ -41,6 +42,7 @@ NEEDED = {
         callbacks-test chunks-retry
         error-note error-reopen error-resolve
         audit-go-on audit-operation commands-requeue commands-requeue-dead schedule-run task-cancel task-chunk-edit-save
+        outbox-retry
         schedule-backfill-run task-cancel_runs task-reset_runs task-resume_runs task-retry-step task-signal_runs
         task-suspend_runs task-terminate-run worker-stacks workflow-start
         task-chunks-drop task-chunks-edit-save task-chunks-postpone task-chunks-release task-chunks-restart
@@ -54,6 +56,7 @@ NEEDED = {
     """,
     "destroy": """
         aggregation-remove file-delete
+        outbox-drop
         commands-drop commands-drop-dead pool-empty_trash task-delete task-discard tasks-all-delete tasks-all-discard
         tasks-delete tasks-discard
     """,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from queueops import control, inspect
-from queueops.inspect import CommandPage, CommandRow, DeadFollowUp
+from queueops.inspect import CommandPage, CommandRow, DeadFollowUp, OutboxFigures, OutboxPage, WaitingPush
 from queueops.inspect.answers import Listing
 from queueops.model.contracts import Row
 
@@ -45,10 +45,28 @@ class CommandWorld:
         self.world._act(verb, pool)
         return self.dead
 
+    def outbox(self, *, dead: bool = False, database: str = "", after: int = 0, limit: int = 50) -> OutboxPage:
+        self.world._ask()
+        text = self.world.text
+        row = WaitingPush(
+            id=1, database="default", push="task-1", name=text, form="push", pool="default", lane=text,
+            created_ms=self.world.now, dead=dead, error=text,
+        )  # fmt: skip
+        figures = OutboxFigures(database="default", waiting=5, dead=self.dead, waited_ms=1000)
+        return OutboxPage(databases=(figures,), database="default", dead=dead, rows=(row,), next=1)
+
+    def act_on_rows(self, verb: str, ids: Sequence[int], database: str) -> list[int]:
+        self.world._act(verb, (ids, database))
+        return list(ids)
+
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(inspect, "commands", self.commands)
         monkeypatch.setattr(inspect, "dead_commands", self.dead_commands)
         monkeypatch.setattr(inspect, "dead_follow_ups", self.dead_follow_ups)
+        monkeypatch.setattr(inspect, "outbox", self.outbox)
+        monkeypatch.setattr(inspect, "outbox_in_use", lambda: True)
+        for verb in ("retry_outbox", "drop_outbox"):
+            monkeypatch.setattr(control, verb, self._named(self.act_on_rows, verb))
         for verb in ("requeue", "drop"):
             monkeypatch.setattr(control, f"{verb}_commands", self._named(self.act, f"{verb}_commands"))
             monkeypatch.setattr(

@@ -100,6 +100,8 @@ FORMS: dict[str, dict[str, object]] = {
     "task-retry-step": {"confirmed": "1"},
     "task-terminate-run": {"confirmed": "1"},
     "workflow-start": {"name": "demo.flow", "instance": "order-7", "args": "[7]", "kwargs": "{}"},
+    "outbox-retry": {"task": "default 1"},
+    "outbox-drop": {"task": "default 1", "confirmed": "1", "typed": "1", "reason": "not needed"},
     "commands-drop": {"confirmed": "1", "typed": "1", "reason": "not needed"},
     "commands-drop-dead": {"confirmed": "3", "typed": "3", "reason": "not needed"},
     "task-chunk-edit-save": {"data": '{"path": "a"}'},

@@ -64,7 +64,7 @@ def killed_at(number: int, call: Callable[[], object]) -> bool:
     connections[BOX].close()  # a forked process has its own
     connections["default"].close()
     close_brokers()
-    status = status_of(main)
+    status = status_of(main, 300)
     assert status in (0, -signal.SIGKILL), status
     return status != 0
 

@@ -11,13 +11,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from queueops import chain, group, jobs, task_named, task_pushed, workflow
+from queueops.checks import check_settings
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.errors import BadOption
 from queueops.errors.outbox import OutboxNotInstalled
 from queueops.redis.broker import get_broker
+from queueops.signals import task_pushed
 from queueops.tasks import outbox
-from queueops.testing import eager
+from queueops.testing import eager, run_worker
 from tests.support import tasks_for_tests as tasks
 from tests.support.for_each import for_each
 from tests.support.tasks_for_tests import Letters, Sum
@@ -123,6 +125,23 @@ def test_delay_and_expiry_count_from_the_push_and_not_from_the_relay(app: Any, m
     assert record.keep == 3_600_000
 
 
+def test_a_part_joins_the_task_of_its_id_and_receivers_are_told_of_each_push(app: Any, monkeypatch: Any) -> None:
+    told: list[str] = []
+    receiver = lambda task, handle, **_: told.append(handle.id)  # noqa: E731
+    task_pushed.connect(receiver)
+    try:
+        busy = tasks.add.using(id="busy").push(1)
+        with transaction.atomic():
+            whole = group(tasks.add.using(id="busy", on_conflict="ignore").s(1), tasks.add.s(2)).push()
+            two = tasks.add.push_many([(3,), (4,)])
+            assert told == [busy.id]
+        run_worker()
+    finally:
+        task_pushed.disconnect(receiver)
+    assert whole.result(timeout=0) == [2, 3]
+    assert told == [busy.id, whole.id, *(handle.id for handle in two)]
+
+
 def test_an_eager_push_needs_no_table(app: Any) -> None:
     with eager():
         with transaction.atomic():
@@ -135,6 +154,7 @@ def test_a_push_that_cannot_be_kept_is_refused_where_it_is_made(app: Any, monkey
     with pytest.raises(BadOption, match=r"outbox is 'elsewhere'.*a name of DATABASES: default"):
         tasks.add.using(outbox="elsewhere")
     monkeypatch.setattr(outbox, "_installed", None)
+    assert [found.id for found in check_settings()] == ["queueops.E010"]
     with transaction.atomic(), pytest.raises(OutboxNotInstalled, match="add it to INSTALLED_APPS"):
         tasks.add.push(1)
 

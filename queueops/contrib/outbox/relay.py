@@ -22,7 +22,7 @@ from queueops.errors import BrokenPool, BrokerUnavailable, NotDurable, QueueOpsE
 from queueops.errors.outbox import OutboxRowUnreadable
 from queueops.model.redact import cut
 from queueops.redis.broker import RedisBroker
-from queueops.tasks import outbox, push_hooks
+from queueops.tasks import outbox
 from queueops.tasks.outbox import Kept, Plain
 
 BATCH = 100
@@ -126,9 +126,11 @@ def _sent_together(broker: RedisBroker, group: Sequence[tuple[OutboxRow, Plain]]
         raise
     except Exception:  # each is sent alone, and has its own error
         return False
+    if any(answer.word == "REJECTED" for answer in answers):
+        return False
     for (_, body), answer in zip(group, answers, strict=True):
-        push_hooks.relayed(body.push, answer.word)
-    return all(answer.word != "REJECTED" for answer in answers)
+        outbox.sent(body.push, answer)
+    return True
 
 
 def _together(rows: Sequence[OutboxRow]) -> Iterator[list[tuple[OutboxRow, Any]]]:

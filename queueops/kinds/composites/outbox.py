@@ -6,11 +6,10 @@ import os
 
 import msgspec
 
-from queueops.errors.outbox import OutboxRefused
 from queueops.kinds.composites import stand_in
 from queueops.kinds.composites.composite_store import CompositeStore
 from queueops.model.contracts import Node, Push
-from queueops.tasks import push_hooks
+from queueops.tasks import outbox
 from queueops.tasks.outbox import Form, Kept
 
 
@@ -29,11 +28,8 @@ def kept_tree(nodes: list[Node], *, durable: bool) -> Kept:
 
 
 def _send(broker: CompositeStore, tree: Tree) -> None:
-    root = tree.nodes[0].push
-    word = stand_in.resolved(tree.nodes, lambda: broker.plant(tree.nodes, durable=tree.durable)).word
-    if word == "REJECTED":
-        raise OutboxRefused(id=root.id)
-    push_hooks.relayed(root, word)
+    pushed = stand_in.resolved(tree.nodes, lambda: broker.plant(tree.nodes, durable=tree.durable))
+    outbox.sent(tree.nodes[0].push, pushed)
 
 
 def _begin(tree: Tree) -> tuple[Push, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from queueops.kinds.jobs.store import ALL_OR_NONE, NewJob
 from queueops.model.contracts import Push
-from queueops.tasks import push_hooks
+from queueops.tasks import outbox
 from queueops.tasks.outbox import Form, Kept
 
 
@@ -22,9 +22,8 @@ def kept_jobs(jobs: list[NewJob]) -> Iterator[Kept]:
 
 def _send(broker: Any, jobs: list[NewJob]) -> None:
     answers = broker.submit_jobs(jobs[0].push.pool, jobs)
-    words = {answer.id: answer.word for answer in answers}
-    for job in jobs:
-        push_hooks.relayed(job.push, words[job.push.id])
+    for job, answer in zip(jobs, answers, strict=True):
+        outbox.sent(job.push, answer)
 
 
 def _begin(jobs: list[NewJob]) -> list[Push]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from queueops.kinds.workflows.store.run_store import RunStore
-from queueops.model.contracts import Push
-from queueops.tasks import outbox, push_hooks
+from queueops.model.contracts import Push, Pushed
+from queueops.tasks import outbox
 from queueops.tasks.outbox import Form, Kept
 
 
@@ -31,8 +31,9 @@ def kept_run(push: Push, instance: str, *, ignores: bool, durable: bool) -> Iter
 
 
 def _send(broker: RunStore, start: Start) -> None:
-    word, run = broker.start_run(start.instance, start.push, ignores=start.ignores, durable=start.durable)
-    push_hooks.relayed(start.push, word, run)
+    push = start.push
+    word, run = broker.start_run(start.instance, push, ignores=start.ignores, durable=start.durable)
+    outbox.sent(push, Pushed(run, 0, word))
 
 
 def _begin(start: Start) -> tuple[Push, ...]:
