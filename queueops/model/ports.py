@@ -8,7 +8,7 @@ storage knows no execution logic. `queueops.redis` implements all ports of the s
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from queueops.model.contracts import (
     Command,
@@ -59,6 +59,9 @@ class Producer(Protocol):
 
     def pushes(self, pool: str, *, durable: bool = False, under: LeaseRef | None = None) -> Pushes:
         """The same for many batches to one pool, of which the next may be sent before the last is answered."""
+
+    def hasty(self) -> Self:
+        """The same store with short timeouts, for callers that must not wait long."""
 
 
 class Exchanges(Protocol):

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from queueops import chain, group, jobs, task_named, task_pushed, workflow
+from queueops import chain, group, jobs, task_named, workflow
 from queueops.checks import check_settings
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow

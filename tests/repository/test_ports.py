@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from queueops.kinds.composites.composite_store import CompositeStore
+from queueops.kinds.jobs.job_store import JobStore
 from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.workflows.store.run_store import RunStore
 from queueops.model import ports
@@ -25,6 +26,7 @@ ROLES = (
     ports.Broker,
     ChunkStore,
     CompositeStore,
+    JobStore,
     ports.Producer,
     RunStore,
     ScheduleStore,

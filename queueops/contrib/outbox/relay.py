@@ -20,8 +20,8 @@ from queueops.contrib.outbox.models import OutboxRow
 from queueops.contrib.outbox.turns import turn_of
 from queueops.errors import BrokenPool, BrokerUnavailable, NotDurable, QueueOpsError, StoreFull
 from queueops.errors.outbox import OutboxRowUnreadable
+from queueops.model.ports import Producer
 from queueops.model.redact import cut
-from queueops.redis.broker import RedisBroker
 from queueops.tasks import outbox
 from queueops.tasks.outbox import Kept, Plain
 
@@ -65,7 +65,7 @@ def waiting(database: str) -> QuerySet[OutboxRow]:
 
 
 def take_turn(
-    broker: RedisBroker, database: str, pool: str, lane: str, own: Collection[str] = (), *, batch: int = BATCH
+    broker: Producer, database: str, pool: str, lane: str, own: Collection[str] = (), *, batch: int = BATCH
 ) -> Turn:
     """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent while an older one waits."""
     with turn_of(database, pool, lane) as is_free:
@@ -88,7 +88,7 @@ def _note(database: str, sent: _Sent) -> None:
         logger.error("The outbox row %d of the database %s was given up: %s", row.pk, database, error)
 
 
-def _send(broker: RedisBroker, rows: Sequence[OutboxRow]) -> _Sent:
+def _send(broker: Producer, rows: Sequence[OutboxRow]) -> _Sent:
     """Send rows in their order, plain pushes together, until the store fails."""
     sent = _Sent([], [])
     for group in _together(rows):
@@ -103,7 +103,7 @@ def _send(broker: RedisBroker, rows: Sequence[OutboxRow]) -> _Sent:
     return sent
 
 
-def _send_alone(broker: RedisBroker, row: OutboxRow, body: Any, sent: _Sent) -> None:
+def _send_alone(broker: Producer, row: OutboxRow, body: Any, sent: _Sent) -> None:
     """Send one row. Raises an outage of the store; with another error the row is given up, and the lane goes on."""
     try:
         if isinstance(body, Exception):
@@ -118,7 +118,7 @@ def _send_alone(broker: RedisBroker, row: OutboxRow, body: Any, sent: _Sent) -> 
         sent.done.append(row)
 
 
-def _sent_together(broker: RedisBroker, group: Sequence[tuple[OutboxRow, Plain]]) -> bool:
+def _sent_together(broker: Producer, group: Sequence[tuple[OutboxRow, Plain]]) -> bool:
     """Whether the store has taken all of them in one call. Raises an outage."""
     try:
         answers = broker.push([body.push for _, body in group], durable=group[0][1].durable)
