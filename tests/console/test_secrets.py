@@ -160,6 +160,8 @@ def pages(client: Client) -> Iterator[tuple[str, str]]:
         "workers/",
         "lanes/",
         "commands/",
+        "outbox/",
+        "outbox/_rows",
         "pool-messages/",
         "schedules/",
         "audit/",
