@@ -1,4 +1,4 @@
-"""Alarm of a backlog that grows, with its cause: slow names, a limit or a pause, a producer, or too few slots."""
+"""Alarm of a backlog that grows, with its cause: slow names, a limit or a pause, keys, a producer, or too few slots."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from queueops.inspect.alarm import Alarm, manage, warning
-from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised
+from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised, tasks_wait
 from queueops.inspect.estimates import run_times
-from queueops.inspect.lanes import lane_rows
+from queueops.inspect.lanes import MOST, lane_rows
 from queueops.inspect.recent_counts import recent, recent_ms, usual_ms, usual_per_s
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import PoolView, counted
@@ -50,7 +50,13 @@ def growing_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[B
     faster = came > ended * GROWING
     slowly = waited > STUCK_MS and (view.coming_rate - view.leaving_rate) * LASTING_S >= LEAST_GROWTH
     if tasks >= BACKLOG and lasts and (faster or slowly):
-        cause = _slow(view, sampled, beats) or _held(view, sampled) or _producer(view, sampled) or _too_few(view)
+        cause = (
+            _slow(view, sampled, beats)
+            or _held(view, sampled)
+            or _keys(view, sampled)
+            or _producer(view, sampled)
+            or _too_few(view)
+        )
         text = (
             f"The backlog of the pool {view.name} grows: {tasks:,} tasks wait, {came:.1f}/s arrive, {ended:.1f}/s end."
         )
@@ -121,6 +127,18 @@ def _producer(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
             command, target = manage("queue", "pause", "--name", name, "--pool", view.name), f"{view.name}/{name}"
             return _Cause(f"producer {name[:100]}", text, f"name?id={quote(name)}", command, "pause_name", target)
     return None
+
+
+def _keys(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
+    """Limits of tasks, if most of the tasks wait for a turn of their key: they are in no lane, and no name has them."""
+    rows = lane_rows(view.name, dict(sampled))
+    elsewhere = sum(row.ready for row in rows) + sum(int(row["held"]) for row in sampled.get("paused_names") or ())
+    waiting = view.states[State.PENDING] - elsewhere
+    if len(rows) >= MOST or 2 * waiting < view.states[State.PENDING]:
+        return None
+    text = f"{tasks_wait(waiting)} for turns, by the limit or rate of their name: more slots do not help."
+    command = manage("queue", "list", "--state", "pending", "--pool", view.name)
+    return _Cause("keys", text, f"tasks/?state=pending&pool={view.name}", command)
 
 
 def _too_few(view: PoolView) -> _Cause:

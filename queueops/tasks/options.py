@@ -34,6 +34,8 @@ MOST_TOTAL = 1e15
 MOST_LIMIT = 10_000
 OF_A_TASK = ("name", "unique", "limit_key", "retry_on", "expected", "middleware", "encoder", "on_yield", "cron")
 """Options of `@task` alone."""
+OF_IDS = ("unique_for", "throttle", "debounce")
+"""Options of a time within which an id has one call."""
 OnConflict = Literal["ignore", "reject", "replace", "replace_postponed", "run_after", "skip"]
 
 

@@ -36,7 +36,7 @@ from queueops.tasks import discovery, limited, outbox, push_hooks, transactions
 from queueops.tasks.foreign_names import TASK_METHODS, missing_attribute
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.limit_key import LimitKey
-from queueops.tasks.options import Options, PushOptions
+from queueops.tasks.options import OF_IDS, Options, PushOptions
 from queueops.tasks.pipelined_push import PipelinedPush, batches, call_of
 from queueops.tasks.unique_id import UniqueId
 
@@ -213,9 +213,17 @@ class Task(Generic[Params, Returned, Result]):
 
     def planned(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
         """The push of one call as data, which a schedule makes repeatedly under its own ids."""
-        push = self._made(args, kwargs)
+        push = self.with_given_ids()._made(args, kwargs)
         push.id, push.token, push.conflict, push.due, push.delay_ms = "", "", Conflict.NEW, None, None
         return push
+
+    def with_given_ids(self) -> Task[Params, Returned, Result]:
+        """The same task, whose calls get their ids elsewhere: what its options say of ids does not apply."""
+        if self.unique is None and not any(getattr(self.options, name) for name in OF_IDS):
+            return self
+        other = self._with(self.options.but(**dict.fromkeys(OF_IDS)))
+        other.unique = None
+        return other
 
     def _with(self, options: Options) -> Task[Params, Returned, Result]:
         other: Task[Params, Returned, Result] = object.__new__(type(self))  # four times faster than copy.copy

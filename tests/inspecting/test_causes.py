@@ -180,6 +180,16 @@ def test_a_backlog_behind_a_pause_or_a_limit_stands_below_that_and_else_slots_ar
     desk.settle(lease)
 
 
+def test_a_backlog_that_waits_for_turns_of_a_limit_needs_no_slots(desk: Desk) -> None:
+    desk.tick()
+    backlog(desk, own=(("lk", "*"), ("lm", "1")))
+    desk.exchange(metrics={"ok|tests.noop": 1, "ms|tests.noop": 1000})
+    beat(desk, slots=1)
+    found = one()
+    assert found.text.endswith("299 tasks wait for turns, by the limit or rate of their name: more slots do not help.")
+    assert found.command == "manage.py queue list --state pending --pool default"
+
+
 def test_a_name_that_suddenly_fails_is_told_from_the_last_seconds(desk: Desk) -> None:
     desk.await_early_minute()
     desk.tick()

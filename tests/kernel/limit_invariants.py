@@ -19,7 +19,10 @@ def without_turn(picture: Picture) -> set[str]:
 
 
 def problems(picture: Picture, records: Mapping[str, Mapping[str, str]], haunted: Set[str]) -> Iterator[str]:
-    """A task with a key runs, has a turn of it, or waits for one; none waits while its key has a turn left."""
+    """A task with a key runs, has a turn of it, or waits for one; none waits while its key has a turn left.
+
+    The first one that waits gets a turn when another one ends or begins, or when a token is there.
+    """
     waits, wanted = waiting(picture), {}
     without = without_turn(picture)
     for task_id, row in records.items():
@@ -35,8 +38,12 @@ def problems(picture: Picture, records: Mapping[str, Mapping[str, str]], haunted
     for scope, ids in waits.items():
         first = records.get(ids[0], {})
         taken = len(found.get((scope, "turn"), ())) + len(found.get((scope, "active"), ()))
-        if "lr" not in first and taken < int(first.get("lm", 0)):
+        if taken >= int(first.get("lm", "1000000")):
+            continue
+        if "lr" not in first:
             yield f"the key {scope} has {taken} turns, and others wait"
+        elif not found.get((scope, "turn")) and f"~limit:{scope}" not in picture.scores("agenda"):
+            yield f"tasks of the key {scope} wait for a token, and the agenda does not return to it"
     listed: dict[str, float] = {}
     for name in picture.under("limits:"):
         listed |= picture.scores(f"limits:{name}")

@@ -53,6 +53,7 @@ def walk(desk: Desk, dice: random.Random, held: list[Lease]) -> None:
     sort = dice.randrange(9)
     if sort < 2:
         fields = keyed(key, dice.choice([1, 2, 2]), priority=dice.choice([0, 9]), retries=1)
+        fields["own"] += dice.choice([(), (), (("lr", "0.001"),)])
         fields |= {"delay_ms": dice.choice([None, None, NEVER_MS]), "lane": dice.choice(["default", "other"])}
         conflict = dice.choice([Conflict.REPLACE, Conflict.RUN_AFTER, Conflict.IGNORE])
         desk.push(*dice.sample(ids, dice.choice([1, 3])), conflict=conflict, **fields)
@@ -99,6 +100,15 @@ def test_no_more_than_a_second_of_starts_of_a_rate_stand_in_the_lane(desk: Desk)
     assert desk.client.zcard(desk.keys.lane("default")) == 3
     assert len(desk.claim(9)) == 3
     wait_until(lambda: desk.claim(9))
+    desk.check()
+
+
+def test_a_rate_holds_beside_tasks_of_its_key_that_have_none(desk: Desk) -> None:
+    desk.push("a1", **keyed("a", 2))
+    desk.push("a2", "a3", own=(("lk", "a"), ("lr", "0.001")))
+    assert ids_of(desk.claim(1)) == ["a1"]
+    desk.check()
+    assert ids_of(desk.claim(1)) == ["a2"]
     desk.check()
 
 

@@ -85,6 +85,12 @@ def test_a_call_while_another_one_of_its_key_runs_comes_after_it() -> None:
     assert (detail.state, detail.attempt) == (State.POSTPONED, 0)
 
 
+def test_the_runs_of_a_schedule_have_no_lock() -> None:
+    for each in (bill, warn, index):
+        push = each.using(keep=60).planned((1,), {})
+        assert (push.id, push.own, push.keep_ms) == ("", (), 60_000)
+
+
 def test_what_contradicts_itself_is_refused() -> None:
     for wrong, message in (
         (warn.using(debounce=5), "the only one of"),

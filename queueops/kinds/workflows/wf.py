@@ -74,10 +74,11 @@ class Child(Protocol[P, R]):
 async def call(activity: Activity[P, V], /, *args: P.args, **kwargs: P.kwargs) -> V:
     """Run an activity, which is any task, in a worker, and return its result.
 
-    Its options are those of the task; others are given by `activity.using(...)`. Attempts, back-off and time limits
-    are the task's. Its `unique` does not apply: the id is that of the run and the number of the call. Raises
-    ActivityFailed when its last attempt failed or it was cancelled, BadOption for `using(id=...)`, and what a push
-    raises for wrong arguments. If the code is cancelled while it waits, the activity is cancelled.
+    Its options are those of the task; others are given by `activity.using(...)`. Attempts, back-off, time limits,
+    `limit` and `rate` are the task's. Its `unique`, `unique_for`, `throttle` and `debounce` do not apply: the id is
+    that of the run and the number of the call. Raises ActivityFailed when its last attempt failed or it was cancelled,
+    BadOption for `using(id=...)`, and what a push raises for wrong arguments. If the code is cancelled while it waits,
+    the activity is cancelled.
     """
     execution = current("wf.call()")
     if not isinstance(activity, Task):
@@ -85,10 +86,7 @@ async def call(activity: Activity[P, V], /, *args: P.args, **kwargs: P.kwargs) -
     if activity.options.id is not None:
         expected = "left out in a workflow: the id of an activity is that of its run and the number of the call"
         raise BadOption(name="id", value=activity.options.id, expected=expected)
-    if activity.unique is not None:
-        activity = activity.using()
-        activity.unique = None
-    push = activity.as_part(args, kwargs, after=False)
+    push = activity.with_given_ids().as_part(args, kwargs, after=False)
     if push.kind != "task":
         expected = "a plain task; a workflow is run by wf.child(), and a task may push another kind"
         raise BadOption(name="activity", value=activity, expected=expected)

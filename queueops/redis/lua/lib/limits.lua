@@ -75,10 +75,11 @@ function lib.begin_turn(id, fields)
   lib.try('SREM', key .. SUBKEY.turn, id)
   lib.try('SADD', key .. SUBKEY.active, id)
   local bucket = record[F.key_rate] and bucket_of(key, record[F.key_rate])
-  if not (bucket and bucket.rate) then return end
-  bucket.tat = math.ceil(bucket.tat + bucket.period)
-  keep_bucket(key, bucket)
-  lib.touch_key(scope)
+  if bucket and bucket.rate then
+    bucket.tat = math.ceil(bucket.tat + bucket.period)
+    keep_bucket(key, bucket)
+  end
+  if call('EXISTS', key .. SUBKEY.waiting) == 1 then lib.touch_key(scope) end -- the first may have a rate, or another one
 end
 
 -- The task leaves its lane, its key or its worker: what it had of its key goes to the next one. Needs name and key of the record.
