@@ -16,7 +16,10 @@ from queueops.contrib.outbox import database_outbox, relay, relaying
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.contrib.outbox.turns import turn_of
+from queueops.errors.outbox import NoOutbox
 from queueops.errors.refusals import LibraryRefused
+from queueops.redis import embedded, store_client
+from queueops.redis.broker import close_brokers
 from queueops.signals import task_pushed
 from tests.support import tasks_for_tests as tasks
 
@@ -39,6 +42,23 @@ def test_a_database_that_is_down_does_not_stop_the_rows_of_the_others(
     assert (sent, handle.state) == (1, "pending")
     assert "unable to open database file" in str(outage)
     assert "A database cannot be read: unable to open" in page
+
+
+def test_a_push_in_a_transaction_of_a_database_without_the_tables_says_so(
+    app: Any, tmp_path: Path, django_db_blocker: Any
+) -> None:
+    connections.databases["legacy"] = connections.databases["default"] | {"NAME": str(tmp_path / "legacy")}
+    try:
+        with (
+            django_db_blocker.unblock(),
+            pytest.raises(NoOutbox, match="no outbox in the database 'legacy'; it is in default"),
+            transaction.atomic(using="legacy"),
+        ):
+            tasks.add.push(1)
+    finally:
+        connections["legacy"].close()
+        del connections["legacy"]
+        del connections.databases["legacy"]
 
 
 def test_rows_wait_while_the_store_refuses_the_library_of_this_version(app: Any, monkeypatch: Any) -> None:
@@ -86,6 +106,19 @@ def test_a_commit_sends_all_its_rows_and_an_id_that_this_process_has_sent_before
     with transaction.atomic():
         tasks.add.using(id="mine", on_conflict="replace").push(3)
     assert not OutboxRow.objects.exists()
+
+
+def test_a_commit_waits_until_its_durable_push_is_on_disk(
+    app: Any, settings: Any, empty_directory: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(store_client, "HASTE_S", 0.05)  # the file is written each second
+    server = embedded.start(empty_directory)
+    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": server.url}
+    with transaction.atomic():
+        handle = tasks.add.using(durable=True).push(1)
+    assert not OutboxRow.objects.exists()
+    assert handle.state == "pending"
+    close_brokers()
 
 
 @pytest.mark.skipif(connections["default"].vendor != "sqlite", reason="other databases lock a row")

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.contrib.outbox.relay import take_turn, written
-from queueops.contrib.outbox.relaying import Relaying, databases, relay_all
+from queueops.contrib.outbox.relaying import Relaying, databases, has_table, relay_all
 from queueops.errors.outbox import NoOutbox
 from queueops.inspect.outbox import MOST_COUNTED, OutboxFigures, WaitingPush
 from queueops.model import observers
@@ -49,7 +49,9 @@ class DatabaseOutbox:
         self._mine = _Mine()
 
     def keep(self, database: str, kept: Sequence[Kept]) -> None:
-        """Write rows in the current transaction, and send them after its commit."""
+        """Write rows in the current transaction, and send them after its commit. Raises NoOutbox."""
+        if not has_table(database):
+            raise NoOutbox(database=database, known=", ".join(databases()) or "none")
         with observers.publishing((each.push for each in kept), linked=len(kept) > 1):  # not when a watchdog sends them
             OutboxRow.objects.using(database).bulk_create([written(each) for each in kept], batch_size=500)
         for lane in {self._remembered(database, each.push) for each in kept}:

@@ -23,13 +23,14 @@ logger = logging.getLogger("queueops.relay")
 
 def databases() -> Iterator[str]:
     """The databases that may have the tables of the outbox, and have them."""
-    return filter(_has_table, connections)
+    return filter(has_table, connections)
 
 
 _known: set[str] = set()
 
 
-def _has_table(name: str) -> bool:
+def has_table(name: str) -> bool:
+    """Whether this database has the tables of the outbox. Once it has them, it is not asked again."""
     if not router.allow_migrate_model(name, OutboxRow):
         return False
     if name not in _known:
@@ -55,7 +56,7 @@ def relay_all(stopped: threading.Event | None = None) -> tuple[int, Exception | 
 
 def _turns(name: str, stopped: threading.Event | None) -> Iterator[Turn]:
     """Take turns on each lane of a database in which rows wait."""
-    if not _has_table(name):
+    if not has_table(name):
         return
     for pool, lane in list(waiting(name).order_by().values_list("pool", "lane").distinct()[:MOST_LANES]):
         for _ in range(MOST_TURNS):
