@@ -64,8 +64,8 @@ _used: ContextVar[tuple[Context, dict[str, bool]]] = ContextVar("queueops_once")
 @contextmanager
 def _only_mark(context: Context, using: str, function: Callable[..., Any]) -> Iterator[bool]:
     """Whether another such function calls this one: its mark stands for both. Raises BadOption for a second mark."""
-    used = _used.get((None, {}))
-    if used[0] is not context:
+    used = _used.get(None)
+    if used is None or used[0] is not context:
         used = (context, {})
         _used.set(used)
     runs = used[1]
