@@ -18,8 +18,9 @@ from queueops.contrib.outbox.models import OutboxRow
 from queueops.contrib.outbox.turns import turn_of
 from queueops.errors.outbox import NoOutbox
 from queueops.errors.refusals import LibraryRefused
-from queueops.redis import embedded, store_client
-from queueops.redis.broker import close_brokers
+from queueops.redis.broker import get_broker
+from queueops.redis.durability import DURABLE_S, Confirmation
+from queueops.redis.store_client import HASTE_S
 from queueops.signals import task_pushed
 from tests.support import tasks_for_tests as tasks
 
@@ -108,17 +109,31 @@ def test_a_commit_sends_all_its_rows_and_an_id_that_this_process_has_sent_before
     assert not OutboxRow.objects.exists()
 
 
-def test_a_commit_waits_until_its_durable_push_is_on_disk(
-    app: Any, settings: Any, empty_directory: Path, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(store_client, "HASTE_S", 0.05)  # the file is written each second
-    server = embedded.start(empty_directory)
-    settings.QUEUEOPS = settings.QUEUEOPS | {"URL": server.url}
+def test_a_durable_push_waits_for_the_file_longer_than_a_page_for_a_reply(namespace: str) -> None:
+    confirmation = Confirmation(get_broker().hasty(), "default")
+    assert confirmation._line.socket_timeout > DURABLE_S > HASTE_S
+    confirmation.close()
+
+
+def test_a_commit_sends_the_rows_that_were_left_before_its_own_but_no_long_backlog(app: Any, monkeypatch: Any) -> None:
+    def leave() -> Any:
+        with monkeypatch.context() as left, transaction.atomic():  # another process had the turn
+            left.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+            return tasks.add.push(1)
+
+    first = leave()
     with transaction.atomic():
-        handle = tasks.add.using(durable=True).push(1)
+        second = tasks.add.push(2)
     assert not OutboxRow.objects.exists()
-    assert handle.state == "pending"
-    close_brokers()
+    uids = [get_broker().record("default", handle.id).uid for handle in (first, second)]  # type: ignore[union-attr]
+    assert int(uids[0]) + 1 == int(uids[1])
+    monkeypatch.setattr(relay.take_turn, "__kwdefaults__", {"batch": 2})
+    left = [leave(), leave()]
+    DatabaseOutbox.__init__(app)  # a process that wrote none of them
+    with transaction.atomic():
+        last = tasks.add.push(3)
+    assert [handle.status() for handle in (*left, last)] == [None] * 3
+    assert app.relay() == 3
 
 
 @pytest.mark.skipif(connections["default"].vendor != "sqlite", reason="other databases lock a row")

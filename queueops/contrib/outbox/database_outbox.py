@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet
 from django.utils import timezone
 
 from queueops.contrib.outbox.models import OutboxRow
@@ -150,6 +151,14 @@ def _check(database: str) -> None:
 def _figures(database: str) -> OutboxFigures:
     rows = OutboxRow.objects.using(database)
     waits, given_up = (rows.filter(dead=dead).order_by()[:MOST_COUNTED].count() for dead in (False, True))
-    oldest = rows.filter(dead=False).order_by("pk").values_list("created", flat=True).first() if waits else None
+    oldest = _oldest(rows.filter(dead=False), waits)
     waited = 0 if oldest is None else max(0, round((timezone.now() - oldest).total_seconds() * 1000))
     return OutboxFigures(database=database, waiting=waits, dead=given_up, waited_ms=waited)
+
+
+def _oldest(rows: QuerySet[OutboxRow], number: int) -> datetime | None:
+    """When the first of some rows was written. Few are found by the index, beside any number of others."""
+    if number < MOST_COUNTED:
+        found: datetime | None = rows.aggregate(oldest=Min("created"))["oldest"]
+        return found
+    return rows.order_by("pk").values_list("created", flat=True).first()

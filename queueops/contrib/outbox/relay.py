@@ -76,12 +76,12 @@ def waiting(database: str) -> QuerySet[OutboxRow]:
 def take_turn(
     broker: Producer, database: str, pool: str, lane: str, own: Collection[str] = (), *, batch: int = BATCH
 ) -> Turn:
-    """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent while an older one waits."""
+    """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent unless one is among these rows."""
     with turn_of(database, pool, lane) as is_free:
         if not is_free:
             return Turn()
         rows = list(waiting(database).filter(pool=pool, lane=lane).order_by("id")[:batch])
-        if not rows or (own and rows[0].push_id not in own):
+        if not rows or (own and not any(row.push_id in own for row in rows)):
             return Turn()
         sent = _send(broker, rows)
         _note(database, sent)
