@@ -23,7 +23,7 @@ class OutboxRefused(QueueOpsError):
 
 
 class NoOutbox(FilterError):
-    """There is no outbox in the database {database!r}; it is in {known}."""
+    """There is no outbox in the database {database!r}; it is in {known}. `manage.py migrate --database` makes one."""
 
     database: str
     known: str

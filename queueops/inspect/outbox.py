@@ -14,15 +14,34 @@ from queueops.tasks import outbox as outboxes
 LATE_MS = 120_000
 """A row that waits for so long is an alarm."""
 MOST = 200
+MOST_COUNTED = 10_000
+"""Rows are counted up to this number: a table may hold millions, and the alarms ask often."""
 
 
 class OutboxFigures(Answer, frozen=True, kw_only=True):
-    """The rows of one database: how many wait, for how long the oldest one, and how many were given up."""
+    """The rows of one database: how many wait, for how long the oldest one, and how many were given up.
+
+    10,000 stands for 10,000 or more.
+    """
 
     database: str
     waiting: int
     dead: int
     waited_ms: int
+
+    @property
+    def waiting_words(self) -> str:
+        """How many wait."""
+        return _counted(self.waiting)
+
+    @property
+    def dead_words(self) -> str:
+        """How many were given up."""
+        return _counted(self.dead)
+
+
+def _counted(number: int) -> str:
+    return f"{number:,}{' or more' if number >= MOST_COUNTED else ''}"
 
 
 class WaitingPush(Answer, frozen=True, kw_only=True):
@@ -87,11 +106,11 @@ def outbox_alarms() -> Iterator[Alarm]:
     for each in found:
         if each.waited_ms >= LATE_MS:
             words = "push waits" if each.waiting == 1 else "pushes wait"
-            text = f"{each.waiting:,} {words} in the outbox of the database {each.database}, the first for "
+            text = f"{each.waiting_words} {words} in the outbox of the database {each.database}, the first for "
             text = f"{text}{span(each.waited_ms)}. No watchdog sends them, or the store refuses them."
             yield danger(text, "outbox", manage("watchdog"), key=f"outbox {each.database}")
         if each.dead:
             words = "push of the outbox was" if each.dead == 1 else "pushes of the outbox were"
             command = manage("queue", "outbox", "--dead", "--database", each.database)
-            text = f"{each.dead:,} {words} given up in the database {each.database}."
+            text = f"{each.dead_words} {words} given up in the database {each.database}."
             yield warning(text, "outbox?dead=1", command, key=f"outbox-dead {each.database}")

@@ -48,7 +48,7 @@ class Confirmation:
 
     def _connect(self) -> Any:
         """Connect to a server that can confirm: WAITAOF returns at once if nothing was written before it."""
-        self._line = own_connection(self._link.at(self._pool))
+        self._line = own_connection(self._link.at(self._pool), socket_timeout=DURABLE_S + 1)
         try:
             self._line.connect()
             self._ask("WAITAOF", 1, 0, 1)

@@ -75,7 +75,7 @@ class Context:
         self._reason: str | None = None
         self.lost = False
         self._done: float = 0
-        self.added: dict[str, int] = {}  # parts of each content that this start has added to its group
+        self.added: dict[str, set[int]] = {}  # numbers of the parts of each content that this start has added
         self.limit_s = None if lease.timeout_ms is None else lease.timeout_ms / 1000
 
     @property

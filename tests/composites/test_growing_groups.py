@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from queueops import Batch, Iterator, LeaseLost, Retry, chain, control, current, group, task
-from queueops.errors import BadArguments, BadOption
+from queueops.errors import BadArguments, BadOption, BrokerUnavailable
 from queueops.errors.composites import GroupEnded, NotInGroup, PartInUse
 from queueops.kinds.composites.flatten import nodes_of
 from queueops.kinds.composites.parts import Composite
@@ -76,6 +76,17 @@ class Emits(Iterator):
         return None if state else Batch(state=1, tasks=[misuse.s("alone")])
 
 
+@task(retries=0)
+def insist() -> None:
+    """Add a part once more after an error, as code does that survives a store that is down."""
+    for _ in range(2):
+        try:
+            current().add(add.s(1, 1))
+            break
+        except BrokerUnavailable:
+            seen.append("again")
+
+
 @pytest.fixture(autouse=True)
 def nothing_seen() -> None:
     seen.clear()
@@ -113,6 +124,25 @@ def test_what_runs_again_adds_nothing_twice(namespace: str) -> None:
     assert record is not None
     assert record.reason.startswith("1 of its 4 children failed")
     sound()
+
+
+def test_a_call_that_is_made_again_after_its_reply_was_lost_adds_nothing_twice(
+    namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = type(get_broker())
+    sent = broker.grow
+
+    def lost(self: Any, *given: Any) -> Any:
+        answer = sent(self, *given)
+        if not seen:
+            raise BrokerUnavailable(url="", attempts=1, reason="the reply was lost")
+        return answer
+
+    monkeypatch.setattr(broker, "grow", lost)
+    whole = group(insist.s(), add.s(2, 2)).push()
+    run_worker()
+    assert seen == ["again"]
+    assert whole.result(timeout=5) == [None, 4, 2]
 
 
 def test_trees_are_added_to_the_nearest_group_above(namespace: str) -> None:

@@ -17,6 +17,6 @@ FOREIGN: dict[str, str] = {
     "templates/console/help.html": "schedules",  # the same
     "console/ui/render.py": "Jobs jobs jobs",  # a group of the navigation
     "console/templatetags/console.py": "activity",  # an icon
-    "console/ui/kind_pages.py": "follow_ups outbox schedules",  # parts of the engine with pages like those of kinds
+    "console/ui/kind_pages.py": "follow_ups outbox schedules",  # parts of the engine that register pages as kinds do
 }
 """Words that mean no kind."""

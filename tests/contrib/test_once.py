@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group
 
-from queueops import task
+from queueops import MapReduce, task
 from queueops.contrib.once import forget, once
 from queueops.contrib.once.models import DoneTask
 from queueops.errors import BadOption
@@ -82,3 +82,56 @@ def test_old_marks_are_forgotten_and_async_functions_refused(book: Any) -> None:
 
         @once
         async def later() -> None: ...
+
+
+def test_a_task_has_one_mark_and_a_second_effect_is_refused_instead_of_skipped() -> None:
+    @once
+    def made(name: str) -> int:
+        return Group.objects.create(name=f"once {name}").pk
+
+    @once
+    def both(name: str) -> list[int]:
+        return [made(f"{name} 1"), made(f"{name} 2")]
+
+    @task(name="once.outer", retries=0)
+    def outer(name: str, times: int) -> list[list[int]]:
+        return [both(name) for _ in range(times)]
+
+    try:
+        good = outer.push("good", 1)
+        bad = outer.push("bad", 2)
+        run_worker()
+    finally:
+        registry.unregister("task", "once.outer")
+    assert good.state == "succeeded"
+    names = {f"once {name} {number}" for name in ("good", "bad") for number in (1, 2)}
+    assert set(made_groups().values_list("name", flat=True)) == names
+    assert "called once by a task, which has one mark" in bad.status().error
+
+
+class Halves(MapReduce):
+    """Each method has a mark."""
+
+    name = "once.halves"
+
+    @once
+    def map(self, *numbers: int) -> list[int]:
+        """As they are."""
+        return list(numbers)
+
+    @once
+    def process(self, chunk: int) -> int:
+        """A half."""
+        return chunk // 2
+
+    @once
+    def reduce(self, results: Any) -> int:
+        """The sum."""
+        return sum(results)
+
+
+def test_the_methods_of_a_map_reduce_have_marks_of_their_own() -> None:
+    handle = Halves.push(2, 4, 6)
+    run_worker()
+    assert handle.result(timeout=0) == 6
+    assert DoneTask.objects.filter(key__startswith=f"default/{handle.id}").count() == 5

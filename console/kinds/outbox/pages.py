@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _text
 
 from console.actions.perform import answer
 from console.kinds.outbox.actions import ACTIONS, RowChoice
@@ -14,6 +16,7 @@ from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import OutboxPage
+from queueops.model.redact import cut
 
 NOTHING = OutboxPage(databases=(), database="", dead=False, rows=())
 
@@ -42,6 +45,8 @@ def _context(request: HttpRequest) -> dict[str, Any]:
             found = inspect.outbox(dead=given.get("dead") == "1", database=database, after=number)
     except FilterError as error:
         wrong = str(error)
+    except Error as error:
+        wrong = _text("A database cannot be read: %(error)s") % {"error": cut(str(error).strip(), 200)}
     query = {"dead": "1" if found.dead else "", "database": database}
     return {
         "found": found,

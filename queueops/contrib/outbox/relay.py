@@ -18,8 +18,17 @@ from django.utils import timezone
 from queueops.conf import redactor
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.contrib.outbox.turns import turn_of
-from queueops.errors import BrokenPool, BrokerUnavailable, NotDurable, QueueOpsError, StoreFull
-from queueops.errors.outbox import OutboxRowUnreadable
+from queueops.errors import (
+    BadReply,
+    BrokenPool,
+    BrokerUnavailable,
+    EmbeddedFailed,
+    NotDurable,
+    QueueOpsError,
+    StoreFull,
+)
+from queueops.errors.outbox import OutboxRefused, OutboxRowUnreadable
+from queueops.errors.refusals import LibraryRefused
 from queueops.model.ports import Producer
 from queueops.model.redact import cut
 from queueops.tasks import outbox
@@ -27,8 +36,8 @@ from queueops.tasks.outbox import Kept, Plain
 
 BATCH = 100
 """Rows that are sent in one turn."""
-OUTAGES = (BrokerUnavailable, StoreFull, NotDurable, BrokenPool)
-"""Errors of the store, and not of a row: the row waits."""
+OUTAGES = (BrokerUnavailable, StoreFull, NotDurable, BrokenPool, LibraryRefused, BadReply, EmbeddedFailed)
+"""Errors of the store, and not of a row: the row waits. Some end with a deployment: two versions run until then."""
 LONGEST_ERROR = 1_000
 
 logger = logging.getLogger("queueops.relay")
@@ -67,12 +76,12 @@ def waiting(database: str) -> QuerySet[OutboxRow]:
 def take_turn(
     broker: Producer, database: str, pool: str, lane: str, own: Collection[str] = (), *, batch: int = BATCH
 ) -> Turn:
-    """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent while an older one waits."""
+    """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent unless one is among these rows."""
     with turn_of(database, pool, lane) as is_free:
         if not is_free:
             return Turn()
         rows = list(waiting(database).filter(pool=pool, lane=lane).order_by("id")[:batch])
-        if not rows or (own and rows[0].push_id not in own):
+        if not rows or (own and not any(row.push_id in own for row in rows)):
             return Turn()
         sent = _send(broker, rows)
         _note(database, sent)
@@ -93,11 +102,9 @@ def _send(broker: Producer, rows: Sequence[OutboxRow]) -> _Sent:
     sent = _Sent([], [])
     for group in _together(rows):
         try:
-            if len(group) > 1 and _sent_together(broker, group):
-                sent.done.extend(row for row, _ in group)
-                continue
-            for row, body in group:
-                _send_alone(broker, row, body, sent)
+            if len(group) == 1 or not _send_together(broker, group, sent):
+                for row, body in group:
+                    _send_alone(broker, row, body, sent)
         except OUTAGES as error:
             return sent._replace(outage=error)
     return sent
@@ -112,24 +119,31 @@ def _send_alone(broker: Producer, row: OutboxRow, body: Any, sent: _Sent) -> Non
     except OUTAGES:
         raise
     except Exception as error:  # whatever is wrong with a row, the others must not wait for it
-        text = str(error) if isinstance(error, QueueOpsError) else f"{type(error).__name__}: {error}"
-        sent.dead.append((row, cut(redactor().text(text), LONGEST_ERROR)))
+        _give_up(row, error, sent)
     else:
         sent.done.append(row)
 
 
-def _sent_together(broker: Producer, group: Sequence[tuple[OutboxRow, Plain]]) -> bool:
-    """Whether the store has taken all of them in one call. Raises an outage."""
+def _give_up(row: OutboxRow, error: Exception, sent: _Sent) -> None:
+    text = str(error) if isinstance(error, QueueOpsError) else f"{type(error).__name__}: {error}"
+    sent.dead.append((row, cut(redactor().text(text), LONGEST_ERROR)))
+
+
+def _send_together(broker: Producer, group: Sequence[tuple[OutboxRow, Plain]], sent: _Sent) -> bool:
+    """Send plain pushes in one call; False if the store took none because of one of them. Raises an outage."""
     try:
         answers = broker.push([body.push for _, body in group], durable=group[0][1].durable)
     except OUTAGES:
         raise
     except Exception:  # each is sent alone, and has its own error
         return False
-    if any(answer.word == "REJECTED" for answer in answers):
-        return False
-    for (_, body), answer in zip(group, answers, strict=True):
-        outbox.sent(body.push, answer)
+    for (row, body), answer in zip(group, answers, strict=True):
+        try:
+            outbox.sent(body.push, answer)
+        except OutboxRefused as error:
+            _give_up(row, error, sent)
+        else:
+            sent.done.append(row)
     return True
 
 
@@ -155,7 +169,5 @@ def _body(row: OutboxRow) -> Any:
             outbox.kept_an_hour(push)
             outbox.grown_older(push, age_ms)
         return body
-    except (msgspec.MsgspecError, ValueError, LookupError) as error:
-        return OutboxRowUnreadable(id=row.pk, reason=cut(str(error), LONGEST_ERROR))
-    except QueueOpsError as error:
-        return error
+    except Exception as error:  # whatever is wrong with a row, the others must not wait for it
+        return OutboxRowUnreadable(id=row.pk, reason=cut(str(error) or type(error).__name__, LONGEST_ERROR))

@@ -6,10 +6,10 @@ import logging
 import threading
 from collections.abc import Iterator
 
-from django.db import DatabaseError, InterfaceError, close_old_connections, connections, router
+from django.db import close_old_connections, connections, router
 
 from queueops.contrib.outbox.models import OutboxRow
-from queueops.contrib.outbox.relay import take_turn, waiting
+from queueops.contrib.outbox.relay import Turn, take_turn, waiting
 from queueops.redis.broker import get_broker
 
 EVERY_S, BUSY_EVERY_S, FAILED_EVERY_S = 1.0, 0.1, 2.0
@@ -23,15 +23,16 @@ logger = logging.getLogger("queueops.relay")
 
 def databases() -> Iterator[str]:
     """The databases that may have the tables of the outbox, and have them."""
-    for name in connections:
-        if router.allow_migrate_model(name, OutboxRow) and _has_table(name):
-            yield name
+    return filter(has_table, connections)
 
 
 _known: set[str] = set()
 
 
-def _has_table(name: str) -> bool:
+def has_table(name: str) -> bool:
+    """Whether this database has the tables of the outbox. Once it has them, it is not asked again."""
+    if not router.allow_migrate_model(name, OutboxRow):
+        return False
     if name not in _known:
         with connections[name].cursor() as cursor:
             if OutboxRow._meta.db_table not in connections[name].introspection.table_names(cursor):
@@ -41,19 +42,30 @@ def _has_table(name: str) -> bool:
 
 
 def relay_all(stopped: threading.Event | None = None) -> tuple[int, Exception | None]:
-    """Send what waits in all databases: how many rows were sent, and the last error of the store."""
-    sent, outage = 0, None
-    for name in databases():
-        lanes = waiting(name).order_by().values_list("pool", "lane").distinct()[:MOST_LANES]
-        for pool, lane in list(lanes):
-            for _ in range(MOST_TURNS):
-                if stopped is not None and stopped.is_set():
-                    return sent, outage
-                turn = take_turn(get_broker(), name, pool, lane)
-                sent, outage = sent + len(turn.sent), turn.outage or outage
-                if not turn.more:
-                    break
-    return sent, outage
+    """Send what waits in all databases: how many rows were sent, and the last error of the store or of a database."""
+    sent, failed = 0, None
+    for name in connections:
+        try:
+            for turn in _turns(name, stopped):
+                sent, failed = sent + len(turn.sent), turn.outage or failed
+        except Exception as error:  # of a database, whatever its driver raises; the other ones do not wait for it
+            connections[name].close()
+            failed = error
+    return sent, failed
+
+
+def _turns(name: str, stopped: threading.Event | None) -> Iterator[Turn]:
+    """Take turns on each lane of a database in which rows wait."""
+    if not has_table(name):
+        return
+    for pool, lane in list(waiting(name).order_by().values_list("pool", "lane").distinct()[:MOST_LANES]):
+        for _ in range(MOST_TURNS):
+            if stopped is not None and stopped.is_set():
+                return
+            turn = take_turn(get_broker(), name, pool, lane)
+            yield turn
+            if not turn.more:
+                break
 
 
 class Relaying:
@@ -81,12 +93,7 @@ class Relaying:
     def _round(self) -> float:
         """Make one round; the seconds until the next."""
         close_old_connections()
-        try:
-            sent, outage = relay_all(self._ended)
-        except Exception as error:  # of a database; the next round tries again
-            if isinstance(error, DatabaseError | InterfaceError):
-                connections.close_all()
-            sent, outage = 0, error
+        sent, outage = relay_all(self._ended)
         self._tell(outage)
         return FAILED_EVERY_S if outage else BUSY_EVERY_S if sent else EVERY_S
 

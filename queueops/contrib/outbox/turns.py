@@ -54,7 +54,10 @@ def _locked_file(database: str) -> Iterator[bool]:
         except BlockingIOError:
             yield False
         else:
-            yield True
+            try:
+                yield True
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # closing keeps it locked for a process that was forked meanwhile
 
 
 def _lock_path(name: str) -> Path:

@@ -7,7 +7,8 @@ twice.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +46,16 @@ def add(context: Context, parts: Sequence[Part]) -> list[TaskHandle[Any]]:
         node.push.root = lease.root or lease.id
         if node.parent == 0:
             node.push.own = (*node.push.own, ("si", 1))  # what the group got from the part before it is not for them
-    _name(context, all_nodes)
+    with _named(context, all_nodes):
+        _grow(context, all_nodes)
+    return [TaskHandle(node.push.id, node.push.pool) for node in nodes if node.parent == 0]
+
+
+def _grow(context: Context, nodes: Sequence[Node]) -> None:
+    """Add the nodes below the first one. Raises what refuses them."""
+    lease = context.lease
     under = LeaseRef(lease.pool, lease.id, lease.fence)
-    word, detail = get_composite_store().grow(under, all_nodes, os.urandom(6).hex())
+    word, detail = get_composite_store().grow(under, nodes, os.urandom(6).hex())
     match word:
         case "NONE" | "FAR":
             reason = f"its group {detail} is in another pool" if detail else "it is not part of one"
@@ -58,11 +66,11 @@ def add(context: Context, parts: Sequence[Part]) -> list[TaskHandle[Any]]:
             raise CompositeTooLarge(name=detail, limit=10_000, what="parts", advice="Use an Iterator.")
         case "LATER":
             context.restart(AGAIN_S)
-    return [TaskHandle(node.push.id, node.push.pool) for node in nodes if node.parent == 0]
 
 
-def _name(context: Context, nodes: Sequence[Node]) -> None:
-    """Give each added part the id that it had when this task added it before."""
+@contextmanager
+def _named(context: Context, nodes: Sequence[Node]) -> Iterator[None]:
+    """Give each added part the id that it had when this task added it before, also in a call that failed."""
     tops = [0] * len(nodes)
     content: dict[int, list[Any]] = {}
     for number, node in enumerate(nodes[1:], 1):
@@ -70,11 +78,23 @@ def _name(context: Context, nodes: Sequence[Node]) -> None:
         push = node.push
         own_id = "" if push.conflict is Conflict.NEW else push.id
         content.setdefault(tops[number], []).append((node.order, push.kind, push.name, push.args, own_id))
+    numbers: list[tuple[str, int]] = []
     for top, found in content.items():
         digest = sha1(repr(found).encode(), usedforsecurity=False).hexdigest()
-        times = context.added[digest] = context.added.get(digest, 0) + 1
+        taken = context.added.setdefault(digest, set())
+        times = len(taken) + 1
+        while times in taken:  # the number of a call that failed is free, below this one
+            times -= 1
+        taken.add(times)
+        numbers.append((digest, times))
         below = [node.push for number, node in enumerate(nodes) if tops[number] == top]
         for place, push in enumerate(below):
             if push.conflict is Conflict.NEW:
                 text = f"{context.root} {context.id} {digest} {times} {place}"
                 push.id = sha1(text.encode(), usedforsecurity=False).hexdigest()[:26]
+    try:
+        yield
+    except BaseException:  # the store may have added them: the same call adds the same parts again
+        for digest, times in numbers:
+            context.added[digest].discard(times)
+        raise

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from queueops import control, inspect
+from queueops.control.per_pool_calls import MOST
 from queueops.inspect import OutboxFigures, WaitingPush
 from queueops.management.arguments import positive
 from queueops.management.queue import audit
@@ -44,7 +45,7 @@ def act(*, subcommand: str, ids: list[int], all: bool, database: str, as_json: b
     target = f"{database}/{','.join(map(str, ids)) or 'all'}"[:200]
     with audit.recorded(verb=f"{verb}_outbox", target=target, before={"database": database, "rows": ids}) as entry:
         changed = getattr(control, f"{verb}_outbox")(ids or None, database)
-        entry.changed, entry.after = len(changed), {"rows": changed}
+        entry.changed, entry.after = len(changed), {"rows": changed[:MOST]}
         if not changed:
             entry.refused = "no such row was given up"
     if as_json:
@@ -57,7 +58,8 @@ def act(*, subcommand: str, ids: list[int], all: bool, database: str, as_json: b
 
 def figures_line(found: OutboxFigures) -> str:
     """The rows of a database in a sentence."""
-    return f"Outbox of the database {printable(found.database)}: {found.waiting:,} wait, {found.dead:,} were given up."
+    numbers = f"{found.waiting_words} wait, {found.dead_words} were given up"
+    return f"Outbox of the database {printable(found.database)}: {numbers}."
 
 
 def _line(row: WaitingPush) -> tuple[object, ...]:
