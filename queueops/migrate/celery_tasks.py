@@ -60,6 +60,8 @@ class _Tasks(cst.CSTVisitor):
         found = [each for each in node.decorators if is_decorator(self.project, self.names, each)]
         if found:
             task = plan(self.names, node, found[0])
+            if (other := self.project.tasks.get(task.name)) and other.path == task.path:
+                task.blockers.append((task.line, node.name.value, "two tasks have this name: give each its own"))
             self.project.tasks[task.name] = task
 
 

@@ -58,14 +58,27 @@ OF_A_TASK = {
 
 def rewrite_method(rewriter: Rewriter, original: object, updated: cst.Attribute) -> cst.BaseExpression | None:
     """`task.delay` becomes `task.push`, also where it is not called."""
-    if not isinstance(original, cst.Attribute) or (task := rewriter.task_of(original.value)) is None:
+    if not isinstance(original, cst.Attribute):
         return None
     name, called = original.attr.value, _is_called(rewriter, original)
+    if (task := rewriter.task_of(original.value)) is None:
+        return None if called or name not in ("delay", "apply_async") else _method_of_part(rewriter, original, updated)
     if name in PLAIN and rewriter.moving(original.value):
         return updated.with_changes(attr=cst.Name(PLAIN[name]))
     if name in OF_A_TASK and task.moves and not (called and name in (*PUSHES, "apply")):
         raise Stays(OF_A_TASK[name])
     return None
+
+
+def _method_of_part(rewriter: Rewriter, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression | None:
+    """`task.s(1).delay` that is passed on, such as to `on_commit`."""
+    if not is_part(rewriter, original.value):
+        return None
+    for task in tasks_within(rewriter, rewriter.names.value_of(original.value) or original.value):
+        rewriter.moving(task)
+    if original.attr.value == "apply_async":
+        raise Stays("write push, or a function that calls using(...).push()")
+    return updated.with_changes(attr=cst.Name("push"))
 
 
 def rewrite_push(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
@@ -248,6 +261,36 @@ def rewrite_result(rewriter: Rewriter, original: object, updated: cst.Call) -> c
         return cst.Attribute(method(handle, "status"), cst.Name("is_over"))
     state = "succeeded" if name == "successful" else "failed"
     return cst.parse_expression(f'({text_of(handle)}.state == "{state}")')
+
+
+OF_A_HANDLE = {
+    "result": "write result(): it waits, and raises TaskFailed",
+    "info": "write result(), or status()",
+    "status": "write state",
+    "task_id": "write id",
+    "traceback": "write status(), which has the error",
+    "results": "write result(): one handle has the list of results",
+    "children": "write result(): one handle has the list of results",
+    "join": "write result(timeout=5): it is the list of results",
+    "get_leaf": "it has no counterpart",
+    "parent": "it has no counterpart",
+    "collect": "it has no counterpart",
+    "completed_count": "it has no counterpart; queueops.inspect has the parts",
+    "waiting": "write not status().is_over",
+    "forget": "write using(keep=60) at the push",
+    "save": "nothing: a group is in the store",
+    "date_done": "write status()",
+    "maybe_throw": "write result(): it raises TaskFailed",
+    "then": "write chain(...), or using(follow_up={...})",
+}
+
+
+def rewrite_handle(rewriter: Rewriter, original: object, updated: cst.Attribute) -> cst.BaseExpression | None:
+    """Note what a handle does not have, or has with another effect."""
+    advice = OF_A_HANDLE.get(original.attr.value) if isinstance(original, cst.Attribute) else None
+    if advice and isinstance(original, cst.Attribute) and is_handle(rewriter, original.value):
+        raise Stays(advice)
+    return None
 
 
 def rewrite_send_task(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
