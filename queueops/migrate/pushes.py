@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
+from libcst import matchers
 
 from queueops.migrate.code import (
     UNKNOWN,
@@ -13,6 +14,7 @@ from queueops.migrate.code import (
     dict_items,
     has_stars,
     in_brackets,
+    is_none,
     keywords,
     literal,
     method,
@@ -117,7 +119,9 @@ def pushed(
 ) -> cst.BaseExpression:
     """The push of a task or a part, with the options of `apply_async`."""
     chosen, delay = using(rewriter, options, original, composite=composite)
-    if delay is not None and verb == "push":
+    named_ones = keywords(original.args)
+    is_sure = not may_be_none(rewriter, named_ones.get("countdown") or named_ones.get("eta"))
+    if delay is not None and verb == "push" and is_sure:
         target = method(in_brackets(value), "using", chosen) if chosen else in_brackets(value)
         return broken(method(target, "postpone", [cst.Arg(delay), *args]))
     if delay is not None:
@@ -150,6 +154,8 @@ def using(
             follow_ups[USING[name]] = _follow_up(rewriter, name, value, original)
         elif name == "priority":
             chosen["priority"] = _priority(rewriter, value)
+        elif name == "queue" and may_be_none(rewriter, keywords(original.args).get(name)):
+            raise Stays("queue= may be None here, and using(pool=None) is refused: leave it out then")
         elif not (name == "time_limit" and given(options.get("soft_time_limit"))):
             chosen[USING[name]] = value
     found = [named(name, value) for name, value in chosen.items()]
@@ -157,6 +163,19 @@ def using(
         items = ", ".join(f'"{outcome}": {text_of(call)}' for outcome, call in follow_ups.items())
         found.append(named("follow_up", f"{{{items}}}"))
     return found, delay
+
+
+def may_be_none(rewriter: Rewriter, node: cst.BaseExpression | None) -> bool:
+    """Whether the code says that a value may be None: within it, or as the default of the parameter that it is."""
+    if isinstance(node, cst.Name):
+        function = rewriter.names.enclosing(node, cst.FunctionDef)
+        params = function.params if isinstance(function, cst.FunctionDef) else cst.Parameters()
+        return any(
+            param.name.value == node.value and is_none(param.default)
+            for param in (*params.params, *params.kwonly_params)
+        )
+    found = matchers.Name("None") | matchers.Call(func=matchers.Attribute(attr=matchers.Name("get")))
+    return node is not None and bool(matchers.findall(node, found))
 
 
 def _follow_up(rewriter: Rewriter, name: str, value: cst.BaseExpression, original: cst.Call) -> cst.BaseExpression:
