@@ -126,7 +126,9 @@ def _foreign(names: Names, node: cst.FunctionDef) -> list[tuple[int, str, str]]:
     """Uses of Celery within the task that mean its own run."""
     found = []
     for used, full in names.references("celery"):
-        last = full.rpartition(".")[2]
+        around = names.parent(used)
+        through = names.full(around).rpartition(".")[2] if isinstance(around, cst.Attribute) else ""  # celery.Ignore
+        last = through if through in ADVICE else full.rpartition(".")[2]
         if last in ("current_task", "Ignore", "Reject", "MaxRetriesExceededError", "current_app", "Retry") and any(
             above is node.body for above in _above(names, used)
         ):
