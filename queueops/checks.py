@@ -136,7 +136,8 @@ def check_store(**_: Any) -> list[CheckMessage]:
         hint = (
             'Set QUEUEOPS["URL"] or QUEUEOPS_URL to a Redis or Valkey that is run, watched and backed up as a service.'
         )
-        return [Warning("QueueOps uses its embedded server in production.", hint=hint, id="queueops.W101")]
+        said = "QueueOps uses its embedded server, which is made for development."
+        return [Warning(said, hint=hint, id="queueops.W101")]
     return list(_unsound(settings))
 
 

@@ -70,9 +70,16 @@ class _Entries(cst.CSTVisitor):
 
     def visit_Assign(self, node: cst.Assign) -> None:
         """The entries, if a schedule is assigned."""
-        if not any(_last(target.target) in SETTINGS for target in node.targets) or not isinstance(node.value, cst.Dict):
-            return
-        for element in node.value.elements:
+        if any(_last(target.target) in SETTINGS for target in node.targets):
+            self._take(node.value)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        """The same with a type."""
+        if _last(node.target) in SETTINGS:
+            self._take(node.value)
+
+    def _take(self, value: cst.BaseExpression | None) -> None:
+        for element in value.elements if isinstance(value, cst.Dict) else ():
             try:
                 task = self._decide(element)
             except Stays as reason:

@@ -32,6 +32,7 @@ ADVICE = {
     "request": "current() has id, attempt, meta, root, pool and progress",
     "MaxRetriesExceededError": "the last attempt fails with the error of RetryLater; write follow_up={'failure': ...}",
     "replace": "push the other task with current().push(...)",
+    "add_to_chord": "write current().add(part)",
     "app": "there is no app object",
 }
 

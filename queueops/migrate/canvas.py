@@ -103,8 +103,10 @@ def _chord(rewriter: Rewriter, parts: dict[str, cst.BaseExpression]) -> cst.Call
 
 def rewrite_part(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
     """`.signature(...)`, and the methods of a signature: `.set(...)`, `.on_error(...)`, `.link(...)`."""
-    if not isinstance(original, cst.Call) or not isinstance(original.func, cst.Attribute):
+    if not isinstance(original, cst.Call):
         return None
+    if not isinstance(original.func, cst.Attribute):
+        return _called_part(rewriter, original, updated)
     name, target = original.func.attr.value, original.func.value
     value = updated.func.value if isinstance(updated.func, cst.Attribute) else updated.func
     if name in ("s", "si") and rewriter.task_of(target):
@@ -129,6 +131,20 @@ def rewrite_part(rewriter: Rewriter, original: object, updated: cst.Call) -> cst
         items = expression_of_failure(updated.args[0].value)
         return method(in_brackets(value), "using", [named("follow_up", items)])
     raise Stays(f"a part does not change: write part = part.using(...) in place of {name}()")
+
+
+def _called_part(rewriter: Rewriter, original: cst.Call, updated: cst.Call) -> cst.BaseExpression | None:
+    """`(a.s() | b.s())()` is a push. `a.s(1)()` runs here and now."""
+    kind = is_part(rewriter, original.func)
+    if kind == "task":
+        raise Stays("Celery runs it here and now; write a call, such as add(1, 2)")
+    if kind != "composite":
+        return None
+    if original.args:
+        raise Stays("a chain or group is pushed without further arguments; give them to .s()")
+    for task in tasks_within(rewriter, rewriter.names.value_of(original.func) or original.func):
+        rewriter.moving(task)
+    return method(in_brackets(updated.func), "push")
 
 
 def expression_of_failure(call: cst.BaseExpression) -> str:

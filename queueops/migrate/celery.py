@@ -17,6 +17,7 @@ RULES = (
     pushes.rewrite_method,
     pushes.rewrite_push,
     pushes.rewrite_result,
+    pushes.rewrite_handle,
     pushes.rewrite_send_task,
     canvas.rewrite_canvas,
     canvas.rewrite_part,

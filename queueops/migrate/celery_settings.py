@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 from libcst import matchers
 
-from queueops.migrate.code import UNKNOWN, is_none, keywords, literal
+from queueops.migrate.code import UNKNOWN, dict_items, is_none, keywords, literal, positional, short
 from queueops.migrate.rewriter import Rewriter
 
 ADVICE = {
@@ -62,12 +62,22 @@ OLD = {
 BEAT = "beat_schedule"
 
 
+PREFIXES = ("CELERY_", "CELERYD_", "CELERYBEAT_", "BROKER_")
+ADDED = "entries that are added to a schedule are not read; write @task(cron=...), or beat sends what has moved"
+
+
+def _upper(target: cst.CSTNode) -> str:
+    """The name of a setting of Django, also as `settings.NAME`; empty for other targets."""
+    last = target.attr if isinstance(target, cst.Attribute) else target
+    return last.value if isinstance(last, cst.Name) and last.value.isupper() else ""
+
+
 def setting_of(target: cst.CSTNode) -> str:
     """The setting of Celery that an assignment sets, in small letters; empty for other targets."""
-    if isinstance(target, cst.Name) and target.value.isupper():
-        if target.value.startswith(("CELERY_", "CELERYD_", "CELERYBEAT_", "BROKER_")):
-            name = target.value.removeprefix("CELERY_").lower()
-            return BEAT if name == "celerybeat_schedule" else OLD.get(name, name)
+    if (upper := _upper(target)).startswith(PREFIXES):
+        name = upper.removeprefix("CELERY_").lower()
+        return BEAT if name == "celerybeat_schedule" else OLD.get(name, name)
+    if upper:
         return ""
     is_conf = (
         isinstance(target, cst.Attribute)
@@ -87,15 +97,46 @@ class SettingsReport(cst.CSTVisitor):
     def visit_Assign(self, node: cst.Assign) -> None:
         """A setting that is assigned."""
         for target in node.targets:
-            if (name := setting_of(target.target)) and self._known(target.target):
-                self._note(node, name)
+            self._assigned(target.target, node.value)
+
+    def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
+        """The same with a type."""
+        self._assigned(node.target, node.value)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        """A setting that is extended."""
+        self._assigned(node.target, None)
+
+    def _assigned(self, target: cst.BaseExpression, value: cst.BaseExpression | None) -> None:
+        of = target.value if isinstance(target, cst.Subscript) else target
+        if not (name := setting_of(of)) or not self._known(of):
+            return
+        self._note(of, name)
+        if name == BEAT and not (of is target and isinstance(value, cst.Dict)):
+            self._added(of)
 
     def visit_Call(self, node: cst.Call) -> None:
-        """The settings of `app.conf.update(...)`."""
+        """The settings of `app.conf.update(...)` and of `override_settings(...)`, and a schedule that is extended."""
         full = self.rewriter.names.full(node.func)
+        given = keywords(node.args)
         if full.endswith(".conf.update") and self.rewriter.project.is_app(full.removesuffix(".conf.update")):
-            for name in keywords(node.args):
+            for name in (*given, *(each for arg in positional(node.args) for each in dict_items(arg.value) or ())):
                 self._note(node, name)
+        else:
+            for name in filter(None, (setting_of(cst.Name(each)) for each in given)):
+                self._note(node, name)
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in ("update", "setdefault"):
+            of = node.func.value
+            if setting_of(of) == BEAT and self._known(of):
+                self._added(of)
+
+    def visit_StarredDictElement(self, node: cst.StarredDictElement) -> None:
+        """Entries from elsewhere."""
+        if node in self.rewriter.project.left_entries:
+            self._added(node.value)
+
+    def _added(self, node: cst.CSTNode) -> None:
+        self.rewriter.notes.left(self.rewriter.names.line(node), short(node), ADDED)
 
     def visit_DictElement(self, node: cst.DictElement) -> None:
         """An entry that stays, with the reason."""
@@ -105,7 +146,7 @@ class SettingsReport(cst.CSTVisitor):
             self.rewriter.notes.left(self.rewriter.names.line(node), f"the schedule {key!r}", reason)
 
     def _known(self, target: cst.BaseExpression) -> bool:
-        if isinstance(target, cst.Name):
+        if _upper(target):
             return True
         full = self.rewriter.names.full(target)
         return self.rewriter.project.is_app(full.rpartition(".conf.")[0])

@@ -60,6 +60,8 @@ class _Tasks(cst.CSTVisitor):
         found = [each for each in node.decorators if is_decorator(self.project, self.names, each)]
         if found:
             task = plan(self.names, node, found[0])
+            if (other := self.project.tasks.get(task.name)) and other.path == task.path:
+                task.blockers.append((task.line, node.name.value, "two tasks have this name: give each its own"))
             self.project.tasks[task.name] = task
 
 
@@ -124,7 +126,9 @@ def _foreign(names: Names, node: cst.FunctionDef) -> list[tuple[int, str, str]]:
     """Uses of Celery within the task that mean its own run."""
     found = []
     for used, full in names.references("celery"):
-        last = full.rpartition(".")[2]
+        around = names.parent(used)
+        through = names.full(around).rpartition(".")[2] if isinstance(around, cst.Attribute) else ""  # celery.Ignore
+        last = through if through in ADVICE else full.rpartition(".")[2]
         if last in ("current_task", "Ignore", "Reject", "MaxRetriesExceededError", "current_app", "Retry") and any(
             above is node.body for above in _above(names, used)
         ):

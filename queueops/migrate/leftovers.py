@@ -72,10 +72,17 @@ def list_leftovers(rewriter: Rewriter, *packages: str) -> None:
         if not known and rewriter.project.is_app(names.full(attribute.value)):
             rewriter.notes.left(line, short(attribute), ADVICE.get(name, "there is no app object"))
     for text in matchers.findall(names.module, matchers.SimpleString()):
-        if METHOD.search(value := cst.ensure_type(text, cst.SimpleString).value):
+        value = cst.ensure_type(text, cst.SimpleString).value
+        if METHOD.search(value) or (value[1:-1] in ("delay", "apply_async") and _is_of_a_task(rewriter, text)):
             rewriter.notes.left(
                 names.line(text), value, "a text that names a method of a task: its name is push, or using"
             )
+
+
+def _is_of_a_task(rewriter: Rewriter, text: cst.CSTNode) -> bool:
+    """Whether a text is an argument beside a task, as in `patch.object(add, "delay")`."""
+    call = rewriter.names.parent(rewriter.names.parent(text))
+    return isinstance(call, cst.Call) and any(rewriter.task_of(arg.value) for arg in call.args)
 
 
 METHOD = re.compile(r"\.(?:delay|apply_async)['\"]$")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
+from libcst import matchers
 
 from queueops.migrate.code import (
     UNKNOWN,
@@ -13,6 +14,7 @@ from queueops.migrate.code import (
     dict_items,
     has_stars,
     in_brackets,
+    is_none,
     keywords,
     literal,
     method,
@@ -58,14 +60,27 @@ OF_A_TASK = {
 
 def rewrite_method(rewriter: Rewriter, original: object, updated: cst.Attribute) -> cst.BaseExpression | None:
     """`task.delay` becomes `task.push`, also where it is not called."""
-    if not isinstance(original, cst.Attribute) or (task := rewriter.task_of(original.value)) is None:
+    if not isinstance(original, cst.Attribute):
         return None
     name, called = original.attr.value, _is_called(rewriter, original)
+    if (task := rewriter.task_of(original.value)) is None:
+        return None if called or name not in ("delay", "apply_async") else _method_of_part(rewriter, original, updated)
     if name in PLAIN and rewriter.moving(original.value):
         return updated.with_changes(attr=cst.Name(PLAIN[name]))
     if name in OF_A_TASK and task.moves and not (called and name in (*PUSHES, "apply")):
         raise Stays(OF_A_TASK[name])
     return None
+
+
+def _method_of_part(rewriter: Rewriter, original: cst.Attribute, updated: cst.Attribute) -> cst.BaseExpression | None:
+    """`task.s(1).delay` that is passed on, such as to `on_commit`."""
+    if not is_part(rewriter, original.value):
+        return None
+    for task in tasks_within(rewriter, rewriter.names.value_of(original.value) or original.value):
+        rewriter.moving(task)
+    if original.attr.value == "apply_async":
+        raise Stays("write push, or a function that calls using(...).push()")
+    return updated.with_changes(attr=cst.Name("push"))
 
 
 def rewrite_push(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:
@@ -104,7 +119,9 @@ def pushed(
 ) -> cst.BaseExpression:
     """The push of a task or a part, with the options of `apply_async`."""
     chosen, delay = using(rewriter, options, original, composite=composite)
-    if delay is not None and verb == "push":
+    named_ones = keywords(original.args)
+    is_sure = not may_be_none(rewriter, named_ones.get("countdown") or named_ones.get("eta"))
+    if delay is not None and verb == "push" and is_sure:
         target = method(in_brackets(value), "using", chosen) if chosen else in_brackets(value)
         return broken(method(target, "postpone", [cst.Arg(delay), *args]))
     if delay is not None:
@@ -137,6 +154,8 @@ def using(
             follow_ups[USING[name]] = _follow_up(rewriter, name, value, original)
         elif name == "priority":
             chosen["priority"] = _priority(rewriter, value)
+        elif name == "queue" and may_be_none(rewriter, keywords(original.args).get(name)):
+            raise Stays("queue= may be None here, and using(pool=None) is refused: leave it out then")
         elif not (name == "time_limit" and given(options.get("soft_time_limit"))):
             chosen[USING[name]] = value
     found = [named(name, value) for name, value in chosen.items()]
@@ -144,6 +163,19 @@ def using(
         items = ", ".join(f'"{outcome}": {text_of(call)}' for outcome, call in follow_ups.items())
         found.append(named("follow_up", f"{{{items}}}"))
     return found, delay
+
+
+def may_be_none(rewriter: Rewriter, node: cst.BaseExpression | None) -> bool:
+    """Whether the code says that a value may be None: within it, or as the default of the parameter that it is."""
+    if isinstance(node, cst.Name):
+        function = rewriter.names.enclosing(node, cst.FunctionDef)
+        params = function.params if isinstance(function, cst.FunctionDef) else cst.Parameters()
+        return any(
+            param.name.value == node.value and is_none(param.default)
+            for param in (*params.params, *params.kwonly_params)
+        )
+    found = matchers.Name("None") | matchers.Call(func=matchers.Attribute(attr=matchers.Name("get")))
+    return node is not None and bool(matchers.findall(node, found))
 
 
 def _follow_up(rewriter: Rewriter, name: str, value: cst.BaseExpression, original: cst.Call) -> cst.BaseExpression:
@@ -248,6 +280,36 @@ def rewrite_result(rewriter: Rewriter, original: object, updated: cst.Call) -> c
         return cst.Attribute(method(handle, "status"), cst.Name("is_over"))
     state = "succeeded" if name == "successful" else "failed"
     return cst.parse_expression(f'({text_of(handle)}.state == "{state}")')
+
+
+OF_A_HANDLE = {
+    "result": "write result(): it waits, and raises TaskFailed",
+    "info": "write result(), or status()",
+    "status": "write state",
+    "task_id": "write id",
+    "traceback": "write status(), which has the error",
+    "results": "write result(): one handle has the list of results",
+    "children": "write result(): one handle has the list of results",
+    "join": "write result(timeout=5): it is the list of results",
+    "get_leaf": "it has no counterpart",
+    "parent": "it has no counterpart",
+    "collect": "it has no counterpart",
+    "completed_count": "it has no counterpart; queueops.inspect has the parts",
+    "waiting": "write not status().is_over",
+    "forget": "write using(keep=60) at the push",
+    "save": "nothing: a group is in the store",
+    "date_done": "write status()",
+    "maybe_throw": "write result(): it raises TaskFailed",
+    "then": "write chain(...), or using(follow_up={...})",
+}
+
+
+def rewrite_handle(rewriter: Rewriter, original: object, updated: cst.Attribute) -> cst.BaseExpression | None:
+    """Note what a handle does not have, or has with another effect."""
+    advice = OF_A_HANDLE.get(original.attr.value) if isinstance(original, cst.Attribute) else None
+    if advice and isinstance(original, cst.Attribute) and is_handle(rewriter, original.value):
+        raise Stays(advice)
+    return None
 
 
 def rewrite_send_task(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:

@@ -82,6 +82,7 @@ def test_a_sound_site_has_no_fault_and_each_check_says_what_it_saw(sound: Desk) 
     assert list(dict.fromkeys(each["check"] for each in told.findings)) == list(ORDER)
     beyond_django = {each["check"] for each in told.findings if each["level"] != "ok"}
     assert beyond_django <= {"settings"}  # the settings of the tests are not those of a deploy
+    assert len([each for each in told.findings if each["check"] == "settings"]) == 1
     assert Told("--strict").status == 1
     out = StringIO()
     call_command("queueops", "doctor", stdout=out)

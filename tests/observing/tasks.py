@@ -51,6 +51,16 @@ async def afails(user: str, passphrase: str) -> None:
     raise Observed("async")
 
 
+@task(name="observed.expects", expected=(Observed,))
+def expects() -> None:
+    raise Observed("as expected")
+
+
+@task(name="observed.tells", retries=0)
+def tells(passphrase: str) -> None:
+    logger.error("no answer; passphrase=%s", passphrase, extra={"note": f"passphrase={passphrase}"})
+
+
 @task(name="observed.recovers", retries=1, retry=SOON)
 def recovers() -> str:
     if current().attempt == 1:

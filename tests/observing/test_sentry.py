@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import sentry_sdk
+from sentry_sdk.integrations.logging import EventHandler
 from sentry_sdk.scope import Scope
 
 from queueops import jobs, signals, task
@@ -97,6 +98,22 @@ def test_a_failed_task_is_one_event_with_its_facts_and_without_secrets(sent: Any
     frame = error["stacktrace"]["frames"][-1]
     assert (frame["function"], frame["vars"]) == ("fails", {"user": "'ada'", "passphrase": "[redacted]"})
     assert "hunter2" not in json.dumps(sent("event")) + json.dumps(sent("transaction"))
+
+
+def test_an_expected_error_is_no_event_and_a_logged_error_hides_its_secrets(sent: Any) -> None:
+    tasks.expects.push()
+    tasks.tells.push("hunter2")
+    handler = EventHandler()
+    tasks.logger.addHandler(handler)
+    try:
+        run_worker()
+    finally:
+        tasks.logger.removeHandler(handler)
+    (event,) = sent("event")
+    assert event["contexts"]["queueops"]["name"] == "observed.tells"
+    assert event["logentry"]["formatted"] == "no answer; passphrase=[redacted]"
+    assert event["extra"]["note"] == "passphrase=[redacted]"
+    assert "hunter2" not in json.dumps(event)
 
 
 def test_a_task_is_in_the_trace_of_its_request_and_fills_the_page_of_queues(sent: Any) -> None:

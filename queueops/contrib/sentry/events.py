@@ -42,11 +42,15 @@ def completed_event(context: Any, event: Any, hint: Any) -> Any:
 
 
 def masked_event(event: Any) -> Any:
-    """Mask the messages of errors, the variables of frames and the breadcrumbs. Our own frames lose their variables.
+    """Mask the messages of errors and of log lines, the variables of frames and the breadcrumbs.
 
-    They hold arguments without their names.
+    Our own frames lose their variables: they hold arguments without their names.
     """
     hide = conf.redactor()
+    for key in {"message", "logentry", "extra"} & set(event):
+        event[key] = hide.value(event[key])
+    if isinstance(line := event.get("logentry"), dict):
+        line.pop("params", None)  # values without their names; the formatted line has them
     for error in (event.get("exception") or {}).get("values") or ():
         if isinstance(error.get("value"), str):
             error["value"] = hide.text(error["value"])

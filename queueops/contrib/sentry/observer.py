@@ -147,9 +147,10 @@ def _unless_supervisor(event: Any, hint: Any) -> Any:
     return None if observers.is_supervisor() else event
 
 
-def _failed(sender: Any, context: Any, error: BaseException, **_: Any) -> None:
-    """The task has failed: report it in the scope of its last attempt."""
-    _capture(context, error)
+def _failed(sender: Any, context: Any, error: BaseException, expected: bool = False, **_: Any) -> None:
+    """The task has failed: report it in the scope of its last attempt, unless the task expects the error."""
+    if not expected:
+        _capture(context, error)
     monitors.end(context, "error")
 
 

@@ -58,8 +58,11 @@ def _guarded(check: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]
     try:
         for each in look():
             found.append(each)
-    except (QueueOpsError, DatabaseError) as error:
+    except QueueOpsError as error:
         found.append(Finding(check, FAIL, str(error)))
+    except DatabaseError as error:
+        seen = f"The database does not answer: {str(error).strip()}"
+        found.append(Finding(check, FAIL, seen, "Start it, or correct DATABASES in the settings."))
     except Exception as error:
         seen = f"It ended with {type(error).__name__}: {error}"
         found.append(Finding(check, FAIL, seen, "Write: manage.py check --traceback"))

@@ -26,7 +26,7 @@ def findings() -> Iterator[Finding]:
     by_alias: dict[str, list[type[Model]]] = {}
     for model in models:
         by_alias.setdefault(router.db_for_write(model), []).append(model)
-    found = [each for alias, own in by_alias.items() for each in _of(alias, own, labels)]
+    found = [each for alias, own in by_alias.items() for each in _of(alias, own)]
     yield from found or [Finding("database", OK, f"All {len(models)} tables are there; no migration is missing.")]
 
 
@@ -36,7 +36,8 @@ def _labels() -> list[str]:
     return [*with_models, *(label for label in NEEDED if with_models and apps.is_installed(f"django.contrib.{label}"))]
 
 
-def _of(alias: str, models: list[type[Model]], labels: list[str]) -> Iterator[Finding]:
+def _of(alias: str, models: list[type[Model]]) -> Iterator[Finding]:
+    labels = {model._meta.app_label for model in models}
     connection = connections[alias]
     executor = MigrationExecutor(connection)
     targets = [node for node in executor.loader.graph.leaf_nodes() if node[0] in labels]

@@ -33,12 +33,11 @@ def system_checks(*, with_store: bool) -> Iterator[Finding]:
     ours = [message for message in told if OURS.match(message.id or "") or message.level >= ERROR]
     found = [_finding(message) for message in ours]
     yield from found
-    known = {each.check for each in found}
-    if "settings" not in known:
-        yield Finding("settings", OK, "No system check finds a fault.")
     if others := sorted({message.id or "" for message in told if message not in ours}):
         seen = f"Django has {len(others)} warnings: {', '.join(others)}."
         yield Finding("settings", WARN, seen, "Read them: manage.py check --deploy")
+    elif "settings" not in {each.check for each in found}:
+        yield Finding("settings", OK, "No system check finds a fault.")
 
 
 def _finding(message: CheckMessage) -> Finding:
