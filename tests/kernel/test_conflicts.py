@@ -31,6 +31,7 @@ def test_an_ended_task_is_run_again_whatever_the_policy(desk: Desk, conflict: Co
 
 WORDS = {
     Conflict.IGNORE: ("EXISTS", "EXISTS", "EXISTS", "EXISTS"),
+    Conflict.SKIP: ("EXISTS", "EXISTS", "EXISTS", "EXISTS"),
     Conflict.REJECT: ("REJECTED", "REJECTED", "REJECTED", "REJECTED"),
     Conflict.REPLACE: ("REPLACED", "REPLACED", "REPLACED", "REPLACED"),
     Conflict.REPLACE_POSTPONED: ("EXISTS", "REPLACED", "EXISTS", "EXISTS"),
