@@ -15,9 +15,11 @@ from django.test import Client
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as bounds
 from hypothesis import strategies as st
+from jsonschema_rs import Draft202012Validator
 from schemathesis.generation import GenerationMode
 
 from queueops.kinds.jobs.api import wrong_tokens
+from tests.jobs.api_client import post
 
 pytestmark = pytest.mark.django_db
 OPERATIONS = (
@@ -85,3 +87,11 @@ def test_an_operation_keeps_its_description(api: Client, project: Any, name: str
 
     with in_one_transaction():
         ask()
+
+
+def test_an_empty_url_is_described_as_it_is_taken(api: Client) -> None:
+    document = api.get("/api/v1/openapi.json").json()
+    described = Draft202012Validator(document | {"$ref": "#/components/schemas/NewJob"})
+    for job, taken in (({"aggr_id": "a", "handler": "work", "url": ""}, True), ({"aggr_id": "a", "url": ""}, False)):
+        assert described.is_valid(job) is taken
+        assert (post(api, job)[0] == 201) is taken

@@ -55,7 +55,6 @@ def _in_any_case(word: str) -> str:
 
 Text = text()
 OF_URLS = {"format": "uri", "pattern": r"^https?://\S+$", "maxLength": LONGEST_URL}
-Url = text(**OF_URLS)
 MaybeUrl = text(anyOf=[OF_URLS, {"const": ""}])
 """A URL, or an empty text for none."""
 Subpath = text(

@@ -23,7 +23,6 @@ from queueops.kinds.jobs.api.field_types import (
     Retries,
     Subpath,
     Text,
-    Url,
 )
 from queueops.kinds.jobs.files.download_options import DOWNLOAD, LONGEST
 
@@ -44,7 +43,10 @@ class Strict(BaseModel):
 def _by_handler(schema: dict[str, Any]) -> None:
     """Add to the schema of a job: a download has a URL and no `options`, any other job no field of a download."""
     is_download: dict[str, Any] = {"properties": {"handler": {"const": DOWNLOAD}}}
-    download = {"required": ["url"], "properties": {"url": {"type": "string"}, "options": {"type": "null"}}}
+    download = {
+        "required": ["url"],
+        "properties": {"url": {"minLength": 1, "type": "string"}, "options": {"type": "null"}},
+    }
     schema |= {
         "if": is_download,
         "then": download,
@@ -58,7 +60,7 @@ class NewJob(Strict):
     model_config = ConfigDict(extra="forbid", json_schema_extra=_by_handler)
 
     aggr_id: Annotated[StrictStr, Field(min_length=1, max_length=200)]
-    url: Url | None = None
+    url: MaybeUrl | None = None
     handler: Handler = DOWNLOAD
     options: dict[str, Any] | None = None
     aggr_limit: Limit | None = None
