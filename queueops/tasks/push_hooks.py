@@ -6,9 +6,11 @@ A process without such a middleware and without a receiver pays for one look at 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, NoReturn
 
 from django.core.exceptions import MiddlewareNotUsed
@@ -28,6 +30,7 @@ CREATED = frozenset({"OK", "REPEAT", "REPLACED", "AFTER"})
 """The answers to a push that left a task to workers; after the others a task of its id was there already."""
 
 logger = logging.getLogger("queueops.signals")
+_held: ContextVar[list[Callable[[], object]] | None] = ContextVar("queueops_held_signals", default=None)
 
 
 @dataclass(slots=True)
@@ -67,7 +70,22 @@ def of_schedule(definition: ScheduleDefinition) -> ScheduleDefinition:
 def after(handle: TaskHandle[Any], push: Push) -> None:
     """Send `task_pushed`, if this push left a task to workers. Django logs a receiver that raises."""
     if task_pushed.receivers and handle.word in CREATED:
-        tell(task_pushed, push.kind, push.name, handle, push.meta)
+        send = partial(tell, task_pushed, push.kind, push.name, handle, push.meta)
+        held = _held.get()
+        send() if held is None else held.append(send)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Send the signals of this block at its end, however it ends: a receiver may use the database."""
+    signals: list[Callable[[], object]] = []
+    token = _held.set(signals)
+    try:
+        yield
+    finally:
+        _held.reset(token)
+        for send in signals:
+            send()
 
 
 def _ask(hook: Callable[[PushInfo], object], push: Push) -> None:

@@ -105,8 +105,8 @@ def after_commit(databases: Sequence[str], send: Callable[[], object]) -> None:
 
 
 def in_thread(call: Callable[[], Answer]) -> Awaitable[Answer]:
-    """Push beside the event loop. If transactions count, the push runs in the thread that has them."""
-    if of_settings() is Transactions.NOW:
+    """Push beside the event loop. If transactions may count, the push runs in the thread that has them."""
+    if of_settings() is Transactions.NOW and not outboxes.is_installed():
         return waiting.in_thread(call)
     return sync_to_async(call)()
 

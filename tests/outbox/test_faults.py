@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import connections, transaction
 from django.test import Client
@@ -22,6 +23,7 @@ from queueops.redis.broker import get_broker
 from queueops.redis.durability import DURABLE_S, Confirmation
 from queueops.redis.store_client import HASTE_S
 from queueops.signals import task_pushed
+from tests.outbox.conftest import BOX, box
 from tests.support import tasks_for_tests as tasks
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -175,3 +177,37 @@ def test_very_many_rows_are_counted_up_to_a_number_and_changed_step_by_step(
 
 
 COPIED = ("form", "pool", "lane", "push_id", "name", "body", "created")
+
+
+def test_a_receiver_whose_query_fails_takes_no_turn_back(
+    app: Any, tmp_path: Path, monkeypatch: Any, django_db_blocker: Any
+) -> None:
+    """PostgreSQL refuses every query of a transaction after an error."""
+    told: list[str] = []
+
+    def receiver(handle: Any, **_: Any) -> None:
+        told.append(handle.id)
+        with connections[BOX].cursor() as cursor:
+            cursor.execute("SELECT nothing FROM nowhere")
+
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    with django_db_blocker.unblock(), box("postgresql", tmp_path):
+        handles = [tasks.add.using(outbox=BOX).push(number) for number in range(3)]
+        task_pushed.connect(receiver)
+        try:
+            relay.take_turn(get_broker(), BOX, "default", "default")
+        finally:
+            task_pushed.disconnect(receiver)
+        left = OutboxRow.objects.using(BOX).count()
+    assert told == [handle.id for handle in handles]
+    assert left == 0
+
+
+def test_an_async_push_is_a_row_of_the_transaction_around_it(app: Any, settings: Any, monkeypatch: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"TRANSACTIONS": "now"}
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    with transaction.atomic():
+        handle = async_to_sync(tasks.add.using(outbox=True).apush)(1)
+        assert OutboxRow.objects.get().push_id == handle.id
+        transaction.set_rollback(True)
+    assert (OutboxRow.objects.count(), app.relay(), handle.status()) == (0, 0, None)

@@ -31,7 +31,7 @@ from queueops.errors.outbox import OutboxRefused, OutboxRowUnreadable
 from queueops.errors.refusals import LibraryRefused
 from queueops.model.ports import Producer
 from queueops.model.redact import cut
-from queueops.tasks import outbox
+from queueops.tasks import outbox, push_hooks
 from queueops.tasks.outbox import Kept, Plain
 
 BATCH = 100
@@ -77,7 +77,7 @@ def take_turn(
     broker: Producer, database: str, pool: str, lane: str, own: Collection[str] = (), *, batch: int = BATCH
 ) -> Turn:
     """Send the oldest rows of a lane. With the ids of ``own`` pushes nothing is sent unless one is among these rows."""
-    with turn_of(database, pool, lane) as is_free:
+    with push_hooks.held(), turn_of(database, pool, lane) as is_free:  # a receiver may break the turn's transaction
         if not is_free:
             return Turn()
         rows = list(waiting(database).filter(pool=pool, lane=lane).order_by("id")[:batch])
