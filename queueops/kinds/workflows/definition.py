@@ -256,13 +256,21 @@ class Workflow(Task[P, Coroutine[Any, Any, R], R]):
         instance, push.id, push.conflict = push.id, new_id(), Conflict.NEW  # each run has an id of its own
         return push, instance
 
+    def planned(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Push:
+        """The push of one run as data. Raises BadOption if it names an instance."""
+        self._check_nameless()
+        return super().planned(args, kwargs)
+
     def _made(self, args: Sequence[Any], kwargs: dict[str, Any], *, after: bool = False) -> Push:
-        if self._names_instance:
-            expected = "left to start() and wf.child(): a push, a part of a chain and a cron begin runs without a name"
-            raise BadOption(name="id", value=self.options.id or "unique=", expected=expected)
+        self._check_nameless()
         push = super()._made(args, kwargs, after=after)
         push.kind = self.handler.kind
         return push
+
+    def _check_nameless(self) -> None:
+        if self._names_instance:
+            expected = "left to start() and wf.child(): a push, a part of a chain and a cron begin runs without a name"
+            raise BadOption(name="id", value=self.options.id or "unique=", expected=expected)
 
     @property
     def _takes_id(self) -> bool:
