@@ -209,11 +209,11 @@ def test_every_logger_of_queueops_is_masked() -> None:
 def test_the_stand_alone_project_writes_the_ids_of_the_task() -> None:
     stream, chosen = io.StringIO(), copy.deepcopy(project.LOGGING)
     chosen["handlers"]["stderr"]["stream"] = stream
-    chosen["loggers"] = {"shop": chosen.pop("root") | {"propagate": False}}
+    chosen["loggers"] = {"stand-alone": chosen.pop("root") | {"propagate": False}}
     logging.config.dictConfig(chosen)
     token = enter(Context(Lease(id="child", fence=1, root="parent"), None, None))  # type: ignore[arg-type]
     try:
-        logging.getLogger("shop").info("hello")
+        logging.getLogger("stand-alone").info("hello")
     finally:
         leave(token)
     assert "task=child root=parent" in stream.getvalue()

@@ -15,7 +15,7 @@ import structlog
 from queueops import Cancelled, MapReduce, Retry, activity, current, task, wf, workflow
 
 SOON = Retry(delay=0)
-logger = logging.getLogger("shop")
+logger = logging.getLogger("observed")
 SECRET = "hunter2"  # not in the lines of a frame
 
 

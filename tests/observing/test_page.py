@@ -28,6 +28,7 @@ def own_logging() -> Iterator[None]:
     """The logging of the run of tests, as it was."""
     loggers = [logging.root, *map(logging.getLogger, ("django.tasks", "django_tasks"))]
     before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
+    assert tasks.logger.propagate, "another test has changed the logger of these tasks"
     yield
     structlog.reset_defaults()
     for logger, level, handlers in before:

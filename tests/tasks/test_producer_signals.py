@@ -173,9 +173,16 @@ def test_a_task_that_is_cancelled_while_it_runs_has_the_same_facts(told: Told) -
     assert told == [("cancelled", stops.name, {"tenant": 2}), ("pushed", stops.name, {"tenant": 2})]
 
 
+def store_time() -> float:
+    seconds, micros = get_broker().client.time()
+    return float(seconds + micros / 1e6)
+
+
 def test_a_task_that_expires_is_told(namespace: str, told: Told) -> None:
     handle = add.using(expires=0.001, meta={"tenant": 3}).push(1, 2)
     told.clear()
+    pushed_at = store_time()
+    wait_until(lambda: store_time() > pushed_at + 0.002)  # before that, it would succeed
 
     def expired() -> bool:
         run_worker()
