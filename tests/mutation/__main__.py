@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,10 @@ from tests import mutation
 from tests.mutation import covering
 from tests.mutation.mutants import AREAS, ROOT, Mutant, sample
 
-NEAR_S, WIDE_S = 150, 180
+NEAR_S, WIDE_S = 240, 600
 """Seconds that the tests of a function, and the wide ones, may take. A change that hangs them is noticed."""
 PLUGINS = ("-p", "no:randomly", "-p", "no:cacheprovider")
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 def main() -> int:
@@ -32,12 +34,10 @@ def main() -> int:
         try:
             for number, mutant in enumerate(mutants, 1):
                 begun = time.monotonic()
-                noticed = _is_noticed(mutant, copy)
-                print(
-                    f"{number:3} {'noticed ' if noticed else 'SURVIVED'} {mutant} ({time.monotonic() - begun:.0f} s)",
-                    flush=True,
-                )
-                unnoticed += [] if noticed else [mutant]
+                by = _noticed_by(mutant, copy)
+                verdict = f"noticed by {by}" if by else "SURVIVED"
+                print(f"{number:3} {mutant}: {verdict} ({time.monotonic() - begun:.0f} s)", flush=True)
+                unnoticed += [] if by else [mutant]
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(copy)], cwd=ROOT, check=True)
     share = 100 * (len(mutants) - len(unnoticed)) / len(mutants)
@@ -83,28 +83,32 @@ def _make_map() -> int:
     return 0
 
 
-def _is_noticed(mutant: Mutant, copy: Path) -> bool:
+def _noticed_by(mutant: Mutant, copy: Path) -> str:
+    """The first test that fails with a change; empty if none does."""
     path = copy / mutant.path
     path.write_text(mutant.changed)
     try:
         near = covering.near(mutant)
-        return (bool(near) and _fails(near, copy, NEAR_S)) or _fails(covering.wide(mutant), copy, WIDE_S)
+        return (near and _failed(near, copy, NEAR_S)) or _failed(covering.wide(mutant), copy, WIDE_S, "-n", "2")
     finally:
         path.write_text(mutant.text)
 
 
-def _fails(tests: list[str], copy: Path, seconds: int) -> bool:
-    """Whether a test fails, or hangs. Processes that the tests start import the changed tree, too."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", *PLUGINS, "-m", "not browser", *tests]
-    with subprocess.Popen(
-        command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
+def _failed(tests: list[str], copy: Path, seconds: int, *options: str) -> str:
+    """The first test that fails, or that they hang. Processes that the tests start import the changed tree, too."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", *options, *PLUGINS, "-m", "not browser", *tests]
+    with tempfile.TemporaryFile("w+") as printed, subprocess.Popen(
+        command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}, stdout=printed,
+        stderr=subprocess.STDOUT, start_new_session=True,
     ) as running:  # fmt: skip
         try:
-            return running.wait(seconds) != 0
+            status = running.wait(seconds)
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, 9)
-            return True
+            return f"a hang of {seconds} s in {tests[0]} and the next {len(tests) - 1}"
+        printed.seek(0)
+        found = _FAILED.search(text := printed.read())
+        return "" if status == 0 else found[1] if found else f"pytest itself: {text[-200:]!r}"
 
 
 if __name__ == "__main__":
