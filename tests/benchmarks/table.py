@@ -1,5 +1,6 @@
 """Figures as people read them."""
 
+from collections.abc import Iterator
 from statistics import median
 
 from tests.benchmarks.benchmark import Benchmark, Figures
@@ -35,7 +36,15 @@ def _rounds(results: dict[str, list[Figures]]) -> list[str]:
         column, each = next(iter(rounds[0])), _first(rounds)
         ratio = f"; queueops is {median(_first(ours)) / median(each):.2f} of it" if ours and name != OURS.name else ""
         lines.append(f"- {name}, {column}: {', '.join(map(_number, each))}{ratio}")
+        lines.append(f"  lowest round as a part of the highest: {', '.join(_spreads(rounds))}")
     return lines
+
+
+def _spreads(rounds: list[Figures]) -> Iterator[str]:
+    """How far apart the rounds of each column are."""
+    for column in rounds[0]:
+        each = [figures[column] for figures in rounds]
+        yield f"{column} {min(each) / max(each):.2f}" if max(each) > 0 else f"{column} -"
 
 
 def _first(rounds: list[Figures]) -> list[float]:

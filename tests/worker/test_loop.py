@@ -15,7 +15,8 @@ from queueops.redis.broker import get_broker
 from queueops.worker import heartbeat
 from queueops.worker.execution.time_limits import PRECISION
 from queueops.worker.loop.main_loop import Loop
-from queueops.worker.options import WorkerOptions
+from queueops.worker.loop.pool_client import PoolClient
+from queueops.worker.options import BATCH, WorkerOptions
 from queueops.worker.self_pipe import SelfPipe
 from queueops.worker.shared_slot_table import Condition, SlotTable
 from queueops.worker.supervisor.child_main import work_in_the_background
@@ -224,3 +225,25 @@ def test_a_process_gives_a_sign_of_life_before_its_first_turn_which_may_begin_wh
     assert signs[0] >= begun
     self_pipe.close()
     table.close()
+
+
+@task(name="tests.pauses")
+def pause_now_and_then(number: int) -> None:
+    if number % 1000 == 500:
+        time.sleep(0.1)  # longer than the worker fetches ahead for
+
+
+@pytest.mark.parametrize("running", [(("default",), 8)], indirect=True, ids=["8 threads"])
+def test_batches_are_full_through_a_backlog_whatever_pauses_one_task_makes(running, monkeypatch):
+    wanted, send = [], PoolClient.send
+
+    def sent(client, now, want, **values):
+        wanted.append(want)
+        return send(client, now, want, **values)
+
+    monkeypatch.setattr(PoolClient, "send", sent)
+    tasks = pause_now_and_then.push_many([(number,) for number in range(5_000)])
+    broker = get_broker()
+    wait_until(lambda: broker.client.zcard(broker.keys("default").state("succeeded")) == len(tasks))
+    claims = [want for want in wanted if want > 0]
+    assert len(claims) <= 2.5 * len(tasks) / BATCH, claims

@@ -16,6 +16,7 @@ def measure(stage: Stage) -> Figures:
         "2 processes /s": two["rate"],
         "worker CPU us": one["worker_us"],
         "Redis CPU us": one["redis_us"],
+        "commands a task": one["commands"],
     }
 
 
