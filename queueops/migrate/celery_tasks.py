@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import libcst as cst
@@ -11,7 +12,7 @@ from queueops.migrate.bound import Body
 from queueops.migrate.code import keywords, literal, short, text_of
 from queueops.migrate.names import Names
 from queueops.migrate.plan import Task
-from queueops.migrate.survey import Project
+from queueops.migrate.survey import Finding, Project, decorators, find_assigned_apps
 
 DECORATORS = {
     "celery.shared_task",
@@ -26,23 +27,7 @@ IN_BODIES = {"chain", "group", "chord", "SoftTimeLimitExceeded", "get_task_logge
 
 def find_apps(project: Project, names: Names) -> None:
     """Take down each `app = Celery(...)`."""
-    names.module.visit(_Apps(project, names))
-
-
-class _Apps(cst.CSTVisitor):
-    def __init__(self, project: Project, names: Names) -> None:
-        super().__init__()
-        self.project, self.names = project, names
-
-    def visit_Assign(self, node: cst.Assign) -> None:
-        """An app, if the value is a call of Celery."""
-        if isinstance(node.value, cst.Call) and self.names.full(node.value.func) in (
-            "celery.Celery",
-            "celery.app.Celery",
-        ):
-            for target in node.targets:
-                if isinstance(target.target, cst.Name):
-                    self.project.apps.add(f"{self.names.source.module}.{target.target.value}")
+    find_assigned_apps(project, names, {"celery.Celery", "celery.app.Celery"}.__contains__)
 
 
 def find_tasks(project: Project, names: Names) -> None:
@@ -50,31 +35,20 @@ def find_tasks(project: Project, names: Names) -> None:
     names.module.visit(_Tasks(project, names))
 
 
-class _Tasks(cst.CSTVisitor):
-    def __init__(self, project: Project, names: Names) -> None:
-        super().__init__()
-        self.project, self.names = project, names
-
+class _Tasks(Finding):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """A task, if one of its decorators is Celery's."""
-        found = [each for each in node.decorators if is_decorator(self.project, self.names, each)]
-        if found:
-            task = plan(self.names, node, found[0])
-            if (other := self.project.tasks.get(task.name)) and other.path == task.path:
-                task.blockers.append((task.line, node.name.value, "two tasks have this name: give each its own"))
-            self.project.tasks[task.name] = task
+        for decorator, full, args in decorators(self.names, node):
+            if full in DECORATORS or (full.endswith(".task") and self.project.is_app(full.removesuffix(".task"))):
+                task = plan(self.names, node, decorator, args)
+                if (other := self.project.tasks.get(task.name)) and other.path == task.path:
+                    task.blockers.append((task.line, node.name.value, "two tasks have this name: give each its own"))
+                self.project.tasks[task.name] = task
+                return
 
 
-def is_decorator(project: Project, names: Names, node: cst.Decorator) -> bool:
-    """Whether a decorator makes a task of Celery."""
-    func = node.decorator.func if isinstance(node.decorator, cst.Call) else node.decorator
-    full = names.full(func)
-    return full in DECORATORS or (full.endswith(".task") and project.is_app(full.removesuffix(".task")))
-
-
-def plan(names: Names, node: cst.FunctionDef, decorator: cst.Decorator) -> Task:
+def plan(names: Names, node: cst.FunctionDef, decorator: cst.Decorator, args: Sequence[cst.Arg]) -> Task:
     """What becomes of a task."""
-    args = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
     options, line = keywords(args), names.line(decorator)
     full = f"{names.source.module}.{node.name.value}"
     given = literal(options.get("name"))

@@ -14,7 +14,7 @@ from queueops.migrate.names import Names
 from queueops.migrate.notes import Notes
 from queueops.migrate.plan import Task, Use
 from queueops.migrate.rewriter import Rewriter, Stays, applied, given
-from queueops.migrate.survey import Project
+from queueops.migrate.survey import Finding, Project, decorators, find_assigned_apps
 from queueops.migrate.task_modules import check_module
 
 WORDS = re.compile(r"\bimport\b")  # a call of a task looks like any call, in any file
@@ -25,20 +25,7 @@ IN_THE_GUIDE = "a call of the task queues it in Huey, and runs here in QueueOps:
 
 def find_apps(project: Project, names: Names) -> None:
     """Take down each `huey = RedisHuey(...)`."""
-    names.module.visit(_Apps(project, names))
-
-
-class _Apps(cst.CSTVisitor):
-    def __init__(self, project: Project, names: Names) -> None:
-        super().__init__()
-        self.project, self.names = project, names
-
-    def visit_Assign(self, node: cst.Assign) -> None:
-        full = self.names.full(node.value.func) if isinstance(node.value, cst.Call) else ""
-        if full.startswith("huey.") and full.endswith("Huey"):
-            for target in node.targets:
-                if isinstance(target.target, cst.Name):
-                    self.project.apps.add(f"{self.names.source.module}.{target.target.value}")
+    find_assigned_apps(project, names, lambda full: full.startswith("huey.") and full.endswith("Huey"))
 
 
 def find_tasks(project: Project, names: Names) -> None:
@@ -46,23 +33,16 @@ def find_tasks(project: Project, names: Names) -> None:
     names.module.visit(_Tasks(project, names))
 
 
-class _Tasks(cst.CSTVisitor):
-    def __init__(self, project: Project, names: Names) -> None:
-        super().__init__()
-        self.project, self.names = project, names
-
+class _Tasks(Finding):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        for decorator in node.decorators:
-            call = decorator.decorator
-            full = self.names.full(call.func if isinstance(call, cst.Call) else call)
+        for decorator, full, args in decorators(self.names, node):
             owner, _, name = full.rpartition(".")
             if name in DECORATORS and (owner == "huey.contrib.djhuey" or self.project.is_app(owner)):
-                task = _planned(self.names, node, decorator, name)
+                task = _planned(self.names, node, decorator, name, args)
                 self.project.tasks[task.name] = task
 
 
-def _planned(names: Names, node: cst.FunctionDef, decorator: cst.Decorator, kind: str) -> Task:
-    args: Sequence[cst.Arg] = decorator.decorator.args if isinstance(decorator.decorator, cst.Call) else ()
+def _planned(names: Names, node: cst.FunctionDef, decorator: cst.Decorator, kind: str, args: Sequence[cst.Arg]) -> Task:
     full, line = f"{names.source.module}.{node.name.value}", names.line(decorator)
     task = Task(full, full, names.source.path, line, args)
     task.method = "push_on_commit" if kind == "on_commit_task" else "push"

@@ -13,7 +13,7 @@ from queueops.migrate.names import Names
 from queueops.migrate.notes import Notes
 from queueops.migrate.plan import Task
 from queueops.migrate.rewriter import Rewriter, Stays, applied, given
-from queueops.migrate.survey import Project
+from queueops.migrate.survey import Finding, Project, decorators
 from queueops.migrate.task_modules import check_module
 
 WORDS = re.compile(r"\bdef ")  # a function that is enqueued may stand in any file
@@ -30,16 +30,10 @@ def find_jobs(project: Project, names: Names) -> None:
     names.module.visit(_Jobs(project, names))
 
 
-class _Jobs(cst.CSTVisitor):
-    def __init__(self, project: Project, names: Names) -> None:
-        super().__init__()
-        self.project, self.names = project, names
-
+class _Jobs(Finding):
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        for decorator in node.decorators:
-            call = decorator.decorator
-            if self.names.full(call.func if isinstance(call, cst.Call) else call) in DECORATORS:
-                args = call.args if isinstance(call, cst.Call) else ()
+        for decorator, used, args in decorators(self.names, node):
+            if used in DECORATORS:
                 task = _task(self.names, node, self.names.line(decorator))
                 task.args = args
                 _plan(task, node.decorators[0] is decorator)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -75,19 +75,47 @@ def survey(sources: Iterable[Source], words: re.Pattern[str], finders: Iterable[
     return project
 
 
-class _Converted(cst.CSTVisitor):
-    """Tasks that are written for QueueOps already."""
+class Finding(cst.CSTVisitor):
+    """A visitor of one file, which notes in the project what it finds."""
 
     def __init__(self, project: Project, names: Names) -> None:
         super().__init__()
         self.project, self.names = project, names
 
+
+def find_assigned_apps(project: Project, names: Names, is_app: Callable[[str], bool]) -> None:
+    """Take down each `name = Class(...)` whose class, by its full name, makes an app."""
+    names.module.visit(_Apps(project, names, is_app))
+
+
+class _Apps(Finding):
+    def __init__(self, project: Project, names: Names, is_app: Callable[[str], bool]) -> None:
+        super().__init__(project, names)
+        self.is_app = is_app
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        """Take down the names on the left."""
+        if isinstance(node.value, cst.Call) and self.is_app(self.names.full(node.value.func)):
+            for target in node.targets:
+                if isinstance(target.target, cst.Name):
+                    self.project.apps.add(f"{self.names.source.module}.{target.target.value}")
+
+
+def decorators(names: Names, node: cst.FunctionDef) -> Iterator[tuple[cst.Decorator, str, Sequence[cst.Arg]]]:
+    """Each decorator of a function, with its full name and the arguments of its call."""
+    for decorator in node.decorators:
+        call = decorator.decorator
+        func, args = (call.func, call.args) if isinstance(call, cst.Call) else (call, ())
+        yield decorator, names.full(func), args
+
+
+class _Converted(Finding):
+    """Tasks that are written for QueueOps already."""
+
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
         """Take down a function below `@task` of queueops."""
-        for decorator in node.decorators:
-            call = decorator.decorator
-            func = call.func if isinstance(call, cst.Call) else call
-            if self.names.full(func) == "queueops.task":
+        for _, used, _ in decorators(self.names, node):
+            if used == "queueops.task":
                 full = self.names.full(node.name) or f"{self.names.source.module}.{node.name.value}"
                 place = self.names.source.path, self.names.line(node)
                 self.project.tasks[full] = Task(full, full, *place, converted=True)
