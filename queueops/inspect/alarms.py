@@ -113,7 +113,10 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
         text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
         text = f"{text} Tasks may be missing, and ended tasks may run again."
-        yield danger(text, "health", manage("queue", "fsck", "--repair", "--pool", view.name), key=f"lost {view.name}")
+        mend = manage("queue", "fsck", "--repair", "--pool", view.name)
+        if loss.stranded:  # a repair would forget the tasks whose records are there
+            mend = f"redis-cli --cluster fix {loss.left_on}"
+        yield danger(text, "health", mend, key=f"lost {view.name}")
 
 
 def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:

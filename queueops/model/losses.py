@@ -14,7 +14,8 @@ class Loss(msgspec.Struct, kw_only=True):
     """When a watchdog noticed the loss (ms of the store's clock), and the evidence.
 
     Either the new primary lacks ``missing`` bytes of what the old one had written. Or the pool's counter fell from
-    ``before`` to ``after``. ``restarted``: another process of the server has answered since.
+    ``before`` to ``after``. ``restarted``: another process of the server has answered since. Or ``stranded`` keys of
+    the pool are on another server of the cluster (``left_on``) than the one that has its slot.
     """
 
     at: int
@@ -22,6 +23,8 @@ class Loss(msgspec.Struct, kw_only=True):
     before: int = 0
     after: int = 0
     restarted: bool = False
+    stranded: int = 0
+    left_on: str = ""
 
     def __str__(self) -> str:
         """The evidence, in words."""
@@ -32,6 +35,9 @@ class Loss(msgspec.Struct, kw_only=True):
             fell = f"the pool's counter of pushes and starts fell from {self.before:,} to {self.after:,}"
             cause = "after a restart or a failover" if self.restarted else "without a restart, as after FLUSHALL"
             found.append(f"{fell} {cause}")
+        if self.stranded:
+            keys = "1 of its keys is" if self.stranded == 1 else f"{self.stranded:,} of its keys are"
+            found.append(f"{keys} on the server {self.left_on}, but another server took over the slot while it moved")
         return ", and ".join(found)
 
 

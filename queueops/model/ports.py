@@ -288,6 +288,9 @@ class Upkeep(Broker, Storage, Protocol):
     def replication(self, pool: str) -> Replication | None:
         """The replication offset of a pool's server; None where it must not be read."""
 
+    def stranded(self, pool: str) -> tuple[int, str]:
+        """How many keys of a pool are on another server than the one that has its slot, and on which; 0 if none is."""
+
     def was_flushed(self, pool: str) -> bool:
         """Whether the pool was flushed recently. Missing data was then deleted, and not lost."""
 

@@ -19,6 +19,7 @@ import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AuthenticationError, ClusterDownError, MovedError, RedisError
 
+from queueops.redis import split_slots
 from queueops.redis.watchful import watch
 
 ASK_S = 2.0
@@ -60,6 +61,10 @@ class OneServer:
         """The client of each server, by name."""
         return {"": self._client}
 
+    def stranded(self, key: str) -> tuple[int, str]:
+        """No key is on another server."""
+        return 0, ""
+
     def failed(self, key: str, error: Exception) -> None:
         """Record that a call for a key failed; no slot can have moved here."""
 
@@ -98,6 +103,10 @@ class Cluster:
         """The client of each primary, by name."""
         self._read()
         return {str(address): self._client(address) for address in dict.fromkeys(self._slots) if address is not None}
+
+    def stranded(self, key: str) -> tuple[int, str]:
+        """How many keys of a key's slot another server holds, and its address; see `split_slots`."""
+        return split_slots.stranded(self.client(key), key_slot(key.encode()), self._briefly)
 
     def failed(self, key: str, error: Exception) -> None:
         """Record that a call for a key failed: another server may have its slot now."""
@@ -176,12 +185,16 @@ class Cluster:
         raise _most_telling(errors)
 
     def _ask(self, address: Address, answers: queue.SimpleQueue[list[Address | None] | Exception]) -> None:
-        short = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_S)
         try:
-            with redis.Redis(host=address.host, port=address.port, **{**self._options, **short}) as client:
+            with self._briefly(*address) as client:
                 answers.put(_slots_of(client.execute_command("CLUSTER SLOTS"), address))
         except Exception as error:  # the caller gets it
             answers.put(error)
+
+    def _briefly(self, host: str, port: int) -> redis.Redis:
+        """A client for one question."""
+        short = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_S)
+        return redis.Redis(host=host, port=port, **{**self._options, **short})
 
 
 def _slots_of(rows: Sequence[Any], asked: Address) -> list[Address | None]:

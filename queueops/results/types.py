@@ -17,7 +17,7 @@ from queueops.model.text_types import either_version
 from queueops.tasks import registry
 from queueops.tasks.annotations import decoder, hints, is_open, is_supported
 from queueops.tasks.encoding import decode_result, encode_result
-from queueops.tasks.lossy_values import PLAIN, lost
+from queueops.tasks.lossy_values import PLAIN, encode_plain, lost
 
 _GENERATORS = (abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.Iterable, abc.AsyncIterable)
 _BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -106,6 +106,15 @@ def _of_generator(annotation: Any) -> list[Any]:
 def _supported(wanted: Sequence[Any]) -> Sequence[Any]:
     """All of the types, or none: a value of an unrecognisable type must not be taken for another type."""
     return wanted if all(each is not Any and is_supported(each) for each in wanted) else ()
+
+
+def encoder_of(method: Callable[..., Any], place: str = "") -> Callable[[str, Any, str], bytes]:
+    """How the first argument of a method is stored, or its "return", if it comes back as plain JSON.
+
+    Without an annotation nothing is refused.
+    """
+    place = place or next(iter(inspect.signature(method).parameters), "")
+    return encode_result if hints(method).get(place, Any) is Any else encode_plain
 
 
 def type_of(kind: str, name: str) -> ResultType:

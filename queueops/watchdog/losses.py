@@ -1,7 +1,8 @@
 """Data loss detector: compares what the store knows now with what it had acknowledged before.
 
 Redis acknowledges a write before replicas and disk have it. So a failover, a restart, or FLUSHALL can undo acknowledged
-writes. The watchdog remembers the primary's replication offset, and each pool's counter, which never decreases.
+writes. The watchdog remembers the primary's replication offset, and each pool's counter, which never decreases. In a
+cluster, a failover while a slot moves can leave keys of a pool on another server.
 """
 
 from __future__ import annotations
@@ -46,13 +47,19 @@ class Losses:
             if server not in seen:
                 seen[server] = self._broker.replication(pool)
             if (now := seen[server]) is not None and now.is_primary:
-                before, self._servers[pool] = self._servers.get(pool), now
-                if before is None:
-                    continue
-                if missing := now.lacks(before):
-                    self._new[pool] = Loss(at=0, missing=missing, restarted=True)
-                elif now.succeeds(before):
-                    logger.warning("pool %s: %s", pool, SUCCEEDED)
+                before = self._servers.get(pool)
+                if before is None or (before.run_id, before.stream) != (now.run_id, now.stream):
+                    self._compare(pool, before, now)
+                self._servers[pool] = now
+
+    def _compare(self, pool: str, before: Replication | None, now: Replication) -> None:
+        """Compare a server that was not known with the one before, and look for keys that are on a third one."""
+        missing = now.lacks(before) if before is not None else 0
+        stranded, left_on = self._broker.stranded(pool)
+        if missing or stranded:
+            self._new[pool] = Loss(at=0, missing=missing, restarted=missing > 0, stranded=stranded, left_on=left_on)
+        elif before is not None and now.succeeds(before):
+            logger.warning("pool %s: %s", pool, SUCCEEDED)
 
     def look(self, pool: str, sampled: Mapping[str, Any]) -> None:
         """Compare a pool's counter with the last observation, and store a loss in the pool, to be shown."""
@@ -64,8 +71,9 @@ class Losses:
         self._processes[pool] = process
         loss = self._new.pop(pool, None)
         if counter < before and not self._broker.was_flushed(pool):
-            missing = loss.missing if loss is not None else 0
-            loss = Loss(at=0, missing=missing, before=before, after=counter, restarted=restarted or missing > 0)
+            loss = loss or Loss(at=0)
+            restarted = restarted or loss.missing > 0
+            loss = msgspec.structs.replace(loss, before=before, after=counter, restarted=restarted)
         if loss is not None:
             self._tell(pool, msgspec.structs.replace(loss, at=int(sampled["taken"])))
 

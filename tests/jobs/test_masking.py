@@ -17,11 +17,13 @@ from console.models import AuditEntry
 from queueops import control, inspect, jobs
 from queueops.errors.job_network import AddressRefused
 from queueops.jobs import Job
+from queueops.kinds.jobs.api_tokens import Scope
 from queueops.kinds.jobs.http.net_guard import check_url
 from queueops.kinds.jobs.settings import of_jobs
 from queueops.kinds.jobs.store import JobCalls
 from queueops.logs import TextFormatter
 from queueops.redis.broker import get_role
+from queueops.tasks.by_name import task_named
 from queueops.testing import run_worker
 from tests.console.conftest import administrator, client_of, collected  # noqa: F401  fixtures
 from tests.jobs.api_client import GOOD, get, post
@@ -108,6 +110,23 @@ def test_a_url_as_it_is_shown_is_refused_as_input(api: Client, source: LocalServ
     for call in (control.send_test_callback, lambda url: control.set_proxy("shop", url)):
         with pytest.raises(AddressRefused, match="in the place of a secret"):
             call(shown)
+
+
+def test_arguments_as_they_are_shown_are_refused_as_input(api: Client, source: LocalServer) -> None:
+    task_named("shop.charge", id="shown").push("https://ann:x@a.example/", {"password": SECRET})
+    token = control.create_api_token("pushes", list(Scope)).secret
+    client = Client(headers={"authorization": f"Bearer {token}"})
+    shown = json.loads(client.get("/api/v1/tasks/shown?pool=default").json()["args_json"])
+    assert SECRET not in json.dumps(shown)
+    url, secret = shown[0]
+    for given in ({"args": [url]}, {"args": [[secret]]}, {"kwargs": {"a": secret}}):
+        answer = client.post("/api/v1/tasks", {"name": "shop.charge"} | given, content_type="application/json")
+        assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (422, list(given)), given
+    of_job = {"aggr_id": "a", "handler": "work"}
+    for given in ({"extra": url}, {"options": secret}):
+        status, problem = post(api, of_job | given)
+        assert (status, [each["field"] for each in problem["errors"]]) == (422, list(given)), given
+    assert not inspect.jobs().rows
 
 
 def test_an_aggregation_as_it_is_read_is_written_back_and_keeps_its_password(api: Client, source: LocalServer) -> None:

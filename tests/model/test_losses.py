@@ -123,6 +123,9 @@ class Failover:
     def replication(self, pool: str) -> Replication:
         return self._streams.pop(0)
 
+    def stranded(self, pool: str) -> tuple[int, str]:
+        return 0, ""
+
 
 def test_a_failover_without_a_known_loss_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """The last look is up to a round old: only the old primary knew what came after it."""

@@ -154,26 +154,32 @@ def slot_of(key: str) -> int:
 @contextlib.contextmanager
 def moving(slot: int, nodes: list[Node], share: float = 0.5) -> Iterator[None]:
     """The slot goes to another server: this share of its keys is there while the body runs, and the rest after it."""
-    source = next(node for node in nodes if _has(node, slot))
-    target = next(node for node in nodes if node is not source)
-    ids = {node: node.client.cluster("MYID") for node in nodes}
-    target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
-    source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
-    keys = source.client.cluster("GETKEYSINSLOT", slot, 10_000)
-    there = round(len(keys) * share)
-    _migrate(source, target, keys[:there])
+    source, target = begin_move(slot, nodes, share)
     try:
         yield
     finally:
-        _migrate(source, target, keys[there:])
+        _migrate(source, target, source.client.cluster("GETKEYSINSLOT", slot, 10_000))
+        id = target.client.cluster("MYID")
         for node in (target, source, *nodes):
-            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", ids[target])
+            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", id)
+
+
+def begin_move(slot: int, nodes: list[Node], share: float) -> tuple[Node, Node]:
+    """Move this share of a slot's keys to another server: from which one, and to which."""
+    source = next(node for node in nodes if has_slot(node, slot))
+    target = next(node for node in nodes if node is not source)
+    ids = {node: node.client.cluster("MYID") for node in (source, target)}
+    target.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", ids[source])
+    source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", ids[target])
+    keys = source.client.cluster("GETKEYSINSLOT", slot, 10_000)
+    _migrate(source, target, keys[: round(len(keys) * share)])
+    return source, target
 
 
 @contextlib.contextmanager
 def unassigned(slot: int, nodes: list[Node]) -> Iterator[None]:
     """No server has the slot while the body runs; after it the server has it again whose keys are in it."""
-    owner = next(node for node in nodes if _has(node, slot))
+    owner = next(node for node in nodes if has_slot(node, slot))
     for node in nodes:
         node.client.execute_command("CLUSTER DELSLOTS", slot)
     try:
@@ -183,7 +189,7 @@ def unassigned(slot: int, nodes: list[Node]) -> Iterator[None]:
         wait_until(lambda: all(_is_whole(node) for node in nodes), 60)
 
 
-def _has(node: Node, slot: int) -> bool:
+def has_slot(node: Node, slot: int) -> bool:
     """Whether the node says of itself that it has the slot."""
     rows = node.client.execute_command("CLUSTER SLOTS")
     return any(int(first) <= slot <= int(last) and int(server[1]) == node.port for first, last, server, *_ in rows)

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from queueops import MapReduce, chain, task
+import queueops
+from queueops import Batch, MapReduce, chain, task
 from queueops.errors import BadArguments, TaskFailed
 from queueops.model.contracts import Push
 from queueops.redis.broker import get_broker
@@ -258,6 +259,63 @@ def test_the_result_of_a_reduce_is_checked_too(namespace):
         registry.unregister(kind, Sums.name)
     with pytest.raises(TaskFailed, match="the key 1 of it is an int"):
         handle.result(timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "result", "said"),
+    [
+        ({"a": b"x"}, None, r"chunk 0 .* it\['a'\] is a bytes"),
+        ({"a": 1}, {1: 2}, "the key 1 of it is an int"),
+        ({"a": 1}, {"b": [2.5]}, ""),
+    ],
+)
+@pytest.mark.parametrize("has_annotations", [True, False])
+def test_a_chunk_and_its_result_are_refused_if_their_annotation_does_not_bring_them_back(
+    namespace, chunk, result, said, has_annotations
+):
+    class Sums(MapReduce):
+        """Of one chunk."""
+
+        def map(self) -> Iterator[Any]:
+            yield chunk
+
+        def process(self, chunk: dict) -> dict | None:
+            return result
+
+        def reduce(self, results: Any) -> int:
+            return len(results)
+
+    if not has_annotations:
+        Sums.process.__annotations__.clear()
+    handle = Sums.push()
+    run_worker()
+    for kind in ("mapreduce", "chunk", "reduce"):
+        registry.unregister(kind, Sums.name)
+    if said and has_annotations:
+        with pytest.raises(TaskFailed, match=said):
+            handle.result(timeout=0)
+    else:
+        assert handle.result(timeout=0) == 1
+
+
+@pytest.mark.parametrize("has_annotations", [True, False])
+def test_a_state_of_an_iterator_is_refused_if_its_annotation_does_not_bring_it_back(namespace, has_annotations):
+    class Steps(queueops.Iterator):
+        """Two steps."""
+
+        def iterate(self, state: dict | None) -> Batch | None:
+            return None if state else Batch({1: "x"})
+
+    if not has_annotations:
+        Steps.iterate.__annotations__.clear()
+    handle = Steps.push()
+    run_worker()
+    registry.unregister("iterator", Steps.name)
+    if has_annotations:
+        with pytest.raises(TaskFailed, match="the key 1 of it is an int"):
+            handle.result(timeout=0)
+    else:
+        assert handle.state == "postponed"  # it waits for the end of a task, and has none
 
 
 def test_the_arguments_of_a_part_are_refused_where_it_is_made(tasks):

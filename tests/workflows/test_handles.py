@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -144,6 +145,24 @@ def test_the_handle_of_an_instance_means_its_newest_run_also_later(namespace: st
     assert handle.cancel("enough") is True
     run_worker()
     assert new.state == "cancelled"
+
+
+def test_the_handle_of_an_instance_tells_state_and_result_of_its_newest_run(namespace: str) -> None:
+    place = Stored()
+    old = place.start()
+    handle = waits.handle("one")
+    old.signal("go", "old")
+    run_worker()
+    assert (handle.state, handle.result(timeout=0)) == ("succeeded", "old")
+    new = place.start()
+    status = handle.status()
+    assert status
+    assert (status.id, handle.state, old.state) == (new.id, new.state, "succeeded")
+    new.signal("go", "new")
+    run_worker()
+    assert (handle.result(timeout=0), asyncio.run(handle.aresult(timeout=0))) == ("new", "new")
+    waits.using(id="one", delay=60).start()
+    assert (handle.postpone(120), old.postpone(120)) == (True, False)
 
 
 def test_a_stored_handle_of_a_start_still_means_its_run(namespace: str) -> None:

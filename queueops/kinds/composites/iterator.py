@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections import abc
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,12 +21,12 @@ from queueops.kinds.composites.parts import Composite, Part
 from queueops.model.contracts import Node
 from queueops.model.durations import to_ms
 from queueops.results import waiting
-from queueops.results.types import ResultType
+from queueops.results.types import ResultType, encoder_of
 from queueops.tasks import registry
 from queueops.tasks.class_based import ClassTask, RunClass, options_of, place_of, require, unique_of
 from queueops.tasks.context import Context
 from queueops.tasks.depends import aenter_all, enter_all
-from queueops.tasks.encoding import decode_result, encode_result
+from queueops.tasks.encoding import decode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
 from queueops.tasks.store_call import write
@@ -91,6 +91,11 @@ class IteratorHandler(FunctionHandler):
         """None, and not the batch in the annotation of ``iterate``."""
         return ResultType(self.name)
 
+    @cached_property
+    def _encode_state(self) -> Callable[[str, Any, str], bytes]:
+        """How the state is stored, by its annotation in ``iterate``."""
+        return encoder_of(self.cls().iterate)
+
     def is_unfit(self, error: BaseException) -> bool:
         """Whether an error says that the parts which it answered cannot be stored."""
         return isinstance(error, UnfitParts)
@@ -115,7 +120,7 @@ class IteratorHandler(FunctionHandler):
         if not isinstance(found, Batch) or not isinstance(found.tasks, list | tuple):
             raise BadBatch(name=self.name, value=repr(found)[:100])
         nodes = self._nodes(context, found.tasks)
-        state = encode_result(self.name, found.state, "state")
+        state = self._encode_state(self.name, found.state, "state")
         answer = "next" if nodes else "idle"
         stand_in.resolved(nodes, lambda: write(context, get_composite_store().emit, lease, nodes, answer, state))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from time import monotonic
 from typing import Any
 
@@ -11,8 +11,10 @@ from queueops.kinds.mapreduce.chunk_store import ChunkStore
 from queueops.kinds.mapreduce.store.storage import digest
 from queueops.results import waiting
 from queueops.tasks.context import Context
-from queueops.tasks.encoding import encode_result, with_article
+from queueops.tasks.encoding import with_article
 from queueops.tasks.store_call import write
+
+Encode = Callable[[str, Any, str], bytes]
 
 MOST_CHUNKS = 10_000_000
 """Chunks of one task."""
@@ -20,14 +22,14 @@ BATCH_CHUNKS, BATCH_BYTES, BATCH_SECONDS = 250, 256 * 1024, 1.0
 """A stage is a batch of chunks: a call of the store stays short, memory flat, and progress is seen."""
 
 
-def write_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any) -> int:
+def write_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any, encode: Encode) -> int:
     """Write the chunks of a map, and return their number.
 
-    Stages of an earlier attempt stay while the map yields the same chunks in the same order. From the first stage that
-    differs, all is written anew, and the log says so. A requested cancel takes effect between two chunks. Raises
-    NotEncodable, PayloadTooLarge, BadChunks, TooManyChunks and StaleLease.
+    ``encode`` makes the data of a chunk. Stages of an earlier attempt stay while the map yields the same chunks in the
+    same order. From the first stage that differs, all is written anew, and the log says so. A requested cancel takes
+    effect between two chunks. Raises NotEncodable, PayloadTooLarge, BadChunks, TooManyChunks and StaleLease.
     """
-    writer = ChunkWriter(broker, context, name)
+    writer = ChunkWriter(broker, context, name, encode)
     found = _checked(name, chunks)
     writer.begin()
     for chunk in _heeding(found, context) if isinstance(found, Iterator) else found:
@@ -36,9 +38,9 @@ def write_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any) -
     return writer.end()
 
 
-async def awrite_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any) -> int:
+async def awrite_chunks(broker: ChunkStore, context: Context, name: str, chunks: Any, encode: Encode) -> int:
     """The async form, for an async map; calls of the store are made in a thread."""
-    writer = ChunkWriter(broker, context, name)
+    writer = ChunkWriter(broker, context, name, encode)
     found = chunks if isinstance(chunks, AsyncIterable) else _each(_checked(name, chunks))
     await waiting.in_thread(writer.begin)
     async for chunk in found:
@@ -50,8 +52,8 @@ async def awrite_chunks(broker: ChunkStore, context: Context, name: str, chunks:
 class ChunkWriter:
     """Compares the chunks of a map with the stored stages, then writes those after them. `add` calls no store."""
 
-    def __init__(self, broker: ChunkStore, context: Context, name: str) -> None:
-        self._broker, self._context, self._name = broker, context, name
+    def __init__(self, broker: ChunkStore, context: Context, name: str, encode: Encode) -> None:
+        self._broker, self._context, self._name, self._encode = broker, context, name, encode
         self._lease = context.lease
         self._number = 0  # of the next chunk
         self._count = 0  # chunks that are stored
@@ -76,7 +78,7 @@ class ChunkWriter:
         """Take the next chunk. Returns whether `flush` has work."""
         if self._number == MOST_CHUNKS:
             raise TooManyChunks(name=self._name, limit=MOST_CHUNKS)
-        data = encode_result(self._name, chunk, f"chunk {self._number}")
+        data = self._encode(self._name, chunk, f"chunk {self._number}")
         self._number += 1
         if self._expected is not None:
             return self._compare(data, *self._expected)

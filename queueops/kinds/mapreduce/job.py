@@ -171,7 +171,7 @@ class MapHandler(FunctionHandler):
         """Run the map, and return the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         with self.stages.map(args, kwargs) as chunks:
-            return write_chunks(get_chunk_store(), context, self.name, chunks)
+            return write_chunks(get_chunk_store(), context, self.name, chunks, self.stages.encode_chunk)
 
 
 class AsyncMapHandler(MapHandler):
@@ -183,7 +183,7 @@ class AsyncMapHandler(MapHandler):
         """Run the map, and return the number of chunks."""
         args, kwargs = self.plan.decode(context.lease.args)
         async with self.stages.amap(args, kwargs) as chunks:
-            return await awrite_chunks(get_chunk_store(), context, self.name, chunks)
+            return await awrite_chunks(get_chunk_store(), context, self.name, chunks, self.stages.encode_chunk)
 
 
 class StageHandler:
@@ -229,6 +229,10 @@ class ChunkHandler(StageHandler):
     """Runs one chunk."""
 
     kind = "chunk"
+
+    def encode_result(self, name: str, value: Any) -> bytes:
+        """The result as it is stored. Raises NotEncodable and PayloadTooLarge."""
+        return self.stages.encode_part(name, value, "result")
 
     def run(self, context: Context) -> Any:
         """The result of the chunk."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from functools import cached_property
 from inspect import isasyncgen, isawaitable, isgenerator
 from typing import Any
 
 from queueops.errors import BadDependency
+from queueops.results.types import encoder_of
 from queueops.tasks.depends import Dependencies, aenter_all, enter_all
 from queueops.tasks.signature import ArgumentSpec
 
@@ -44,6 +46,16 @@ class Stages:
             elif isgenerator(chunks):
                 stack.callback(chunks.close)
             yield chunks
+
+    @cached_property
+    def encode_chunk(self) -> Callable[[str, Any, str], bytes]:
+        """How a chunk is stored, by the annotation of ``process``. Raises NotEncodable and PayloadTooLarge."""
+        return encoder_of(self._cls().process)
+
+    @cached_property
+    def encode_part(self) -> Callable[[str, Any, str], bytes]:
+        """How the result of a chunk is stored, by the annotation of ``process``."""
+        return encoder_of(self._cls().process, "return")
 
     def process(self, chunk: Any) -> Any:
         """The result of one chunk."""

@@ -13,7 +13,9 @@ from queueops.kinds.workflows.replay import tracing
 from queueops.kinds.workflows.store.payloads import filled
 from queueops.kinds.workflows.store.run_store import HISTORY_PAGE, RunStore, get_run_store
 from queueops.model.contracts import LeaseRef
+from queueops.model.durations import Delay
 from queueops.model.reasons import kept
+from queueops.model.records import Record
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
 from queueops.tasks.context import held
@@ -58,7 +60,7 @@ class WorkflowHandle(TaskHandle[Result]):
         It follows runs that continue as new, and runs that were reset.
         """
         patience = waiting.Patience.of(timeout)
-        record = self._end(patience)
+        record = self._meant()._end(patience)
         while after := record.own.get("next_run"):  # a run that was reset has ended too, and another one goes on
             record = TaskHandle[Any](after, self.pool)._end(patience)
         return cast(Result, self._outcome(record))
@@ -66,7 +68,7 @@ class WorkflowHandle(TaskHandle[Result]):
     async def aresult(self, timeout: float | None = None) -> Result:
         """The same for async code."""
         patience = waiting.Patience.of(timeout)
-        record = await self._aend(patience)
+        record = await (await waiting.in_thread(self._meant))._aend(patience)
         while after := record.own.get("next_run"):
             record = await TaskHandle[Any](after, self.pool)._aend(patience)
         return cast(Result, await self._aoutcome(record))
@@ -111,6 +113,10 @@ class WorkflowHandle(TaskHandle[Result]):
     def run_now(self) -> bool:
         """Make the next step of a delayed or blocked run now. False if its state does not permit it."""
         return TaskHandle(self._newest(), self.pool).run_now()
+
+    def postpone(self, delay: Delay) -> bool:
+        """Delay a run that waits for its first step. False if its state does not permit it."""
+        return TaskHandle(self._newest(), self.pool).postpone(delay)
 
     def suspend(self, reason: str = "") -> bool:
         """Make no further step until `resume`; events wait in the inbox. False if it had already ended.
@@ -187,6 +193,13 @@ class WorkflowHandle(TaskHandle[Result]):
     def _newest(self) -> str:
         """The run that this handle means now."""
         return self._store.last_run(self.pool, "" if self._of_instance else self.id, self.instance) or self.id
+
+    def _meant(self) -> TaskHandle[Any]:
+        """The handle of the run whose state and result this one tells."""
+        return TaskHandle(self._newest(), self.pool) if self._of_instance else self
+
+    def _record(self) -> Record | None:
+        return self._meant()._record() if self._of_instance else super()._record()
 
     @property
     def _store(self) -> RunStore:

@@ -101,6 +101,16 @@ class MaintenanceCalls(StoreClient):
             taken_over_at=int(info.get("second_repl_offset", -1)),
         )
 
+    def stranded(self, pool: str) -> tuple[int, str]:
+        """How many keys of a pool are on another server than the one that has its slot, and on which.
+
+        0 if none is, and where CLUSTER is not permitted.
+        """
+        try:
+            return self.repeat(self.servers.stranded, self.keys(pool).prefix, pool=pool)
+        except StoreRefuses:
+            return 0, ""
+
     def leave_loss(self, pool: str, data: bytes) -> None:
         """Store a report of lost data in its pool; samples show it."""
         self.ask(pool, lambda client: client.hset(self.keys(pool).clock, "loss", data))

@@ -5,6 +5,7 @@ A rule that is checked later, with an error of its own, is only described here: 
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from ninja import Field
@@ -20,6 +21,7 @@ from queueops.kinds.jobs.header_rules import MANAGED
 from queueops.kinds.jobs.http.net_guard import LONGEST_URL
 from queueops.kinds.jobs.submission import JOB_STATES
 from queueops.model.ids import NAME
+from queueops.model.redact import mask_in
 
 CURSOR = r"^[A-Za-z0-9_-]*$"
 HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}$"
@@ -49,11 +51,20 @@ def _state(value: str) -> str:
     return value
 
 
+def unmasked(value: Any) -> Any:
+    """The same value, if no part of it is a mask: it was shown, and is no input. Raises PydanticCustomError."""
+    if value and (mask := mask_in(value if isinstance(value, str) else json.dumps(value))):
+        raise PydanticCustomError("mask", "it has {mask} in the place of a secret", {"mask": mask})
+    return value
+
+
 def _in_any_case(word: str) -> str:
     return "".join(f"[{letter}{letter.upper()}]" if letter.isalpha() else letter for letter in word)
 
 
 Text = text()
+Plain = AfterValidator(unmasked)
+"""Of a value that is shown with masks."""
 OF_URLS = {"format": "uri", "pattern": r"^https?://\S+$", "maxLength": LONGEST_URL}
 MaybeUrl = text(anyOf=[OF_URLS, {"const": ""}])
 """A URL, or an empty text for none."""

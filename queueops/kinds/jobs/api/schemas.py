@@ -19,6 +19,7 @@ from queueops.kinds.jobs.api.field_types import (
     MaybeUrl,
     Number,
     Patterns,
+    Plain,
     Priority,
     Retries,
     Subpath,
@@ -62,7 +63,7 @@ class NewJob(Strict):
     aggr_id: Annotated[StrictStr, Field(min_length=1, max_length=200)]
     url: MaybeUrl | None = None
     handler: Handler = DOWNLOAD
-    options: dict[str, Any] | None = None
+    options: Annotated[dict[str, Any] | None, Plain] = None
     aggr_limit: Limit | None = None
     rate: Annotated[Number, Field(ge=LEAST_RATE, le=MOST_RATE)] | None = None
     delay: Annotated[Number, Field(ge=0, le=LONGEST_DELAY_S)] | None = None
@@ -74,7 +75,7 @@ class NewJob(Strict):
     callback_dst: Text = ""
     callback_error_type: Text = ""
     callback_error_dst: Text = ""
-    extra: Text = ""
+    extra: Annotated[Text, Plain] = ""
     subpath: Subpath = ""
     s3_bucket: Text = ""
     s3_region: Text = ""

@@ -16,7 +16,7 @@ from queueops.control.verbs import ON_TASKS
 from queueops.inspect import TaskQuery
 from queueops.inspect.export import TASK_COLUMNS
 from queueops.inspect.query import FACETS
-from queueops.kinds.jobs.api.field_types import Cursor, Limit, Number, Priority, Retries, whole
+from queueops.kinds.jobs.api.field_types import Cursor, Limit, Number, Plain, Priority, Retries, whole
 from queueops.kinds.jobs.api.schemas import Strict
 from queueops.model.ids import ID, NAME
 from queueops.model.states import FINISHED, table
@@ -107,8 +107,8 @@ class NewTask(Strict):
         extra="forbid", json_schema_extra={"examples": [{"name": "shop.charge", "args": [4711], "delay": 60}]}
     )
     name: Id
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
+    args: Annotated[list[Any], Plain] = []
+    kwargs: Annotated[dict[str, Any], Plain] = {}
     pool: Name | None = None
     lane: Name | None = None
     priority: Priority | None = None
