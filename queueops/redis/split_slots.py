@@ -33,7 +33,7 @@ def stranded(owner: redis.Redis, slot: int, connect: Callable[[str, int], redis.
 def _has_whole(owner: redis.Redis, slot: int) -> bool:
     """Whether a server says that it has the slot, and that it does not move."""
     own = next(node for node in owner.cluster("NODES").values() if "myself" in _flags(node))
-    return any(int(first) <= slot <= int(last) for first, *_, last in own["slots"]) and not any(
+    return any(int(each[0]) <= slot <= int(each[-1]) for each in own["slots"]) and not any(  # one number, or two
         int(each["slot"]) == slot for each in own["migrations"]
     )
 

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from queueops import inspect
 from queueops.errors import BrokerUnavailable
 from queueops.inspect import Alarm
+from queueops.redis import split_slots
 from queueops.redis.broker import close_brokers
 from queueops.results import waiting
 from tests.faults import tasks
@@ -70,6 +72,33 @@ def test_keys_that_a_failover_left_on_another_server_are_told_with_their_number(
         bench.finish()
         waiting.close()
         close_brokers()
+
+
+def test_keys_are_counted_where_the_slot_is_a_range_of_its_own(tmp_path: Path) -> None:
+    """As a server tells it that has got this slot alone, and not its neighbours."""
+    key = "alone"
+    slot = topology.slot_of(key)
+    owner, other = (topology.Node(tmp_path / name, *topology.CLUSTER, *SHORT[1:]) for name in ("owner", "other"))
+    with topology.ended(owner, other):
+        other.client.execute_command("CLUSTER ADDSLOTS", slot)
+        wait_until(lambda: is_set(other, key), 60)
+        other.client.execute_command("CLUSTER DELSLOTS", slot)
+        owner.client.execute_command("CLUSTER ADDSLOTS", slot)
+        owner.client.execute_command("CLUSTER MEET", topology.HOST, other.port, other._bus)
+        wait_until(lambda: owner.client.cluster("INFO")["cluster_known_nodes"] == "2", 60)
+
+        def counted() -> tuple[int, str]:
+            return split_slots.stranded(owner.client, slot, lambda host, port: redis.Redis(host, port, protocol=2))
+
+        assert wait_until(lambda: counted()[0] and counted(), 60) == (1, f"127.0.0.1:{other.port}")
+
+
+def is_set(node: topology.Node, key: str) -> bool:
+    """Whether a key is there now; a server that has just got its slot may still refuse it."""
+    try:
+        return bool(node.client.set(key, "x"))
+    except redis.RedisError:
+        return False
 
 
 def lost() -> list[Alarm]:
