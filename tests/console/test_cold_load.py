@@ -10,6 +10,7 @@ import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management import call_command
 
+from console.ui.preferences import PACES, PREFIX
 from tests.console.browsing import browsing, serving
 from tests.console.standin import World
 
@@ -32,6 +33,8 @@ def deployed(db: None, world: World, settings: Any, tmp_path: Path) -> Iterator[
 def test_a_cold_overview_is_light(deployed: str) -> None:
     with browsing(deployed) as open_page:
         page = open_page("settings/")
+        slow = {"name": f"{PREFIX}pace", "value": PACES[-1], "url": deployed}
+        page.context.add_cookies([slow])  # on a slow machine the page still loads when the usual pace asks again
         network = page.context.new_cdp_session(page)
         asked: set[str] = set()
         answers: dict[str, Any] = {}
