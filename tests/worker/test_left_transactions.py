@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,11 +12,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
+from queueops import MapReduce, activity, task, wf, workflow
 from queueops.model.contracts import Outcome
 from queueops.signals import task_succeeded
 from queueops.tasks.context import Context
+from queueops.worker.execution import db_connections
 from tests.support import mysql, postgresql
 from tests.support.rig import Rig
+from tests.worker.test_loop import Running
 
 DATABASE = "trial"
 kept: list[Any] = []
@@ -132,6 +136,13 @@ def async_task(way: Callable[[], None]) -> Callable[[Context], Any]:
     return run
 
 
+def task_with_threads(way: Callable[[], None]) -> Callable[[Context], Any]:
+    async def run(context: Context) -> None:
+        await asyncio.to_thread(way)
+
+    return run
+
+
 def add_row(context: Context) -> None:
     with transaction.atomic(using=DATABASE):
         run_sql(f"INSERT INTO kept_rows VALUES ('{context.id}')")
@@ -141,10 +152,15 @@ async def add_row_async(context: Context) -> None:
     await sync_to_async(add_row)(context)
 
 
+async def add_row_in_threads(context: Context) -> None:
+    await sync_to_async(add_row, thread_sensitive=False)(context)
+
+
 FORMS = [
     *[(sync_task, add_row, way) for way in WAYS],
     *[(failing_task, add_row, way) for way in (enter_block, keep_generator)],
     *[(async_task, add_row_async, way) for way in (enter_block, begin_by_hand)],
+    *[(task_with_threads, add_row_in_threads, way) for way in (enter_block, begin_by_hand)],
 ]
 
 
@@ -190,3 +206,112 @@ def test_a_receiver_of_a_signal_that_leaves_a_transaction_open_harms_no_task(
         task_succeeded.disconnect(receive)
     assert rows() == {end.id for end in ends}
     assert "left a transaction open" in caplog.text
+
+
+@pytest.mark.parametrize("address", ["mysql"], indirect=True)
+@pytest.mark.parametrize("database", [600], indirect=True, ids=["kept"])
+def test_mysql_tells_of_a_transaction_that_its_driver_does_not_know(database: None) -> None:
+    connection = connections[DATABASE]
+    run_sql("SELECT 1")
+    assert not db_connections._keeps_savepoint(connection)
+    run_sql("BEGIN")
+    assert db_connections._keeps_savepoint(connection)
+    connection.rollback()
+    assert not db_connections._keeps_savepoint(connection)
+
+
+@pytest.mark.parametrize("database", [600], indirect=True, ids=["kept"])
+def test_without_autocommit_too_no_task_is_part_of_the_transaction_of_an_earlier_one(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connections.settings[DATABASE], "AUTOCOMMIT", False)
+
+    def commit(context: Context) -> None:
+        run_sql(f"INSERT INTO kept_rows VALUES ('{context.id}')")
+        connections[DATABASE].commit()
+
+    def leave(context: Context) -> None:
+        run_sql("INSERT INTO kept_rows VALUES ('lost')")
+
+    def break_it(context: Context) -> None:
+        run_sql("SELECT nothing FROM nowhere")
+
+    rig.submit(rig.task(leave))
+    rig.submit(rig.task(commit))
+    rig.submit(rig.task(break_it))
+    rig.submit(rig.task(commit))
+    _, second, _, fourth = rig.ends(4)
+    assert [second.outcome, fourth.outcome] == [Outcome.SUCCESS] * 2
+    assert rows() == {second.id, fourth.id}
+    told = [record.levelno for record in caplog.records if "left a transaction open" in record.getMessage()]
+    assert set(told) == {logging.INFO}
+
+
+@task
+def generate(where: str) -> Iterator[int]:
+    """Leave a transaction open between two steps."""
+    yield 1
+    begin_by_hand()
+    yield 2
+
+
+class Leaves(MapReduce):
+    """Leave a transaction open at one of the stages."""
+
+    def map(self, where: str) -> Iterator[str]:
+        """One chunk."""
+        leave_at("map", where)
+        yield where
+
+    def process(self, chunk: str) -> str:
+        """Give the chunk back."""
+        leave_at("process", chunk)
+        return chunk
+
+    def reduce(self, results: Any) -> None:
+        """Do nothing more."""
+        leave_at("reduce", *results)
+
+
+def leave_at(place: str, where: str) -> None:
+    if place == where:
+        begin_by_hand()
+
+
+@activity
+def leaves(where: str) -> None:
+    """An activity."""
+    begin_by_hand()
+
+
+@workflow
+async def calls(where: str) -> None:
+    """Call the activity."""
+    await wf.call(leaves, where)
+
+
+@task
+def innocent(name: str) -> None:
+    """Keep a row."""
+    run_sql(f"INSERT INTO kept_rows VALUES ('{name}')")
+
+
+@pytest.mark.parametrize("address", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database", [600], indirect=True, ids=["kept"])
+def test_generators_stages_of_a_map_reduce_and_activities_leave_no_transaction_either(
+    database: None, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pushed = [generate.push("here"), *map(Leaves.push, ("map", "process", "reduce"))]
+    run = calls.start("here")
+    worker = Running(threads=1)
+    try:
+        for each in (run, *pushed):
+            each.result(timeout=60)
+        rest = innocent.push_many([(name,) for name in "abc"])
+        for each in rest:
+            each.result(timeout=60)
+    finally:
+        worker.end()
+    assert rows() == {"a", "b", "c"}
+    told = [record.getMessage().split()[0] for record in caplog.records if "left a transaction" in record.getMessage()]
+    assert sorted(told) == sorted([generate.name, *[Leaves.name] * 3, leaves.name])

@@ -16,6 +16,7 @@ from queueops.model.contracts import Lease, Settlement
 from queueops.tasks import process_scope
 from queueops.tasks.context import Context
 from queueops.worker.execution.execution import aexecute
+from queueops.worker.execution.loop_threads import LoopThreads
 from queueops.worker.execution.slot import AsyncSlot, Slot
 from queueops.worker.shared_slot_table import SlotTable
 
@@ -86,6 +87,7 @@ class AsyncExecutor:
 
     def _start(self) -> asyncio.AbstractEventLoop:
         loop = self._loop = asyncio.new_event_loop()
+        loop.set_default_executor(LoopThreads(thread_name_prefix="queueops-beside"))
         self.slots = [AsyncSlot(self._limit + number, self._table, loop) for number in range(self._limit)]
         self._free = self.slots[::-1]
         if (scope := process_scope.active()) is not None:

@@ -20,6 +20,8 @@ _OPEN = (1, 2, 3)
 """Transaction status of PostgreSQL's library: a command runs, a transaction is open, or an error has broken it."""
 _IN_TRANSACTION = 1
 """Server status of MySQL."""
+_NO_SAVEPOINT = 1305
+"""Error of MySQL."""
 logger = logging.getLogger("queueops.worker")
 
 
@@ -57,30 +59,51 @@ def _is_left_open(connection: Any) -> bool:
     if connection.in_atomic_block:  # a block that was not left, even if its connection is closed
         return True
     driver = connection.connection
-    if driver is None or not connection.settings_dict["AUTOCOMMIT"]:
+    if driver is None:
         return False
     match connection.vendor:
         case "postgresql":
             return driver.info.transaction_status in _OPEN
         case "sqlite":
             return bool(driver.in_transaction)
-        case "mysql":  # mysqlclient does not tell it
-            return bool(getattr(driver, "server_status", 0) & _IN_TRANSACTION)
+        case "mysql" if hasattr(driver, "server_status"):
+            return bool(driver.server_status & _IN_TRANSACTION)
+        case "mysql":
+            return _keeps_savepoint(connection)
     return False
 
 
+def _keeps_savepoint(connection: Any) -> bool:
+    """Whether a transaction is open on MySQL. mysqlclient does not tell, but outside of one a savepoint is not kept."""
+    with connection.cursor() as cursor:
+        cursor.execute("SAVEPOINT queueops")
+        try:
+            cursor.execute("RELEASE SAVEPOINT queueops")
+        except DatabaseError as error:
+            if error.args[0] != _NO_SAVEPOINT:
+                raise
+            return False
+    return True
+
+
 def _roll_back(connection: Any, lease: Lease | None) -> None:
-    """End the transactions of a connection, and close it."""
+    """End the transactions of a connection, and close it.
+
+    With AUTOCOMMIT off, a query alone leaves one open. So no warning tells it, and the connection is kept.
+    """
+    is_usual = not connection.settings_dict["AUTOCOMMIT"] and not connection.in_atomic_block
     whose = f"{lease.name} {lease.id}" if lease else "Code outside of a task"
     told = {"task": lease.id, "name": lease.name, "pool": lease.pool} if lease else {}
     message = "%s left a transaction open in the database %r. It was rolled back."
-    logger.warning(message, whose, connection.alias, extra={"told": told})
+    level = logging.INFO if is_usual else logging.WARNING
+    logger.log(level, message, whose, connection.alias, extra={"told": told})
     try:
         while connection.atomic_blocks:  # each is left as if an error had come
             connection.atomic_blocks[-1].__exit__(DatabaseError, None, None)
         connection.rollback()
     finally:
-        connection.close()
+        if not is_usual:
+            connection.close()
 
 
 def _created(**_: Any) -> None:
