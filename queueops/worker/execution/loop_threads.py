@@ -20,7 +20,7 @@ class LoopThreads(ThreadPoolExecutor):
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run a call in a thread."""
         context = running()
-        return super().submit(_call, context and context.lease, function, args, kwargs)
+        return super().submit(_call, context.lease if context else None, function, args, kwargs)
 
 
 def _call(lease: Lease | None, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
