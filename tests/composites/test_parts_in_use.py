@@ -141,6 +141,7 @@ def test_a_cancel_of_the_composite_leaves_the_joined_task_alone() -> None:
     whole = group(double.s(4)).push()
     (part,) = parts_of(whole)
     assert (part.state, part.name) == ("idle", double.name)
+    sound()
     assert "waits for the end of the task double:4" in str(inspect.why(part.id))
     whole.cancel("enough")
     run_worker()

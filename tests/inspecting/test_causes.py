@@ -226,11 +226,14 @@ def test_three_failures_of_three_are_news_in_a_small_shop_unless_one_task_had_th
 def test_a_task_that_kills_its_worker_is_named_so(desk: Desk) -> None:
     desk.tick()
     desk.push("a", "b", name="leak")
+    told = []
     for _ in range(3):
         crashed = {lease.id: end(lease, Outcome.CRASH, b"SIGKILL") for lease in desk.claim(2)}
         desk.broker.recover(desk.pool, "w1", crashed)
+        told.append([alarm.key for alarm in inspect.snapshot().alarms if alarm.key.startswith("kills")])
         for id in ("a", "b"):
             desk.control("run_now", id)
+    assert told == [[], ["kills leak"], ["kills leak"]], "a first crash may be an accident"
     beat(desk)
     found = one()
     assert found.text == (

@@ -133,6 +133,7 @@ def test_an_open_circuit_is_an_alarm_without_the_path(target: LocalServer) -> No
 
 def test_one_probe_is_sent_at_a_time_and_its_failure_doubles_the_wait(target: LocalServer) -> None:
     store, name = get_role(JobCalls), target.url("/hook")
+    assert store.ask_circuit("default", name, "c1", 5000) == (0, False), "no failure of the address is noted"
     for _ in range(3):
         store.address_failed("default", name, "to:a", 2, 1000, HOUR)
     assert store.ask_circuit("default", name, "c1", 5000)[0] in range(1, 1001), "the third was sent before"

@@ -9,8 +9,8 @@ function lib.family.ask(id, record)
 end
 
 function lib.family.ask_to_go(id, record)
-  local due = tonumber(lib.safe_call('ZSCORE', P .. ':agenda', id) or 0)
-  if due > now then return true end -- it is over a cap; its parent decides
+  local due = lib.number_of(lib.safe_call('ZSCORE', P .. ':agenda', id))
+  if due and due > now then return true end -- it is over a cap; its parent decides
   lib.family.ask(id, record)
   lib.schedule(id, now + max(2000, lib.number_of(record[F.keep]) or ctx.RULES['keep_' .. record[F.state]]))
   return true
