@@ -198,7 +198,7 @@ def _pairs(text: str, words: Words) -> Iterator[str]:
     while pattern is not None and (found := pattern.search(text, done)):
         key_end = _end_of(_TAIL, text, found.end())
         begin = _value_after(text, found.start(), key_end, is_word=found.lastgroup == "whole")
-        if begin < 0:
+        if begin is None:
             yield text[done:key_end]
             done = key_end
             continue
@@ -210,19 +210,19 @@ def _pairs(text: str, words: Words) -> Iterator[str]:
     yield text[done:]
 
 
-def _value_after(text: str, key: int, key_end: int, *, is_word: bool) -> int:
-    """Where the value of a key begins, or -1 if none follows. A word of sentences ("pass 'a' to it") needs a sign."""
+def _value_after(text: str, key: int, key_end: int, *, is_word: bool) -> int | None:
+    """Where the value of a key begins, or None if none follows. A word of sentences ("pass 'a' to it") needs a sign."""
     found = _SEPARATOR.match(text, key_end)
     if found is None:
-        return -1
+        return None
     begin, sign = found.end(), found["sign"]
     if sign and sign != ",":
         return begin
     is_quoted = _QUOTE.match(text, begin) is not None
     if sign == ",":
-        return begin if found["quote"] and is_quoted else -1
+        return begin if found["quote"] and is_quoted else None
     is_flag = _FLAG.search(text, max(0, key - 42), key) is not None
-    return begin if begin > key_end and (is_flag or (is_quoted and not (found["quote"] or is_word))) else -1
+    return begin if begin > key_end and (is_flag or (is_quoted and not (found["quote"] or is_word))) else None
 
 
 def _value_end(text: str, begin: int, is_header: bool) -> int:

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from queueops.results.handle import TaskHandle
+from queueops.worker import stack_file
 from tests.faults import hogs, tasks
 from tests.faults.conftest import UNHURRIED, Bench
 from tests.support.waiting import wait_until
@@ -30,6 +31,7 @@ def test_a_task_whose_process_is_killed_runs_again_and_that_is_a_crash_not_an_at
     assert bench.ledger.starts()[handle.id] == 2
     assert "SIGKILL" in worker.text()
     assert f"ended while it ran {handle.id}" in worker.text()
+    os.kill(worker.pid, stack_file.SIGNAL)  # which ends a process that does not ignore it
     assert worker.stop() == 0
 
 

@@ -10,6 +10,7 @@ from queueops.inspect import TaskQuery
 from queueops.inspect.alarms import broken_alarms
 from queueops.inspect.answers import Broken
 from queueops.inspect.store_health import store_alarms
+from queueops.inspect.throughput import flows
 from queueops.model.contracts import Outcome, Push
 from tests.composites.trees import chain_of, group_of, plant
 from tests.inspecting.errors import stored
@@ -77,6 +78,13 @@ def test_a_task_that_is_handed_over_has_waited_and_runs(desk: Desk) -> None:
     assert desk.state("a") == "locked"
     flows = inspect.snapshot().flows
     assert flows[">pending"] == flows["pending>locked"] == pytest.approx(1 / 60, abs=0.01)
+
+
+def test_a_flow_is_that_of_the_last_sixty_seconds() -> None:
+    begun = 7 * 60_000
+    counts = {"minute": {"tr|pending>locked": 6}, "before": {"tr|pending>locked": 8}}
+    assert flows({"taken": begun, **counts}) == {"pending>locked": round(14 / 60, 3)}
+    assert flows({"taken": begun + 15_000, **counts}) == {"pending>locked": round(12 / 60, 3)}
 
 
 def test_what_runs_is_told_by_name_and_by_lane(desk: Desk) -> None:

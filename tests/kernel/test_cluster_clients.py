@@ -38,7 +38,7 @@ def test_a_tail_that_is_closed_ends_a_thread_whose_event_was_not_taken() -> None
     broker = get_broker()
     tail = Tail(broker, ["default"])
     full: queue.Queue[tuple[str, bytes]] = queue.Queue(1)
-    full.put(("default", b"first"))
+    tail._put(("default", b"first"), full)
     thread = threading.Thread(target=tail._put, args=(("default", b"second"), full))
     thread.start()
     tail.close()

@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 
 from queueops.model import kinds, states
 from queueops.redis import library
-from queueops.redis.library import ALLOW_OOM, BASE, Function, Module, in_order, script, state_tables
+from queueops.redis.library import ALLOW_OOM, BASE, DENY_OOM, Function, Module, in_order, script, state_tables
 from queueops.redis.library import library as current
 from tests.kernel.desk import FOREVER, Desk
 from tests.kernel.library_calls import FILES as FILES
@@ -67,7 +67,9 @@ def test_a_function_loads_as_a_script_with_and_without_its_first_line(desk: Desk
         assert len(desk.client.script_load(text)) == 40
     assert script(name).startswith("#!lua")
     assert not script(name, shebang=False).startswith("#!")
-    assert script(name, shebang=False).startswith(ALLOW_OOM) is ("allow-oom" in library.functions()[name].flags)
+    bare, flags = script(name, shebang=False), library.functions()[name].flags
+    assert bare.startswith(ALLOW_OOM) is ("allow-oom" in flags)
+    assert bare.startswith(DENY_OOM) is {"allow-oom", "no-writes"}.isdisjoint(flags)
 
 
 def test_the_library_holds_every_function_with_its_flags_under_its_digest(desk: Desk) -> None:

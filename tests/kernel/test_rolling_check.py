@@ -8,6 +8,7 @@ import pytest
 
 from queueops.model.contracts import Outcome
 from queueops.model.states import State
+from queueops.redis.store_client import BATCH
 from queueops.results.handle import TaskHandle
 from queueops.watchdog import Watchdog
 from queueops.watchdog.log_once import LogOnce
@@ -57,6 +58,14 @@ def test_the_watchdog_itself_walks_and_says_what_it_put_right(desk: Desk, caplog
     assert "a was put right: it is ready, and not in its lane" in caplog.text
     assert sorted(desk.drain()) == ["a", "b"]
     desk.client.flushall()  # the display counters are left to the command
+
+
+def test_one_round_takes_more_than_one_batch_of_due_tasks(desk: Desk) -> None:
+    due = [f"t{number}" for number in range(BATCH + 1)]
+    desk.push(*due, delay_ms=60_000)
+    desk.make_due(*due)
+    Watchdog(desk.broker).round()
+    assert desk.client.zcard(desk.keys.agenda) == 0
 
 
 def test_a_key_of_another_type_is_logged_once_and_left(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:

@@ -106,6 +106,14 @@ def test_it_counts_what_has_ended_and_what_has_failed(dispatcher):
     assert dispatcher.ran_ms > 0
 
 
+def test_notes_wait_for_their_next_turn_or_for_a_settlement(dispatcher):
+    channel, lease, now = dispatcher._channel, Lease(id="t", fence=1), time.monotonic()
+    for before_settling, waits in ((False, False), (False, True), (True, False)):
+        channel.log(lease, "a line")
+        dispatcher.send_notes(now, before_settling=before_settling)
+        assert bool(channel.notes) is waits
+
+
 def test_one_that_begins_nothing_more_gives_it_back(dispatcher):
     handle, token = handed(dispatcher)
     dispatcher.closed, before = True, dispatcher.claimed

@@ -101,6 +101,8 @@ def test_a_process_that_wakes_up_after_its_supervisor_spoke_for_it_says_so_and_g
     running.table.condition = Condition.SILENT
     running.self_pipe.ring()
     wait_until(lambda: broker.client.hget(key, "state") == b"live")
+    clock, told_at = map(int, broker.client.hmget(key, "clock", "beat"))
+    assert abs(clock - told_at) < 600_000  # both in milliseconds, of the same host
     wait_for_the_loop.push().result(60)
 
 
