@@ -69,7 +69,8 @@ class JobWorld:
     def stored_files(self, pool: str = "", after: str = "", limit: int = 50) -> StoredFilePage:
         self.world._ask()
         facts = {"pool": "default", "job": "task-1", "aggregation": self.world.text, "size": 4096}
-        rows = [StoredFile(path=f"tas/task-{n}", stored_ms=self.world.now - 9000, **facts) for n in range(2)]
+        facts |= {"mime_type": "image/png", "stored_ms": self.world.now - 9000, "deleted_ms": None}
+        rows = [StoredFile(path=f"tas/task-{n}", **facts) for n in range(2)]
         return StoredFilePage(rows=(structs.replace(rows[0], deleted_ms=self.world.now), rows[1]), next="more")
 
     def file_deletions(
@@ -78,7 +79,7 @@ class JobWorld:
         self.world._ask()
         facts = {"pool": "default", "job": "task-1", "why": "ended", "due_ms": self.world.now + 9000}
         rows = (
-            QueuedFileRow(path=f"{self.world.text}/tas/task-1", **facts),
+            QueuedFileRow(path=f"{self.world.text}/tas/task-1", tries=0, error="", **facts),
             QueuedFileRow(path="tas/task-2", tries=3, error=self.world.text, **facts),
         )
         return QueuedFilePage(rows=rows, next="more", total=2, dropped=1)

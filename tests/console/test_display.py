@@ -35,6 +35,14 @@ def test_a_task_without_a_failure_has_no_number_under_failed(world: World, opera
     assert {text.strip() for text in cell.findall(operator.get("/ops/tasks/").content.decode())} == {"–"}
 
 
+def test_a_time_is_ahead_or_behind(world: World, operator: Client) -> None:
+    page = operator.get("/ops/schedules/").content.decode()
+    ahead = re.findall(r'data-label="Next"><time[^>]*>([^<]*)', page)
+    behind = re.findall(r'data-label="Last result">.*?<time[^>]*>([^<]*)', page, re.DOTALL)
+    assert [text[:3] for text in ahead] == ["in "] * len(ahead) != []
+    assert [text[-4:] for text in behind] == [" ago"] * len(behind) != []
+
+
 def test_a_refusal_leads_to_no_page_that_is_refused_too(world: World, client_of: Callable[..., Client]) -> None:
     page = client_of().get("/ops/tasks/")
     assert page.status_code == 403

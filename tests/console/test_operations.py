@@ -121,6 +121,7 @@ def test_workers_perform_the_action_and_every_page_shows_it(desk: Desk, operator
     lease = claimed(desk)
     done = part(lease)
     assert f"{done.seen} of 130" in bar(operator)
+    assert f"{done.changed} /130" in told(operator.get("/ops/audit/"))
     version = operator.get("/ops/_status?v=0").content
     part(lease)
     assert operator.get("/ops/_status?v=0").content != version

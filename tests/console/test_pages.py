@@ -230,6 +230,15 @@ def test_a_number_that_makes_no_sense_costs_nothing(number: str, world: World, o
     assert operator.get(f"/ops/tasks/_rows?since={number}&shown={number}").status_code == 200
 
 
+def test_a_page_marks_its_part_of_the_navigation(world: World, operator: Client) -> None:
+    marked = re.compile(r'data-go="." aria-current="page">.*?<span>(.*?)</span>', re.DOTALL)
+    parts = {"lanes/": "Lanes", "lanes/default/slow/": "Lanes", "pools/default/": "Lanes", "workflows/": "Workflows"}
+    parts |= {"mapreduce/": "Tasks", "mapreduce/count-1/6/": "Tasks", "callbacks/": "Callbacks", "help/": ""}
+    for path, part in parts.items():
+        page = operator.get(f"/ops/{path}").content.decode()
+        assert marked.findall(page) == ([part] if part else []), path
+
+
 def test_an_id_with_a_slash_has_a_page_of_its_own(world: World, operator: Client) -> None:
     page = operator.get("/ops/tasks/").content.decode()
     assert 'href="/ops/tasks/a~b:c/?pool=default"' in page

@@ -106,3 +106,21 @@ def test_buttons_and_undo_are_there_only_in_the_own_pool(desk: Desk, member: Cli
     assert f"/ops/audit/{of_mail.pk}/_undo" in member.get(f"/ops/audit/{of_mail.pk}/").content.decode()
     assert member.post(f"/ops/audit/{of_mail.pk}/_undo").status_code == 302
     assert states(m1="mail", b1="billing") == ["pending", "cancelled"]
+
+
+def test_the_pool_of_a_lane_and_of_a_filter_decides_over_undo_and_go_on(
+    desk: Desk, member: Client, administrator: Client
+) -> None:
+    grant("mail", "administer")
+    for pool in ("mail", "billing"):
+        administrator.post(f"/ops/lanes/{pool}/default/_set", {"limit": "4", "weight": "2"})
+    of_billing, of_mail = AuditEntry.objects.filter(verb="set_lane").order_by("-pk")
+    assert member.post(f"/ops/audit/{of_billing.pk}/_undo").status_code == 403
+    assert member.post(f"/ops/audit/{of_mail.pk}/_undo").status_code == 302
+    limits = {lane.pool: lane.limit for lane in inspect.lanes()}
+    assert (limits["mail"], limits["billing"]) == (None, 4)
+    for pool, status in (("mail", 302), ("billing", 403)):
+        begun = {"verb": "cancel", "target": "all", "actor_name": "x", "count": 2, "place": ""}
+        whole = AuditEntry.objects.create(filter={"state": "pending", "pool": pool}, **begun)
+        assert member.post(f"/ops/audit/{whole.pk}/_go_on").status_code == status
+    assert states(m1="mail", m2="mail", b1="billing") == ["cancelled", "cancelled", "pending"]

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from string import Formatter
@@ -21,9 +21,11 @@ from django.urls import URLPattern, URLResolver, get_resolver
 import console
 import queueops
 from queueops import conf
+from queueops.conf import alert_settings
+from queueops.conf import readers as read
 from queueops.errors import Explained
-from queueops.kinds.jobs.settings import JobSettings
-from queueops.kinds.workflows.settings import WorkflowSettings
+from queueops.kinds.jobs import settings as jobs
+from queueops.kinds.workflows import settings as workflows
 from queueops.model import kinds
 from queueops.redis import keys
 from queueops.redis.library import functions
@@ -32,6 +34,17 @@ FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
 PUBLIC = ("", ".control", ".events", ".inspect", ".jobs", ".schedules", ".testing")
 COMMANDS = ("apitoken", "checkworkflows", "demo", "doctor", "embedded", "queue", "queueops", "runworker", "watchdog")
+
+DEFAULTS: dict[str, Any] = {
+    "POOLS": conf.PoolSettings,
+    "POOLS lanes": conf.LaneSettings,
+    "RETRY": conf.BrokerRetry,
+    "ALERTS RULES": alert_settings.AlertRule,
+    "ALERTS HEARTBEAT": alert_settings.Heartbeat,
+    "JOBS": jobs.JobSettings,
+    "WORKFLOWS": workflows.WorkflowSettings,
+}
+"""The objects that settings are read into, whose fields have the defaults."""
 
 
 def scripts() -> Iterator[str]:
@@ -82,19 +95,43 @@ def _arguments(parser: argparse.ArgumentParser, words: str) -> Iterator[str]:
 
 
 def settings() -> Iterator[str]:
-    """The keys of `QUEUEOPS`, of a pool and of a lane, and the defaults."""
-    yield from conf.READERS
-    yield from (f"CONNECT {key}" for key in conf.CONNECT)
-    for place, table in (("POOLS", conf.PoolSettings), ("POOLS lanes", conf.LaneSettings), ("RETRY", conf.BrokerRetry)):
-        yield from (f"{place} {field.name} = {_default(field)}" for field in fields(table))
-    yield from (f"JOBS {field.name} = {_default(field)}" for field in fields(JobSettings))
-    yield from (f"WORKFLOWS {field.name} = {_default(field)}" for field in fields(WorkflowSettings))
-    plain = (field for field in fields(conf.Settings) if field.default is not MISSING)
-    yield from (f"{field.name.upper()} = {field.default!r}" for field in plain)
+    """The keys of `QUEUEOPS`, of a pool and of a lane, what each must be, and the defaults."""
+    for place, reader, names in _tables():
+        yield from _limits(place, reader, names)
+    for place, made in DEFAULTS.items():
+        yield from (f"{place} {field.name} = {_default(field)}" for field in fields(made))
+    yield from (f"{field.name.upper()} = {_default(field)}" for field in fields(conf.Settings))
+
+
+def _tables() -> Iterator[tuple[str, read.Reader[Any], Iterable[str]]]:
+    """Each dict of settings: its place, its reader and its keys."""
+    readers = {"": conf.READERS, "CONNECT": conf.CONNECT, "JOBS": jobs.READERS, "JOBS RETRY": jobs.RULE}
+    readers |= {"WORKFLOWS": workflows.READERS, "ALERTS RULES": alert_settings.RULE}
+    readers |= {"ALERTS HEARTBEAT": alert_settings.HEARTBEAT}
+    yield from ((place, read.table(table), table) for place, table in readers.items())
+    yield "ALERTS", alert_settings.read_alerts, alert_settings.READERS
+    yield "POOLS", conf.POOL, ("timeout", "retries", "lanes")
+    yield "POOLS lanes", conf.LANE, (field.name for field in fields(conf.LaneSettings))
+    yield "RETENTION", conf.KEPT, conf.RETENTION
+    yield "RETRY", conf.RETRY, (field.name for field in fields(conf.BrokerRetry))
+    yield "SENTRY", conf.SENTRY, (field.name for field in fields(conf.SentrySettings))
+
+
+def _limits(place: str, reader: read.Reader[Any], keys: Iterable[str]) -> Iterator[str]:
+    """What a wrong value is told to be."""
+    for key in keys:
+        try:
+            reader({key: object()})
+        except read.Unfit as unfit:
+            yield f"{place} {key}: {unfit.expected}".strip()
+        else:
+            yield f"{place} {key}".strip()
 
 
 def _default(field: Field[Any]) -> str:
-    return "made" if field.default is MISSING else repr(field.default)
+    if field.default_factory is not MISSING:
+        return repr(field.default_factory())
+    return "required" if field.default is MISSING else repr(field.default)
 
 
 def errors() -> Iterator[str]:

@@ -155,3 +155,16 @@ def test_the_terminal_lists_them_without_a_task(namespace: str) -> None:
     assert [(row["pool"], row["id"], row["number"]) for row in page["rows"]] == [("other", "c", 0)]
     assert failing("chunks", "--state", "errod")[0] == 2
     assert failing("chunks", "--error", "f00d")[0] == 2
+
+
+def test_no_answer_has_more_than_200_chunks_of_those_asked_for(namespace: str) -> None:
+    ChunkWork(get_broker()).map(list(range(205)))
+    page, everywhere = inspect.chunks("count", limit=1000), inspect.all_chunks("pending", limit=1000)
+    assert page is not None
+    assert (len(page.rows), page.total, page.partial) == (200, 205, False)
+    rest = inspect.chunks("count", after=page.next)
+    assert rest is not None
+    assert [row.number for row in rest.rows] == list(range(200, 205))
+    assert (len(everywhere.rows), everywhere.partial) == (200, False)
+    assert len(inspect.all_chunks("pending", after=everywhere.next).rows) == 5
+    assert [row.number for row in inspect.chunks_named("count", range(205))] == list(range(200))

@@ -67,6 +67,7 @@ def test_what_is_no_number_in_a_set_of_chunks_is_left_out(work: ChunkWork) -> No
 def test_before_the_map_there_are_no_chunks(work: ChunkWork) -> None:
     view = seen()
     assert (view.total, view.strip.columns, view.left_s, view.skew) == (0, (), 0.0, None)
+    assert (view.strip.end, view.strip.width) == (0, 1)
     page = inspect.chunks("count")
     assert page is not None
     assert (page.rows, page.next, page.total) == ((), "", 0)

@@ -235,9 +235,9 @@ def test_fields_that_are_none_are_refused(desk: ChunkDesk, fields: Any) -> None:
 
 def test_what_cannot_be_stored_or_says_not_which_chunks_is_refused(desk: ChunkDesk) -> None:
     stuck(desk, [{"a": 1}, {"a": 1}])
-    with pytest.raises(NotEncodable, match="fields for the chunks"):
+    with pytest.raises(NotEncodable, match=r"fields for the chunks of tests\.count"):
         control.set_fields("m", {"a": object()}, state="failed")
-    with pytest.raises(PayloadTooLarge, match="data of the chunks"):
+    with pytest.raises(PayloadTooLarge, match=r"data of the chunks of tests\.count"):
         control.edit_chunks("m", "x" * 2_000_000, state="failed")
     for change in (
         lambda **which: control.set_fields("m", {"a": 1}, **which),

@@ -23,6 +23,8 @@ WIDE = {
     "console": ("tests/console/test_pages.py", "tests/console/test_mutations.py", "tests/inspecting"),
 }
 """Tests of real processes and of whole areas, at most three minutes each."""
+STATED = "tests/golden"
+"""No function runs a default of a class: only these tests see it."""
 
 
 def join_parts() -> int:
@@ -64,7 +66,7 @@ def near(mutant: Mutant) -> list[str]:
 def wide(mutant: Mutant) -> list[str]:
     """Wide tests of the area that has the file."""
     area = next(name for name, patterns in AREAS.items() if any((ROOT / mutant.path) in ROOT.glob(p) for p in patterns))
-    return list(WIDE[area])
+    return [STATED, *WIDE[area]]
 
 
 def _names(mutant: Mutant) -> Iterator[set[str]]:

@@ -95,7 +95,7 @@ def edit_chunk(id: str, number: int, data: Any, *, retry: bool = False, pool: st
     place = place_of(id, pool)
     if not place:
         return _gone()
-    value = encode_result(_name(place, id), data, f"data of chunk {number}")
+    value = encode_result(_name(id, place), data, f"data of chunk {number}")
     return get_role(MapReduceCalls).mend_named(place, id, "redo" if retry else "edit", [wanted], value=value, who=who)
 
 
@@ -106,9 +106,8 @@ def edit_chunks(
 
     Raises NotEncodable and PayloadTooLarge.
     """
-    place = place_of(id, pool)
-    value = encode_result(_name(place, id), data, "data of the chunks")
-    return _mend("redo", id, numbers, state, place or pool, who, value)
+    value = encode_result(_name(id, pool), data, "data of the chunks")
+    return _mend("redo", id, numbers, state, pool, who, value)
 
 
 def set_fields(
@@ -123,10 +122,9 @@ def set_fields(
     """
     if not _has_fields(fields):
         raise BadOption(name="fields", value=fields, expected='an object with a field or more, such as {"host": "b"}')
-    place = place_of(id, pool)
-    value = encode_result(_name(place, id), dict(fields), "fields for the chunks")
+    value = encode_result(_name(id, pool), dict(fields), "fields for the chunks")
     limited = b"%d:%s" % (conf.current().payload_limit, value)
-    return _mend("set", id, numbers, state, place or pool, who, limited)
+    return _mend("set", id, numbers, state, pool, who, limited)
 
 
 def restart_from(id: str, stage: str, *, every: bool = False, pool: str = "", who: str = "") -> Row:
@@ -187,9 +185,10 @@ def _checked(numbers: Sequence[Any]) -> list[int]:
     return wanted
 
 
-def _name(pool: str, id: str) -> str:
+def _name(id: str, pool: str) -> str:
+    """The name of a task, for an error; its id if it has none."""
     try:
-        record = get_broker().record(pool, id)
+        record = get_broker().record(place_of(id, pool), id)
     except Undecodable:
         return id
     return id if record is None else record.name

@@ -35,8 +35,8 @@ class QueuedFileRow(Answer, frozen=True, kw_only=True):
     job: str
     why: str  # ended, retention, operator
     due_ms: int
-    tries: int = 0  # deletions that have failed
-    error: str = ""  # the last one
+    tries: int  # deletions that have failed
+    error: str  # the last one
 
 
 class QueuedFilePage(Answer, frozen=True, kw_only=True):
@@ -56,10 +56,10 @@ class StoredFile(Answer, frozen=True, kw_only=True):
     pool: str
     job: str
     aggregation: str
-    size: int = 0
-    mime_type: str = ""
-    stored_ms: int = 0
-    deleted_ms: int | None = None  # when it was deleted before its job
+    size: int
+    mime_type: str
+    stored_ms: int
+    deleted_ms: int | None  # when it was deleted before its job
 
 
 class StoredFilePage(Answer, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ def read_strip(reader: ChunkReader, total: int, first: int, count: int) -> Strip
     first = max(0, min(first, total - 1))
     end = total if count <= 0 else min(total, first + count)
     if end <= first:
-        return Strip(first=0, end=0, width=1, columns=())
+        return Strip(first=first, end=end, width=1, columns=())
     width = -(-(end - first) // COLUMNS)
     found = reader.columns(first, width, -(-(end - first) // width))
     if width == 1:
