@@ -93,10 +93,9 @@ class Execution:
         self._recorded, self._recorded_patches, self.size_before = {}, set(), self.size
         self.length_before = self.length
         step = self._run(at, taken)
-        main = self._main
-        if main is not None and self._is_over:
-            self._close(main)
-        elif main is not None and not self._open and not self._listening:
+        if self._main is not None and self._is_over:  # no local variable: an error of the code may keep this frame
+            self._close(self._main)
+        elif self._main is not None and not self._open and not self._listening:
             raise WorkflowStuck(name=self.info.name, where=", ".join(self.waiting_at()) or "?")
         step.where = [] if step.over else self.stacks()
         step.notes += self.loop.take_problems()

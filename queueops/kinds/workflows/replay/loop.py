@@ -132,9 +132,7 @@ class WorkflowLoop(ReplayedLoop):
         """Run callbacks until all code waits. Raises an interrupt of the worker, if one came, and what was refused."""
         with self.running():
             while self._ready and self.exit is None:
-                handle = self._ready.popleft()
-                if not handle.cancelled():
-                    self._call(handle)
+                self._call()
                 if self.interrupt is not None:
                     raise self.interrupt
                 if self.refused is not None:
@@ -154,12 +152,19 @@ class WorkflowLoop(ReplayedLoop):
             if before is not None:
                 _swap_current_task(before, task)
 
-    def _call(self, handle: asyncio.Handle) -> None:
-        """Run a callback. A SystemExit of the code ends the run: no other callback runs."""
+    def _call(self) -> None:
+        """Run the next callback. A SystemExit of the code ends the run: no other callback runs.
+
+        An error of the code may keep this frame, which must not keep the task of the error.
+        """
+        handle: asyncio.Handle | None = self._ready.popleft()
         try:
-            handle._run()
+            if not handle.cancelled():
+                handle._run()
         except SystemExit as error:
             self.exit = error
+        finally:
+            handle = None
 
     def fire(self, handle: asyncio.Handle) -> None:
         """A timer of the run is due."""
