@@ -13,7 +13,7 @@ from msgspec import structs
 from queueops.inspect.alarm import Alarm, in_pools, manage, warning
 from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.spans import span
-from queueops.inspect.throughput import FAILING, counted, failures
+from queueops.inspect.throughput import FAILING, counted
 
 LEAST_FAILED = 10
 """Fewer failed attempts than this are not an alarm, unless there was hardly another one."""
@@ -45,7 +45,7 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
         yield _killing(name, {pool: samples[pool] for pool in kills})
     names: dict[str, dict[str, _Failed]] = {}
     for pool, sampled in samples.items():
-        failed, ended = failures(sampled)
+        failed, ended = _failures(sampled)
         bad, all_ended = failed.total(), ended.total()
         if bad >= LEAST_FAILED and bad >= FAILING * all_ended:
             name, most = failed.most_common(1)[0]
@@ -64,9 +64,15 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
             yield _failing(name, of_pools, samples)
 
 
+def _failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
+    """Failed and ended attempts, by name, as if those with a muted error had not been."""
+    failed = counted(sampled, "err") - counted(sampled, "mute")
+    return failed, failed + counted(sampled, "ok")
+
+
 def _of_names(sampled: Mapping[str, Any], failed: Counter[str], ended: Counter[str]) -> Iterator[tuple[str, _Failed]]:
     """The names of a pool that fail: half of their attempts, all of a few, or suddenly all."""
-    now_failed, now_well = recent(sampled, "err"), recent(sampled, "ok")
+    now_failed, now_well = recent(sampled, "err") - recent(sampled, "mute"), recent(sampled, "ok")
     retried = counted(sampled, "re")
     for name, count in failed.most_common():
         is_small = ended.total() <= LEAST_FAILED and count - retried[name] >= ALL_OF_FEW and count == ended[name]
