@@ -55,3 +55,24 @@ def test_a_mute_that_is_over_is_none(desk: Desk) -> None:
     control.mute_error("known", desk.now() - 1)
     fail(desk, "known")
     assert "12 of 12" in failing()[0]
+
+
+def test_failures_count_as_muted_once_when_the_error_is_muted_again(desk: Desk) -> None:
+    """Else a mute that ended too early, and is set again, would hide as many failures of other errors."""
+    fail(desk, "known")
+    for until_ms in (desk.now() + HOUR_MS, None, desk.now() + HOUR_MS):
+        control.mute_error("known", until_ms)
+    fail(desk, "known", 3)
+    control.mute_error("known", None)
+    fail(desk, "known", 2)
+    control.mute_error("known", desk.now() + HOUR_MS)
+    fail(desk, "new", 15)
+    assert "15 of 15 attempts of the last two minutes failed" in failing()[0]
+
+
+def test_a_mute_outlasts_the_time_for_which_the_error_would_have_been_kept(desk: Desk) -> None:
+    fail(desk, "known", 1)
+    key = desk.keys.error("known")
+    desk.client.expire(key, 60)
+    control.mute_error("known", desk.now() + HOUR_MS)
+    assert desk.client.ttl(key) * 1000 > HOUR_MS
