@@ -172,7 +172,6 @@ class ErrorTriage(models.Model):
 
     fingerprint = models.CharField(max_length=200, unique=True)
     resolved_ms = models.BigIntegerField(null=True)
-    muted_until_ms = models.BigIntegerField(null=True)
     assignee = models.CharField(max_length=150, blank=True)  # the name of a user; it stays when the account is deleted
     note = models.CharField(max_length=500, blank=True)
 

@@ -17,10 +17,13 @@ from console.ui.error_names import error_name
 from console.ui.links import url
 from console.ui.render import page
 from console.ui.triage_form import TriageForm
-from queueops import inspect
+from queueops import control, inspect
 
 
 def _write(_pool: str, fingerprint: str, *, who: str, **values: Any) -> None:
+    """Keep what is noted, and tell the store of a change of the mute: the watchdog's alerts heed it, too."""
+    if "muted_until_ms" in values:
+        control.mute_error(fingerprint, values.pop("muted_until_ms"))
     ErrorTriage.objects.update_or_create(fingerprint=fingerprint, defaults=values)
 
 
@@ -49,7 +52,7 @@ def act(request: HttpRequest, fingerprint: str, verb: str) -> HttpResponse:
         return page(request, "errors/one.html", errors.context_of(request, group) | {"triage": form}, status=422)
     resolved = max(inspect.now_ms(), group.last_ms) if verb == "resolve" else None
     values = form.values(group) if verb == "note" else {"resolved_ms": resolved}
-    was = facts(ErrorTriage.objects.filter(fingerprint=fingerprint).first())
+    was = facts(group)
     told = {name: value for name, value in values.items() if name != "note"}
     note = {"reason": values["note"]} if values.get("note") else {}
     thing = _Error.named("", fingerprint, dict(was), dict(was) | told)

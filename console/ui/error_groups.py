@@ -42,7 +42,6 @@ class ErrorGroup(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     release: HistoryMark | None = None  # of a new error: the release before its first failure
     resolved_ms: int | None = None
-    muted_until_ms: int | None = None  # None: it is not muted now
     assignee: str = ""
     note: str = ""
 
@@ -82,6 +81,12 @@ class ErrorGroup(msgspec.Struct, frozen=True, kw_only=True):
         return self.latest.last_ms
 
     @property
+    def muted_until_ms(self) -> int | None:
+        """Until then its failures raise no alarm; None: it is not muted now."""
+        until = max(row.muted_until_ms or 0 for row in self.rows)
+        return until if until > time.time() * 1000 else None
+
+    @property
     def label(self) -> str:
         """The state as a word."""
         return str(STATES[self.state])
@@ -117,11 +122,9 @@ def _releases() -> list[HistoryMark]:
         return []
 
 
-def facts(noted: ErrorTriage | None) -> Mapping[str, Any]:
+def facts(group: ErrorGroup) -> Mapping[str, Any]:
     """What operators have noted, for the audit log; the text of a note is its reason."""
-    if noted is None:
-        return {"resolved_ms": None, "muted_until_ms": None, "assignee": ""}
-    return {name: getattr(noted, name) for name in ("resolved_ms", "muted_until_ms", "assignee")}
+    return {name: getattr(group, name) for name in ("resolved_ms", "muted_until_ms", "assignee")}
 
 
 def _group(rows: tuple[ErrorRow, ...], releases: list[HistoryMark], noted: ErrorTriage | None) -> ErrorGroup:
@@ -132,13 +135,11 @@ def _group(rows: tuple[ErrorRow, ...], releases: list[HistoryMark], noted: Error
     state = NEW if is_new else ONGOING
     if resolved_ms is not None:
         state = RESOLVED if last <= resolved_ms else REGRESSED
-    muted = noted.muted_until_ms if noted else None
     return ErrorGroup(
         rows=rows,
         state=state,
         release=release if is_new else None,
         resolved_ms=resolved_ms,
-        muted_until_ms=muted if muted and muted > time.time() * 1000 else None,
         assignee=noted.assignee if noted else "",
         note=noted.note if noted else "",
     )

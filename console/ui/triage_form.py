@@ -49,5 +49,5 @@ class TriageForm(forms.Form):
         """The values that are stored."""
         mute = self.cleaned_data["mute"]
         until = round((time.time() + int(mute)) * 1000) if mute not in ("", KEEP) else None
-        kept = group.muted_until_ms if mute == KEEP else until
-        return {name: self.cleaned_data[name] for name in ("assignee", "note")} | {"muted_until_ms": kept}
+        changed = {} if mute == KEEP or until == group.muted_until_ms else {"muted_until_ms": until}
+        return {name: self.cleaned_data[name] for name in ("assignee", "note")} | changed

@@ -8,6 +8,7 @@ lost, `recall` returns what the action did.
 from typing import TYPE_CHECKING, Any
 
 from queueops.control.edit import edit_and_retry
+from queueops.control.errors import mute_error
 from queueops.control.lanes import pause_lane, pause_pool, resume_lane, resume_pool, set_lane
 from queueops.control.lost_answers import recall
 from queueops.control.names import pause_name, resume_name
@@ -126,6 +127,7 @@ __all__ = [
     "keep",
     "keep_file",
     "move",
+    "mute_error",
     "pause_aggregation",
     "pause_lane",
     "pause_name",

@@ -52,6 +52,7 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
     first_ms: int
     last_ms: int
     sample_id: str
+    muted_until_ms: int | None = None  # until then its failures raise no alarm
 
     TEXTS: ClassVar = ("type",)
     TEXTS_OF_TASKS: ClassVar = ("message",)
@@ -87,6 +88,7 @@ def error_row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes],
         first_ms=maybe_whole(fields.get("first")) or last_ms,
         last_ms=last_ms,
         sample_id=fields.get("sample", ""),
+        muted_until_ms=maybe_whole(fields.get("muted")),
     )
 
 

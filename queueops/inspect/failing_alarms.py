@@ -11,9 +11,10 @@ from urllib.parse import quote
 from msgspec import structs
 
 from queueops.inspect.alarm import Alarm, in_pools, manage, warning
+from queueops.inspect.named_hosts import host_named
 from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.spans import span
-from queueops.inspect.throughput import FAILING, counted, failures
+from queueops.inspect.throughput import FAILING, counted
 
 LEAST_FAILED = 10
 """Fewer failed attempts than this are not an alarm, unless there was hardly another one."""
@@ -45,7 +46,7 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
         yield _killing(name, {pool: samples[pool] for pool in kills})
     names: dict[str, dict[str, _Failed]] = {}
     for pool, sampled in samples.items():
-        failed, ended = failures(sampled)
+        failed, ended = loud_failures(sampled)
         bad, all_ended = failed.total(), ended.total()
         if bad >= LEAST_FAILED and bad >= FAILING * all_ended:
             name, most = failed.most_common(1)[0]
@@ -55,7 +56,8 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
                 names.setdefault(name, {})[pool] = told
             else:
                 more: dict[str, Any] = {"key": f"failing-pool {pool}", "pools": (pool,), "failed": bad}
-                yield warning(told.text, "errors?sort=failed", manage("queue", "errors"), **more)
+                text = f"{told.text}{host_named(sampled, failed)}"
+                yield warning(text, "errors?sort=failed", manage("queue", "errors"), **more)
             continue
         for name, found in islice(_of_names(sampled, failed, ended), MOST_NAMES):
             names.setdefault(name, {})[pool] = found
@@ -64,19 +66,25 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
             yield _failing(name, of_pools, samples)
 
 
+def loud_failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
+    """Failed and ended attempts, by name, as if those with a muted error had not been."""
+    failed = counted(sampled, "err") - counted(sampled, "mute")
+    return failed, failed + counted(sampled, "ok")
+
+
 def _of_names(sampled: Mapping[str, Any], failed: Counter[str], ended: Counter[str]) -> Iterator[tuple[str, _Failed]]:
     """The names of a pool that fail: half of their attempts, all of a few, or suddenly all."""
-    now_failed, now_well = recent(sampled, "err"), recent(sampled, "ok")
+    now_failed, now_well = recent(sampled, "err") - recent(sampled, "mute"), recent(sampled, "ok")
     retried = counted(sampled, "re")
     for name, count in failed.most_common():
         is_small = ended.total() <= LEAST_FAILED and count - retried[name] >= ALL_OF_FEW and count == ended[name]
         if is_small or (count >= LEAST_FAILED and count >= FAILING * ended[name]):
             yield name, _Failed(count, ended[name], "two minutes")
-        elif (now := now_failed[name]) and not now_well[name] and _is_sudden(now, count - now, ended[name] - now):
+        elif (now := now_failed[name]) and not now_well[name] and is_sudden(now, count - now, ended[name] - now):
             yield name, _Failed(now, now, span(recent_ms(sampled)))
 
 
-def _is_sudden(failed: int, failed_before: int, ended_before: int) -> bool:
+def is_sudden(failed: int, failed_before: int, ended_before: int) -> bool:
     """Whether so many failures in a row are no chance with the share of failures before them."""
     return ((failed_before + 1) / (ended_before + 2)) ** failed < CHANCE
 
@@ -86,8 +94,10 @@ def _failing(name: str, found: Mapping[str, _Failed], samples: Samples) -> Alarm
     failed, ended = (sum(getattr(each, field) for each in found.values()) for field in ("failed", "ended"))
     (one, *others) = found.values()
     text = f"Task {name[:100]} of {in_pools(found)}: {failed:,} of {ended:,} attempts of the last {one.within} failed."
+    text = text if others else one.text or text
+    host = next(filter(None, (host_named(samples[pool], [name]) for pool in found)), "")
     more = {"key": f"failing {name[:100]}", "pools": tuple(found), "failed": failed}
-    return _stopping(text if others else one.text or text, name, found, samples, **more)
+    return _stopping(f"{text}{host}", name, found, samples, **more)
 
 
 def _stopping(text: str, name: str, of: Mapping[str, Any], samples: Samples, **more: Any) -> Alarm:

@@ -10,6 +10,7 @@ from queueops.inspect.alarm import Alarm, manage, warning
 from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised, tasks_wait
 from queueops.inspect.estimates import run_times
 from queueops.inspect.lanes import MOST, lane_rows
+from queueops.inspect.named_hosts import host_named
 from queueops.inspect.recent_counts import recent, recent_ms, usual_ms, usual_per_s
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import PoolView, counted
@@ -91,6 +92,7 @@ def _slow(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> 
     factor = min(slow.values())
     number = "1 name takes" if len(slow) == 1 else f"{len(slow):,} names take"
     text = f"{number} {factor:.0f} times longer than before: {told}{', …' if len(slow) > MOST_NAMED else ''}."
+    text = f"{text}{host_named(sampled, slow)}"
     page = f"name?id={quote(worst[0])}"
     return _Cause("slow", text, page, manage("queue", "name", worst[0]))
 

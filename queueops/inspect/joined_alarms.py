@@ -14,6 +14,7 @@ from queueops.inspect.busy_alarms import hanging_alarms, stuck_alarms
 from queueops.inspect.clock_alarms import clock_alarms
 from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
+from queueops.inspect.host_alarms import host_alarms
 from queueops.inspect.library_alarms import library_alarms
 from queueops.inspect.outbox import outbox_alarms
 from queueops.inspect.own_work_alarms import own_work_alarms
@@ -28,6 +29,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "watchdog": ("schedules", "overdue", "duty"),
     "library": _NO_SLOTS,
     "silent": _NO_SLOTS,
+    "host": ("failing", "failing-pool", "growing"),
     "kills": ("late", "failing", "failing-pool", *_NO_SLOTS),
     "late": _NO_SLOTS,
     "unserved": ("growing", "lanes", "kind", "expired"),
@@ -47,6 +49,7 @@ def alarms_of_pools(
     """The alarms of these pools, without those of their lanes."""
     yield from outbox_alarms()
     yield from failing_alarms(samples)
+    yield from host_alarms(samples)
     yield from hanging_alarms(views, samples, beats)
     yield from clock_alarms(samples, beats)
     for view in views:
@@ -90,6 +93,8 @@ def _cause_of(alarm: Alarm, alarms: Sequence[Alarm]) -> Alarm | None:
 def _follows(alarm: Alarm, cause: Alarm) -> bool:
     if alarm.kind not in FOLLOWS.get(cause.kind, ()) or not set(alarm.pools) <= set(cause.pools or alarm.pools):
         return False
+    if cause.kind == "host":
+        return cause.key.removeprefix("host ") in alarm.text
     if alarm.kind != "growing":
         return True
     needs_slots = alarm.command.startswith(MORE_SLOTS)

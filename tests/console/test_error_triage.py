@@ -87,6 +87,7 @@ def test_an_error_is_muted_assigned_and_noted(desks: list[Desk], operator: Clien
     assert operator.post("/ops/errors/f1/_note", form).status_code == 302
     assert (listed(operator), listed(operator, "muted"), listed(operator, "mine")) == (0, 1, 1)
     assert listed(viewer, "mine") == 0
+    assert re.search(r"Muted until \d{4}-\d\d-\d\d [\d:]{8} \S+: its failures raise no alarm", told(operator, "f1/"))
     assert "4711" not in viewer.get("/ops/errors/f1/").content.decode()
     entry = AuditEntry.objects.latest("pk")
     assert (entry.verb, entry.target, entry.reason) == ("note_error", "E (f1)", "order 4711 is broken")

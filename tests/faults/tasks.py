@@ -397,3 +397,11 @@ def shop(seconds: float = 0.0) -> None:
 
 shops = [task(name=f"tests.faults.tasks.shop_{number}")(shop) for number in range(10)]
 """Ten names that wait for one dependency."""
+
+
+def unanswered(host: str) -> None:
+    raise ConnectionError(f"cannot connect to {host}")
+
+
+away = [task(name=f"tests.faults.tasks.away_{number}", retries=0)(unanswered) for number in range(6)]
+"""Names whose dependency does not answer."""

@@ -4,6 +4,7 @@ An operator has the overview open in Chromium. For each fault the drill takes th
 names the cause, the clicks from there to the page that shows why, and the clicks from that page to the button that
 mends it, or to the command. It presses the button, or does what the command says, and the alarm has to end.
 Exit status 1 if an alarm is late, or a way is longer than one click. `--docs` writes the table into docs/console.md.
+`--seed N` plants twelve other incidents, drawn by that seed, some of them two at once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ import django
 
 from tests.soak.incidents import INCIDENTS
 from tests.soak.night import BOUND_S, FAULTS, JOBS, Fault, Scene
+from tests.soak.seeded import drawn
 from tests.support.waiting import wait_until
 
 LATE_S, MOST_CLICKS = 20.0, 1
@@ -38,6 +40,7 @@ HEAD = (
     "| fault | seconds to the alarm | clicks to why | clicks to mended, or to the command | remedy |",
     "|---|---|---|---|---|",
 )
+SEEDED = (HEAD[0].replace("fault", "incident"), HEAD[1])
 
 
 def main() -> int:
@@ -45,7 +48,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--docs", action="store_true", help="write the table into docs/console.md")
     parser.add_argument("--only", default="", help="only faults with this in their name")
+    parser.add_argument("--seed", type=int, help="twelve incidents drawn by this number, in place of the usual faults")
     given = parser.parse_args()
+    incidents = [(fault,) for fault in (*FAULTS, *INCIDENTS)] if given.seed is None else drawn(given.seed)
+    chosen = [faults for faults in incidents if given.only in name_of(faults)]
     with tempfile.TemporaryDirectory(prefix="queueops-drill-") as folder:
         store = Path(folder) / "store"
         os.environ |= {
@@ -61,25 +67,28 @@ def main() -> int:
 
         embedded.start(store)
         try:
-            rows, bad = drill(
-                Scene(Path(folder)), [fault for fault in (*FAULTS, *INCIDENTS) if given.only in fault.name]
-            )
+            rows, bad = drill(Scene(Path(folder)), chosen)
         finally:
             embedded.stop(store)
     if given.docs and not bad:
-        write(rows)
+        write(rows, HEAD if given.seed is None else SEEDED)
     return int(bad)
 
 
-def drill(scene: Scene, faults: list[Fault]) -> tuple[list[str], bool]:
-    """Plant and mend each fault; the rows of the table, and whether one is not good."""
+def name_of(faults: tuple[Fault, ...]) -> str:
+    """What is planted, in words."""
+    return ", and at once ".join(fault.name for fault in faults)
+
+
+def drill(scene: Scene, incidents: list[tuple[Fault, ...]]) -> tuple[list[str], bool]:
+    """Plant and mend each incident; the rows of the table, and whether one is not good."""
     rows, bad = [], False
     print("\n".join(HEAD))
     try:
         with _overview(scene) as page:
-            for fault in faults:
+            for faults in incidents:
                 _until_well()
-                found = Round(scene, page, fault).play()
+                found = Round(scene, page, faults).play()
                 rows.append(str(found))
                 bad = bad or not found.is_good
                 print(f"{found}{'' if found.is_good else f' <-- not good: {found.trouble}'}", flush=True)
@@ -88,104 +97,116 @@ def drill(scene: Scene, faults: list[Fault]) -> tuple[list[str], bool]:
     return rows, bad
 
 
-def write(rows: list[str]) -> None:
+def write(rows: list[str], head: tuple[str, ...]) -> None:
     """Replace the table of the page."""
-    lines, page = "\n".join((*HEAD, *rows)), DOCS.read_text()
-    found = re.search(r"^\| fault \|.*\n(?:\|.*\n)+", page, re.MULTILINE)
+    lines, page = "\n".join((*head, *rows)), DOCS.read_text()
+    found = re.search(rf"^{re.escape(head[0])}\n(?:\|.*\n)+", page, re.MULTILINE)
     assert found, "the page has no such table"
     DOCS.write_text(page.replace(found[0], f"{lines}\n"))
 
 
 class Round:
-    """One fault, from its beginning to its end: what an operator needed."""
+    """One fault, or several at once, from the beginning to the end: what an operator needed."""
 
-    def __init__(self, scene: Scene, page: Any, fault: Fault) -> None:
-        self.scene, self.page, self.fault = scene, page, fault
+    def __init__(self, scene: Scene, page: Any, faults: tuple[Fault, ...]) -> None:
+        self.scene, self.page, self.faults = scene, page, faults
         self.took_s = BOUND_S
         self.clicks = self.last_clicks = 0
-        self.remedy = self.trouble = ""
+        self.remedies: list[str] = []
+        self.trouble = ""
 
     @property
     def is_good(self) -> bool:
-        """Whether the alarm was in time, and both ways were short and led there."""
+        """Whether the alarms were in time, and all ways were short and led there."""
         return not self.trouble and self.took_s <= LATE_S and max(self.clicks, self.last_clicks) <= MOST_CLICKS
 
     def __str__(self) -> str:
         shown = f"{max(0.0, self.took_s):.0f}"
-        if self.fault.lasts_s:
-            shown += f", after {self.fault.lasts_s:.0f} s of waiting"
-        return f"| {self.fault.name} | {shown} | {self.clicks} | {self.last_clicks} | {self.remedy} |"
+        if self.lasts_s:
+            shown += f", after {self.lasts_s:.0f} s of waiting"
+        return f"| {name_of(self.faults)} | {shown} | {self.clicks} | {self.last_clicks} | {', '.join(self.remedies)} |"
+
+    @property
+    def lasts_s(self) -> float:
+        """How long the conditions have to last."""
+        return max(fault.lasts_s for fault in self.faults)
 
     def play(self) -> Round:
-        """Plant, wait for the alarm, find why, mend."""
+        """Plant, wait for the alarms, find why, mend."""
         from playwright.sync_api import Error
 
         self.page.goto("/ops/")
+        self.page.wait_for_timeout(1000 * max(fault.after_s for fault in self.faults))
         begun = time.monotonic()
-        with self.fault.plant(self.scene):
+        with ExitStack() as planted:
+            for fault in self.faults:
+                planted.enter_context(fault.plant(self.scene))
             try:
-                box = self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first
-                counts = self._until_shown(box)
-                self.took_s = time.monotonic() - begun - self.fault.lasts_s
-                self._compare(box.text_content() or "", counts)
-                self._find_why(box)
-                self._mend()
+                counts = [self._until_shown(fault) for fault in self.faults]
+                self.took_s = time.monotonic() - begun - self.lasts_s
+                self._compare(counts)
+                for fault in self.faults:
+                    self._find_why(fault)
+                    self._mend(fault)
             except (AssertionError, Error) as error:
                 self.trouble = str(error)
         return self
 
-    def _until_shown(self, box: Any) -> list[int]:
+    def _line(self, fault: Fault) -> Any:
+        return self.page.locator(".alarm").filter(has_text=re.compile(fault.alarm)).first
+
+    def _until_shown(self, fault: Fault) -> list[int]:
         """Wait for the alarm; what the store counted in the last seconds before it, as a page is seconds old."""
         counts: deque[int] = deque(maxlen=round(OLD_S / EVERY_S))
-        end = time.monotonic() + BOUND_S + self.fault.lasts_s
-        while not box.is_visible():
+        end = time.monotonic() + BOUND_S + fault.lasts_s
+        while not self._line(fault).is_visible():
             assert time.monotonic() < end, f"the alarms are {self.page.locator('.alarm').all_text_contents()}"
-            if self.fault.figure:
-                counts.append(self.fault.figure())
+            if fault.figure:
+                counts.append(fault.figure())
             self.page.wait_for_timeout(1000 * EVERY_S)
         return list(counts)
 
-    def _compare(self, line: str, counts: list[int]) -> None:
-        """The incident is one line, whose figure is that of the store."""
+    def _compare(self, counts: list[list[int]]) -> None:
+        """Each incident is one line, whose figure is that of the store."""
         shown = self.page.locator(".alarm").locator("visible=true").all_text_contents()
-        assert len(shown) == 1, f"{len(shown)} alarms of one incident: {shown}"
-        if self.fault.figure:
-            found = re.search(self.fault.alarm, line)
-            assert found
-            told, least, most = int(found[1].replace(",", "")), min(counts), max(counts)
-            is_near = least * (1 - MOST_APART) <= told <= most * (1 + MOST_APART)
-            assert is_near, f"{told} in the alarm, {least} to {most} in the store"
+        assert len(shown) == len(self.faults), f"{len(shown)} alarms of {len(self.faults)} incidents: {shown}"
+        for fault, counted in zip(self.faults, counts, strict=True):
+            if fault.figure:
+                found = re.search(fault.alarm, self._line(fault).text_content() or "")
+                assert found
+                told, least, most = int(found[1].replace(",", "")), min(counted), max(counted)
+                is_near = least * (1 - MOST_APART) <= told <= most * (1 + MOST_APART)
+                assert is_near, f"{told} in the alarm, {least} to {most} in the store"
 
-    def _find_why(self, box: Any) -> None:
-        for number, step in enumerate(self.fault.why):
-            self._click(box if number == 0 else self.page.locator("main"), step)
-        self.clicks = len(self.fault.why)
-        found = self.page.locator("main").get_by_text(re.compile(self.fault.cause))
+    def _find_why(self, fault: Fault) -> None:
+        self.page.goto("/ops/")
+        for number, step in enumerate(fault.why):
+            self._click(self._line(fault) if number == 0 else self.page.locator("main"), step)
+        self.clicks = max(self.clicks, len(fault.why))
+        found = self.page.locator("main").get_by_text(re.compile(fault.cause))
         found.locator("visible=true").first.wait_for()  # the folded list of what happened has it, too
 
-    def _mend(self) -> None:
-        if self.fault.before:
-            self.fault.before(self.scene)
-        if self.fault.mend:
-            for step in self.fault.mend:
+    def _mend(self, fault: Fault) -> None:
+        if fault.before:
+            fault.before(self.scene)
+        if fault.mend:
+            for step in fault.mend:
                 self._click(self.page.locator("main"), step)
-            self.last_clicks, name = len(self.fault.mend), self.fault.mend[-1].partition(":")[2]
-            self.remedy = f"the button \u201c{name}\u201d"
+            clicks, name = len(fault.mend), fault.mend[-1].partition(":")[2]
+            self.remedies.append(f"the button \u201c{name}\u201d")
             self.page.locator(".flash-success, .flash-ok, [role=status]").first.wait_for()
         else:
-            if self.fault.why:
+            clicks = 1 if fault.why else 0
+            if fault.why:
                 self._click(self.page.locator("nav").first, "link:Overview")
-                self.last_clicks = 1
-            box = self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first
-            command = box.locator("code").first.text_content() or ""  # it stands behind a click
-            self.remedy = f"`{command}`"
-            assert self.fault.obey
-            self.fault.obey(self.scene, shlex.split(command))
-        if self.fault.ends:
+            command = self._line(fault).locator("code").first.text_content() or ""  # it stands behind a click
+            self.remedies.append(f"`{command}`")
+            assert fault.obey
+            fault.obey(self.scene, shlex.split(command))
+        self.last_clicks = max(self.last_clicks, clicks)
+        if fault.ends:
             self.page.goto("/ops/")
-            self.page.locator(".alarm").filter(has_text=re.compile(self.fault.alarm)).first.wait_for(
-                state="detached", timeout=1000 * BOUND_S
-            )
+            self._line(fault).wait_for(state="detached", timeout=1000 * BOUND_S)
 
     def _click(self, within: Any, step: str) -> None:
         role, _, name = step.partition(":")

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from tests.soak.night import OPEN, Fault, Scene, run_here
 
 PAST_MINUTES = 5
-PUSHES_PER_S = 100
 SKEW = "+90s"
 
 
@@ -43,75 +42,76 @@ def going_on(push: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def hanging_slots(scene: Scene) -> Iterator[None]:
+def hanging_slots(scene: Scene, count: int = 8) -> Iterator[None]:
     """All slots run a task that hangs; until then its name was fast."""
     from tests.faults import tasks
 
     usual(tasks.wait_at_gate.name, runs=100, run_ms=50)
     scene.ledger.close("hang")
-    tasks.wait_at_gate.push_many([("hang",)] * 8)
+    tasks.wait_at_gate.push_many([("hang",)] * count)
     yield
     scene.ledger.open("hang")
 
 
 @contextmanager
-def task_that_kills(scene: Scene) -> Iterator[None]:
+def task_that_kills(scene: Scene, count: int = 2) -> Iterator[None]:
     from queueops import control
     from tests.faults import tasks
 
-    tasks.poison.push_many([()] * 2)
+    tasks.poison.push_many([()] * count)
     yield
     control.resume_name(tasks.poison.name)
 
 
 @contextmanager
-def hanging_schedule(scene: Scene) -> Iterator[None]:
+def hanging_schedule(scene: Scene, id: str = "hangs") -> Iterator[None]:
     from queueops import Schedule, control
     from tests.faults import tasks
 
     scene.ledger.close("report")
-    control.create_schedule(tasks.wait_at_gate, Schedule("@every 2s", args=["report"], overlap="skip"), id="hangs")
+    control.create_schedule(tasks.wait_at_gate, Schedule("@every 2s", args=["report"], overlap="skip"), id=id)
     yield
-    control.delete_schedule("hangs")
+    control.delete_schedule(id)
     scene.ledger.open("report")
 
 
 @contextmanager
-def slow_dependency(scene: Scene) -> Iterator[None]:
-    """Ten names, each of which took 20 ms until now, and takes over a second."""
+def slow_dependency(scene: Scene, count: int = 10, seconds: float = 1.2) -> Iterator[None]:
+    """Names, each of which took 20 ms until now, and takes over a second."""
     from tests.faults import tasks
 
-    for each in tasks.shops:
+    for each in tasks.shops[:count]:
         usual(each.name, runs=100, run_ms=20)
-    with going_on(lambda: [each.push_many([(1.2,)]) for each in tasks.shops]):
+    with going_on(lambda: [each.push_many([(seconds,)]) for each in tasks.shops[:count]]):
         yield
     cancel_waiting()
 
 
 @contextmanager
-def runaway_producer(scene: Scene) -> Iterator[None]:
+def runaway_producer(scene: Scene, number: int = 0, pushes: int = 100) -> Iterator[None]:
     """One name of which 1,000 a second arrive, more than the slots end."""
     from queueops import control
     from tests.faults import tasks
 
     usual(tasks.echo.name, runs=100, run_ms=1)
-    usual(tasks.work.name, runs=10, run_ms=20)
-    with going_on(lambda: tasks.work.push_many([(0.02,)] * PUSHES_PER_S)):
+    task = tasks.shops[number]
+    usual(task.name, runs=10, run_ms=20)
+    with going_on(lambda: task.push_many([(0.02,)] * pushes)):
         yield
     cancel_waiting()
-    control.resume_name(tasks.work.name)
+    control.resume_name(task.name)
 
 
 @contextmanager
-def wrong_rate(scene: Scene) -> Iterator[None]:
+def wrong_rate(scene: Scene, lane: str = "mails", count: int = 41) -> Iterator[None]:
     from queueops import control
     from tests.faults import tasks
 
-    tasks.echo.using(lane="mails").push(0)
-    control.set_lane("default", "mails", rate=0.01)
-    tasks.echo.using(lane="mails").push_many([(0,)] * 41)
+    tasks.echo.using(lane=lane).push(0)
+    control.set_lane("default", lane, rate=0.01)
+    tasks.echo.using(lane=lane).push_many([(0,)] * count)
     yield
-    control.set_lane("default", "mails", rate=None)
+    control.set_lane("default", lane, rate=None)
 
 
 @contextmanager
@@ -122,6 +122,17 @@ def held_interpreter(scene: Scene) -> Iterator[None]:
     hogs.hold_while_closed.push("lock")
     yield
     scene.ledger.open("lock")
+
+
+@contextmanager
+def host_away(scene: Scene, host: str, count: int, each: int) -> Iterator[None]:
+    """Several names fail, since one host does not answer them."""
+    from tests.faults import tasks
+
+    tasks.echo.push_many([(0,)] * 10)
+    for task in tasks.away[:count]:
+        task.push_many([(host,)] * each)
+    yield
 
 
 @contextmanager
@@ -191,9 +202,9 @@ INCIDENTS = (
     Fault(
         "a runaway producer",
         runaway_producer,
-        r"The backlog of the pool default grows: ([\d,]+) tasks wait.* of the arrivals are \S+work",
+        r"The backlog of the pool default grows: ([\d,]+) tasks wait.* of the arrivals are \S+shop_0",
         why=(OPEN,),
-        cause="work",
+        cause="shop_0",
         mend=("button:Pause",),
         figure=pending,
         ends=False,

@@ -34,6 +34,7 @@ class Fault(NamedTuple):
     lasts_s: float = 0.0
     figure: Callable[[], int] | None = None  # what the store counts, of the first group of `alarm`
     ends: bool = True  # the alarm ends when that is done; if not, the command shows more about the cause
+    after_s: float = 0.0  # it is planted so long after the page was opened
 
 
 JOBS = {"PRIVATE_NETWORKS": ["127.0.0.0/8"], "PORTS": None, "CIRCUIT_FAILURES": 3, "CIRCUIT_WAIT": 600.0}
@@ -65,26 +66,26 @@ class Scene:
 
 
 @contextmanager
-def failing_name(scene: Scene) -> Iterator[None]:
+def failing_name(scene: Scene, count: int = 15) -> Iterator[None]:
     from queueops import control
     from tests.faults import tasks
 
-    tasks.echo.push_many([(number,) for number in range(100)])
-    tasks.returns_an_object.using(retries=0).push_many([()] * 15)
+    tasks.echo.push_many([(number,) for number in range(85 + count)])
+    tasks.returns_an_object.using(retries=0).push_many([()] * count)
     yield
     control.resume_name(tasks.returns_an_object.name)
 
 
 @contextmanager
-def paused_lane(scene: Scene) -> Iterator[None]:
+def paused_lane(scene: Scene, lane: str = "mails", count: int = 5) -> Iterator[None]:
     from queueops import control
     from tests.faults import tasks
 
-    tasks.echo.using(lane="mails").push_many([(0,)])
-    control.pause_lane("default", "mails")
-    tasks.echo.using(lane="mails").push_many([(0,)] * 5)
+    tasks.echo.using(lane=lane).push_many([(0,)])
+    control.pause_lane("default", lane)
+    tasks.echo.using(lane=lane).push_many([(0,)] * count)
     yield
-    control.resume_lane("default", "mails")
+    control.resume_lane("default", lane)
 
 
 @contextmanager
@@ -100,14 +101,15 @@ def lane_at_its_limit(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def paused_name(scene: Scene) -> Iterator[None]:
+def paused_name(scene: Scene, number: int = 0, count: int = 3) -> Iterator[None]:
     from queueops import control
     from tests.faults import tasks
 
-    control.pause_name(tasks.work.name, new=True)
-    tasks.work.push_many([(0.0,)] * 3)
+    task = tasks.shops[number]
+    control.pause_name(task.name, new=True)
+    task.push_many([(0.0,)] * count)
     yield
-    control.resume_name(tasks.work.name)
+    control.resume_name(task.name)
 
 
 @contextmanager
@@ -132,14 +134,14 @@ def dead_watchdog(scene: Scene) -> Iterator[None]:
 
 
 @contextmanager
-def paused_schedule(scene: Scene) -> Iterator[None]:
+def paused_schedule(scene: Scene, id: str = "reports") -> Iterator[None]:
     from queueops import control
     from tests.faults import tasks
 
-    control.create_schedule(tasks.echo, "@every 2s", id="reports")
-    control.pause_schedule("reports")
+    control.create_schedule(tasks.echo, "@every 2s", id=id)
+    control.pause_schedule(id)
     yield
-    control.delete_schedule("reports")
+    control.delete_schedule(id)
 
 
 @contextmanager
@@ -188,11 +190,11 @@ def host_is_up(scene: Scene) -> None:
 
 
 @contextmanager
-def blocked_run(scene: Scene) -> Iterator[None]:
+def blocked_run(scene: Scene, id: str = "order/7") -> Iterator[None]:
     from tests.faults.sagas import wrong_code
 
     scene.ledger.close("deploy")
-    wrong_code.using(id="order/7").start()
+    wrong_code.using(id=id).start()
     yield
 
 
@@ -241,7 +243,7 @@ FAULTS = (
     Fault(
         "a paused name",
         paused_name,
-        r"Task name \S+work of pool default is paused: 3 tasks wait",
+        r"Task name \S+shop_0 of pool default is paused: 3 tasks wait",
         why=(OPEN,),
         cause=r"Paused in the pool default",
         mend=("button:Resume",),

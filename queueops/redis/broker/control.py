@@ -76,6 +76,10 @@ class ControlCalls(StoreClient):
             raise TooManyPausedNames(name=name, pool=pool, limit=MOST_PAUSED)
         return bool(before)
 
+    def mute_error(self, pool: str, fingerprint: str, until_ms: int | None) -> None:
+        """Let failures with this error raise no alarm until then; None ends that."""
+        self._call("mute_error", pool, fingerprint, until_ms or "")
+
     def declare_lanes(self, pool: str) -> None:
         """Apply the settings' limit, rate and weight to a pool's lanes, if these settings are new to the store.
 

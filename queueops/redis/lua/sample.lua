@@ -9,7 +9,8 @@
 --        fault (JSON, what a watchdog cannot do), undelivered (JSON, targets without alerts),
 --        failing_work (id, name, state, error: of own work),
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
---        mark (counters of some seconds ago), usual (run times and pushes of names in earlier minutes, if tasks wait),
+--        mark (counters of some seconds ago), errors (name, title, times: of the latest),
+--        usual (run times and pushes of names in earlier minutes, if tasks wait),
 --        parts (ready and active parts of tasks, if a kind has parts), and the figures of kinds.
 -- Transitions: none.
 --@needs command_figures dead_follow_ups gauges lane_figures own_work paused_names recent_counts schedule_figures
@@ -98,6 +99,7 @@ lib.command_figures(figures)
 lib.follow_up_figures(figures)
 lib.schedule_figures(figures)
 lib.mark_counts(figures, ARGV[2] ~= '')
+lib.error_counts(figures)
 if states.pending > 0 then lib.usual_counts(figures) end
 for _, each in pairs(lib.hooks.show) do if each.figures then each.figures(figures, tonumber(ARGV[1])) end end
 if ARGV[2] ~= '' then lib.note_gauges(figures) end

@@ -20,8 +20,13 @@ end
 function lib.note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint
-  if call('EXISTS', key) == 0 then lib.safe_call('HSET', key, 'title', end_.title, 'name', record[F.name], 'first', now) end
-  lib.try('HINCRBY', key, 'count', 1)
+  local _, first, muted = lib.values_of(key, 'first', 'muted')
+  if not first then lib.safe_call('HSET', key, 'title', end_.title, 'name', record[F.name], 'first', now) end
+  local count = lib.try('HINCRBY', key, 'count', 1)
+  if muted and (lib.number_of(muted) or 0) > now then
+    lib.count_minute('mute|' .. record[F.name], 1)
+    lib.safe_call('HSET', key, 'quiet', count or 0)
+  end
   lib.safe_call('HSET', key, 'last', now, 'sample', id)
   call('EXPIRE', key, 2592000)
   lib.try('ZADD', P .. ':errors', now, end_.fingerprint)

@@ -1,4 +1,4 @@
--- Recent counts: what tells of names beyond their counters of two minutes, those of a few seconds and those of some hours.
+-- Recent counts: what tells of names beyond their counters of two minutes, those of a few seconds, of errors, and of some hours.
 --@needs store_helpers
 
 local MARK_MS, MARKS_KEPT_S = 10000, '60'
@@ -9,7 +9,7 @@ local function keep_mark(key, minute)
   local fields = { '@', lib.text(now) }
   for field, count in pairs(minute) do
     local word = string.match(field, '^%a+')
-    if word == 'ok' or word == 'err' or word == 'in' then
+    if word == 'ok' or word == 'err' or word == 'in' or word == 'mute' then
       fields[#fields + 1] = field; fields[#fields + 1] = lib.text(count)
     end
   end
@@ -23,6 +23,22 @@ function lib.mark_counts(figures, writes)
   local reply = call('HGETALL', P .. ':recent:' .. lib.text(slot - 1))
   for i = 1, #reply, 2 do mark[reply[i]] = lib.number_of(reply[i + 1]) end
   if mark['@'] then figures.mark = mark end
+end
+
+-- `errors`: those of the last two minutes, the latest first, but muted ones: name and title, and how often each occurred.
+local ERROR_MS, MOST_ERRORS = 120000, 20
+function lib.error_counts(figures)
+  local last_minute, found = P .. ':metrics:' .. lib.text(floor(now / 60000) - 1), {}
+  local latest = call('ZREVRANGEBYSCORE', P .. ':errors', '+inf', lib.text(now - ERROR_MS), 'LIMIT', 0, MOST_ERRORS)
+  for _, fingerprint in ipairs(latest) do
+    local row = call('HMGET', P .. ':error:' .. fingerprint, 'name', 'title', 'count', 'noted', 'muted')
+    local before = lib.number_of(call('HGET', last_minute, '@e|' .. fingerprint)) or 0
+    local times = before + (lib.number_of(row[3]) or 0) - (lib.number_of(row[4]) or 0)
+    if (lib.number_of(row[5]) or 0) <= now then
+      found[#found + 1] = { name = row[1] or '', title = row[2] or '', times = max(1, times) }
+    end
+  end
+  figures.errors = found
 end
 
 -- `usual`: of the names that run or were pushed most recently, from some earlier minutes: the mean run time in ms of the

@@ -1,0 +1,80 @@
+"""Hosts of dependencies: errors that name one host are one alarm, which names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from queueops import inspect
+from queueops.inspect.named_hosts import host_of
+from queueops.inspect.redaction import concealing
+from queueops.model.contracts import Outcome
+from tests.inspecting.test_causes import backlog, beat, mark, one, past
+from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
+
+TIMEOUT = "requests.ConnectTimeout: HTTPSConnectionPool(host='api.example', port=443): Max retries exceeded"
+CASES = (
+    (TIMEOUT, "api.example:443"),
+    ("httpx.HTTPStatusError: Server error '503' for url 'https://u:p@API.example/v1?x=1'", "api.example:443"),
+    ("HTTPError: 503 Server Error for url: http://api.example:8080/x", "api.example:8080"),
+    ("redis.ConnectionError: Error 111 connecting to cache:6379. Connection refused.", "cache:6379"),
+    ('OperationalError: connection to server at "db.example" (10.0.0.5), port 5432 failed', "db.example:5432"),
+    ("aiohttp.ClientConnectorError: Cannot connect to host api.example:443 ssl:default", "api.example:443"),
+    ("OSError: 10.0.0.5:9000 timed out", "10.0.0.5:9000"),
+    ("TimeoutError: timed out", ""),
+    ("SyntaxError: views.py:12 is broken", ""),
+    ("ValueError: 2026-11-29T03:04:05", ""),
+)
+
+
+@for_each("case", CASES)
+def test_the_host_is_found_in_the_errors_of_common_libraries(case: tuple[str, str]) -> None:
+    assert host_of(case[0]) == case[1]
+
+
+def fail(desk: Desk, name: str, title: str = TIMEOUT, count: int = 6) -> None:
+    desk.push(*(f"{name}{number}" for number in range(count)), name=name)
+    for lease in desk.claim(count):
+        desk.settle(lease, Outcome.ERROR, b"{}", fingerprint=f"f-{name}-{len(title)}", title=title, delay_ms=-1)
+    desk.exchange(metrics={f"err|{name}": count})
+
+
+def test_a_host_at_which_several_names_fail_is_one_alarm_of_the_host(desk: Desk) -> None:
+    desk.tick()
+    for name in ("charge", "refund", "report"):
+        fail(desk, name)
+    desk.exchange(metrics={"ok|charge": 2})
+    found = one()
+    assert found.text == (
+        "The host api.example:443 fails: 18 of 20 attempts of 3 names of pool default failed within the"
+        " last two minutes, and their errors name it: charge, refund, report."
+    )
+    assert (found.key, found.url_hint, found.failed) == ("host api.example:443", "errors", 18)
+    with concealing(True):  # a reader without the permission for messages
+        (hidden,) = inspect.snapshot().alarms
+        assert "api.example" not in hidden.text
+    for name in ("charge", "refund", "report"):  # most of their errors name no host
+        fail(desk, name, "KeyError: 'x'", 12)
+    assert "host" not in one().text
+
+
+def test_a_host_that_fails_suddenly_is_told_from_the_last_seconds(desk: Desk) -> None:
+    desk.await_early_minute()
+    desk.tick()
+    desk.exchange(metrics={"ok|charge": 300, "ok|refund": 300})
+    mark(desk, ok__charge=300, ok__refund=300)
+    fail(desk, "charge", count=3)
+    fail(desk, "refund", count=3)
+    assert one().text.startswith("The host api.example:443 fails: 6 of 6 attempts of 2 names of pool default")
+
+
+@pytest.mark.parametrize("names", [1, 2])
+def test_a_backlog_of_slow_names_tells_the_host_of_their_errors(desk: Desk, names: int) -> None:
+    desk.tick()
+    for name in ("charge", "refund")[:names]:
+        past(desk, **{f"ok__{name}": 100, f"ms__{name}": 30_000})
+        fail(desk, name, count=2)
+        desk.exchange(metrics={f"ok|{name}": 8, f"ms|{name}": 72_000})
+    backlog(desk, name="charge")
+    beat(desk, slots=4)
+    assert one().text.endswith(" The errors name the host api.example:443.")

@@ -1,0 +1,78 @@
+"""Muted errors: their failures raise no alarm, those of other errors still do."""
+
+from __future__ import annotations
+
+from queueops import control, inspect
+from queueops.model.contracts import Outcome
+from tests.kernel.desk import Desk
+
+HOUR_MS = 3_600_000
+
+
+def fail(desk: Desk, fingerprint: str, count: int = 12) -> None:
+    """So many failures of one name, with their counts."""
+    desk.push(*(f"{fingerprint}-{desk.now()}-{number}" for number in range(count)), name="shop.sync")
+    for lease in desk.claim(count):
+        desk.settle(lease, Outcome.ERROR, b"{}", fingerprint=fingerprint, title="E: m", delay_ms=-1)
+    desk.exchange(metrics={"err|shop.sync": count})
+
+
+def failing() -> list[str]:
+    return [alarm.text for alarm in inspect.snapshot().alarms if alarm.kind == "failing"]
+
+
+def test_a_muted_error_raises_no_alarm_from_that_moment_on_until_its_end_in_all_pools(desk: Desk) -> None:
+    mail = Desk(desk.broker, pool="mail")
+    mail.push("later", delay_ms=HOUR_MS)
+    fail(desk, "known")
+    assert len(failing()) == 1
+    control.mute_error("known", desk.now() + HOUR_MS)
+    assert failing() == []
+    fail(desk, "known")
+    fail(mail, "known")
+    assert failing() == []
+    assert {(row.pool, row.count, bool(row.muted_until_ms)) for row in inspect.errors()} == {
+        ("default", 24, True),
+        ("mail", 12, True),
+    }
+    assert inspect.snapshot().pools[0].failure_rate == 1.0  # the figures tell all failures
+    control.mute_error("known", None)
+    fail(desk, "known")
+    assert "12 of 12 attempts of the last two minutes failed" in failing()[0]
+
+
+def test_another_error_of_the_name_still_raises_its_alarm_with_its_own_number(desk: Desk) -> None:
+    fail(desk, "known")
+    control.mute_error("known", desk.now() + HOUR_MS)
+    fail(desk, "known")
+    fail(desk, "new", 15)
+    assert len(failing()) == 1
+    assert "15 of 15 attempts of the last two minutes failed" in failing()[0]
+
+
+def test_a_mute_that_is_over_is_none(desk: Desk) -> None:
+    fail(desk, "known", 1)
+    control.mute_error("known", desk.now() - 1)
+    fail(desk, "known")
+    assert "12 of 12" in failing()[0]
+
+
+def test_failures_count_as_muted_once_when_the_error_is_muted_again(desk: Desk) -> None:
+    """Else a mute that ended too early, and is set again, would hide as many failures of other errors."""
+    fail(desk, "known")
+    for until_ms in (desk.now() + HOUR_MS, None, desk.now() + HOUR_MS):
+        control.mute_error("known", until_ms)
+    fail(desk, "known", 3)
+    control.mute_error("known", None)
+    fail(desk, "known", 2)
+    control.mute_error("known", desk.now() + HOUR_MS)
+    fail(desk, "new", 15)
+    assert "15 of 15 attempts of the last two minutes failed" in failing()[0]
+
+
+def test_a_mute_outlasts_the_time_for_which_the_error_would_have_been_kept(desk: Desk) -> None:
+    fail(desk, "known", 1)
+    key = desk.keys.error("known")
+    desk.client.expire(key, 60)
+    control.mute_error("known", desk.now() + HOUR_MS)
+    assert desk.client.ttl(key) * 1000 > HOUR_MS
