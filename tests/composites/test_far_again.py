@@ -5,7 +5,7 @@ from __future__ import annotations
 from queueops.model.contracts import Node, Outcome
 from queueops.redis.broker import get_broker
 from tests.composites.pools import Pools
-from tests.composites.trees import chain_of
+from tests.composites.trees import chain_of, group_of
 from tests.kernel.desk import make
 
 
@@ -76,6 +76,23 @@ def test_one_that_was_deleted_stays_failed_and_its_iterator_goes_on(namespace: s
     end_of_iterate(pools)
     record = pools["default"].record("it")
     assert (record.state, record.own["tasks_failed"], record.progress, record.total) == ("succeeded", 1, 1, 1)
+    pools.check()
+
+
+def test_the_late_result_of_a_part_in_another_pool_is_there_when_its_group_is_retried(namespace: str) -> None:
+    pools = Pools(get_broker(), "north")
+    pools.plant(group_of("g", "a", "b"), a="north")
+    pools.deliver()
+    far = pools.lease("north")
+    pools.settle(pools.lease("default"), Outcome.ERROR, b"{}", delay_ms=-1)
+    pools["default"].told("cancel", "g")
+    pools.settle(far, value=b"7")
+    pools.deliver()
+    pools["default"].told("retry", "g")
+    pools.deliver()
+    pools.settle(pools.lease("default"), value=b"8")
+    record = pools["default"].record("g")
+    assert (record.state, record.result, record.progress) == ("succeeded", b"[7,8]", 2)
     pools.check()
 
 

@@ -79,6 +79,17 @@ def test_it_has_the_time_since_which_its_oldest_task_waits(desk: Desk, capsys: p
     assert oldest() is None
 
 
+def test_it_has_the_keys_of_its_limit_for_which_tasks_wait_and_what_is_next(desk: Desk) -> None:
+    for key, ids in (("u 1", "abc"), ("u 2", "de"), ("u 3", "f")):
+        desk.push(*ids, name=NAME, own=(("lk", key), ("lm", 1)))
+    desk.claim(9)
+    found = inspect.task_name(NAME)
+    assert found is not None
+    rows = [(each.pool, each.key, each.waiting, each.running, each.next) for each in found.keys]
+    assert rows == [("default", "u 1", 2, 1, "b"), ("default", "u 2", 1, 1, "e")]
+    assert found.all_keys == 2
+
+
 def test_it_costs_three_round_trips_and_reads_no_whole_index(desk: Desk) -> None:
     for start in range(0, 2000, 500):
         desk.push(*[f"t{number}" for number in range(start, start + 500)], name=NAME)

@@ -101,23 +101,28 @@ def idle(settings: Any, seconds: float) -> None:
 def test_an_aggregation_without_jobs_vanishes_after_its_idle_time(desk: Desk, settings: Any) -> None:
     idle(settings, 3600)
     job = jobs.submit(aggregation="a", handler="work", keep=86_400)
-    jobs.submit(aggregation="paused", handler="work", delay=999)
+    others = [jobs.submit(aggregation=name, handler="work", delay=999) for name in ("drained", "later", "paused")]
     control.pause_aggregation("paused")
+    control.drain_aggregation("drained")
     (lease,) = desk.claim()
     desk.settle(lease, Outcome.SUCCESS)
     client, keys = get_broker().client, get_broker().keys("default")
 
     def come_to_its_end() -> list[str]:
-        client.zadd(keys.lanes, {"aggr:a": 1, "aggr:paused": 1}, xx=True)
-        client.zadd(keys.agenda, {"~idle:aggr:a": 1, "~idle:aggr:paused": 1})
+        lanes = [f"aggr:{name}" for name in ("a", "drained", "later", "paused")]
+        client.zadd(keys.lanes, dict.fromkeys(lanes, 1), xx=True)
+        client.zadd(keys.agenda, dict.fromkeys([f"~idle:{lane}" for lane in lanes], 1))
         desk.tick()
         desk.check()
         return sorted(row.id for row in inspect.aggregations().rows)
 
-    assert come_to_its_end() == ["a", "paused"], "an ended job is kept"
+    assert come_to_its_end() == ["a", "drained", "later", "paused"], "an ended job is kept"
     assert inspect.now_ms() < client.zscore(keys.agenda, "~idle:aggr:a") <= inspect.now_ms() + 3_600_000
     control.delete([job.id])
-    assert come_to_its_end() == ["paused"]
+    assert come_to_its_end() == ["drained", "later", "paused"]
+    control.cancel([each.id for each in others])
+    control.delete([each.id for each in others])
+    assert come_to_its_end() == ["drained", "paused"], "an operator has told them what to do"
     assert not [key for key in client.keys(f"{keys.prefix}*") if b"aggr:a" in key]
     jobs.submit(aggregation="a", handler="work", limit=7)
     assert inspect.aggregation("a").limit == 7, "it begins anew"
