@@ -194,6 +194,7 @@ def test_a_thousand_lanes_and_very_short_tasks_are_bounded_by_the_engine() -> No
     found = model.pool()
     assert found.seconds is not None
     assert found.seconds >= 200_000 / 25_000
+    assert model.start("l0", 0).seconds == 0
 
 
 def worker(slots: int) -> Any:

@@ -9,10 +9,11 @@ import pytest
 import redis
 
 from queueops.redis import servers
-from queueops.redis.broker import get_broker
+from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.events import Tail
 from queueops.redis.servers import Address, Cluster
 from tests.support.places import CLUSTER
+from tests.support.waiting import wait_until
 
 pytestmark = [
     pytest.mark.usefixtures("namespace"),
@@ -32,6 +33,15 @@ def test_the_client_of_a_server_that_left_the_map_is_dropped(monkeypatch: pytest
     assert left not in cluster._clients
     assert cluster.name(key) in map(str, cluster._clients)
     cluster.client(key).ping()
+
+
+def test_a_closed_broker_leaves_no_connection_to_a_server() -> None:
+    broker = RedisBroker(get_broker().settings)
+    node = broker.client.get_default_node()
+    own = str(node.redis_connection.client_id())
+    broker.close()
+    with redis.Redis(host=node.host, port=node.port) as other:
+        wait_until(lambda: own not in {client["id"] for client in other.client_list()})
 
 
 def test_a_tail_that_is_closed_ends_a_thread_whose_event_was_not_taken() -> None:

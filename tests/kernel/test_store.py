@@ -104,13 +104,6 @@ def test_a_worker_can_begin_to_drain_a_full_store(full: Desk) -> None:
     fresh.broker.close()
 
 
-def test_a_closed_broker_leaves_no_connection_to_the_server(desk: Desk) -> None:
-    broker = RedisBroker(desk.broker.settings)
-    own = str(broker.client.client_id())
-    broker.close()
-    wait_until(lambda: own not in {client["id"] for client in desk.client.client_list()})
-
-
 def test_a_push_goes_through_as_soon_as_there_is_room(full: Desk) -> None:
     full.client.config_set("maxmemory", 0)
     assert full.push("new")[0].word == "OK"
