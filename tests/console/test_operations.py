@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from msgspec.structs import replace
 from playwright.sync_api import expect
 
 from console.actions.operations import ENGINE
@@ -122,6 +123,13 @@ def test_workers_perform_the_action_and_every_page_shows_it(desk: Desk, operator
     done = part(lease)
     assert f"{done.seen} of 130" in bar(operator)
     assert f"{done.changed} /130" in told(operator.get("/ops/audit/"))
+    ((pool, id),) = the_whole().operations
+    shown = inspect.operation(id, pool)
+    assert shown is not None
+    assert replace(shown, rate=2.0).left_s == (130 - done.seen) / 2
+    assert [replace(shown, rate=rate, is_paused=held).left_s for rate, held in ((0.0, False), (2.0, True))] == [
+        None
+    ] * 2
     version = operator.get("/ops/_status?v=0").content
     part(lease)
     assert operator.get("/ops/_status?v=0").content != version

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from queueops import activity, inspect, wf, workflow
@@ -42,3 +44,19 @@ def test_what_a_run_waits_for_tells_when_it_goes_on(what: str, said: str) -> Non
     run_worker()
     (found,) = [finding.text for finding in inspect.why(run.id) if not finding.ok]
     assert found.startswith(f"The run waits for the {said}")
+
+
+@workflow(name="why.many")
+async def many(count: int) -> None:
+    """Waits for some activities."""
+    await asyncio.gather(*(wf.call(add.using(delay=3600), 1, 1) for _ in range(count)))
+
+
+def test_five_open_activities_are_named_and_the_others_are_counted() -> None:
+    runs = {count: many.start(count) for count in (5, 6, 7)}
+    run_worker()
+    for count, run in runs.items():
+        told = [finding.text for finding in inspect.why(run.id) if "activity" in finding.text]
+        assert len([text for text in told if "activity wf.add, which is postponed" in text]) == 5
+        more = [f"The run waits for {count - 5} more of the kind activity."] if count > 5 else []
+        assert told[5:] == more

@@ -77,10 +77,11 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
         yield bad(f"The run waits for the signal {name}.", since, target=detail.id)
     yield from _tasks(detail, "activity", [what for what in calls if what[:1] == "a"])
     yield from _tasks(detail, "child workflow", [what for what in calls if what[:1] == "c"])
-    more = row.open - len(calls) if row else 0
-    yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"], are_all=more <= 0)
-    if more > 0:
-        yield bad(f"The run waits for {more:,} more commands, which are not read here.", target=detail.id)
+    count = row.open if row else 0
+    are_all = count <= len(calls)
+    yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"], are_all=are_all)
+    if not are_all:
+        yield bad(f"The run waits for {count - len(calls):,} more commands, which are not read here.", target=detail.id)
     if not signals and not calls:
         yield bad("The run waits for an event.", since, target=detail.id)
     for line in places:
