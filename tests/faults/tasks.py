@@ -399,9 +399,9 @@ shops = [task(name=f"tests.faults.tasks.shop_{number}")(shop) for number in rang
 """Ten names that wait for one dependency."""
 
 
-def unanswered(host: str) -> None:
-    raise ConnectionError(f"cannot connect to {host}")
+def unanswered(host: str, what: str) -> None:
+    raise ConnectionError(f"{what}: cannot connect to {host}")
 
 
-away = [task(name=f"tests.faults.tasks.away_{number}", retries=0)(unanswered) for number in range(6)]
+away = [task(name=f"tests.faults.tasks.away_{letter}", retries=0)(unanswered) for letter in "abcdef"]
 """Names whose dependency does not answer."""
