@@ -14,9 +14,10 @@ from queueops import Batch, Iterator, MapReduce, Retry, current, task
 from queueops.errors import SoftTimeout
 from queueops.errors.leases import LeaseLost
 from tests.faults import counts, django_tasks, hogs, job_crashes, later, sagas, scoped, two_versions
+from tests.faults.dependencies import away, shops
 from tests.faults.ledger import is_closed, note, pass_gate
 
-__all__ = ["counts", "django_tasks", "hogs", "later", "sagas", "scoped", "two_versions"]
+__all__ = ["away", "counts", "django_tasks", "hogs", "later", "sagas", "scoped", "shops", "two_versions"]
 
 job_crashes.install()
 
@@ -389,19 +390,3 @@ if os.environ.get("QUEUEOPS_TESTS_NEW_CODE"):  # what a deploy brings
     def new() -> str:
         """Run where the code is new."""
         return "new"
-
-
-def shop(seconds: float = 0.0) -> None:
-    time.sleep(seconds)
-
-
-shops = [task(name=f"tests.faults.tasks.shop_{number}")(shop) for number in range(10)]
-"""Ten names that wait for one dependency."""
-
-
-def unanswered(host: str) -> None:
-    raise ConnectionError(f"cannot connect to {host}")
-
-
-away = [task(name=f"tests.faults.tasks.away_{number}", retries=0)(unanswered) for number in range(6)]
-"""Names whose dependency does not answer."""

@@ -58,6 +58,14 @@ def test_a_host_at_which_several_names_fail_is_one_alarm_of_the_host(desk: Desk)
     assert "host" not in one().text
 
 
+def test_the_host_is_that_of_the_latest_failure_where_equal_errors_name_several(desk: Desk) -> None:
+    """Quoted words and numbers of messages make no other error, so one error can name first one host, then another."""
+    desk.tick()
+    fail(desk, "charge", count=1)
+    fail(desk, "charge", TIMEOUT.replace("api.example", "pay.example"), 12)
+    assert one().text.endswith(" The errors name the host pay.example:443.")
+
+
 def test_a_host_that_fails_suddenly_is_told_from_the_last_seconds(desk: Desk) -> None:
     desk.await_early_minute()
     desk.tick()

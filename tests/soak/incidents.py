@@ -131,7 +131,7 @@ def host_away(scene: Scene, host: str, count: int, each: int) -> Iterator[None]:
 
     tasks.echo.push_many([(0,)] * 10)
     for task in tasks.away[:count]:
-        task.push_many([(host,)] * each)
+        task.push_many([(host, task.name)] * each)
     yield
 
 

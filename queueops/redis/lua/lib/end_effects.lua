@@ -21,13 +21,13 @@ function lib.note_error(id, record, end_)
   if end_.fingerprint == '' then return end
   local key = P .. ':error:' .. end_.fingerprint
   local _, first, muted = lib.values_of(key, 'first', 'muted')
-  if not first then lib.safe_call('HSET', key, 'title', end_.title, 'name', record[F.name], 'first', now) end
+  if not first then lib.safe_call('HSET', key, 'first', now) end
   local count = lib.try('HINCRBY', key, 'count', 1)
   if muted and (lib.number_of(muted) or 0) > now then
     lib.count_minute('mute|' .. record[F.name], 1)
     lib.safe_call('HSET', key, 'quiet', count or 0)
   end
-  lib.safe_call('HSET', key, 'last', now, 'sample', id)
+  lib.safe_call('HSET', key, 'last', now, 'sample', id, 'title', end_.title, 'name', record[F.name])
   call('EXPIRE', key, 2592000)
   lib.try('ZADD', P .. ':errors', now, end_.fingerprint)
 end
