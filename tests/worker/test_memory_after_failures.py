@@ -259,3 +259,60 @@ def test_the_locals_of_a_failed_run_and_its_activities_are_freed(namespace: str,
     wanted.start("error")
     run_worker()
     assert none_lives()
+
+
+@task
+async def fails_in_a_group(how: str) -> None:
+    """Fail in a task of a group."""
+
+    async def part() -> None:
+        local = Held()  # noqa: F841 as above
+        raise failure_of(how)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(part())
+        group.create_task(part())
+
+
+def fails_to_close() -> Iterator[int]:
+    """A dependency."""
+    local = Held()  # noqa: F841 as above
+    yield 1
+    raise failure_of("error")
+
+
+async def fails_to_close_async() -> AsyncIterator[int]:
+    """A dependency."""
+    local = Held()  # noqa: F841 as above
+    yield 1
+    raise failure_of("error")
+
+
+@task
+def depends_on_what_fails(how: str, number: int = Depends(fails_to_close)) -> None:
+    """Return, or fail as its dependency does."""
+    if how == "both":
+        fail_here("error")
+
+
+@task
+async def depends_on_what_fails_async(how: str, number: int = Depends(fails_to_close_async)) -> None:
+    """Return, or fail as its dependency does."""
+    if how == "both":
+        fail_here("error")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "how"),
+    [
+        (fails_in_a_group, "error"),
+        (depends_on_what_fails, "closes"),
+        (depends_on_what_fails, "both"),
+        (depends_on_what_fails_async, "closes"),
+        (depends_on_what_fails_async, "both"),
+    ],
+)
+def test_the_locals_of_a_group_and_of_a_dependency_that_fail_are_freed(rig: Rig, wanted: Any, how: str) -> None:
+    submit(rig, wanted, how, retries=0)
+    rig.ends(3)
+    wait_until(none_lives, 2, say=lambda: [gc.get_referrers(each()) for each in held])

@@ -6,12 +6,13 @@ innermost application frames and their messages agree. Numbers, ids and quoted w
 
 from __future__ import annotations
 
+import asyncio.taskgroups
+import contextlib
 import re
 import site
 import sysconfig
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
 from hashlib import sha1
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,7 @@ _FOREIGN = (
     *{f"{path}/" for path in (*site.getsitepackages(), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))},
     "<",
 )
+_KEEP_ERRORS = {asgiref.sync.__file__, asyncio.taskgroups.__file__, contextlib.__file__}
 _VARIABLE = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|0x[0-9a-f]+|\d+(?:\.\d+)?|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"",
@@ -58,18 +60,22 @@ def _code_of(error: BaseException) -> int | msgspec.UnsetType:
 
 
 def free_adapters(error: BaseException | None) -> None:
-    """Clear the ended frames of asgiref in the traceback of an error, and in those of the errors before it.
+    """Clear the ended frames of some libraries in the tracebacks of an error, of those before it and those in it.
 
-    Each of them keeps the future of the error. Both would wait for the garbage collector, with the task's variables.
+    Each of them keeps an error in a variable. Both would wait for the garbage collector, with the task's variables.
     """
     seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        for frame, _line in traceback.walk_tb(error.__traceback__):
-            if frame.f_code.co_filename == asgiref.sync.__file__:
-                with suppress(RuntimeError):  # it still runs
+    errors: list[BaseException | None] = [error]
+    while errors:
+        each = errors.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        for frame, _line in traceback.walk_tb(each.__traceback__):
+            if frame.f_code.co_filename in _KEEP_ERRORS:
+                with contextlib.suppress(RuntimeError):  # it still runs
                     frame.clear()
-        error = error.__context__
+        errors += [each.__context__, each.__cause__, *(each.exceptions if isinstance(each, BaseExceptionGroup) else ())]
 
 
 def plain(kind: str, message: str) -> StoredError:
