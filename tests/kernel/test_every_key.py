@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -14,7 +13,6 @@ from queueops.model.contracts import Conflict, Extend, Outcome, RoundTrip
 from queueops.watchdog import Watchdog
 from tests.composites.trees import group_of
 from tests.kernel.desk import NEVER_MS, end
-from tests.support.for_each import for_each
 from tests.support.specimens import EXAMPLES, NEIGHBOURS, TYPES, VALUES, WELL, Shelf, Specimens, plant_in, specimens
 
 BLOCKING = {"agenda", "lanes:ready"}
@@ -90,20 +88,12 @@ def desk(namespace: str) -> Iterator[Specimens]:
 
 
 @pytest.fixture
-def shelf(desk: Specimens) -> Shelf:
-    """The examples: the cases of a test put them back, and share all else."""
-    return Shelf(desk.client)
-
-
-@contextmanager
-def watching(desk: Specimens) -> Iterator[Watchdog]:
+def watchdog(desk: Specimens) -> Iterator[Watchdog]:
     """A watchdog of all pools whose rounds the test makes."""
     watchdog = Watchdog(desk.broker, period_s=0.001)
-    try:
-        yield watchdog
-    finally:
-        watchdog.stop()
-        watchdog.run()
+    yield watchdog
+    watchdog.stop()
+    watchdog.run()
 
 
 def fsck(desk: Specimens) -> str:
@@ -131,17 +121,15 @@ def test_every_kind_of_key_has_an_example_of_its_type(desk: Specimens) -> None:
     assert {kind: desk.client.type(desk.name(kind)).decode() for kind in TYPES} == TYPES
 
 
-@for_each("kind", TYPES)
+@pytest.mark.parametrize("kind", TYPES)
 def test_the_check_the_log_and_an_alarm_name_a_key_of_another_type(
-    desk: Specimens, shelf: Shelf, kind: str, caplog: pytest.LogCaptureFixture
+    desk: Specimens, watchdog: Watchdog, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     (value, *_) = (value for value in sorted(VALUES, reverse=True) if value != TYPES[kind])
-    shelf.put_back()
-    caplog.clear()
     key = desk.spoil(kind, value)
     checked, logged, alarm = RECORDS.get(kind, (key, key, key))
     assert checked in fsck(desk)
-    with caplog.at_level(logging.INFO), watching(desk) as watchdog:
+    with caplog.at_level(logging.INFO):
         watch(desk, watchdog)
     if kind in REPLACED:
         assert desk.client.type(key).decode() in (TYPES[kind], "none")
@@ -159,20 +147,9 @@ def attempt(act: Callable[[Specimens], object], desk: Specimens) -> str:
     return ""
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_the_other_tasks_run_whatever_stands_in_a_key(desk: Specimens, shelf: Shelf, part: int) -> None:
-    offences = []
-    for kind in list(TYPES)[part::4]:
-        try:
-            with watching(desk) as watchdog:
-                the_others_run(desk, shelf, watchdog, kind)
-        except AssertionError as error:
-            offences.append(f"{kind}: {error}")
-    assert offences == []
-
-
-def the_others_run(desk: Specimens, shelf: Shelf, watchdog: Watchdog, kind: str) -> None:
-    """Every value in the key of this kind, one after the other."""
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_other_tasks_run_whatever_stands_in_a_key(desk: Specimens, watchdog: Watchdog, kind: str) -> None:
+    shelf = Shelf(desk.client)
     for value in VALUES:
         shelf.put_back()
         key = desk.spoil(kind, value)
