@@ -85,33 +85,27 @@ def test_a_demo_plays_loses_nothing_with_its_workers_and_finds_its_data_again(pl
     _log_in(again)
     again.interrupt()
     assert again.wait() == 0
+    assert "ending; tasks may take 5 s, Ctrl-C again ends at once" in again.news()
     assert again.left() == []
 
 
-def test_a_part_that_dies_is_started_again_and_ctrl_c_ends_all(play: Play) -> None:
+def test_a_part_that_dies_and_a_demo_that_is_killed_start_again_and_a_second_demo_is_refused(play: Play) -> None:
     demo = play("--rate", "2")
     demo.introduce()
+    second = play()
+    assert second.wait() == 1
+    assert "another demo runs in" in second.news()
+    assert Visitor(demo.url).get("login/")[0] == 200
     wait_until(lambda: "thumbnails" in demo.terminal(), 60, demo.news)
     for name in ("queueops_demo.feeder", "watchdog", "runworker", "gunicorn"):
         demo.processes(name)[0].kill()
     again = ("feeder", "watchdog", "worker", "console")
     wait_until(lambda: all(f"{name} is started again" in demo.news() for name in again), say=demo.news)
     wait_until(lambda: Visitor(demo.url).get("login/")[0] == 200, say=demo.news)
-    os.kill(embedded.status(demo.data / "queueops").pid, signal.SIGKILL)
+    store = demo.data / "queueops"
+    os.kill(embedded.status(store).pid, signal.SIGKILL)
     wait_until(lambda: "died, and is started again" in demo.news(), say=demo.news)
-    demo.interrupt()
-    assert demo.wait() == 0
-    assert "ending; tasks may take 5 s, Ctrl-C again ends at once" in demo.news()
-    assert demo.left() == []
-
-
-def test_a_second_demo_is_refused_and_one_that_is_killed_takes_its_processes_along_and_starts_again(play: Play) -> None:
-    demo = play()
-    demo.introduce()
-    second = play()
-    assert second.wait() == 1
-    assert "another demo runs in" in second.news()
-    assert Visitor(demo.url).get("login/")[0] == 200
+    wait_until(lambda: embedded.status(store).answers, say=demo.news)
     os.kill(demo.process.pid, signal.SIGKILL)
     demo.wait()
     wait_until(lambda: demo.left() == ["the server"], say=demo.left)  # it waits for the next one

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from queueops.model.redact import DEEPEST, DEFAULT, HIDDEN, MASK, PATTERNS, Concealer, Redactor, mask_in
+from tests.support.for_each import for_each
 
 LONG = 1 << 17
 """Characters of a hostile text: a second look at each place would take minutes, which the time limit does not allow."""
@@ -61,7 +62,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("what", TEXTS)
+@for_each("what", TEXTS)
 def test_a_secret_in_a_text_is_masked_and_the_rest_stays(what: str) -> None:
     shown = DEFAULT.text(TEXTS[what])
     assert SECRET not in shown
@@ -90,7 +91,7 @@ SHORT_NAMES = ("pass", "PASS", "db_pass", "smtp-pass", "user.pass", "pass2", "db
 LONGER_WORDS = ("passed", "passes", "passenger", "bypass", "compass", "passive", "spw", "pwm", "Bypass", "dbPassed")
 
 
-@pytest.mark.parametrize("name", SHORT_NAMES)
+@for_each("name", SHORT_NAMES)
 def test_a_short_word_hides_as_a_whole_part_of_a_name(name: str) -> None:
     assert DEFAULT.value({name: SECRET, "a": KEPT}) == {name: MASK, "a": KEPT}
     for text in (
@@ -102,7 +103,7 @@ def test_a_short_word_hides_as_a_whole_part_of_a_name(name: str) -> None:
         assert KEPT in DEFAULT.text(text)
 
 
-@pytest.mark.parametrize("name", LONGER_WORDS)
+@for_each("name", LONGER_WORDS)
 def test_a_short_word_within_a_longer_one_hides_nothing(name: str) -> None:
     words = Redactor(("_pass_", "_pw_"))
     assert words.value({name: KEPT}) == {name: KEPT}
@@ -204,8 +205,8 @@ HOSTILE = [
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("piece", HOSTILE)
 @pytest.mark.parametrize("before", ["", "token=", "redis://"])
+@for_each("piece", HOSTILE)
 def test_a_long_hostile_text_is_read_in_one_pass(piece: str, before: str) -> None:
     text = before + piece * (LONG // len(piece))
     assert len(DEFAULT.text(text)) < 12 * LONG

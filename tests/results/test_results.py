@@ -19,6 +19,7 @@ from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from queueops.testing import eager, run_worker
 from tests.support import results_for_tests as tasks
+from tests.support.for_each import for_each
 from tests.support.results_for_tests import DAY
 
 NEXT, ID = DAY + timedelta(days=1), UUID(int=7)
@@ -103,7 +104,7 @@ PUSHED: dict[str, tuple[Callable[[], TaskHandle[Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", PUSHED)
+@for_each("case", PUSHED)
 def test_a_result_is_converted_by_the_return_annotation(end: Callable[[], Any], ask: Ask, case: str) -> None:
     push, expected = PUSHED[case]
     handle = push()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from queueops.errors import BadOption, BadSchedule, BadZone
 from queueops.schedules.cron import Timetable, read_timetable
 from queueops.schedules.schedule import Schedule
+from tests.support.for_each import for_each
 
 BERLIN = "Europe/Berlin"
 BAD_LINES = (
@@ -79,7 +80,17 @@ def test_real_minutes_are_all_there_when_the_clock_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "day"),
+    ("line", "minutes", "hours"),
+    [
+        ("*/15 3 * * *", range(0, 60, 15), {3}),
+        ("*/20 2 * * *", range(0, 60, 20), {2}),
+        ("58 * * * *", {58}, range(24)),
+        ("* 0-1 * * 0-6", range(60), {0, 1}),
+        ("40 */2 * * *", {40}, range(0, 24, 2)),
+    ],
+)
+@for_each(
+    "change",
     [
         *(
             (BERLIN, "2026-03-29"),
@@ -91,19 +102,10 @@ def test_real_minutes_are_all_there_when_the_clock_changes() -> None:
         *(("Pacific/Chatham", "2026-09-27"), ("Pacific/Chatham", "2027-04-04")),  # at a quarter to three
     ],
 )
-@pytest.mark.parametrize(
-    ("line", "minutes", "hours"),
-    [
-        ("*/15 3 * * *", range(0, 60, 15), {3}),
-        ("*/20 2 * * *", range(0, 60, 20), {2}),
-        ("58 * * * *", {58}, range(24)),
-        ("* 0-1 * * 0-6", range(60), {0, 1}),
-        ("40 */2 * * *", {40}, range(0, 24, 2)),
-    ],
-)
 def test_all_minutes_that_clocks_really_show_are_there_wherever_they_are_changed(
-    zone: str, day: str, line: str, minutes: Any, hours: Any
+    change: tuple[str, str], line: str, minutes: Any, hours: Any
 ) -> None:
+    zone, day = change
     place = ZoneInfo(zone)
     noon = int(datetime.fromisoformat(f"{day}T12:00").replace(tzinfo=place).timestamp() * 1000)
     real = range(noon - 36 * 3_600_000, noon + 36 * 3_600_000 + 1, 60_000)

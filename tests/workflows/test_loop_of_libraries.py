@@ -16,6 +16,7 @@ from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.testing import WorkflowEnvironment, run_worker
+from tests.support.for_each import for_each
 
 METHODS = [name for name in vars(asyncio.AbstractEventLoop) if not name.startswith("_")]
 
@@ -86,12 +87,12 @@ async def asks(method: str) -> str:
     return repr(await found if asyncio.iscoroutine(found) else found)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@for_each("name", METHODS)
 def test_the_loop_has_an_answer_of_its_own_for_each_method_of_an_event_loop(name: str) -> None:
     assert getattr(WorkflowLoop, name) is not getattr(asyncio.AbstractEventLoop, name)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@for_each("name", METHODS)
 def test_no_method_of_the_loop_fails_a_run_as_missing(name: str) -> None:
     answer = ""
     try:
