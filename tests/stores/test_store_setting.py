@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
+from django.test import Client
+from django.urls import reverse
 
 from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, get, inspect
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
+from queueops.kinds.jobs.api.problems import problem_of
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.testing import run_worker
 from tests.faults.processes import Ledger, Worker
@@ -97,6 +100,23 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
     for command in (("queue", "status"), ("queue", "list"), ("watchdog",)):
         with pytest.raises(CommandError, match="The store SqliteStore does not offer "):
             call_command(*command)
+
+
+@pytest.mark.django_db
+def test_pages_of_the_console_say_what_the_store_leaves_out(chosen: dict[str, Any], admin_client: Client) -> None:
+    """A page with the sentence, or with its own contents: never a 500. A fragment gets the sentence alone."""
+    said = set()
+    for page in ("overview", "tasks", "workers", "lanes", "errors", "schedules", "registry", "palette"):
+        response = admin_client.get(reverse(f"console:{page}"))
+        text = response.content.decode()
+        assert response.status_code == (501 if "The store SqliteStore does not offer" in text else 200), page
+        said.add(response.status_code)
+    assert said == {200, 501}
+    fragment = admin_client.get(reverse("console:overview"), headers={"HX-Request": "true"})
+    assert (fragment.status_code, fragment.content.decode()[:41]) == (501, "The store SqliteStore does not offer list")
+    assert admin_client.get(reverse("console:readyz")).status_code == 503
+    problem = problem_of(NotOffered(store="SqliteStore", capability="jobs"))
+    assert (problem.status, problem.detail[:39]) == (501, "The store SqliteStore does not offer jo")
 
 
 def test_a_store_that_cannot_be_used_is_an_error_of_the_checks(settings: Any) -> None:
