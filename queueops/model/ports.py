@@ -17,7 +17,6 @@ Each call of a store keeps three promises; `queueops.testing.conformance` tests 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from queueops.errors.kinds import NotOffered
@@ -42,26 +41,6 @@ if TYPE_CHECKING:
     from queueops.model.losses import Replication
     from queueops.model.marks import Condition, Mark
     from queueops.model.records import Record
-
-
-class Capability(StrEnum):
-    """What a store may leave out, in words. The records of each kind are another one, with the name of the kind."""
-
-    ALERTS = "alerts"
-    CONFLICTS = "the conflict policies run_after and debounce"
-    DURABLE = "durable pushes"
-    ENDS = "messages at the end of a task"
-    EXPIRY = "an expiry of tasks"
-    FOLLOW_UPS = "follow-ups"
-    HISTORY = "history"
-    LANES = "settings of lanes"
-    LIMITS = "limits by key"
-    MESSAGES = "messages between pools"
-    QUESTIONS = "lists, searches and counts of tasks"
-    REPAIR = "the consistency check"
-    SCHEDULES = "schedules"
-    UPKEEP = "the work of a watchdog"
-    WAKING = "wake-up tokens"
 
 
 class Pushes(Protocol):
@@ -233,7 +212,7 @@ class Storage(Protocol):
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What the store offers beside plain tasks: values of Capability, and names of kinds."""
+        """What the store offers beside plain tasks: values of `queueops.model.capabilities`, and names of kinds."""
 
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None if there is none."""

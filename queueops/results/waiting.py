@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
+from queueops.model.capabilities import Capability
 from queueops.model.durations import to_ms
-from queueops.model.ports import Capability
 from queueops.model.states import TERMINAL
 from queueops.redis import deadlines as time_left
 from queueops.results.result_listener import ResultListener, Subscription

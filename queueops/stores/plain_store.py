@@ -10,6 +10,7 @@ from queueops.conf import Settings
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.model import kinds, observers
+from queueops.model.capabilities import Capability
 from queueops.model.contracts import (
     Command,
     Conflict,
@@ -24,7 +25,6 @@ from queueops.model.contracts import (
     Told,
 )
 from queueops.model.fields import FOLLOW_UP_FIELDS
-from queueops.model.ports import Capability
 from queueops.model.records import Record
 from queueops.redis.broker import capability_of
 

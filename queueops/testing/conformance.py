@@ -23,9 +23,9 @@ import pytest
 from queueops.conf import Settings
 from queueops.errors.kinds import NotOffered
 from queueops.errors.leases import LeaseLost
+from queueops.model.capabilities import Capability
 from queueops.model.contracts import Conflict, Exchange, Extend, Lease, LeaseRef, Outcome, Push, RoundTrip, Settlement
 from queueops.model.ids import new_id
-from queueops.model.ports import Capability
 from queueops.model.records import Record
 from queueops.model.states import State
 

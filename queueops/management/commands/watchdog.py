@@ -19,7 +19,7 @@ from queueops.inspect.marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.management.process_command import ProcessCommand
-from queueops.model.ports import Capability
+from queueops.model.capabilities import Capability
 from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
 from queueops.tasks import outbox

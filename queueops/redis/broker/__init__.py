@@ -17,7 +17,7 @@ from queueops import conf
 from queueops.errors import BadSetting
 from queueops.errors.kinds import BadKind, NotOffered
 from queueops.model import kinds
-from queueops.model.ports import Capability
+from queueops.model.capabilities import Capability
 from queueops.redis.broker.alerts import AlertCalls
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
