@@ -35,15 +35,14 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 
 
 def check_environment(**_: Any) -> list[CheckMessage]:
-    """Middlewares, task modules and addresses that cannot be used, a missing server program for `embedded:`."""
+    """Middlewares, task modules, stores and addresses that cannot be used, a missing server program for `embedded:`."""
     if conf.problems():
         return []
     settings = conf.current()
     return [
         *_missing_middlewares(settings),
         *_missing_task_modules(settings),
-        *_unreadable_address(settings),
-        *_missing_server(settings),
+        *_unusable_store(settings),
     ]
 
 
@@ -132,6 +131,8 @@ def check_store(**_: Any) -> list[CheckMessage]:
     if conf.problems():
         return []
     settings = conf.current()
+    if settings.store:
+        return []  # only the store itself knows what can lose its tasks
     if settings.url.startswith("embedded:"):
         hint = (
             'Set QUEUEOPS["URL"] or QUEUEOPS_URL to a Redis or Valkey that is run, watched and backed up as a service.'
@@ -215,6 +216,20 @@ def _not_taking(factory: Any) -> str:
     except ValueError:  # a built-in without a signature
         return ""
     return ""
+
+
+def _unusable_store(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.redis.broker import store_class
+
+    if not settings.store:
+        yield from _unreadable_address(settings)
+        yield from _missing_server(settings)
+        return
+    try:
+        store_class(settings.store)
+    except BadSetting as error:
+        hint = "A store is a class such as queueops.stores.PlainStore, which is called with the settings."
+        yield Error(str(error), hint=hint, id="queueops.E011")
 
 
 def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:

@@ -29,6 +29,7 @@ from console.ui.language import spoken
 from console.ui.preferences import Preferences
 from queueops import conf
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
+from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import LibraryRefused
 from queueops.inspect.redaction import concealing
 from queueops.inspect.store import one_pool_list
@@ -96,6 +97,8 @@ def _run(view: View, request: HttpRequest, name: str, kwargs: dict[str, Any]) ->
         return error_pages.unavailable(request, error)
     except BrokenPool as error:
         return error_pages.broken(request, error)
+    except NotOffered as error:
+        return error_pages.not_offered(request, error)
     except Http404:
         return error_pages.not_found(request)
     except PermissionDenied:

@@ -68,6 +68,13 @@ def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     return _failure(request, 503, _("A pool is broken"), conf.redactor().text(str(error)))
 
 
+def not_offered(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
+    """501: the store of the setting STORE leaves out what this page needs."""
+    if HtmxDetails(request):
+        return HttpResponse(str(error), status=501, content_type="text/plain; charset=utf-8")
+    return _failure(request, 501, _("Not offered by the store"), str(error))
+
+
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """500, as the project's `handler500`: works without the database, the session and Redis."""
     return protect(HttpResponse(render_to_string("console/failure/500.html"), status=500))

@@ -120,6 +120,7 @@ class Settings:
     """Every setting, with its default. The key in QUEUEOPS is the name in capitals."""
 
     url: str = "embedded:var/queueops"
+    store: str = ""  # dotted path of another store; empty: Redis or Valkey
     namespace: str = "queueops"
     pools: Mapping[str, PoolSettings] = field(default_factory=dict)
     payload_limit: int = 1024 * 1024  # bytes, for arguments and for results
@@ -228,6 +229,7 @@ ENVIRONMENT = read.table({"name": read.short_text, "color": read.choice(Color)})
 SENTRY = read.table(dict.fromkeys(("retries", "monitors", "arguments"), read.flag))
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
+    "STORE": read.dotted,
     "NAMESPACE": read.namespace,
     "POOLS": read.each(_pool),
     "PAYLOAD_LIMIT": read.whole(1, 256 * 1024 * 1024),
@@ -313,7 +315,7 @@ def _of_kinds(chosen: dict[Any, Any], errors: list[QueueOpsError]) -> Iterator[t
 
 
 def _values(chosen: Mapping[Any, Any], errors: list[QueueOpsError]) -> Iterator[tuple[str, Any]]:
-    yield "url", _absolute(Settings().url)
+    yield "url", "" if chosen.get("STORE") else _absolute(Settings().url)
     for key, value in chosen.items():
         if key not in READERS:
             known = [*READERS, *kinds.settings_readers()]
@@ -321,7 +323,7 @@ def _values(chosen: Mapping[Any, Any], errors: list[QueueOpsError]) -> Iterator[
             errors.append(UnknownSetting(place=_place(key), advice=instead))
             continue
         try:
-            found = READERS[key](value)
+            found = (read.text if key == "URL" and chosen.get("STORE") else READERS[key])(value)
         except read.Unfit as unfit:
             errors.append(_error(key, value, unfit))
         else:

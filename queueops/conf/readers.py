@@ -151,6 +151,13 @@ def text(value: Any) -> str:
     return value
 
 
+def dotted(value: Any) -> str:
+    """A dotted path of a class or function. Whether it can be imported is checked where it is used."""
+    if not isinstance(value, str) or "." not in value or not all(part.isidentifier() for part in value.split(".")):
+        raise Unfit('a dotted path, such as "shop.stores.SqliteStore"')
+    return value
+
+
 def short_text(value: Any) -> str:
     """A text for a mark on a page."""
     if not isinstance(value, str) or not 1 <= len(value.strip()) <= 40 or not value.isprintable():

@@ -21,5 +21,12 @@ class NeedsStore(QueueOpsError, LookupError):
     what: str
 
 
+class NotOffered(QueueOpsError, LookupError):
+    """The store {store} does not offer {capability}. Redis and Valkey do; QUEUEOPS['STORE'] chooses another store."""
+
+    store: str
+    capability: str
+
+
 class NeedsServer(QueueOpsError, LookupError):
     """In eager() all but plain tasks needs a server. Write: pip install 'queueops[embedded]' - or 'fakeredis[lua]'."""

@@ -3,6 +3,15 @@
 A task is data at every stage, never an executable object. The broker executes nothing, the worker stores nothing, the
 storage knows no execution logic. `queueops.redis` implements all ports of the store; the brokers of
 `queueops.testing` implement those of producers. A kind declares its own port, as map-reduce does for its chunks.
+`queueops.stores.PlainStore` helps to write another store, which `QUEUEOPS["STORE"]` names.
+
+Each call of a store keeps three promises; `queueops.testing.conformance` tests them:
+
+- Atomic: a call has its whole effect or none, also if several processes call at once. A repeated call, after a lost
+  reply, has its effect once.
+- Fenced: a claim raises the fence of the task. A call with an older fence changes nothing, and says STALE or GONE, or
+  raises LeaseLost.
+- Ordered: tasks of one lane are claimed by priority, the highest first, then in the order of their pushes.
 """
 
 from __future__ import annotations
@@ -10,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from queueops.errors.kinds import NotOffered
 from queueops.model.contracts import (
     Command,
     Exchange,
@@ -178,8 +188,31 @@ class Duty(Protocol):
         """The same duty for the watchdog of one server of a cluster, which has these pools."""
 
 
+class EndListener(Protocol):
+    """Tells of the ends of tasks, on a dedicated connection. After an error it is closed."""
+
+    def fileno(self) -> int:
+        """The descriptor to select on."""
+
+    def subscribe(self, channels: Sequence[str]) -> None:
+        """Subscribe to channels of `done_channel`; `read` confirms each with the word `subscribe`."""
+
+    def unsubscribe(self, channels: Sequence[str]) -> None:
+        """Unsubscribe from channels."""
+
+    def read(self) -> Sequence[tuple[str, str, bytes]]:
+        """What has arrived: `subscribe` or `message`, the channel, data. Raises BrokerUnavailable."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
 class Storage(Protocol):
     """Component that stores tasks. It contains no execution logic."""
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What the store offers beside plain tasks: values of `queueops.model.capabilities`, and names of kinds."""
 
     def record(self, pool: str, task_id: str) -> Record | None:
         """The record of a task, or None if there is none."""
@@ -204,6 +237,9 @@ class Storage(Protocol):
 
     def done_channel(self, pool: str, task_id: str) -> str:
         """The channel on which the end of a task is published."""
+
+    def end_listener(self, pool: str) -> EndListener:
+        """Connect for messages about ends, on the server of a pool. Without the capability ENDS, callers poll."""
 
     def server(self, pool: str) -> str:
         """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
@@ -330,6 +366,13 @@ class Waker(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+
+
+def offered(broker: object, port: type, capability: str) -> Any:
+    """A broker that has all calls of a port. Raises NotOffered."""
+    if not has_calls(broker, port):
+        raise NotOffered(store=type(broker).__name__, capability=capability)
+    return broker
 
 
 _FITTING: dict[tuple[type, type], bool] = {}

@@ -8,12 +8,12 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
-from queueops.redis.store_client import StoreClient
-from queueops.redis.subscription import Heard, RedisListener
+from queueops.model.ports import EndListener, Storage
 
 IDLE = 5.0
 """Seconds without a wait until the thread ends and its connection is closed."""
@@ -46,7 +46,7 @@ class Subscription:
 class ResultListener:
     """All waits of a process for one server. Its thread runs while there are waits, and a little longer."""
 
-    def __init__(self, broker: StoreClient, pool: str = "default") -> None:
+    def __init__(self, broker: Storage, pool: str = "default") -> None:
         """``pool`` is a pool on the server."""
         self.broker = broker
         self._pool = pool
@@ -112,7 +112,7 @@ class ResultListener:
         with bell, inside:
             while True:
                 try:
-                    listener = RedisListener(self.broker, self._pool)
+                    listener = self.broker.end_listener(self._pool)
                     with contextlib.closing(listener):
                         self._again()
                         self._serve(listener, inside)
@@ -126,7 +126,7 @@ class ResultListener:
                     time.sleep(PAUSES[min(self._failures, len(PAUSES) - 1)])
                     self._failures += 1
 
-    def _serve(self, listener: RedisListener, inside: socket.socket) -> None:
+    def _serve(self, listener: EndListener, inside: socket.socket) -> None:
         idle_since = time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(listener, selectors.EVENT_READ)
@@ -142,7 +142,7 @@ class ResultListener:
                 if self._subscriptions:
                     idle_since = time.monotonic()
 
-    def _ask(self, listener: RedisListener) -> None:
+    def _ask(self, listener: EndListener) -> None:
         with self._lock:
             wanted, self._wanted = self._wanted, set()
             unwanted, self._unwanted = self._unwanted, set()
@@ -151,7 +151,7 @@ class ResultListener:
         if wanted:
             listener.subscribe(list(wanted))
 
-    def _hear(self, heard: list[Heard]) -> None:
+    def _hear(self, heard: Sequence[tuple[str, str, bytes]]) -> None:
         for word, channel, _ in heard:
             with self._lock:
                 subscriptions = list(self._subscriptions.get(channel, ()))

@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
+from queueops.model.capabilities import Capability
 from queueops.model.durations import to_ms
 from queueops.model.states import TERMINAL
 from queueops.redis import deadlines as time_left
@@ -27,6 +28,8 @@ from queueops.results.result_listener import ResultListener, Subscription
 RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
 OUTAGE_PAUSE = 0.25
+POLL_S = 0.1
+"""Seconds between two reads of a wait at a store that tells of no end."""
 NEW_S = 0.005
 """A task that was pushed less than this many seconds ago has rarely ended: its wait subscribes before it reads."""
 SUBSCRIBED_WITHIN = 0.05
@@ -143,6 +146,11 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
         if state is not None and not patience.left():
             now, reason = yield partial(_reason, pool, task_id) if patience.seconds else _no_reason
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=now or state, reason=reason or GOES_ON)
+        if Capability.ENDS not in broker.capabilities:
+            if state is not None:
+                yield Future(), min(POLL_S, patience.left())
+            state = yield from _look(ask, patience, state)
+            continue
         subscription = _listen(broker, pool, channel)
         try:
             within = min(SUBSCRIBED_WITHIN if state is None else RECHECK, patience.left())

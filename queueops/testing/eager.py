@@ -7,7 +7,6 @@ jobs, workflows, follow-ups. It runs on a store of the test's own, which starts 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -25,13 +24,11 @@ from queueops.model.ports import Upkeep
 from queueops.model.records import Record
 from queueops.model.states import TERMINAL, State, states_allowing
 from queueops.results.waiting import SUPERSEDED
+from queueops.stores import rules
 from queueops.tasks import registry
 from queueops.testing import eager_store
 from queueops.testing.eager_worker import MAX_STARTS, WORKER, EagerWorker
 from queueops.testing.memory import MemoryBroker, now_ms
-
-_OF_A_LEASE = set(Lease.__struct_fields__) & set(Record.__struct_fields__) - {"attempt", "own"}
-"""The fields of a lease that are copied from the record."""
 
 
 @contextmanager
@@ -231,7 +228,7 @@ class EagerBroker(MemoryBroker):
             if self._running.ends(record):
                 return
             record.state, record.fence, record.begun = State.LOCKED, fence, now_ms()
-            self._settle(record, run(_lease(record), _Progress(record), self._running))
+            self._settle(record, run(rules.lease_of(record), _Progress(record), self._running))
             if record.is_over or self._is_replaced(record):
                 return
         raise AssertionError(f"the task {record.id} restarts itself for ever")
@@ -264,19 +261,6 @@ class _Progress(SilentChannel):
 def _is_plain(push: Push) -> bool:
     """Whether the end of a task is all that comes of it: it is of no kind with own Lua, and has none of its fields."""
     return push.kind not in kinds.records() and all(short in KERNEL_FIELDS for short, _ in push.own)
-
-
-def _lease(record: Record) -> Lease:
-    values = {name: getattr(record, name) for name in _OF_A_LEASE}
-    return Lease(
-        attempt=record.attempt + 1,
-        timeout_ms=record.timeout,
-        begun_ms=record.begun or 0,
-        created_ms=record.created,
-        own=dict(record.own),
-        received=time.monotonic(),
-        **values,
-    )
 
 
 def _settle(record: Record, end: Settlement) -> None:

@@ -14,15 +14,14 @@ from asgiref.sync import sync_to_async
 
 from queueops import conf
 from queueops.errors.kinds import NeedsStore
-from queueops.model import kinds
 from queueops.model.contracts import LeaseRef, Push, Pushed
-from queueops.model.fields import KERNEL_FIELDS
 from queueops.model.records import Record
 from queueops.model.states import State
 from queueops.redis import broker as brokers
 from queueops.redis.keys import Keys
 from queueops.results import waiting
 from queueops.results.handle import TaskHandle
+from queueops.stores import rules
 
 FIRST_UID = 1 << 40
 """Above all generations of a store, so that a handle never confuses the two."""
@@ -98,7 +97,8 @@ class MemoryBroker:
     def create(self, push: Push) -> Record:
         """Create the record of a push."""
         self._number += 1
-        record = self.records[push.pool, push.id] = _recorded(push, self._number)
+        record = self.records[push.pool, push.id] = rules.recorded(push, self._number, now_ms())
+        record.state, record.due = State.PENDING, None
         return record
 
 
@@ -119,19 +119,6 @@ class MemoryPushes:
 
     def close(self) -> None:
         """Nothing to close: there is no connection."""
-
-
-def _recorded(push: Push, number: int) -> Record:
-    """The record of a push, with this generation."""
-    same = ("id", "name", "pool", "kind", "lane", "priority", "args", "retries", "retry", "tags", "root", "meta")
-    values = {name: getattr(push, name) for name in same}
-    record = Record(state=State.PENDING, uid=number, created=now_ms(), timeout=push.timeout_ms, **values)
-    for short, value in push.own:
-        if short in KERNEL_FIELDS:
-            setattr(record, KERNEL_FIELDS[short].name, float(value) if short in ("to", "pr") else value)
-        else:
-            record.own[kinds.fields()[short].name] = value
-    return record
 
 
 def now_ms() -> int:

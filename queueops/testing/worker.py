@@ -11,8 +11,7 @@ from queueops.eager.execution import run
 from queueops.eager.running import RunningTasks
 from queueops.model import endings
 from queueops.model.contracts import Command, Exchange, Lease, RoundTrip, Settlement, Told
-from queueops.redis.broker import get_broker, in_role
-from queueops.redis.broker.pool_messages import OutboxCalls
+from queueops.redis.broker import get_broker
 from queueops.worker.loop.progress_buffer import ProgressBuffer
 from queueops.worker.options import worker_id
 
@@ -77,7 +76,7 @@ class InlineWorker:
 
     def _deliver(self, commands: Iterable[Command]) -> None:
         """Deliver the commands for tasks of other pools, and the commands that these cause."""
-        waiting, outbox = deque(commands), in_role(self.broker, OutboxCalls)
+        waiting, outbox = deque(commands), self.broker
         while waiting:
             command = waiting.popleft()
             posted = outbox.post(command.to, apply=[command], take=MOST_COMMANDS)

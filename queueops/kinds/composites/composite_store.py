@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from queueops.model.ports import has_calls
+from queueops.model.ports import offered
 from queueops.redis import broker as brokers
 
 if TYPE_CHECKING:
@@ -37,12 +37,6 @@ class CompositeStore(Protocol):
 
 
 def get_composite_store() -> CompositeStore:
-    """The broker of this process. Raises LookupError if the kind is not registered."""
-    broker = brokers.get_broker()
-    if not _is_store(broker):
-        raise LookupError("the broker creates no composites: the kind composites is not registered")
-    return broker
-
-
-def _is_store(broker: object) -> TypeGuard[CompositeStore]:
-    return has_calls(broker, CompositeStore)
+    """The broker of this process. Raises NotOffered."""
+    store: CompositeStore = offered(brokers.get_broker(), CompositeStore, "composites")
+    return store

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from queueops.kinds.jobs.store import NewJob
 from queueops.model.contracts import LeaseRef, Pushed
-from queueops.model.ports import has_calls
+from queueops.model.ports import offered
 from queueops.redis import broker as brokers
 
 
@@ -23,12 +23,6 @@ class JobStore(Protocol):
 
 
 def get_job_store() -> JobStore:
-    """The broker of this process. Raises LookupError if the kind is not registered."""
-    broker = brokers.get_broker()
-    if not _is_store(broker):
-        raise LookupError("the broker takes no jobs: the kind jobs is not registered")
-    return broker
-
-
-def _is_store(broker: object) -> TypeGuard[JobStore]:
-    return has_calls(broker, JobStore)
+    """The broker of this process. Raises NotOffered."""
+    store: JobStore = offered(brokers.get_broker(), JobStore, "jobs")
+    return store

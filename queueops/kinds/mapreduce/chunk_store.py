@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from queueops.model.ports import has_calls
+from queueops.model.ports import offered
 from queueops.redis import broker as brokers
 
 
@@ -39,12 +39,6 @@ class ChunkStore(Protocol):
 
 
 def get_chunk_store() -> ChunkStore:
-    """The broker of this process. Raises LookupError if the kind is not registered."""
-    broker = brokers.get_broker()
-    if not _is_store(broker):
-        raise LookupError("the broker stores no chunks: the kind mapreduce is not registered")
-    return broker
-
-
-def _is_store(broker: object) -> TypeGuard[ChunkStore]:
-    return has_calls(broker, ChunkStore)
+    """The broker of this process. Raises NotOffered."""
+    store: ChunkStore = offered(brokers.get_broker(), ChunkStore, "mapreduce")
+    return store

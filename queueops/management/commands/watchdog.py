@@ -13,11 +13,13 @@ from django.core.management.base import CommandError, CommandParser
 
 from queueops.alerts import alerts_of
 from queueops.errors import QueueOpsError
+from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import LibraryRefused
 from queueops.inspect.marks import seen
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import pool_name
 from queueops.management.process_command import ProcessCommand
+from queueops.model.capabilities import Capability
 from queueops.redis import deadlines
 from queueops.redis.broker import get_broker
 from queueops.tasks import outbox
@@ -46,7 +48,10 @@ class Command(ProcessCommand):
         if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
             configure(options["log_format"] or FORMATS[0])
         try:
-            watchdog = Watchdog(get_broker(), pools=options["pool"], has_code=True, look=seen)
+            broker = get_broker()
+            if Capability.UPKEEP not in broker.capabilities:
+                raise NotOffered(store=type(broker).__name__, capability=Capability.UPKEEP)
+            watchdog = Watchdog(broker, pools=options["pool"], has_code=True, look=seen)
             if options["once"]:
                 return self._once(watchdog)
         except QueueOpsError as error:

@@ -11,9 +11,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
 
+from django.utils.module_loading import import_string
+
 from queueops import conf
-from queueops.errors.kinds import BadKind
+from queueops.errors import BadSetting
+from queueops.errors.kinds import BadKind, NotOffered
 from queueops.model import kinds
+from queueops.model.capabilities import Capability
 from queueops.redis.broker.alerts import AlertCalls
 from queueops.redis.broker.control import ControlCalls
 from queueops.redis.broker.exchange import ExchangeCalls
@@ -43,12 +47,26 @@ class RedisBroker(
 ):
     """All roles on one store client: those of the kernel, and those of the registered kinds."""
 
+    capabilities: frozenset[str]
+    """All that a store may offer beside plain tasks."""
+
     def __new__(cls, settings: conf.Settings) -> Self:
         """Make one with the roles of the registered kinds."""
         return super().__new__(cast("type[Self]", broker_class()) if cls is RedisBroker else cls)
 
 
 Role = TypeVar("Role")
+CAPABILITIES: dict[type, Capability] = {
+    AlertCalls: Capability.ALERTS,
+    ControlCalls: Capability.LANES,
+    FlushCalls: Capability.REPAIR,
+    FsckCalls: Capability.REPAIR,
+    HistoryCalls: Capability.HISTORY,
+    MaintenanceCalls: Capability.UPKEEP,
+    OutboxCalls: Capability.MESSAGES,
+    ScheduleCalls: Capability.SCHEDULES,
+}
+"""What a store leaves out that does not have the calls of a role; of other calls it is QUESTIONS."""
 
 
 @functools.cache
@@ -56,7 +74,8 @@ def broker_class() -> type[RedisBroker]:
     """The class of all brokers, with the roles of the registered kinds. Raises BadKind."""
     roles = kinds.roles("store")
     _check(roles)
-    return type("RedisBroker", (RedisBroker, *roles), {"__doc__": RedisBroker.__doc__})
+    offered = frozenset((*Capability, *_by_role().values()))
+    return type("RedisBroker", (RedisBroker, *roles), {"__doc__": RedisBroker.__doc__, "capabilities": offered})
 
 
 def _check(roles: Iterable[Any]) -> None:
@@ -69,6 +88,18 @@ def _check(roles: Iterable[Any]) -> None:
             if name in owners and not name.startswith("__"):
                 raise BadKind(name=role.__name__, reason=f"its call {name} is a call of {owners[name]} already")
             owners[name] = role.__name__
+
+
+@kinds.cached
+def _by_role() -> dict[type, str]:
+    """The capability of each role, also of those of the kinds."""
+    return CAPABILITIES | {role: kind.name for kind, role in kinds.brought(kinds.registered(), "store")}
+
+
+def capability_of(call: str) -> str:
+    """What a store leaves out that does not have this call."""
+    owner = next((base for base in broker_class().__mro__ if call in vars(base)), object)
+    return _by_role().get(owner, Capability.QUESTIONS)
 
 
 _brokers: dict[tuple[str, str], RedisBroker] = {}
@@ -95,8 +126,21 @@ def get_broker() -> RedisBroker:
     key = (settings.url, settings.namespace)
     broker = _brokers.get(key)
     if broker is None or broker.settings is not settings:
-        broker = _brokers[key] = RedisBroker(settings)
+        broker = _brokers[key] = store_class(settings.store)(settings) if settings.store else RedisBroker(settings)
     return broker
+
+
+def store_class(path: str) -> Any:
+    """The class, or another callable, that makes a store of the settings. Raises BadSetting."""
+    try:
+        found = import_string(path)
+    except Exception as error:  # whatever its module raises while it is imported
+        expected = f"the dotted path of a class that can be imported ({type(error).__name__}: {error})"
+        raise BadSetting(place="QUEUEOPS['STORE']", value=repr(path), expected=expected) from error
+    if not callable(found):
+        expected = f"a class or function that takes the settings, and not of the type {type(found).__name__}"
+        raise BadSetting(place="QUEUEOPS['STORE']", value=repr(path), expected=expected)
+    return found
 
 
 def runs_here() -> bool:
@@ -105,14 +149,14 @@ def runs_here() -> bool:
 
 
 def get_role(role: type[Role]) -> Role:
-    """The broker of this process, in the role that a kind adds to it. Raises LookupError if no kind does."""
+    """The broker of this process, in the role that a kind adds to it. Raises NotOffered."""
     return in_role(get_broker(), role)
 
 
 def in_role(broker: RedisBroker, role: type[Role]) -> Role:
-    """A broker in the role that a kind adds to it. Raises LookupError if no kind does."""
+    """A broker in the role that a kind adds to it. Raises NotOffered, also if no registered kind adds the role."""
     if not isinstance(broker, role):
-        raise LookupError(f"no registered kind brings {role.__name__} to the broker")
+        raise NotOffered(store=type(broker).__name__, capability=_by_role().get(role, role.__name__))
     return broker
 
 

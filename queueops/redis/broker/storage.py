@@ -9,6 +9,7 @@ from queueops.model import kinds
 from queueops.model.records import Record, Undecodable, decode
 from queueops.redis.query_replies import text, whole
 from queueops.redis.store_client import StoreClient
+from queueops.redis.subscription import RedisListener
 
 T = TypeVar("T")
 
@@ -86,6 +87,10 @@ class StorageCalls(StoreClient):
     def done_channel(self, pool: str, task_id: str) -> str:
         """The channel on which the end of a task is published."""
         return self.keys(pool).done(task_id)
+
+    def end_listener(self, pool: str) -> RedisListener:
+        """Connect for the messages of ``done_channel``, on the server of a pool."""
+        return RedisListener(self, pool)
 
     def wait(self, pool: str, task_id: str, uid: int = 0, *, after: bool = False) -> str:
         """Request a message at the end on ``done_channel``; return the current state, '' if there is none.

@@ -22,6 +22,7 @@ from queueops.errors import (
 )
 from queueops.errors.job_network import AddressRefused, HeaderRefused
 from queueops.errors.jobs import AggregationDrains, AggregationInUse, FingerprintDiffers
+from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import LibraryRefused
 
 CONTENT_TYPE = "application/problem+json"
@@ -81,6 +82,8 @@ def problem_of(error: QueueOpsError, place: Sequence[str] = ()) -> Problem:
     """The problem that an error of the engine is for the client. `place` is where the job is in the body."""
     if isinstance(error, BrokerUnavailable | LibraryRefused | StoreFull):
         return Problem(503, "The store takes no jobs now.")
+    if isinstance(error, NotOffered):
+        return Problem(501, str(error))
     if isinstance(error, AggregationDrains | AggregationInUse | IdInUse):
         return Problem(409, str(error))
     if isinstance(error, FingerprintDiffers):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from queueops.model.contracts import Lease, LeaseRef, Push
-from queueops.model.ports import has_calls
+from queueops.model.ports import offered
 from queueops.model.records import Record
 from queueops.redis import broker as brokers
 
@@ -215,12 +215,6 @@ class RunStore(Protocol):
 
 
 def get_run_store() -> RunStore:
-    """The broker of this process. Raises LookupError if the kind is not registered."""
-    broker = brokers.get_broker()
-    if not _is_store(broker):
-        raise LookupError("the broker stores no runs: the kind workflows is not registered")
-    return broker
-
-
-def _is_store(broker: object) -> TypeGuard[RunStore]:
-    return has_calls(broker, RunStore)
+    """The broker of this process. Raises NotOffered."""
+    store: RunStore = offered(brokers.get_broker(), RunStore, "workflows")
+    return store

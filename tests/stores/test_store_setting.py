@@ -1,0 +1,135 @@
+"""QUEUEOPS["STORE"]: another store in place of Redis, with the worker and the handles as they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError, SystemCheckError
+from django.test import Client
+from django.urls import reverse
+
+from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, get, inspect
+from queueops.errors.kinds import NotOffered
+from queueops.errors.refusals import DurabilityUnsupported
+from queueops.kinds.jobs.api.problems import problem_of
+from queueops.redis.broker import close_brokers, get_broker
+from queueops.testing import run_worker
+from tests.faults.processes import Ledger, Worker
+from tests.stores.sqlite_store import SqliteStore
+from tests.support import fork_server
+from tests.support import tasks_for_tests as tasks
+
+PATH = f"{SqliteStore.__module__}.{SqliteStore.__name__}"
+
+
+@pytest.fixture
+def chosen(tmp_path: Path, settings: Any) -> Iterator[dict[str, Any]]:
+    """The settings of the example store, which are those of this process."""
+    settings.QUEUEOPS = {
+        "STORE": PATH, "URL": str(tmp_path / "tasks.sqlite"), "TASK_MODULES": ["support.tasks_for_tests"]
+    }  # fmt: skip
+    yield settings.QUEUEOPS
+    close_brokers()
+
+
+def test_the_worker_and_the_handles_run_on_another_store(chosen: dict[str, Any], tmp_path: Path, store: Any) -> None:
+    """Pushes, results, failures, cancels and an orderly end, without a word to Redis."""
+    sent = [tasks.add.push(1, b=2), tasks.add_later.push(3), tasks.count_to.push(3), tasks.fail_for_good.push()]
+    worker = Worker(
+        tmp_path / "worker.log", chosen, Ledger(tmp_path / "ledger"), "--threads", "2", "--processes", "1",
+        server=fork_server.shared,
+    )  # fmt: skip
+    try:
+        assert sent[0].result(60) == 3
+        assert asyncio.run(sent[1].aresult(60)) == 4
+        assert sent[2].result(60) == [0, 1, 2]
+        with pytest.raises(TaskFailed, match="not again"):
+            sent[3].result(60)
+        later = tasks.add.postpone(3600, 5)
+        assert later.state == "postponed"
+        assert later.run_now()
+        assert later.result(60) == 6
+        assert worker.stop() == 0
+    finally:
+        worker.end()
+    assert "Traceback" not in worker.text()
+    assert isinstance(get_broker(), SqliteStore)
+
+
+def test_handles_and_the_worker_of_tests_use_the_store_of_the_setting(chosen: dict[str, Any]) -> None:
+    """Conflicts, cancels, retries and waits that end early."""
+    first = tasks.add.using(id="a").push(1)
+    second = tasks.add.using(id="a", on_conflict="replace").push(2)
+    with pytest.raises(TaskSuperseded):
+        first.result(60)
+    with pytest.raises(ResultTimeout):
+        second.result(0)
+    assert run_worker() == 1
+    assert second.result(0) == 3
+    assert second.retry()
+    assert second.cancel("no")
+    with pytest.raises(TaskCancelled, match="no"):
+        second.result(60)
+    assert get("a") == second
+    assert get("b") is None
+
+
+def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) -> None:
+    """In code and in commands: never an AttributeError."""
+    after = tasks.add.using(id="a", on_conflict="run_after")
+    refused: dict[str, Callable[[], Any]] = {
+        "composites": chain(tasks.add.s(1), tasks.add.s(2)).push,
+        "mapreduce": lambda: tasks.Letters.push("abc"),
+        "the conflict policies run_after and debounce": lambda: after.push(1),
+        "an expiry of tasks": lambda: tasks.add.using(expires=60).push(1),
+        "schedules": lambda: get_broker().schedules("default"),
+        "lists, searches and counts of tasks": inspect.snapshot,
+        "settings of lanes": lambda: get_broker().lane("default", "a", paused=1),
+    }
+    for what, call in refused.items():
+        with pytest.raises(NotOffered) as caught:
+            call()
+        assert str(caught.value).startswith(f"The store SqliteStore does not offer {what}."), what
+    with pytest.raises(DurabilityUnsupported):
+        tasks.add.using(durable=True).push(1)
+    for command in (("queue", "status"), ("queue", "list"), ("watchdog",)):
+        with pytest.raises(CommandError, match="The store SqliteStore does not offer "):
+            call_command(*command)
+
+
+@pytest.mark.django_db
+def test_pages_of_the_console_say_what_the_store_leaves_out(chosen: dict[str, Any], admin_client: Client) -> None:
+    """A page with the sentence, or with its own contents: never a 500. A fragment gets the sentence alone."""
+    said = set()
+    for page in ("overview", "tasks", "workers", "lanes", "errors", "schedules", "registry", "palette"):
+        response = admin_client.get(reverse(f"console:{page}"))
+        text = response.content.decode()
+        assert response.status_code == (501 if "The store SqliteStore does not offer" in text else 200), page
+        said.add(response.status_code)
+    assert said == {200, 501}
+    fragment = admin_client.get(reverse("console:overview"), headers={"HX-Request": "true"})
+    assert (fragment.status_code, fragment.content.decode()[:41]) == (501, "The store SqliteStore does not offer list")
+    assert admin_client.get(reverse("console:readyz")).status_code == 503
+    problem = problem_of(NotOffered(store="SqliteStore", capability="jobs"))
+    assert (problem.status, problem.detail[:39]) == (501, "The store SqliteStore does not offer jo")
+
+
+def test_a_store_that_cannot_be_used_is_an_error_of_the_checks(settings: Any) -> None:
+    """It names the value, and what was wrong with it."""
+    faults = {
+        "SqliteStore": "must be a dotted path",
+        "tests.stores.nowhere.Store": "cannot|No module named 'tests.stores.nowhere'",
+        "tests.stores.sqlite_store.Nothing": "Nothing",
+        "tests.stores.sqlite_store.LINES": "not of the type int",
+    }
+    for value, reason in faults.items():
+        settings.QUEUEOPS = {"STORE": value, "URL": "/anything"}
+        with pytest.raises(SystemCheckError, match=reason):
+            call_command("check", "queueops")
+    settings.QUEUEOPS = {"STORE": PATH, "URL": "/anything"}
+    call_command("check", "queueops", deploy=True)
