@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from queueops import inspect
 from queueops.errors import QueueOpsError
+from queueops.errors.kinds import NotOffered
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -20,9 +21,11 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 if the store answers, otherwise 503."""
+    """200 if the store answers, otherwise 503. A store that answers no questions is not asked."""
     try:
         inspect.now_ms()
+    except NotOffered:
+        pass
     except QueueOpsError as error:
         logger.warning("The store does not answer a probe: %s", error)
         return HttpResponse("the store does not answer\n", status=503, content_type=TEXT)

@@ -40,16 +40,17 @@ HEAD = (
     "| fault | seconds to the alarm | clicks to why | clicks to mended, or to the command | remedy |",
     "|---|---|---|---|---|",
 )
-SEEDED = (HEAD[0].replace("fault", "incident"), HEAD[1])
 
 
 def main() -> int:
     """Plant each fault in a folder and on a store of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/console.md")
+    parser.add_argument("--docs", action="store_true", help="write the table of the usual faults into docs/console.md")
     parser.add_argument("--only", default="", help="only faults with this in their name")
     parser.add_argument("--seed", type=int, help="twelve incidents drawn by this number, in place of the usual faults")
     given = parser.parse_args()
+    if given.docs and given.seed is not None:
+        parser.error("--docs writes the table of the usual faults, not of those of a seed.")
     incidents = [(fault,) for fault in (*FAULTS, *INCIDENTS)] if given.seed is None else drawn(given.seed)
     chosen = [faults for faults in incidents if given.only in name_of(faults)]
     with tempfile.TemporaryDirectory(prefix="queueops-drill-") as folder:
@@ -71,7 +72,7 @@ def main() -> int:
         finally:
             embedded.stop(store)
     if given.docs and not bad:
-        write(rows, HEAD if given.seed is None else SEEDED)
+        write(rows)
     return int(bad)
 
 
@@ -97,10 +98,10 @@ def drill(scene: Scene, incidents: list[tuple[Fault, ...]]) -> tuple[list[str], 
     return rows, bad
 
 
-def write(rows: list[str], head: tuple[str, ...]) -> None:
+def write(rows: list[str]) -> None:
     """Replace the table of the page."""
-    lines, page = "\n".join((*head, *rows)), DOCS.read_text()
-    found = re.search(rf"^{re.escape(head[0])}\n(?:\|.*\n)+", page, re.MULTILINE)
+    lines, page = "\n".join((*HEAD, *rows)), DOCS.read_text()
+    found = re.search(rf"^{re.escape(HEAD[0])}\n(?:\|.*\n)+", page, re.MULTILINE)
     assert found, "the page has no such table"
     DOCS.write_text(page.replace(found[0], f"{lines}\n"))
 
