@@ -157,14 +157,14 @@ class WorkflowLoop(ReplayedLoop):
 
         An error of the code may keep this frame, which must not keep the task of the error.
         """
-        handle: asyncio.Handle | None = self._ready.popleft()
+        handle = self._ready.popleft()
         try:
             if not handle.cancelled():
                 handle._run()
         except SystemExit as error:
             self.exit = error
         finally:
-            handle = None
+            del handle
 
     def fire(self, handle: asyncio.Handle) -> None:
         """A timer of the run is due."""
