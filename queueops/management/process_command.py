@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
+import signal
 import sys
 from typing import Any
 
@@ -22,9 +24,12 @@ class ProcessCommand(BaseCommand):
         """Run the command as Django does. What is loaded so far lives as long as the process.
 
         So the garbage collector skips it, most of all at exit, where Python collects everything several times.
-        `call_command` does not come here: the process is not the command's.
+        `call_command` does not come here: the process is not the command's. SIGUSR1 would end a process that has no
+        handler for it: it writes the stacks to standard error.
         """
         gc.freeze()
+        if signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL:
+            faulthandler.register(signal.SIGUSR1)
         super().run_from_argv(argv)
 
 

@@ -46,7 +46,7 @@ ADVICE = {
     "Job": "write queueops.get(id)",
     "RetryTask": "write raise RetryLater(60)",
     "CancelExecution": "write current().cancel(reason)",
-    "lock_task": "write a lane with a limit of 1, or unique=",
+    "lock_task": "write @task(limit=1), or unique=",
     "control": "write handle.cancel(reason), queueops.control or queueops.inspect.workers()",
     "inspect": "write queueops.inspect.workers()",
 }

@@ -65,7 +65,8 @@ _IMPORTS_INSTEAD: Mapping[str, tuple[str, ...]] = {
     "from queueops import chain": ("pipeline",),
     "task.push_many([...]) or a MapReduce": ("chunks", "xmap", "starmap"),
     "queueops.get(id), which returns a TaskHandle": ("AsyncResult", "GroupResult", "Result", "Job", "get_result"),
-    "from queueops import current": ("current_task", "current_app", "get_current_job"),
+    "from queueops import current": ("current_task", "get_current_job"),
+    'queueops.push("app.tasks.name", ...): there is no app object': ("current_app",),
     'queueops.push("app.tasks.name", ...)': ("send_task", "enqueue", "async_task", "send"),
     "task.push(...)": ("delay", "apply_async"),
     "task.postpone(60, ...)": ("enqueue_in", "enqueue_at"),
@@ -73,10 +74,10 @@ _IMPORTS_INSTEAD: Mapping[str, tuple[str, ...]] = {
     "from queueops import SoftTimeout": ("SoftTimeLimitExceeded", "TimeLimitExceeded", "JobTimeoutException"),
     "from queueops import TaskFailed": ("TaskException", "MaxRetriesExceededError"),
     "raise RetryLater(seconds, error)": ("RetryTask", "retry"),
-    "raise Permanent(error)": ("Reject", "Ignore"),
-    "current().cancel(reason)": ("CancelExecution", "Revoked", "TaskRevokedError"),
+    "raise Permanent(error)": ("Reject",),
+    "current().cancel(reason)": ("CancelExecution", "Ignore", "Revoked", "TaskRevokedError"),
     "logging.getLogger(__name__)": ("get_task_logger",),
-    "@task(unique=...)": ("lock_task",),
+    "@task(limit=1)": ("lock_task",),
     "QUEUEOPS['POOLS'] and @task(pool=\"mail\")": ("Queue", "Exchange", "get_queue"),
     "manage.py runworker": ("Worker", "get_worker"),
     "from queueops import task_started": ("task_prerun",),
@@ -120,7 +121,12 @@ _INSTEAD: Mapping[str, tuple[str, ...]] = {
     'Write meta={"name": "value"}, which current().meta has.': ("headers",),
     "Write chain(other.s(), task.si()).": ("depends_on",),
     "Write priority=100.": ("at_front",),
-    "Write expires=60: a task that has not begun after a minute is cancelled.": ("max_age", "expire", "expiration"),
+    "Write expires=60: a task that has not begun after a minute is cancelled.": (
+        "max_age",
+        "expire",
+        "expiration",
+        "ttl",
+    ),
 }
 """What to write instead of these options."""
 _OPTIONS = {name: instead for instead, names in _INSTEAD.items() for name in names}

@@ -21,6 +21,7 @@ try:
 finally:
     print("frozen:", gc.get_freeze_count() > 10_000)
 """
+SIGNAL = "os.kill(os.getpid(), signal.SIGUSR1)\n    print("
 COMMANDS = ("runworker --burst", "watchdog --once", "queue list", "queueops queue list")
 
 
@@ -29,6 +30,12 @@ def run(code: str, command: str, **environment: str) -> subprocess.CompletedProc
         [sys.executable, "-c", code, *command.split()],
         cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+def test_a_signal_for_stacks_does_not_end_a_process_that_has_no_handler_for_it(namespace: str) -> None:
+    ran = run(CODE.replace("import gc,", "import gc, os, signal,").replace("print(", SIGNAL), "watchdog --once")
+    assert ran.returncode == 0, ran.stderr
+    assert "most recent call first" in ran.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
