@@ -27,7 +27,7 @@ def host_alarms(samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Alarm]:
         failed, ended, now_failed, now_ended = Counter[str](), 0, 0, 0
         for pool, those in of_pools.items():
             bad, every = loud_failures(samples[pool])
-            failed.update({name: bad[name] for name in those})
+            failed.update({name: bad[name] for name in those if bad[name]})
             ended += sum(every[name] for name in those)
             now_bad = recent(samples[pool], "err") - recent(samples[pool], "mute")
             now_well = recent(samples[pool], "ok")
