@@ -50,6 +50,19 @@ def test_another_error_of_the_name_still_raises_its_alarm_with_its_own_number(de
     assert "15 of 15 attempts of the last two minutes failed" in failing()[0]
 
 
+def test_a_muted_failure_is_left_out_though_its_worker_counts_it_in_the_next_minute(desk: Desk) -> None:
+    """Workers send their counts up to a second after the outcomes."""
+    fail(desk, "known", 1)
+    control.mute_error("known", desk.now() + HOUR_MS)
+    fail(desk, "known")
+    minute = desk.now() // 60_000
+    for ahead in (0, 1):  # all that is counted, two minutes earlier
+        if desk.client.exists(desk.keys.metrics(minute + ahead)):
+            desk.client.rename(desk.keys.metrics(minute + ahead), desk.keys.metrics(minute + ahead - 2))
+    desk.client.hset(desk.keys.metrics(minute - 1), "err|shop.sync", 12)
+    assert failing() == []
+
+
 def test_a_mute_that_is_over_is_none(desk: Desk) -> None:
     fail(desk, "known", 1)
     control.mute_error("known", desk.now() - 1)
