@@ -23,7 +23,7 @@ function lib.note_error(id, record, end_)
   local _, first, muted = lib.values_of(key, 'first', 'muted')
   if not first then lib.safe_call('HSET', key, 'first', now) end
   local count = lib.try('HINCRBY', key, 'count', 1)
-  local name = record[F.name] or ''
+  local name = record[F.name]
   if muted and (lib.number_of(muted) or 0) > now then
     lib.flag_muted(name)
     lib.safe_call('HSET', key, 'quiet', count or 0)
