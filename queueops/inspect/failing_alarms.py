@@ -83,7 +83,8 @@ def _loud(sampled: Mapping[str, Any], count: Callable[[Mapping[str, Any], str], 
     Workers send `err` up to a second later, which may be in another minute than the muted failure.
     """
     muted, heard = counted(sampled, "mute"), count(sampled, "loud") + count(sampled, "lost")
-    return +Counter({name: heard[name] if name in muted else failed for name, failed in count(sampled, "err").items()})
+    every = count(sampled, "err").items()
+    return +Counter({name: min(heard[name], failed) if name in muted else failed for name, failed in every})
 
 
 def _of_names(sampled: Mapping[str, Any], failed: Counter[str], ended: Counter[str]) -> Iterator[tuple[str, _Failed]]:
