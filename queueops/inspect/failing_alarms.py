@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -68,13 +68,28 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
 
 def loud_failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
     """Failed and ended attempts, by name, as if those with a muted error had not been."""
-    failed = counted(sampled, "err") - counted(sampled, "mute")
+    failed = _loud(sampled, counted)
     return failed, failed + counted(sampled, "ok")
+
+
+def recent_failures(sampled: Mapping[str, Any]) -> Counter[str]:
+    """The same failed attempts, of the last seconds."""
+    return _loud(sampled, recent)
+
+
+def _loud(sampled: Mapping[str, Any], count: Callable[[Mapping[str, Any], str], Counter[str]]) -> Counter[str]:
+    """Of a name with muted errors, what the store counted as it stored the outcomes.
+
+    Workers send `err` up to a second later, which may be in another minute than the muted failure.
+    """
+    muted, heard = counted(sampled, "mute"), count(sampled, "loud") + count(sampled, "lost")
+    every = count(sampled, "err").items()
+    return +Counter({name: min(heard[name], failed) if name in muted else failed for name, failed in every})
 
 
 def _of_names(sampled: Mapping[str, Any], failed: Counter[str], ended: Counter[str]) -> Iterator[tuple[str, _Failed]]:
     """The names of a pool that fail: half of their attempts, all of a few, or suddenly all."""
-    now_failed, now_well = recent(sampled, "err") - recent(sampled, "mute"), recent(sampled, "ok")
+    now_failed, now_well = recent_failures(sampled), recent(sampled, "ok")
     retried = counted(sampled, "re")
     for name, count in failed.most_common():
         is_small = ended.total() <= LEAST_FAILED and count - retried[name] >= ALL_OF_FEW and count == ended[name]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect.alarm import Alarm, in_pools, manage, warning
-from queueops.inspect.failing_alarms import LEAST_FAILED, MOST_NAMES, is_sudden, loud_failures
+from queueops.inspect.failing_alarms import LEAST_FAILED, MOST_NAMES, is_sudden, loud_failures, recent_failures
 from queueops.inspect.named_hosts import hosts_of_names
 from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.spans import span
@@ -27,9 +27,9 @@ def host_alarms(samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Alarm]:
         failed, ended, now_failed, now_ended = Counter[str](), 0, 0, 0
         for pool, those in of_pools.items():
             bad, every = loud_failures(samples[pool])
-            failed.update({name: bad[name] for name in those})
+            failed.update({name: bad[name] for name in those if bad[name]})
             ended += sum(every[name] for name in those)
-            now_bad = recent(samples[pool], "err") - recent(samples[pool], "mute")
+            now_bad = recent_failures(samples[pool])
             now_well = recent(samples[pool], "ok")
             now_failed += sum(now_bad[name] for name in those)
             now_ended += sum(now_bad[name] + now_well[name] for name in those)

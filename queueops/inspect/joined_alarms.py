@@ -16,6 +16,7 @@ from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.host_alarms import host_alarms
 from queueops.inspect.library_alarms import library_alarms
+from queueops.inspect.named_hosts import said
 from queueops.inspect.outbox import outbox_alarms
 from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.silent_alarms import silent_alarms
@@ -94,7 +95,7 @@ def _follows(alarm: Alarm, cause: Alarm) -> bool:
     if alarm.kind not in FOLLOWS.get(cause.kind, ()) or not set(alarm.pools) <= set(cause.pools or alarm.pools):
         return False
     if cause.kind == "host":
-        return cause.key.removeprefix("host ") in alarm.text
+        return said(cause.key.removeprefix("host ")) in alarm.text
     if alarm.kind != "growing":
         return True
     needs_slots = alarm.command.startswith(MORE_SLOTS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
-from queueops.inspect.redaction import conceals
+from queueops.inspect.redaction import conceals, redactor
 
 MAIN_SHARE = 0.6
-"""From this share of the errors of a name on, it is the host that they name which fails."""
+"""From this share of the errors of some names on, it is the host that they name which fails."""
 _HOST = r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,98}[A-Za-z0-9])?"
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 _URL = re.compile(rf"\b(https?|wss?)://(?:[^\s/@'\"]*@)?({_HOST})(?::(\d{{1,5}}))?")
@@ -37,18 +38,33 @@ def host_of(title: str) -> str:
 
 def hosts_of_names(sampled: Mapping[str, Any]) -> dict[str, str]:
     """The host that most of the errors of a name in a pool name. A reader who may not see messages gets none."""
-    every: Counter[str] = Counter()
-    of_host: Counter[tuple[str, str]] = Counter()
-    for row in () if conceals() else sampled.get("errors") or ():
-        name, times = str(row["name"]), int(row["times"])
-        every[name] += times
-        if host := host_of(str(row["title"])):
-            of_host[name, host] += times
-    return {name: host for (name, host), times in of_host.items() if times >= MAIN_SHARE * every[name]}
+    of_names: dict[str, Counter[str]] = {}
+    for name, host, times in _latest(sampled):
+        of_names.setdefault(name, Counter())[host] += times
+    return {name: host for name, hosts in of_names.items() if (host := _main(hosts))}
 
 
 def host_named(sampled: Mapping[str, Any], names: Iterable[str]) -> str:
-    """A sentence with the one host that the errors of these names name; empty if there is none, or are several."""
-    found = hosts_of_names(sampled)
-    hosts = {found[name] for name in names if name in found}
-    return f" The errors name the host {hosts.pop()}." if len(hosts) == 1 else ""
+    """A sentence with the host that most of the errors of these names name; empty if there is none."""
+    wanted, hosts = set(names), Counter[str]()
+    for name, host, times in _latest(sampled):
+        if name in wanted:
+            hosts[host] += times
+    host = _main(hosts)
+    return f" The errors name {said(host)}" if host else ""
+
+
+def said(host: str) -> str:
+    """The end of that sentence, by which an alarm with it is found."""
+    return f"the host {host}."
+
+
+def _latest(sampled: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Name, host and number of the latest errors. What is masked in a text is no host."""
+    for row in () if conceals() else sampled.get("errors") or ():
+        yield str(row["name"]), host_of(redactor().text(str(row["title"]))), int(row["times"])
+
+
+def _main(hosts: Counter[str]) -> str:
+    host, times = max(hosts.items(), key=itemgetter(1), default=("", 0))
+    return host if times >= MAIN_SHARE * hosts.total() else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from queueops import inspect
-from queueops.inspect.named_hosts import host_of
+from queueops.inspect.named_hosts import host_of, hosts_of_names
 from queueops.inspect.redaction import concealing
 from queueops.model.contracts import Outcome
 from tests.inspecting.test_causes import backlog, beat, mark, one, past
@@ -86,3 +86,48 @@ def test_a_backlog_of_slow_names_tells_the_host_of_their_errors(desk: Desk, name
     backlog(desk, name="charge")
     beat(desk, slots=4)
     assert one().text.endswith(" The errors name the host api.example:443.")
+
+
+def test_a_failing_pool_does_not_follow_from_a_host_that_few_of_its_errors_name(desk: Desk) -> None:
+    desk.tick()
+    for name in ("charge", "refund"):
+        fail(desk, name)
+    for name in ("import", "export", "report", "sync"):
+        fail(desk, name, "KeyError: 'x'", 20)
+    host, pool = sorted(inspect.snapshot().alarms, key=lambda alarm: alarm.failed)
+    assert (host.key, host.consequences) == ("host api.example:443", ())
+    assert (pool.key, "host" in pool.text) == ("failing-pool default", False)
+
+
+def test_a_name_does_not_follow_from_a_host_whose_name_is_a_part_of_its_own(desk: Desk) -> None:
+    desk.tick()
+    desk.exchange(metrics={"ok|sync": 1000})
+    for name, host in (("charge", "db.example:80"), ("refund", "db.example:80"), ("load", "mydb.example:8080")):
+        fail(desk, name, f"E: http://{host}/", 12)
+    assert {alarm.key for alarm in inspect.snapshot().alarms} == {"host db.example:80", "failing load"}
+
+
+def test_a_name_whose_failures_are_not_counted_yet_is_none_of_those_that_fail(desk: Desk) -> None:
+    desk.tick()
+    fail(desk, "charge", count=12)
+    desk.push("late", name="refund")
+    desk.settle(desk.lease(), Outcome.ERROR, b"{}", fingerprint="late", title=TIMEOUT, delay_ms=-1)
+    assert one().key == "failing charge"
+
+
+SECRETS = (
+    "E: password=hunter2.xy:99",
+    "E: postgres://user.name:12345@/x",
+    "E: https://user:pa.ss:1234@/x",
+    "E: redis://:se.cret:99@/0",
+)
+
+
+@for_each("title", SECRETS)
+def test_what_is_masked_in_the_text_of_an_error_is_no_host(title: str) -> None:
+    assert hosts_of_names({"errors": [{"name": "charge", "title": title, "times": 1}]}) == {}
+
+
+def test_the_host_is_found_after_a_masked_part() -> None:
+    title = "E: cannot reach https://user:pa@ss.word@api.example/x"
+    assert hosts_of_names({"errors": [{"name": "charge", "title": title, "times": 1}]}) == {"charge": "api.example:443"}

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from queueops import control, inspect
+from queueops.errors import BadId, BadOption
 from queueops.model.contracts import Outcome
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 HOUR_MS = 3_600_000
 
@@ -50,6 +56,19 @@ def test_another_error_of_the_name_still_raises_its_alarm_with_its_own_number(de
     assert "15 of 15 attempts of the last two minutes failed" in failing()[0]
 
 
+def test_a_muted_failure_is_left_out_though_its_worker_counts_it_in_the_next_minute(desk: Desk) -> None:
+    """Workers send their counts up to a second after the outcomes."""
+    fail(desk, "known", 1)
+    control.mute_error("known", desk.now() + HOUR_MS)
+    fail(desk, "known")
+    minute = desk.now() // 60_000
+    for ahead in (0, 1):  # all that is counted, two minutes earlier
+        if desk.client.exists(desk.keys.metrics(minute + ahead)):
+            desk.client.rename(desk.keys.metrics(minute + ahead), desk.keys.metrics(minute + ahead - 2))
+    desk.client.hset(desk.keys.metrics(minute - 1), "err|shop.sync", 12)
+    assert failing() == []
+
+
 def test_a_mute_that_is_over_is_none(desk: Desk) -> None:
     fail(desk, "known", 1)
     control.mute_error("known", desk.now() - 1)
@@ -68,6 +87,18 @@ def test_failures_count_as_muted_once_when_the_error_is_muted_again(desk: Desk) 
     control.mute_error("known", desk.now() + HOUR_MS)
     fail(desk, "new", 15)
     assert "15 of 15 attempts of the last two minutes failed" in failing()[0]
+
+
+@for_each("until_ms", (1_795_945_033, 1_795_945_033_000.5, "tomorrow", True, -1, 10**30))
+def test_a_time_that_is_not_one_in_milliseconds_is_refused(until_ms: Any) -> None:
+    with pytest.raises(BadOption, match="milliseconds since 1970"):
+        control.mute_error("known", until_ms)
+
+
+@for_each("fingerprint", ("", None, 5, "a b", "x" * 101))
+def test_a_fingerprint_that_is_not_one_is_refused(fingerprint: Any) -> None:
+    with pytest.raises(BadId, match="fingerprint of an error"):
+        control.mute_error(fingerprint, None)
 
 
 def test_a_mute_outlasts_the_time_for_which_the_error_would_have_been_kept(desk: Desk) -> None:

@@ -44,6 +44,14 @@ def test_the_errors_of_chunks_are_grouped_under_their_task(desk: ChunkDesk) -> N
     assert desk.client.zrange(desk.keys.error("f1") + "#tasks", 0, -1) == [b"m"]
 
 
+def test_a_crash_of_a_chunk_counts_for_alarms_as_its_other_failures(desk: ChunkDesk) -> None:
+    """Else a map-reduce task with a muted error had no alarm when its chunks lose their workers."""
+    desk.push_mapped(chunks=2)
+    desk.fail(desk.lease(), delay_ms=LATER)
+    desk.settle(desk.lease(), Outcome.CRASH, b"died", delay_ms=LATER)
+    assert desk.counted("loud|tests.count") == 2
+
+
 def test_chunks_that_succeed_after_the_end_of_their_task_count_as_its_progress(desk: ChunkDesk) -> None:
     desk.push_mapped(chunks=6)
     leases = desk.claim(6)

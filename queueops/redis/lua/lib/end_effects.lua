@@ -23,11 +23,14 @@ function lib.note_error(id, record, end_)
   local _, first, muted = lib.values_of(key, 'first', 'muted')
   if not first then lib.safe_call('HSET', key, 'first', now) end
   local count = lib.try('HINCRBY', key, 'count', 1)
+  local name = record[F.name]
   if muted and (lib.number_of(muted) or 0) > now then
-    lib.count_minute('mute|' .. record[F.name], 1)
+    lib.flag_muted(name)
     lib.safe_call('HSET', key, 'quiet', count or 0)
+  else
+    lib.count_minute('loud|' .. name, 1)
   end
-  lib.safe_call('HSET', key, 'last', now, 'sample', id, 'title', end_.title, 'name', record[F.name])
+  lib.safe_call('HSET', key, 'last', now, 'sample', id, 'title', end_.title, 'name', name)
   call('EXPIRE', key, 2592000)
   lib.try('ZADD', P .. ':errors', now, end_.fingerprint)
 end

@@ -32,6 +32,16 @@ function lib.count_minute(field, delta)
   return true
 end
 
+-- Marks a name whose alarms leave out muted failures: in this minute, and in the next one, when workers may still send the
+-- counts of these failures.
+function lib.flag_muted(name)
+  for ahead = 0, 1 do
+    local key = P .. ':metrics:' .. lib.text(floor(now / 60000) + ahead)
+    lib.try('HSET', key, 'mute|' .. name, '1')
+    call('EXPIRE', key, '172800')
+  end
+end
+
 -- Counters of lanes begin with @; lane '' stands for those beyond so many fields in a minute. The default lane has none of
 -- `in`: it is the rest.
 local MOST_FIELDS = 3000

@@ -9,7 +9,7 @@ local function keep_mark(key, minute)
   local fields = { '@', lib.text(now) }
   for field, count in pairs(minute) do
     local word = string.match(field, '^%a+')
-    if word == 'ok' or word == 'err' or word == 'in' or word == 'mute' then
+    if word == 'ok' or word == 'err' or word == 'in' or word == 'loud' or word == 'lost' then
       fields[#fields + 1] = field; fields[#fields + 1] = lib.text(count)
     end
   end

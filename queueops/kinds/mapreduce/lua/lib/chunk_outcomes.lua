@@ -1,6 +1,6 @@
 -- The end of a chunk's lease: one function per outcome, as for tasks (settle.lua).
---@needs chunk_sets end_effects lanes rules run_time_stats second_run store_helpers transitions
---@needs wakeup
+--@needs chunk_sets end_effects lanes minute_counts rules run_time_stats second_run store_helpers
+--@needs transitions wakeup
 
 function lib.delay_chunk(ref, chunk, ms, ...)
   local task, number = lib.split_ref(ref)
@@ -42,6 +42,7 @@ end
 lib.chunk_outcomes.timeout = lib.chunk_outcomes.error
 
 function lib.chunk_outcomes.crash(ref, chunk, end_)
+  lib.count_minute('loud|' .. lib.lane_conf('#' .. lib.split_ref(ref)).name, 1)
   local crashes = (lib.number_of(chunk[F.crashes]) or 0) + (lib.counts(end_) and 1 or 0)
   lib.log_line(ref, { k = 'crash', crash = crashes, begun = lib.number_of(chunk[F.begun]), worker = chunk[F.worker], text = end_.value })
   if crashes >= ctx.RULES.max_crashes then
