@@ -2,6 +2,7 @@
 
 The rules are those of the Lua library, without what a store may leave out. The caller makes reading, rule and writing
 one atomic step. The rules change the record in place, and return a line for the task's log where there is one.
+A new number, where a rule asks for one, is higher than all that the store gave before, also to deleted tasks.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def placed(known: Record | None, push: Push, uid: int, now: int) -> tuple[Record
     if known is not None and word not in ("OK", "REPLACED"):
         return None, Pushed(push.id, known.push_uid, word)
     record = recorded(push, uid, now)
-    record.fence = 0 if known is None else known.fence + 1  # what an earlier worker sends is stale
+    record.fence = uid  # above every earlier one of this id
     return record, Pushed(push.id, uid, word, now if word == "OK" else 0)
 
 
@@ -88,10 +89,10 @@ def _word(known: Record | None, push: Push) -> str:
     return "REPLACED" if replaces else "EXISTS"
 
 
-def claimed(record: Record, worker: str, now: int) -> Lease:
-    """A worker gets a pending task."""
+def claimed(record: Record, worker: str, now: int, number: int) -> Lease:
+    """A worker gets a pending task. Its fence is a new ``number``, so a deleted task of this id had a lower one."""
     wait_ms = max(0, now - (record.due or record.created))
-    record.state, record.fence, record.worker, record.begun = State.LOCKED, record.fence + 1, worker, now
+    record.state, record.fence, record.worker, record.begun = State.LOCKED, number, worker, now
     return msgspec.structs.replace(lease_of(record), wait_ms=wait_ms)
 
 

@@ -178,6 +178,18 @@ class StoreConformance:
         assert (record.state, record.result, record.attempt) == ("succeeded", b"2", 0)
         assert record.ended
 
+    def test_a_lease_of_a_deleted_task_is_not_one_of_its_successor(self) -> None:
+        """The id is used again, and a worker of the task that was there before comes back."""
+        self.push("a", keep_ms=0)
+        (lost,) = self.claim()
+        self.store.recover(POOL, WORKER, {})
+        (lease,) = self.claim(worker=OTHER)
+        self.end(lease)
+        self.until(lambda: self.claim() == [] and self.store.record(POOL, "a") is None)
+        self.push("a")
+        (current,) = self.claim(worker=OTHER)
+        assert [self.end(each) for each in (lost, lease, current)] == ["STALE", "STALE", "OK"]
+
     def test_a_push_under_a_lost_lease_creates_nothing(self) -> None:
         """LeaseLost says so; under the current lease it is a push as any other."""
         self.push("a")

@@ -109,7 +109,7 @@ class SqliteStore(PlainStore):
                     reply.hard += [record.id] if record.cancelled_hard else []
             self._do_what_is_due(db, pool, now)
             for record in self._ready(db, pool, trip):
-                reply.leases.append(rules.claimed(record, worker, now))
+                reply.leases.append(rules.claimed(record, worker, now, _number(db)))
                 self._write(db, record)
         reply.ready = trip.want > 0 and len(reply.leases) == trip.want
         return reply
