@@ -36,6 +36,7 @@ _FORGOTTEN: dict[str, Any] = {
     "crashes": 0,
     "due": None,
     "progress": None,
+    "unknown_since": None,
 }
 """What a retry of an ended task clears."""
 CRASH_PAUSE_MS = 1000
@@ -164,16 +165,20 @@ def due(record: Record, settings: Settings, now: int) -> Line | None:
 
 def settled(record: Record, end: Settlement, settings: Settings, now: int) -> Line | None:
     """A lease ends, which `holds`."""
+    if end.outcome is Outcome.UNKNOWN:
+        record.unknown_since = record.unknown_since or now
+    elif end.outcome is not Outcome.RELEASE:  # the task ran, so a worker knows its name
+        record.unknown_since = None
     if end.outcome in (Outcome.ERROR, Outcome.TIMEOUT):
         return _failed(record, end, now)
     if end.outcome is Outcome.CRASH:
         text = end.value.decode("utf-8", "replace")
         return _crash(record, text, settings, now, charged=end.delay_ms == 0)
-    _settle(record, end, end.value.decode("utf-8", "replace"), now)
+    _settle(record, end, end.value.decode("utf-8", "replace"), settings, now)
     return None
 
 
-def _settle(record: Record, end: Settlement, value: str, now: int) -> None:
+def _settle(record: Record, end: Settlement, value: str, settings: Settings, now: int) -> None:
     match end.outcome:
         case Outcome.SUCCESS:
             record.progress = record.progress if record.total is None else record.total
@@ -189,6 +194,8 @@ def _settle(record: Record, end: Settlement, value: str, now: int) -> None:
             _over(record, State.CANCELLED, now)
         case Outcome.RELEASE:
             record.state = State.PENDING
+        case Outcome.UNKNOWN if now - (record.unknown_since or now) > settings.unknown_after * 1000:
+            record.state, record.reason = State.QUARANTINED, value
         case _:
             _restart(record, end, value, now)
 
@@ -288,6 +295,11 @@ def _ready(record: Record, value: str | int, now: int, uid: int, hard: bool) -> 
     return ""
 
 
+def _requeue(record: Record, value: str | int, now: int, uid: int, hard: bool) -> str:
+    record.reason, record.cancel_requested, record.cancelled_hard, record.unknown_since = "", "", False, None
+    return _ready(record, value, now, uid, hard)
+
+
 def _postpone(record: Record, value: str | int, now: int, uid: int, hard: bool) -> str:
     until = str(value)
     record.state = State.POSTPONED
@@ -305,7 +317,7 @@ _VERBS = {
     "retry": _retry,
     "run_now": _ready,
     "release": _ready,
-    "requeue": _ready,
+    "requeue": _requeue,
     "postpone": _postpone,
     "priority": _prioritise,
 }

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from queueops.conf import Settings
-from queueops.errors import BrokerUnavailable
+from queueops.errors import BadSetting, BrokerUnavailable
 from queueops.errors.leases import LeaseLost
 from queueops.model.contracts import Exchange, LeaseRef, Outcome, Push, Pushed, RoundTrip, Row, Settlement
 from queueops.model.records import Record
@@ -42,6 +42,8 @@ class SqliteStore(PlainStore):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        if not settings.url:  # SQLite would open a file of this connection alone
+            raise BadSetting(place="QUEUEOPS['URL']", value="''", expected="the path of a file")
         self._here = threading.local()
 
     @contextmanager
