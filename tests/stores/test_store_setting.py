@@ -20,7 +20,7 @@ from queueops.kinds.jobs.api.problems import problem_of
 from queueops.management import doctor
 from queueops.metrics.exposition import expose
 from queueops.redis.broker import close_brokers, get_broker
-from queueops.testing import run_worker
+from queueops.testing import namespace, run_worker
 from tests.faults.processes import Ledger, Worker
 from tests.stores.sqlite_store import SqliteStore
 from tests.support import fork_server
@@ -91,6 +91,7 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
         "an expiry of tasks": lambda: tasks.add.using(expires=60).push(1),
         "schedules": lambda: get_broker().schedules("default"),
         "lists, searches and counts of tasks": inspect.snapshot,
+        "namespaces for tests": lambda: namespace().__enter__(),
         "settings of lanes": lambda: get_broker().lane("default", "a", paused=1),
     }
     for what, call in refused.items():
