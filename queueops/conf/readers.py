@@ -152,7 +152,9 @@ def text(value: Any) -> str:
 
 
 def dotted(value: Any) -> str:
-    """A dotted path of a class or function. Whether it can be imported is checked where it is used."""
+    """A dotted path of a class or function, or "". Whether it can be imported is checked where it is used."""
+    if value == "":
+        return ""
     if not isinstance(value, str) or "." not in value or not all(part.isidentifier() for part in value.split(".")):
         raise Unfit('a dotted path, such as "shop.stores.SqliteStore"')
     return value

@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder
 
 from queueops import conf
 from queueops.errors import QueueOpsError
+from queueops.errors.kinds import NotOffered
 from queueops.metrics.families import QueueOpsCollector
 
 TEXT = "text/plain; charset=utf-8"
@@ -39,7 +40,7 @@ def expose(accept: str, authorization: str, *, open_to_all: bool = False) -> Exp
     """The metrics, in the format that the client accepts.
 
     A client needs the token of ``METRICS_TOKEN``; without one set, only ``open_to_all`` permits it. The status is 401
-    or 403 for a client without permission, and 503 if no pool answers.
+    or 403 for a client without permission, 503 if no pool answers, and 501 if the store offers no figures.
     """
     token = conf.current().metrics_token
     if not token and not open_to_all:
@@ -49,6 +50,8 @@ def expose(accept: str, authorization: str, *, open_to_all: bool = False) -> Exp
     encoder, media_type = choose_encoder(accept)
     try:
         return Exposition(200, media_type, encoder(_registry))
+    except NotOffered as error:
+        return Exposition(501, TEXT, f"{error}\n".encode())
     except QueueOpsError as error:
         logger.warning("A scrape of the metrics failed: %s", error)
         return Exposition(503, TEXT, AWAY.encode())

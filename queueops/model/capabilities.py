@@ -18,6 +18,7 @@ class Capability(StrEnum):
     LANES = "settings of lanes"
     LIMITS = "limits by key"
     MESSAGES = "messages between pools"
+    NAMESPACES = "namespaces for tests"
     QUESTIONS = "lists, searches and counts of tasks"
     REPAIR = "the consistency check"
     SCHEDULES = "schedules"

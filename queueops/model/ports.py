@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from queueops.errors.kinds import NotOffered
+from queueops.model import kinds
 from queueops.model.contracts import (
     Command,
     Exchange,
@@ -369,8 +370,10 @@ class Waker(Protocol):
 
 
 def offered(broker: object, port: type, capability: str) -> Any:
-    """A broker that has all calls of a port. Raises NotOffered."""
+    """A broker that has all calls of a port of a kind. Raises NotOffered, and LookupError if it is not registered."""
     if not has_calls(broker, port):
+        if all(kind.name != capability for kind in kinds.registered()):
+            raise LookupError(f"the kind {capability} is not registered")
         raise NotOffered(store=type(broker).__name__, capability=capability)
     return broker
 

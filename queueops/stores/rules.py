@@ -2,6 +2,7 @@
 
 The rules are those of the Lua library, without what a store may leave out. The caller makes reading, rule and writing
 one atomic step. The rules change the record in place, and return a line for the task's log where there is one.
+A new number, where a rule asks for one, is higher than all that the store gave before, also to deleted tasks.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ _FORGOTTEN: dict[str, Any] = {
     "crashes": 0,
     "due": None,
     "progress": None,
+    "unknown_since": None,
 }
 """What a retry of an ended task clears."""
 CRASH_PAUSE_MS = 1000
@@ -70,7 +72,7 @@ def placed(known: Record | None, push: Push, uid: int, now: int) -> tuple[Record
     if known is not None and word not in ("OK", "REPLACED"):
         return None, Pushed(push.id, known.push_uid, word)
     record = recorded(push, uid, now)
-    record.fence = 0 if known is None else known.fence + 1  # what an earlier worker sends is stale
+    record.fence = uid  # above every earlier one of this id
     return record, Pushed(push.id, uid, word, now if word == "OK" else 0)
 
 
@@ -88,10 +90,10 @@ def _word(known: Record | None, push: Push) -> str:
     return "REPLACED" if replaces else "EXISTS"
 
 
-def claimed(record: Record, worker: str, now: int) -> Lease:
-    """A worker gets a pending task."""
+def claimed(record: Record, worker: str, now: int, number: int) -> Lease:
+    """A worker gets a pending task. Its fence is a new ``number``, so a deleted task of this id had a lower one."""
     wait_ms = max(0, now - (record.due or record.created))
-    record.state, record.fence, record.worker, record.begun = State.LOCKED, record.fence + 1, worker, now
+    record.state, record.fence, record.worker, record.begun = State.LOCKED, number, worker, now
     return msgspec.structs.replace(lease_of(record), wait_ms=wait_ms)
 
 
@@ -163,16 +165,20 @@ def due(record: Record, settings: Settings, now: int) -> Line | None:
 
 def settled(record: Record, end: Settlement, settings: Settings, now: int) -> Line | None:
     """A lease ends, which `holds`."""
+    if end.outcome is Outcome.UNKNOWN:
+        record.unknown_since = record.unknown_since or now
+    elif end.outcome is not Outcome.RELEASE:  # the task ran, so a worker knows its name
+        record.unknown_since = None
     if end.outcome in (Outcome.ERROR, Outcome.TIMEOUT):
         return _failed(record, end, now)
     if end.outcome is Outcome.CRASH:
         text = end.value.decode("utf-8", "replace")
         return _crash(record, text, settings, now, charged=end.delay_ms == 0)
-    _settle(record, end, end.value.decode("utf-8", "replace"), now)
+    _settle(record, end, end.value.decode("utf-8", "replace"), settings, now)
     return None
 
 
-def _settle(record: Record, end: Settlement, value: str, now: int) -> None:
+def _settle(record: Record, end: Settlement, value: str, settings: Settings, now: int) -> None:
     match end.outcome:
         case Outcome.SUCCESS:
             record.progress = record.progress if record.total is None else record.total
@@ -188,6 +194,8 @@ def _settle(record: Record, end: Settlement, value: str, now: int) -> None:
             _over(record, State.CANCELLED, now)
         case Outcome.RELEASE:
             record.state = State.PENDING
+        case Outcome.UNKNOWN if now - (record.unknown_since or now) > settings.unknown_after * 1000:
+            record.state, record.reason = State.QUARANTINED, value
         case _:
             _restart(record, end, value, now)
 
@@ -287,6 +295,11 @@ def _ready(record: Record, value: str | int, now: int, uid: int, hard: bool) -> 
     return ""
 
 
+def _requeue(record: Record, value: str | int, now: int, uid: int, hard: bool) -> str:
+    record.reason, record.cancel_requested, record.cancelled_hard, record.unknown_since = "", "", False, None
+    return _ready(record, value, now, uid, hard)
+
+
 def _postpone(record: Record, value: str | int, now: int, uid: int, hard: bool) -> str:
     until = str(value)
     record.state = State.POSTPONED
@@ -304,7 +317,7 @@ _VERBS = {
     "retry": _retry,
     "run_now": _ready,
     "release": _ready,
-    "requeue": _ready,
+    "requeue": _requeue,
     "postpone": _postpone,
     "priority": _prioritise,
 }

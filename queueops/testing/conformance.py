@@ -12,52 +12,26 @@ store offers beside plain tasks is not tested here.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from queueops.conf import Settings
 from queueops.errors.kinds import NotOffered
 from queueops.errors.leases import LeaseLost
 from queueops.model.capabilities import Capability
-from queueops.model.contracts import Conflict, Exchange, Extend, Lease, LeaseRef, Outcome, Push, RoundTrip, Settlement
-from queueops.model.ids import new_id
-from queueops.model.records import Record
+from queueops.model.contracts import Conflict, Extend, Lease, LeaseRef, Outcome, Push, RoundTrip, Settlement
 from queueops.model.states import State
+from queueops.testing.store_steps import OTHER, POOL, WORKER, StoreSteps
 
-POOL, WORKER, OTHER = "default", "conformance-1", "conformance-2"
-LEASE_S, SHORT_S = 60.0, 0.1
-PATIENCE_S = 60.0
+SHORT_S = 0.1
 DAY_MS = 86_400_000
 
 
-class StoreConformance:
+class StoreConformance(StoreSteps):
     """The tests. A subclass, whose name begins with Test, gives the store."""
-
-    store: Any
-
-    def make_store(self, settings: Settings, directory: Path) -> Any:
-        """A new and empty store with these settings. The directory is that of the test."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def server(self) -> None:
-        """What the store needs; a subclass may start it here."""
-
-    @pytest.fixture(autouse=True)
-    def _a_store(self, server: None, tmp_path: Path) -> Iterator[None]:
-        self.open(tmp_path)
-        yield
-        self.store.close()
-
-    def open(self, directory: Path, lease: float = LEASE_S) -> None:
-        """Make the store of one test."""
-        settings = Settings(namespace=f"conformance-{new_id()}", lease=lease, max_crashes=2)
-        self.store = self.make_store(settings, directory)
 
     # Ordered
 
@@ -178,6 +152,18 @@ class StoreConformance:
         assert (record.state, record.result, record.attempt) == ("succeeded", b"2", 0)
         assert record.ended
 
+    def test_a_lease_of_a_deleted_task_is_not_one_of_its_successor(self) -> None:
+        """The id is used again, and a worker of the task that was there before comes back."""
+        self.push("a", keep_ms=0)
+        (lost,) = self.claim()
+        self.store.recover(POOL, WORKER, {})
+        (lease,) = self.claim(worker=OTHER)
+        self.end(lease)
+        self.until(lambda: self.claim() == [] and self.store.record(POOL, "a") is None)
+        self.push("a")
+        (current,) = self.claim(worker=OTHER)
+        assert [self.end(each) for each in (lost, lease, current)] == ["STALE", "STALE", "OK"]
+
     def test_a_push_under_a_lost_lease_creates_nothing(self) -> None:
         """LeaseLost says so; under the current lease it is a push as any other."""
         self.push("a")
@@ -222,6 +208,23 @@ class StoreConformance:
         assert [self.state(id) for id in ids] == ["pending", "postponed", "failed", "cancelled", "quarantined"]
         assert self.record("cancel").reason == "no longer wanted"
         assert [self.record(id).attempt for id in ids] == [0, 0, 1, 0, 0]
+
+    def test_a_task_whose_name_no_worker_knows_waits_and_is_then_quarantined(self, tmp_path: Path) -> None:
+        """UNKNOWN_AFTER is short here. An operator requeues it, and its time begins anew."""
+        self.store.close()
+        self.open(tmp_path, unknown_after=0.001)
+        self.push("a")
+
+        def is_quarantined() -> bool:
+            for lease in self.claim():
+                self.end(lease, Outcome.UNKNOWN, b"no such name", delay_ms=1)
+            self.act("run_now", "a")
+            return self.state("a") == State.QUARANTINED
+
+        self.until(is_quarantined)
+        assert (self.record("a").reason, self.record("a").attempt) == ("no such name", 0)
+        assert self.act("requeue", "a") == ("OK", "pending")
+        assert (self.record("a").reason, self.record("a").unknown_since) == ("", None)
 
     # Time
 
@@ -342,58 +345,3 @@ class StoreConformance:
                 with pytest.raises(NotOffered, match=f"does not offer {capability}"):
                     call()
                 assert self.store.record(POOL, "a") is None
-
-    # What the tests say
-
-    def push(self, *ids: str, **fields: Any) -> list[Any]:
-        """Push a task under each id, in one call."""
-        found: list[Any] = self.store.push([Push(id=id, **{"name": "t", **fields}) for id in ids])
-        return found
-
-    def exchange(self, worker: str = WORKER, **trip: Any) -> Exchange:
-        """One round trip. What a watchdog does for the store is done before it."""
-        if Capability.UPKEEP in self.store.capabilities:
-            self.store.tick(POOL)
-        reply: Exchange = self.store.exchange(POOL, worker, RoundTrip(**trip))
-        return reply
-
-    def claim(self, want: int = 1, worker: str = WORKER, **trip: Any) -> list[Lease]:
-        """Claim up to ``want`` tasks."""
-        return self.exchange(worker, want=want, **trip).leases
-
-    def ids(self, **trip: Any) -> list[str]:
-        """The ids of all that can be claimed."""
-        return [lease.id for lease in self.claim(9, **trip)]
-
-    def end(self, lease: Lease, outcome: Outcome = Outcome.SUCCESS, value: bytes = b"1", **fields: Any) -> str:
-        """Settle a lease; the word of the reply."""
-        trip = RoundTrip(settle=[Settlement(lease.id, lease.fence, outcome, value, **fields)])
-        (word,) = self.store.exchange(POOL, lease.worker or WORKER, trip).settled
-        return str(word)
-
-    def note(self, lease: Lease, **fields: Any) -> str:
-        """Record progress or a line; the word of the reply."""
-        return str(self.store.note(POOL, lease.id, lease.fence, **fields))
-
-    def act(self, verb: str, id: str, **options: Any) -> tuple[str, str]:
-        """Apply an action to one task: the word and the state."""
-        (row,) = self.store.control(POOL, verb, [id], **options)
-        return row.word, row.state
-
-    def record(self, id: str) -> Record:
-        """The record of a task, which must be there."""
-        record: Record | None = self.store.record(POOL, id)
-        assert record is not None
-        return record
-
-    def state(self, id: str) -> str:
-        """The state of a task."""
-        return self.record(id).state
-
-    def until(self, found: Callable[[], Any]) -> Any:
-        """What ``found`` returns as soon as it is true."""
-        end = time.monotonic() + PATIENCE_S
-        while not (value := found()):
-            assert time.monotonic() < end, f"not so within {PATIENCE_S:g} s"
-            time.sleep(0.02)
-        return value

@@ -13,7 +13,9 @@ from django.test.utils import override_settings
 
 import queueops
 from queueops.errors import BrokerUnavailable
+from queueops.errors.kinds import NotOffered
 from queueops.events import hub
+from queueops.model.capabilities import Capability
 from queueops.redis.broker import get_broker
 from queueops.results import waiting
 from queueops.tasks.discovery import tasks_run_here
@@ -36,11 +38,15 @@ class Namespace(str):
 def namespace(url: str = "") -> Iterator[Namespace]:
     """Use an empty namespace in this block; gives its name, and deletes its data at the end.
 
-    The store is that of the settings, or that of `url`. Raises BrokerUnavailable when it does not answer.
+    The store is that of the settings, or that of `url`. Raises BrokerUnavailable when it does not answer, and
+    NotOffered if it is not Redis.
     """
     name = Namespace(f"test-{uuid.uuid4().hex[:12]}")
     own = {"URL": url, "NAMESPACE": str(name)} if url else {"NAMESPACE": str(name)}
     with override_settings(QUEUEOPS={**getattr(settings, "QUEUEOPS", {}), **own}), tasks_run_here():
+        broker = get_broker()
+        if Capability.NAMESPACES not in broker.capabilities:
+            raise NotOffered(store=type(broker).__name__, capability=Capability.NAMESPACES)
         _ask(lambda client: client.ping())  # a missing store is one error, before the test
         try:
             yield name

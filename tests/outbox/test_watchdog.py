@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.core.management import call_command
 from django.db import transaction
 
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.redis import embedded
 from queueops.redis.broker import close_brokers
+from tests.stores.sqlite_store import SqliteStore
 from tests.support import tasks_for_tests as tasks
 from tests.support.waiting import wait_until
 
@@ -62,6 +64,20 @@ def test_what_was_pushed_while_the_store_was_down_is_sent_when_it_is_back(
         )
         running.send_signal(signal.SIGTERM)
         assert running.wait(60) == 0
+    close_brokers()
+
+
+def test_the_watchdog_of_a_store_without_upkeep_relays_the_outbox(app: Any, settings: Any, tmp_path: Path) -> None:
+    """The first push finds no store. A later round sends it."""
+    store = {"STORE": f"{SqliteStore.__module__}.SqliteStore", "URL": str(tmp_path / "later" / "tasks")}
+    settings.QUEUEOPS = settings.QUEUEOPS | store
+    with transaction.atomic():
+        handle = tasks.add.push(1)
+    assert OutboxRow.objects.count() == 1
+    (tmp_path / "later").mkdir()
+    call_command("watchdog", "--once")
+    assert not OutboxRow.objects.exists()
+    assert handle.state == "pending"
     close_brokers()
 
 

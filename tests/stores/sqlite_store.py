@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from queueops.conf import Settings
-from queueops.errors import BrokerUnavailable
+from queueops.errors import BadSetting, BrokerUnavailable
 from queueops.errors.leases import LeaseLost
 from queueops.model.contracts import Exchange, LeaseRef, Outcome, Push, Pushed, RoundTrip, Row, Settlement
 from queueops.model.records import Record
@@ -42,6 +42,8 @@ class SqliteStore(PlainStore):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        if not settings.url:  # SQLite would open a file of this connection alone
+            raise BadSetting(place="QUEUEOPS['URL']", value="''", expected="the path of a file")
         self._here = threading.local()
 
     @contextmanager
@@ -109,7 +111,7 @@ class SqliteStore(PlainStore):
                     reply.hard += [record.id] if record.cancelled_hard else []
             self._do_what_is_due(db, pool, now)
             for record in self._ready(db, pool, trip):
-                reply.leases.append(rules.claimed(record, worker, now))
+                reply.leases.append(rules.claimed(record, worker, now, _number(db)))
                 self._write(db, record)
         reply.ready = trip.want > 0 and len(reply.leases) == trip.want
         return reply

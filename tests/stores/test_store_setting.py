@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, get, inspect
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.kinds.jobs.api.problems import problem_of
+from queueops.management import doctor
+from queueops.metrics.exposition import expose
 from queueops.redis.broker import close_brokers, get_broker
-from queueops.testing import run_worker
+from queueops.testing import namespace, run_worker
 from tests.faults.processes import Ledger, Worker
 from tests.stores.sqlite_store import SqliteStore
 from tests.support import fork_server
@@ -89,6 +91,7 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
         "an expiry of tasks": lambda: tasks.add.using(expires=60).push(1),
         "schedules": lambda: get_broker().schedules("default"),
         "lists, searches and counts of tasks": inspect.snapshot,
+        "namespaces for tests": lambda: namespace().__enter__(),
         "settings of lanes": lambda: get_broker().lane("default", "a", paused=1),
     }
     for what, call in refused.items():
@@ -100,6 +103,23 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
     for command in (("queue", "status"), ("queue", "list"), ("watchdog",)):
         with pytest.raises(CommandError, match="The store SqliteStore does not offer "):
             call_command(*command)
+    exposition = expose("", "", open_to_all=True)
+    assert (exposition.status, exposition.body[:25]) == (501, b"The store SqliteStore doe")
+
+
+def test_the_doctor_tells_a_store_that_leaves_questions_out_from_one_that_is_gone(chosen: dict[str, Any]) -> None:
+    """The first is no fault; the remedy of the others fits them."""
+    found = {each.check: each for each in doctor.examine()}
+    assert (found["store"].level, found["workers"].level) == ("warn", "warn")
+    assert "It answers. The store SqliteStore does not offer" in found["store"].seen
+    assert found["workers"].seen.endswith("the store does not offer it.")
+    for setting, remedy in (
+        ({"URL": "/nowhere/tasks"}, "Start it, or correct QUEUEOPS['URL']."),
+        ({"STORE": "a.B"}, ""),
+    ):
+        with override_settings(QUEUEOPS=chosen | setting):
+            store = next(each for each in doctor.examine() if each.check == "store")
+            assert (store.level, store.remedy) == ("fail", remedy)
 
 
 @pytest.mark.django_db

@@ -74,9 +74,9 @@ def _made_step(context: Context, code: Any) -> Value:
         value = _value(execution, step, lease)
         if step.error is not None:
             observers.tell_failed(step.error)
-            step.error = None  # its traceback may keep this frame
         if execution.info.trace:
             _export(execution, step)
+        step.error = None  # its traceback may keep this frame
         keeps = not step.over
     except BrokerUnavailable:
         raise

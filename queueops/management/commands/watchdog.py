@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import threading
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -50,7 +51,7 @@ class Command(ProcessCommand):
         try:
             broker = get_broker()
             if Capability.UPKEEP not in broker.capabilities:
-                raise NotOffered(store=type(broker).__name__, capability=Capability.UPKEEP)
+                return self._relay_alone(type(broker).__name__, once=options["once"])
             watchdog = Watchdog(broker, pools=options["pool"], has_code=True, look=seen)
             if options["once"]:
                 return self._once(watchdog)
@@ -66,6 +67,19 @@ class Command(ProcessCommand):
             raise CommandError(str(error)) from error
         return deadlines.end()
 
+    def _relay_alone(self, store: str, *, once: bool) -> None:
+        """Relay the outbox for a store that needs no watchdog. Raises NotOffered without an outbox."""
+        if not outbox.is_installed():
+            raise NotOffered(store=store, capability=Capability.UPKEEP)
+        if once:
+            return self._relay()
+        stopped = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        with outbox.relaying():
+            stopped.wait()
+        return None
+
     def _stop(self, watchdog: Watchdog) -> None:
         watchdog.stop()
         deadlines.run_out()
@@ -74,5 +88,8 @@ class Command(ProcessCommand):
         for pool, acted in watchdog.round().items():
             done = ", ".join(f"{count} {word}" for word, count in acted.items()) or "nothing to do"
             self.stdout.write(f"{pool}: {done}")
+        self._relay()
+
+    def _relay(self) -> None:
         if outbox.is_installed() and (sent := outbox.installed().relay()):
             self.stdout.write(f"outbox: {sent} sent")

@@ -154,9 +154,11 @@ def get_role(role: type[Role]) -> Role:
 
 
 def in_role(broker: RedisBroker, role: type[Role]) -> Role:
-    """A broker in the role that a kind adds to it. Raises NotOffered, also if no registered kind adds the role."""
+    """A broker in the role that a kind adds to it. Raises NotOffered, and LookupError if no registered kind adds it."""
     if not isinstance(broker, role):
-        raise NotOffered(store=type(broker).__name__, capability=_by_role().get(role, role.__name__))
+        if (capability := _by_role().get(role)) is None:
+            raise LookupError(f"no registered kind brings {role.__name__} to the broker")
+        raise NotOffered(store=type(broker).__name__, capability=capability)
     return broker
 
 
