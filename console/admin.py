@@ -11,5 +11,5 @@ from console.models import PoolGrant
 class PoolGrantAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # it takes no argument at run time
     """The grants, by group and pool."""
 
-    list_display = ("group", "pool", "level")
-    list_filter = ("group", "level")
+    list_display = ("group", "store", "pool", "level")
+    list_filter = ("group", "store", "level")

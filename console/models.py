@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.apps import apps
 from django.conf import settings
@@ -10,6 +10,8 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from queueops import conf
 
 if not apps.is_installed("console"):  # before Django says that a model has no app_label
     raise ImproperlyConfigured("The URLs of the console need 'queueops' and 'console' in INSTALLED_APPS.")
@@ -35,6 +37,23 @@ class Access(models.Model):
         )
 
 
+STORE_LENGTH = 30
+Row = TypeVar("Row", bound=models.Model)
+
+
+def current_store() -> str:
+    """The name in STORES of the store that a page shows; empty for the project's own."""
+    return conf.current().store_name
+
+
+class OfStore(models.Manager[Row]):
+    """Sees the rows of the current store alone, so that no page acts on a row of another store."""
+
+    def get_queryset(self) -> models.QuerySet[Row]:
+        """The rows of the store that `conf.in_store` has chosen, or of the project's own."""
+        return super().get_queryset().filter(store=current_store())
+
+
 class PoolGrant(models.Model):
     """What a group may do in some pools, besides what its permissions let it do in all pools."""
 
@@ -48,11 +67,16 @@ class PoolGrant(models.Model):
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="+", verbose_name=_("group"))
     pool = models.CharField(_("pool"), max_length=100, help_text=_("A name, or a pattern such as mail*."))
     level = models.CharField(_("level"), max_length=20, choices=Level, default=Level.OPERATE)
+    store = models.CharField(
+        _("store"), max_length=STORE_LENGTH, blank=True, help_text=_("A name of STORES; empty: the project's own.")
+    )
 
     class Meta:
         """Django's default permissions let administrators edit the grants in Django's admin."""
 
-        constraints = (models.UniqueConstraint(fields=("group", "pool", "level"), name="queueops_console_one_grant"),)
+        constraints = (
+            models.UniqueConstraint(fields=("group", "pool", "level", "store"), name="queueops_console_one_grant"),
+        )
         verbose_name = _("grant in a pool")
         verbose_name_plural = _("grants in pools")
 
@@ -82,6 +106,8 @@ class AuditEntry(models.Model):
     The console itself updates the entries of bulk actions, undone actions and denied actions later.
     """
 
+    objects: ClassVar[OfStore[Self]] = OfStore()
+    store = models.CharField(_("store"), max_length=STORE_LENGTH, blank=True, default=current_store)
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
@@ -170,7 +196,9 @@ class AuditedTask(models.Model):
 class ErrorTriage(models.Model):
     """What operators have noted about an error. Times are epoch milliseconds, that of `resolved_ms` of the store."""
 
-    fingerprint = models.CharField(max_length=200, unique=True)
+    objects: ClassVar[OfStore[Self]] = OfStore()
+    store = models.CharField(max_length=STORE_LENGTH, blank=True, default=current_store)
+    fingerprint = models.CharField(max_length=200)
     resolved_ms = models.BigIntegerField(null=True)
     assignee = models.CharField(max_length=150, blank=True)  # the name of a user; it stays when the account is deleted
     note = models.CharField(max_length=500, blank=True)
@@ -179,6 +207,7 @@ class ErrorTriage(models.Model):
         """Django's default permissions are not used."""
 
         default_permissions = ()
+        constraints = (models.UniqueConstraint(fields=("store", "fingerprint"), name="queueops_console_one_triage"),)
 
     def __str__(self) -> str:
         return self.fingerprint

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, path, re_path
+from collections.abc import Iterable, Iterator
+
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from console.access import converters
 from console.access.guard import View, guarded
@@ -37,11 +39,12 @@ from console.pages import (
 )
 from console.pages.task import act_on_task
 from console.ui import icons
-from console.ui.kind_pages import Route, kind_pages, tabs_with_content
+from console.ui.kind_pages import Route, kind_pages, of_project, tabs_with_content
+from console.ui.links import console_of
+from queueops import conf
 from queueops.control.verbs import BULK
 
 converters.register()
-app_name = "console"
 
 
 def _url(route: str, view: View, name: str, **given: str) -> URLPattern:
@@ -61,7 +64,7 @@ def _of_tab(tab: str) -> URLPattern:
     )
 
 
-urlpatterns = [
+PAGES = [
     _url("", overview.index, "overview"),
     _url("_overview", overview.live, "overview-live"),
     _url("find/", palette.search, "find"),
@@ -143,3 +146,14 @@ urlpatterns = [
     _url("logout/", session.logout, "logout"),
     re_path(r"^.*/$", guarded("missing", overview.missing), name="missing"),
 ]
+
+
+def of_stores(names: Iterable[str]) -> Iterator[URLResolver]:
+    """The console of each of these stores, at `@<name>/`; what belongs to the project itself is only in its own."""
+    hidden = of_project()
+    pages = [each for each in PAGES if each.name not in hidden]
+    for name in names:
+        yield path(f"@{name}/", include((pages, "console"), namespace=console_of(name)), {"store": name})
+
+
+urlpatterns = [*of_stores(conf.store_names()), path("", include((PAGES, "console")))]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
 from functools import wraps
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import connections
 from django.db.transaction import non_atomic_requests
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.template.response import SimpleTemplateResponse
-from django.urls import reverse
 from django.utils import timezone, translation
 from django_htmx.middleware import HtmxDetails
 
@@ -26,6 +26,7 @@ from console.access.pools import granted_somewhere, permits
 from console.http import error_pages
 from console.http.compression import compressed
 from console.ui.language import spoken
+from console.ui.links import url
 from console.ui.preferences import Preferences
 from queueops import conf
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
@@ -69,20 +70,32 @@ def guarded(name: str, view: View) -> View:
     checked = csrf_protected(answer)
 
     @wraps(view)
-    def guarded_view(request: HttpRequest, **kwargs: Any) -> HttpResponseBase:
+    def guarded_view(request: HttpRequest, store: str = "", **kwargs: Any) -> HttpResponseBase:
         request.began = monotonic()  # type: ignore[attr-defined]
-        with timezone.override(Preferences.of(request).zone_name), translation.override(spoken(request)):
+        with (
+            conf.in_store(store),
+            timezone.override(Preferences.of(request).zone_name),
+            translation.override(spoken(request)),
+        ):
             with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)), _reading(request):
                 response = _checked(checked, request, kwargs)
                 if isinstance(response, SimpleTemplateResponse):
                     response.render()  # render here, while the console's time zone and language are still active
-            return protect(compressed(request, response))
+            return protect(compressed(request, _kept_there(response)))
 
     guarded_view.login_required = False  # type: ignore[attr-defined]  # LoginRequiredMiddleware: it is asked for here
     guarded_view.csrf_exempt = True  # type: ignore[attr-defined]  # CsrfViewMiddleware: `checked` does the same, inside
     for alias in connections:
         non_atomic_requests(using=alias)(guarded_view)
     return guarded_view
+
+
+def _kept_there(response: HttpResponseBase) -> HttpResponseBase:
+    """A stream is read after the view: each step of it runs in the view's own context, so in the same store."""
+    if isinstance(response, StreamingHttpResponse) and not response.is_async:
+        context, steps = copy_context(), iter(cast("Iterator[bytes]", response.streaming_content))
+        response.streaming_content = iter(lambda: context.run(next, steps, None), None)
+    return response
 
 
 def _reading(request: HttpRequest) -> AbstractContextManager[None]:
@@ -131,5 +144,5 @@ def _denied(request: HttpRequest, name: str, kwargs: dict[str, Any], verb: Verb 
 def _to_login(request: HttpRequest) -> HttpResponse:
     if HtmxDetails(request):
         return HttpResponse(status=401, headers={"HX-Refresh": "true"})  # the login replaces the whole page
-    back = request.get_full_path() if request.method in READING else reverse("console:overview")
+    back = request.get_full_path() if request.method in READING else url("overview")
     return redirect(login_url.address(request, back))

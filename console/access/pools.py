@@ -103,4 +103,5 @@ def _grants(user: User | AnonymousUser) -> list[tuple[str, str]]:
 
 def _read(user: User | AnonymousUser) -> list[tuple[str, str]]:
     groups = user.groups.all()
-    return list(PoolGrant.objects.filter(group__in=groups, level__in=LEVELS).values_list("pool", "level"))
+    found = PoolGrant.objects.filter(group__in=groups, level__in=LEVELS, store=conf.current().store_name)
+    return list(found.values_list("pool", "level"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+
+from console.ui.links import url
 
 
 def address(request: HttpRequest, otherwise: str) -> str:
@@ -14,7 +15,7 @@ def address(request: HttpRequest, otherwise: str) -> str:
     hosts = {request.get_host()}
     if wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, hosts, require_https=request.is_secure()):
         return wanted
-    return reverse(f"console:{otherwise}")
+    return url(otherwise)
 
 
 def back(request: HttpRequest, otherwise: str) -> HttpResponse:

@@ -7,13 +7,13 @@ from typing import Any
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
 from console.actions.perform import answer
 from console.actions.selection import Thing
 from console.ui.forms import DELAYS, ActionForm
+from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import alerts
 from queueops.errors import QueueOpsError
@@ -95,5 +95,5 @@ def _context() -> dict[str, Any]:
         incident.seen_ms = 0  # it changes every few seconds, and is not shown
     rules = [(row.rule.name, row.silence, row.firing) for row in found.rules]
     targets = [(row.name, row.shown, row.state) for row in found.targets]
-    update = live_update(reverse("console:alerts-rows"), shown, rules, targets, found.history)
+    update = live_update(url("alerts-rows"), shown, rules, targets, found.history)
     return {"alerts": found, "durations": DELAYS[2:], **update}

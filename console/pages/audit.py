@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -105,8 +104,8 @@ def _entry(request: HttpRequest, pk: int) -> dict[str, Any]:
         "tasks": [(change, now.get(change.id, "")) for change in diff.of_tasks(entry)],
         "facts": diff.of_facts(entry, fact_labels()),
         "texts": diff.of_texts(entry),
-        "back": reverse("console:audit-entry", kwargs={"pk": pk}),
-        **live_update(reverse("console:audit-live", kwargs={"pk": pk}), *data),
+        "back": url("audit-entry", pk=pk),
+        **live_update(url("audit-live", pk=pk), *data),
     }
 
 

@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 
 from console.pages import history
 from console.pages.tasks import whole_actions
@@ -87,7 +86,7 @@ def _figures(
     request: HttpRequest, fingerprint: str, group: ErrorGroup | None, found: TaskList, lines: living.Living, since: int
 ) -> dict[str, Any]:
     """The figures and the rows; the number of failed tasks is of the reading that has the rows."""
-    address = reverse("console:error-live", kwargs={"fingerprint": fingerprint})
+    address = url("error-live", fingerprint=fingerprint)
     data = group, lines, found.page.total
     return {
         "group": group,
@@ -128,7 +127,7 @@ def _context(request: HttpRequest, shown: str) -> dict[str, Any]:
         "sort": sort,
         "show": show,
         "shows": [(name, label, count, url("errors", {"show": name, "sort": sort})) for name, label, count in counts],
-        **live_update(reverse("console:errors-rows"), *data, shown=",".join(keys), sort=sort, show=show),
+        **live_update(url("errors-rows"), *data, shown=",".join(keys), sort=sort, show=show),
     }
 
 

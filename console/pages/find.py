@@ -46,7 +46,7 @@ def find(request: HttpRequest) -> HttpResponse:
     given = request.GET.get("q", "").strip()[:LONGEST_PASTED]
     text = pasted_id(given) or given[:LONGEST]
     if not text:
-        return redirect("console:tasks")
+        return redirect(url("tasks"))
     if filtered := filter_in(text):
         return redirect(filters.address(filtered))
     part = parts_of(text)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import label
 from console.audit.log import as_stored
 from console.diagram.moments import ACTION, Happening
 from console.models import AuditEntry, Outcome
+from console.ui.links import url
 from queueops.inspect import HistoryMark, Series
 
 MOST_ACTIONS = 100
@@ -46,6 +46,4 @@ def _actions(since_ms: int, until_ms: int, about: str) -> list[Happening]:
 def _action(entry: AuditEntry) -> Happening:
     words = {"who": entry.actor_name, "verb": label(entry.verb), "target": entry.target[:100]}
     text = _("%(who)s: %(verb)s, %(target)s") % words
-    return Happening(
-        round(entry.at.timestamp() * 1000), ACTION, text, url=reverse("console:audit-entry", args=[entry.pk])
-    )
+    return Happening(round(entry.at.timestamp() * 1000), ACTION, text, url=url("audit-entry", pk=entry.pk))

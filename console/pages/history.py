@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 
 from console.diagram.history_figures import figures_of, numbers_of, texts_of, tops_of
 from console.pages.happenings import happenings
-from console.ui.links import with_query
+from console.ui.links import url, with_query
 from console.ui.render import fragment, live_update
 from queueops import inspect
 from queueops.inspect import RANGES as ALL_RANGES
@@ -67,7 +66,7 @@ def region(query: Mapping[str, str], of: Mapping[str, str], given: Series | None
         "earlier": written(series.points[-1].at_ms),
         "chosen": series.range,
         "values_url": _values_url(asked, range=series.range),
-        **live_update(reverse("console:history-live"), series, found, **fixed, **asked),
+        **live_update(url("history-live"), series, found, **fixed, **asked),
     }
 
 
@@ -127,7 +126,7 @@ def _written_time(ms: int) -> str:
 
 
 def _values_url(asked: Mapping[str, str], **more: str) -> str:
-    return with_query(reverse("console:history-values"), {**more, **asked})
+    return with_query(url("history-values"), {**more, **asked})
 
 
 def _zoomed(query: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, Any] | None:

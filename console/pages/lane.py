@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 
+from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 
@@ -28,5 +28,5 @@ def _context(pool: str, lane: str, max_age_s: float = 0.0) -> dict[str, Any]:
     found = inspect.lane(pool, lane, max_age_s)
     if found is None:
         raise Http404
-    update = live_update(reverse("console:lane-live", kwargs={"pool": pool, "lane": lane}), found)
+    update = live_update(url("lane-live", pool=pool, lane=lane), found)
     return {"found": found, "lane": found.row, **update}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 
 from console.actions.catalog import Action
 from console.actions.perform import answer, perform
@@ -91,7 +90,7 @@ def _context(request: HttpRequest, max_age_s: float = 0.0) -> dict[str, Any]:
     trends = inspect.lane_trends(((lane.pool, lane.lane) for lane in lanes), max_age_s=history.READING_AGE_S)
     shown = list(trends.values())
     others = [piece.context for piece in pieces]
-    update = live_update(reverse("console:lanes-rows"), after, lanes, others, lanes.broken, shown, **shown_lanes.params)
+    update = live_update(url("lanes-rows"), after, lanes, others, lanes.broken, shown, **shown_lanes.params)
     return {
         "lanes": lanes,
         "pieces": pieces,

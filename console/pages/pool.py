@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
@@ -14,6 +13,7 @@ from console.actions.perform import answer
 from console.actions.selection import Pool, Trash
 from console.pages import history
 from console.ui.formatting import count
+from console.ui.links import url
 from console.ui.list_order import by_trouble
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
@@ -113,5 +113,5 @@ def _context(pool: str, max_age_s: float = 0.0) -> dict[str, Any]:
         "more": len(found.lanes) - len(lanes),
         "workers": found.workers,
         "trends": trends,
-        **live_update(reverse("console:pool-live", kwargs={"pool": pool}), *told),
+        **live_update(url("pool-live", pool=pool), *told),
     }

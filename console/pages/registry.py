@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from msgspec.structs import replace
 
 from console.actions.catalog import Action
@@ -94,7 +93,7 @@ def _named(id: str, max_age_s: float = 0.0) -> NameView:
 
 def _figures(found: NameView) -> dict[str, Any]:
     drawn = bars(found.runs, found.now_ms)
-    update = live_update(reverse("console:registry-task-live", kwargs={"id": found.name}), replace(found, now_ms=0))
+    update = live_update(url("registry-task-live", id=found.name), replace(found, now_ms=0))
     return {
         "name": found,
         "bars": drawn,
@@ -109,5 +108,5 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     shown = narrowed(url("registry"), request.GET, found, COLUMNS)
     known = inspect.Listing(shown.rows, found.broken)
     trends = inspect.name_trends((task.name for task in known), max_age_s=history.READING_AGE_S)
-    update = live_update(reverse("console:registry-rows"), known, known.broken, trends, **shown.params)
+    update = live_update(url("registry-rows"), known, known.broken, trends, **shown.params)
     return {"known": known, "list": shown, "trends": trends, **update}

@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl, urlsplit
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.actions.catalog import ACTIONS, Action, offered
@@ -154,7 +153,7 @@ def _context(
         "order": order,
         "orders": {name: url("tasks", query.params() | order.next_of(name)) for name in COLUMNS},
         "sorted_among": len(found.page.rows) if order.column and found.page.next else 0,
-        **live_update(reverse("console:tasks-rows"), *data, **live),
+        **live_update(url("tasks-rows"), *data, **live),
     }
 
 

@@ -22,6 +22,7 @@ from console.audit.log import recorded
 from console.http import redirects
 from console.models import SavedView
 from console.ui import filters
+from console.ui.links import url
 from console.ui.render import page
 from queueops import inspect
 from queueops.errors import FilterError, QueueOpsError
@@ -85,7 +86,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
         _kept(request, "rename_view", view, before, {"name": view.name})
     else:
         messages.error(request, _("Give the view a name of at most 80 characters."))
-    return redirect("console:views")
+    return redirect(url("views"))
 
 
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
@@ -94,7 +95,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     with recorded(request, "delete_view", view.name, before={"filter": view.query, "shared": view.shared}):
         view.delete()
     messages.success(request, _("Deleted the view %(name)s.") % {"name": view.name})
-    return redirect("console:views")
+    return redirect(url("views"))
 
 
 def visible(request: HttpRequest) -> QuerySet[SavedView]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from msgspec.structs import replace
 
 from console.diagram import slot_rows
 from console.pages import history
+from console.ui.links import url
 from console.ui.render import fragment, live_update, page
 from queueops import inspect
 
@@ -47,7 +47,7 @@ def _context(id: str, max_age_s: float = 0.0) -> dict[str, Any]:
     found = inspect.worker(id, max_age_s)
     if found is None:
         raise Http404
-    update = live_update(reverse("console:worker-live", kwargs={"id": id}), replace(found, now_ms=0))
+    update = live_update(url("worker-live", id=id), replace(found, now_ms=0))
     return {
         "found": found,
         "worker": found.row,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -116,6 +115,6 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     trends = inspect.trends(
         workers=[(worker.pools[0], worker.id) for worker in workers if worker.pools], max_age_s=history.READING_AGE_S
     )
-    update = live_update(reverse("console:workers-rows"), workers, workers.broken, trends.all, **shown.params)
+    update = live_update(url("workers-rows"), workers, workers.broken, trends.all, **shown.params)
     versions = {worker.version for worker in found}
     return {"workers": workers, "list": shown, "trends": trends, "versions": versions, **update}

@@ -14,7 +14,6 @@ from django.forms.boundfield import BoundField
 from django.template import Context
 from django.template.defaultfilters import truncatechars
 from django.template.loader import get_template
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
@@ -43,6 +42,7 @@ from console.ui.columns import ran_ms as run_time_ms
 from console.ui.columns import waited_ms
 from console.ui.forms import DELAYS
 from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
+from console.ui.links import url
 from console.ui.narrowed import Narrowed
 from console.ui.static_files import sprite
 from queueops.inspect import (
@@ -206,13 +206,13 @@ def sort_head(
 @register.simple_tag
 def action_url(verb: str) -> str:
     """The URL for the form with the selected rows."""
-    return reverse(f"console:tasks-{verb}")
+    return url(f"tasks-{verb}")
 
 
 @register.filter
 def error_url(error: ErrorRow | Failure) -> str:
     """The URL of an error's page."""
-    return reverse("console:error", kwargs={"fingerprint": error.fingerprint}) if error.fingerprint else ""
+    return url("error", fingerprint=error.fingerprint) if error.fingerprint else ""
 
 
 @register.simple_tag

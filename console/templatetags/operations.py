@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from django import template
 from django.http import HttpRequest
 from django.template.context import Context
-from django.urls import reverse
 
 from console.actions.operations import running, version_of_running
+from console.ui.links import url
 
 register = template.Library()
 
@@ -32,7 +32,7 @@ def _page(request: HttpRequest) -> str:
     """The page that shows the bars: of a live update the one that asked; of a form that was sent the audit log."""
     if sent := request.headers.get("HX-Current-URL"):
         return urlsplit(sent)._replace(scheme="", netloc="", fragment="").geturl()
-    return request.get_full_path() if request.method == "GET" else reverse("console:audit")
+    return request.get_full_path() if request.method == "GET" else url("audit")
 
 
 @register.simple_tag(takes_context=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 from django.template import Context, Template
 from django.template.loader import get_template
-from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlconf
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 
+from console.ui.links import Scope, url_scope
 from console.ui.static_files import sprite
 
 
@@ -21,12 +21,11 @@ def kept(template: str, **values: Hashable) -> SafeString:
     It may depend on the language, on URLs and on the icon sprite. Static files, times and numbers are given as text.
     """
     compiled: Any = get_template(template)
-    place = (get_resolver(get_urlconf()), get_script_prefix(), sprite())
-    return _rendered(compiled.template, get_language(), *place, **values)
+    return _rendered(compiled.template, url_scope(), sprite(), **values)
 
 
 @lru_cache(maxsize=256, typed=True)  # typed: text that is to be escaped may equal text that is HTML
-def _rendered(
-    template: Template, _language: str | None, _resolver: URLResolver, _prefix: str, _sprite: str, /, **values: Hashable
-) -> SafeString:
-    return template.render(Context(values))
+def _rendered(template: Template, scope: Scope, _sprite: str, /, **values: Hashable) -> SafeString:
+    context: Any = Context(values)
+    context.request = SimpleNamespace(current_app=scope[-1])  # what the tag `url` asks for
+    return template.render(context)

@@ -27,7 +27,8 @@ class Route:
 
     ``takes_arguments``: the permission to see arguments is needed too. ``verb``: the verb of the audit log for a denied
     action; without it, the end of the name. ``section``: the page of the navigation that is marked; without it, the one
-    whose name the URL's name begins with.
+    whose name the URL's name begins with. ``of_project``: the page shows the project's database, and not the store; the
+    consoles of other stores do not have it.
     """
 
     pattern: str
@@ -38,6 +39,7 @@ class Route:
     takes_arguments: bool = False
     verb: str = ""
     section: str = ""
+    of_project: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +235,12 @@ def kind_pages() -> tuple[KindPages, ...]:
     except LookupError:
         return ()
     return _fitting()
+
+
+@kinds.cached
+def of_project() -> frozenset[str]:
+    """The names of the URLs that only the project's own console has."""
+    return frozenset(route.name for pages in kind_pages() for route in pages.routes if route.of_project)
 
 
 @kinds.cached

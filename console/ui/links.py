@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 from django.utils.translation import get_language
 
 from console.ui.kind_pages import kind_pages, parts_of
+from queueops import conf
 from queueops.inspect import Alarm
 
 TOLD = ("tasks", "lanes", "workers", "errors", "alerts")
@@ -25,16 +26,39 @@ def url(name: str, query: Mapping[str, Any] | None = None, **kwargs: Any) -> str
 
 def full_name_url(name: str, **kwargs: Any) -> str:
     """The URL of a name with its namespace, also of other apps. Raises NoReverseMatch for an unknown name."""
-    given = (get_resolver(get_urlconf()), get_script_prefix(), get_language())
-    return _reversed(*given, name, tuple(kwargs.items()))
+    return _reversed(*url_scope(), name, tuple(kwargs.items()))
+
+
+def overview_of(store: str) -> str:
+    """The first page of the console of this store; an empty name is the project's own."""
+    return reverse("console:overview", current_app=console_of(store))
+
+
+Scope = tuple[URLResolver, str, str | None, str]
+
+
+def url_scope() -> Scope:
+    """All that a URL depends on, besides its name and its parts: the last is the console of the current store."""
+    app = console_of(conf.current().store_name)
+    return get_resolver(get_urlconf()), get_script_prefix(), get_language(), app
+
+
+def console_of(store: str) -> str:
+    """The namespace of the URLs of a store's console: Django's `current_app`. An empty name is the project's own."""
+    return f"console-{store}" if store else "console"
 
 
 @lru_cache(maxsize=4096)
 def _reversed(
-    _resolver: URLResolver, _prefix: str, _language: str | None, name: str, kwargs: tuple[tuple[str, Any], ...]
+    _resolver: URLResolver,
+    _prefix: str,
+    _language: str | None,
+    app: str,
+    name: str,
+    kwargs: tuple[tuple[str, Any], ...],
 ) -> str:
     """Django's `reverse`, kept by all that it depends on: a list has several URLs a row, and is read each second."""
-    return reverse(name, kwargs=dict(kwargs))
+    return reverse(name, kwargs=dict(kwargs), current_app=app)
 
 
 def with_query(address: str, query: Mapping[str, Any]) -> str:

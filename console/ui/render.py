@@ -23,8 +23,8 @@ from django.utils.translation import gettext_lazy as _
 from console.access.permissions import Verb
 from console.access.pools import granted_in, granted_somewhere
 from console.ui.kind_names import reserve
-from console.ui.kind_pages import NavigationItem, finders, kind_pages, section_of, section_of_record
-from console.ui.links import full_name_url, with_query
+from console.ui.kind_pages import NavigationItem, finders, kind_pages, of_project, section_of, section_of_record
+from console.ui.links import full_name_url, overview_of, with_query
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
@@ -75,6 +75,14 @@ class NavigationLink(NamedTuple):
     key: str
     icon: str
     label: str
+    here: bool
+
+
+class StoreLink(NamedTuple):
+    """The console of a store: its name, its address; `here`: it is the one that is shown."""
+
+    name: str
+    url: str
     here: bool
 
 
@@ -134,10 +142,19 @@ class Frame:
         shown = [kind for kind in kind_pages() if kind.in_use is None or kind.in_use()]
         shown.sort(key=lambda kind: not kind.records)  # kinds with tasks of their own come first
         pages = {group: list(items) for group, items in NAVIGATION.items()}
+        hidden = of_project() if conf.current().store_name else ()
         for kind in shown:
-            pages[kind.group] += kind.navigation
+            pages[kind.group] += (item for item in kind.navigation if item[0] not in hidden)
         links = [_link(group, section, "console:", item) for group, items in pages.items() for item in items]
         return (*links, *(_link("own", section, "", item) for item in getattr(settings, "CONSOLE_PAGES", ())))
+
+    @cached_property
+    def stores(self) -> tuple[StoreLink, ...]:
+        """The project's own store and those of STORES; empty if there is one store alone."""
+        names, here = conf.own().stores, conf.current().store_name
+        own = conf.own().environment
+        labels = {"": own.name if own else gettext("this project")} | {name: name for name in names}
+        return tuple(StoreLink(label, overview_of(name), name == here) for name, label in labels.items() if names)
 
     @cached_property
     def findable(self) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from fnmatch import fnmatchcase
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,27 @@ from django.core.signals import setting_changed
 
 from queueops.conf import readers as read
 from queueops.conf.alert_settings import NO_ALERTS, AlertSettings, read_alerts
+from queueops.conf.tables import (
+    CONNECT,
+    DAY,
+    OURS,
+    RETENTION,
+    as_environment,
+    as_pool,
+    as_retention,
+    as_retry,
+    as_sentry,
+)
+from queueops.conf.tables import BrokerRetry as BrokerRetry
+from queueops.conf.tables import Environment as Environment
+from queueops.conf.tables import LaneSettings as LaneSettings
+from queueops.conf.tables import PoolSettings as PoolSettings
+from queueops.conf.tables import SentrySettings as SentrySettings
+from queueops.conf.tables import Transactions as Transactions
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
 from queueops.model import kinds, store_url
 from queueops.model.redact import DEFAULT, MASK, PATTERNS, Redactor
 
-DAY = 86400.0
 FOREIGN = {
     **dict.fromkeys(("BROKER", "BROKER_URL", "RESULT_BACKEND", "REDIS_URL", "CONNECTION"), "URL"),
     **dict.fromkeys(("QUEUES", "TASK_QUEUES"), "POOLS"),
@@ -34,85 +50,6 @@ FOREIGN = {
 """Settings of other queues: what to write in their place."""
 URL_VARIABLE = "QUEUEOPS_URL"
 """The environment variable that overrides the setting ``URL``."""
-MOST_RATE = 100_000.0
-"""The highest rate of a lane, in starts per second: more than a pool can do."""
-RETENTION = {"succeeded": DAY, "failed": 14 * DAY, "cancelled": DAY}
-
-
-class Transactions(StrEnum):
-    """What a push in a database transaction does."""
-
-    NOW = "now"
-    WARN = "warn"
-    ON_COMMIT = "on_commit"
-    OUTBOX = "outbox"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneSettings:
-    """A lane's initial settings; an operator may change them at run time."""
-
-    limit: int | None = None  # tasks at once; None = no limit
-    rate: float | None = None  # starts a second; None = no limit
-    weight: int = 1  # share of the claims beside other lanes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolSettings:
-    """A pool's defaults, for options that neither the task nor the push sets."""
-
-    timeout: float | None = None  # seconds; None = no limit
-    retries: int | None = None  # None = the option of the task
-    lanes: Mapping[str, LaneSettings] = field(default_factory=dict)
-    lane_patterns: Mapping[str, LaneSettings] = field(default_factory=dict)  # for all other lanes; * = any characters
-
-    def pattern_of(self, lane: str) -> LaneSettings | None:
-        """The settings of the first matching pattern; None for a lane that has settings of its own."""
-        if lane in self.lanes:
-            return None
-        return next((found for pattern, found in self.lane_patterns.items() if fnmatchcase(lane, pattern)), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRetry:
-    """Retries of the broker: `attempts` in all, `base` seconds apart, doubled up to `cap`, with jitter.
-
-    It does not retry once `budget` seconds have passed.
-    """
-
-    attempts: int = 5
-    base: float = 0.05
-    cap: float = 1.0
-    budget: float = 10.0
-
-
-class Color(StrEnum):
-    """The colors of an environment's mark."""
-
-    RED = "red"
-    ORANGE = "orange"
-    YELLOW = "yellow"
-    GREEN = "green"
-    BLUE = "blue"
-    PURPLE = "purple"
-    GREY = "grey"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """The environment that the console marks on its pages, so that no operator takes one for another."""
-
-    name: str
-    color: Color = Color.GREY
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentrySettings:
-    """What `queueops.contrib.sentry` sends."""
-
-    retries: bool = False  # an event also for an attempt that will be tried again
-    monitors: bool = True  # a check-in for each run of a schedule of the code
-    arguments: bool = True  # the arguments of a task in its events, masked by REDACT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +59,8 @@ class Settings:
     url: str = "embedded:var/queueops"
     store: str = ""  # dotted path of another store; empty: Redis or Valkey
     namespace: str = "queueops"
+    store_name: str = ""  # the name in STORES; empty: the project's own store
+    stores: Mapping[str, Settings] = field(default_factory=dict)  # other stores that the console shows, too
     pools: Mapping[str, PoolSettings] = field(default_factory=dict)
     payload_limit: int = 1024 * 1024  # bytes, for arguments and for results
     retention: Mapping[str, float] = field(default_factory=lambda: dict(RETENTION))  # seconds, by state
@@ -140,9 +79,9 @@ class Settings:
     metrics_token: str = ""  # what a client of the metrics must send; empty: the view refuses all
     alerts: AlertSettings = NO_ALERTS  # who is told of alarms
     trace_url: str = ""  # where the console finds a trace; with {trace_id}
-    sentry: SentrySettings = SentrySettings()
+    sentry: SentrySettings = field(default_factory=SentrySettings)
     connect: Mapping[str, Any] = field(default_factory=dict)  # options for redis-py's client
-    retry: BrokerRetry = BrokerRetry()
+    retry: BrokerRetry = field(default_factory=BrokerRetry)
     of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
 
     def pool(self, name: str) -> PoolSettings:
@@ -154,86 +93,15 @@ class Settings:
         return self.of_kinds[name] if name in self.of_kinds else kinds.settings_reader(name)({})
 
 
-def _pool(value: Any) -> PoolSettings:
-    found = POOL(value)
-    lanes: dict[str, LaneSettings] = found.pop("lanes", {})
-    patterns = {lane: said for lane, said in lanes.items() if "*" in lane}
-    named = {lane: said for lane, said in lanes.items() if "*" not in lane}
-    return PoolSettings(**found, lanes=named, lane_patterns=patterns)
-
-
-def _lane(value: Any) -> LaneSettings:
-    return LaneSettings(**LANE(value))
-
-
-def _retention(value: Any) -> dict[str, float]:
-    return RETENTION | KEPT(value)
-
-
-def _environment(value: Any) -> Environment:
-    found = ENVIRONMENT(value)
-    if "name" not in found:
-        raise read.Unfit('a dict with a "name", and perhaps a "color"')
-    return Environment(**found)
-
-
-def _sentry(value: Any) -> SentrySettings:
-    return SentrySettings(**SENTRY(value))
-
-
-def _retry(value: Any) -> BrokerRetry:
-    return BrokerRetry(**RETRY(value))
-
-
-LANE = read.table(
-    {
-        "limit": read.optional(read.whole(1)),
-        "rate": read.optional(read.number(0.001, MOST_RATE)),
-        "weight": read.whole(1, 1000),
-    }
-)
-POOL = read.table(
-    {
-        "timeout": read.optional(read.seconds(0.001)),
-        "retries": read.optional(read.whole(0)),
-        "lanes": read.each(_lane, read.lane_or_pattern),
-    }
-)
-KEPT = read.table(dict.fromkeys(RETENTION, read.seconds(0)))
-CONNECT: dict[str, read.Reader[Any]] = (
-    dict.fromkeys(("username", "password", "client_name"), read.text)
-    | dict.fromkeys(("socket_timeout", "socket_connect_timeout"), read.optional(read.seconds(0.001, read.DAY)))
-    | {"db": read.whole(0), "max_connections": read.whole(1), "socket_read_size": read.whole(1)}
-    | {
-        "health_check_interval": read.seconds(0, read.DAY),
-        "socket_keepalive": read.flag,
-        "ssl_check_hostname": read.flag,
-    }
-    | dict.fromkeys(("credential_provider", "redis_connect_func", "socket_keepalive_options"), read.given)
-    | dict.fromkeys(("ssl_keyfile", "ssl_certfile", "ssl_ca_certs", "ssl_ca_path", "ssl_ca_data"), read.given)
-    | dict.fromkeys(("ssl_password", "ssl_cert_reqs", "ssl_min_version", "ssl_ciphers"), read.given)
-)
-"""The options of redis-py's connections that may be set."""
-OURS: dict[str, read.Reader[Any]] = dict.fromkeys(
-    ("decode_responses", "encoding", "encoding_errors", "protocol", "parser_class"),
-    read.reserved("QueueOps relies on its own value"),
-) | dict.fromkeys(
-    ("retry", "retry_on_timeout", "retry_on_error"),
-    read.reserved("QUEUEOPS['RETRY'] says how often a call is repeated"),
-)
-RETRY = read.table(
-    {"attempts": read.whole(1, 100)} | dict.fromkeys(("base", "cap", "budget"), read.seconds(0.001, read.DAY))
-)
-
-ENVIRONMENT = read.table({"name": read.short_text, "color": read.choice(Color)})
-SENTRY = read.table(dict.fromkeys(("retries", "monitors", "arguments"), read.flag))
+OF_STORES = frozenset({"URL", "NAMESPACE", "CONNECT", "POOLS", "ENVIRONMENT", "READ_ONLY"})
+"""What an entry of STORES may set; all else is as in the project's own store."""
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
     "STORE": read.dotted,
     "NAMESPACE": read.namespace,
-    "POOLS": read.each(_pool),
+    "POOLS": read.each(as_pool),
     "PAYLOAD_LIMIT": read.whole(1, 256 * 1024 * 1024),
-    "RETENTION": _retention,
+    "RETENTION": as_retention,
     "RETENTION_CAP": read.whole(0),
     "MIDDLEWARE": read.texts,
     "TASK_MODULES": read.modules,
@@ -245,13 +113,13 @@ READERS: dict[str, read.Reader[Any]] = {
     "REDACT": read.texts,
     "TRANSACTIONS": read.choice(Transactions),
     "READ_ONLY": read.flag,
-    "ENVIRONMENT": read.optional(_environment),
+    "ENVIRONMENT": read.optional(as_environment),
     "METRICS_TOKEN": read.token,
     "ALERTS": read_alerts,
     "TRACE_URL": read.trace_url,
-    "SENTRY": _sentry,
+    "SENTRY": as_sentry,
     "CONNECT": read.table(CONNECT, refused=OURS),
-    "RETRY": _retry,
+    "RETRY": as_retry,
 }
 
 
@@ -266,14 +134,53 @@ def read_settings(raw: Any, environment: Mapping[str, str] | None = None) -> tup
     if address := (os.environ if environment is None else environment).get(URL_VARIABLE):
         chosen["URL"] = address
     errors: list[QueueOpsError] = []
+    stores = chosen.pop("STORES", {})
     of_kinds = dict(_of_kinds(chosen, errors))
-    values = dict(_values(chosen, errors))
-    return Settings(**values, of_kinds=of_kinds), [_of_variable(error) if address else error for error in errors]
+    found = Settings(**dict(_values(chosen, errors)), of_kinds=of_kinds)
+    errors = [_of_variable(error) if address else error for error in errors]
+    return replace(found, stores=dict(_stores(stores, found, errors))), errors
+
+
+def _stores(raw: Any, project: Settings, errors: list[QueueOpsError]) -> Iterator[tuple[str, Settings]]:
+    """The settings of each entry of STORES: those of the project, with what the entry sets in their place."""
+    try:
+        entries = read.each(read.anything, read.slug)(raw)
+    except read.Unfit as unfit:
+        errors.append(_error("STORES", raw, unfit))
+        return
+    for name, entry in entries.items():
+        place = ("STORES", name)
+        if unknown := [key for key in entry if key not in OF_STORES]:
+            errors.append(UnknownSetting(place=_place(*place, unknown[0]), advice=advice(unknown[0], OF_STORES)))
+        elif "URL" not in entry and (project.store or "NAMESPACE" not in entry):
+            shown = DEFAULT.text(repr(entry))
+            errors.append(BadSetting(place=_place(*place), value=shown, expected='a dict with a "URL"'))
+        else:
+            own: dict[str, Any] = {"environment": Environment(name=name), "connect": {}, "alerts": NO_ALERTS}
+            yield name, replace(project, **own | dict(_read(entry, errors, place)), store="", store_name=name)
+
+
+_other: ContextVar[Settings | None] = ContextVar("queueops_other_store", default=None)
+
+
+@contextmanager
+def in_store(name: str) -> Iterator[None]:
+    """Let all calls of this block go to a store of STORES; an empty name is the project's own. Raises KeyError."""
+    token = _other.set(own().stores[name] if name else None)
+    try:
+        yield
+    finally:
+        _other.reset(token)
+
+
+def current() -> Settings:
+    """The settings of this process, or of the store that `in_store` has chosen. Raises the first of their errors."""
+    return _other.get() or own()
 
 
 @cache
-def current() -> Settings:
-    """The settings of this process. Raises the first of their errors."""
+def own() -> Settings:
+    """The settings of this process and of its own store. Raises the first of their errors."""
     found, errors = read_settings(getattr(django_settings, "QUEUEOPS", {}))
     if errors:
         raise errors[0]
@@ -298,6 +205,11 @@ def task_modules() -> tuple[str, ...]:
     return tuple(dict.fromkeys(("tasks", *read_settings(getattr(django_settings, "QUEUEOPS", {}))[0].task_modules)))
 
 
+def store_names() -> tuple[str, ...]:
+    """The names in STORES. Invalid settings add none."""
+    return tuple(read_settings(getattr(django_settings, "QUEUEOPS", {}))[0].stores)
+
+
 def problems() -> list[QueueOpsError]:
     """All errors of the settings; empty if they are valid."""
     return read_settings(getattr(django_settings, "QUEUEOPS", {}))[1]
@@ -316,22 +228,28 @@ def _of_kinds(chosen: dict[Any, Any], errors: list[QueueOpsError]) -> Iterator[t
 
 def _values(chosen: Mapping[Any, Any], errors: list[QueueOpsError]) -> Iterator[tuple[str, Any]]:
     yield "url", "" if chosen.get("STORE") else _absolute(Settings().url)
+    yield from _read(chosen, errors)
+
+
+def _read(
+    chosen: Mapping[str, Any], errors: list[QueueOpsError], within: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Any]]:
     for key, value in chosen.items():
         if key not in READERS:
-            known = [*READERS, *kinds.settings_readers()]
+            known = [*READERS, "STORES", *kinds.settings_readers()]
             instead = f"; write {FOREIGN[key]!r}" if key in FOREIGN else advice(str(key), known)
             errors.append(UnknownSetting(place=_place(key), advice=instead))
             continue
         try:
             found = (read.text if key == "URL" and chosen.get("STORE") else READERS[key])(value)
         except read.Unfit as unfit:
-            errors.append(_error(key, value, unfit))
+            errors.append(_error(key, value, unfit, within))
         else:
             yield key.lower(), _absolute(found) if key == "URL" else found
 
 
-def _error(key: str, value: Any, unfit: read.Unfit) -> QueueOpsError:
-    place = _place(key, *unfit.path)
+def _error(key: str, value: Any, unfit: read.Unfit, within: tuple[str, ...] = ()) -> QueueOpsError:
+    place = _place(*within, key, *unfit.path)
     if isinstance(unfit, read.Unknown):
         return UnknownSetting(place=place, advice=unfit.expected)
     wrong = unfit.value if unfit.path else value
@@ -368,7 +286,7 @@ def _absolute(url: str) -> str:
 
 def _forget(*, setting: str, **_: Any) -> None:
     if setting in ("QUEUEOPS", "BASE_DIR"):
-        current.cache_clear()
+        own.cache_clear()
 
 
 setting_changed.connect(_forget, dispatch_uid="queueops.conf")

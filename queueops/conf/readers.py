@@ -167,6 +167,13 @@ def short_text(value: Any) -> str:
     return value.strip()
 
 
+def slug(value: str) -> str:
+    """A name that stands in a URL."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,29}", value):
+        raise Unfit('named with 1 to 30 small letters, digits and -, such as "eu"')
+    return value
+
+
 def token(value: Any) -> str:
     """A secret that a header can carry; empty for none."""
     if not isinstance(value, str) or (value and not re.fullmatch(r"[!-~]{16,}", value)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from queueops.conf import MOST_RATE
+from queueops.conf.tables import MOST_RATE
 from queueops.control.per_pool_calls import check_pool
 from queueops.errors import BadOption, UnknownLane, advice
 from queueops.model.contracts import DEFAULT_LANE

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from queueops import conf
+from queueops.conf import tables
 from queueops.errors import EmbeddedFailed
 from queueops.errors.kinds import NeedsServer
 from queueops.redis import embedded
@@ -32,7 +33,7 @@ _open: list[Any] = []
 def enter(settings: conf.Settings) -> Any:
     """The store of a block that begins, which is empty. Raises NeedsServer."""
     pools = {name: replace(pool, lanes={}, lane_patterns={}) for name, pool in settings.pools.items()}
-    own = replace(settings, namespace=f"eager-{uuid.uuid4().hex[:12]}", pools=pools, connect={}, lease=conf.DAY)
+    own = replace(settings, namespace=f"eager-{uuid.uuid4().hex[:12]}", pools=pools, connect={}, lease=tables.DAY)
     broker = _maker()(own)
     if not _open:
         broker.at("default").flushall()  # the data of earlier blocks

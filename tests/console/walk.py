@@ -12,7 +12,7 @@ from django.urls import URLPattern, reverse
 
 from console.access.headers import HEADERS
 from console.access.permissions import TABLE, changes
-from console.urls import urlpatterns
+from console.urls import PAGES as PATTERNS
 from tests.support.for_each import for_each
 
 EXAMPLES = {
@@ -134,7 +134,7 @@ class Address(NamedTuple):
 
 def walk() -> Iterator[Address]:
     """Every URL pattern; one that has no example fails the test that walks."""
-    for pattern in urlpatterns:
+    for pattern in PATTERNS:
         assert isinstance(pattern, URLPattern)
         assert pattern.name in TABLE, f"{pattern.pattern} is not in the table of permissions"
         yield Address(pattern.name, example(pattern), USUAL_FORM | FORMS.get(pattern.name, {}))

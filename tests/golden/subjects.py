@@ -21,7 +21,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 import console
 import queueops
 from queueops import conf
-from queueops.conf import alert_settings
+from queueops.conf import alert_settings, tables
 from queueops.conf import readers as read
 from queueops.errors import Explained
 from queueops.kinds.jobs import settings as jobs
@@ -105,16 +105,16 @@ def settings() -> Iterator[str]:
 
 def _tables() -> Iterator[tuple[str, read.Reader[Any], Iterable[str]]]:
     """Each dict of settings: its place, its reader and its keys."""
-    readers = {"": conf.READERS, "CONNECT": conf.CONNECT, "JOBS": jobs.READERS, "JOBS RETRY": jobs.RULE}
+    readers = {"": conf.READERS, "CONNECT": tables.CONNECT, "JOBS": jobs.READERS, "JOBS RETRY": jobs.RULE}
     readers |= {"WORKFLOWS": workflows.READERS, "ALERTS RULES": alert_settings.RULE}
     readers |= {"ALERTS HEARTBEAT": alert_settings.HEARTBEAT}
     yield from ((place, read.table(table), table) for place, table in readers.items())
     yield "ALERTS", alert_settings.read_alerts, alert_settings.READERS
-    yield "POOLS", conf.POOL, ("timeout", "retries", "lanes")
-    yield "POOLS lanes", conf.LANE, (field.name for field in fields(conf.LaneSettings))
-    yield "RETENTION", conf.KEPT, conf.RETENTION
-    yield "RETRY", conf.RETRY, (field.name for field in fields(conf.BrokerRetry))
-    yield "SENTRY", conf.SENTRY, (field.name for field in fields(conf.SentrySettings))
+    yield "POOLS", tables.POOL, ("timeout", "retries", "lanes")
+    yield "POOLS lanes", tables.LANE, (field.name for field in fields(conf.LaneSettings))
+    yield "RETENTION", tables.KEPT, tables.RETENTION
+    yield "RETRY", tables.RETRY, (field.name for field in fields(conf.BrokerRetry))
+    yield "SENTRY", tables.SENTRY, (field.name for field in fields(conf.SentrySettings))
 
 
 def _limits(place: str, reader: read.Reader[Any], keys: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from queueops.conf import CONNECT
+from queueops.conf.tables import CONNECT
 from queueops.errors import BadUrl
 from queueops.model.redact import DEFAULT
 from queueops.redis.client_factory import EmbeddedConnection, connect

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
@@ -156,5 +155,5 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "here": url("aggregations", {"show": show, "after": after}),
         "first_url": url("aggregations", {"show": show}) if after else "",
         "next_url": url("aggregations", {"show": show, "after": found.next}) if found.next else "",
-        **live_update(reverse("console:aggregations-rows"), show, after, found, show=show, after=after),
+        **live_update(url("aggregations-rows"), show, after, found, show=show, after=after),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import ACTIONS, Action
@@ -76,7 +75,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "first_url": _address(show, to) if after else "",
         "next_url": _address(show, to, found.next) if found.next else "",
         **live_update(
-            reverse("console:callbacks-rows"),
+            url("callbacks-rows"),
             show,
             to,
             after,

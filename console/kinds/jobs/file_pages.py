@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
@@ -126,5 +125,5 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "here": url("files", {"show": show, "after": after}),
         "first_url": url("files", {"show": show}) if after else "",
         "next_url": url("files", {"show": show, "after": following}) if following else "",
-        **live_update(reverse("console:files-rows"), show, after, found, show=show, after=after),
+        **live_update(url("files-rows"), show, after, found, show=show, after=after),
     }

@@ -86,13 +86,20 @@ PAGES = KindPages(
             )
             for verb, action in maintenance.ACTIONS.items()
         ),
-        _viewed("api-tokens/", token_pages.index, "api-tokens"),
+        Route(
+            pattern="api-tokens/",
+            view=token_pages.index,
+            name="api-tokens",
+            permission=Verb.VIEW,
+            of_project=True,
+        ),
         Route(
             pattern="api-tokens/_create",
             view=token_pages.create,
             name="api-token-create",
             permission=Verb.CONFIGURE,
             verb="create_token",
+            of_project=True,
         ),
         Route(
             pattern="api-tokens/<int:number>/_revoke",
@@ -100,6 +107,7 @@ PAGES = KindPages(
             name="api-token-revoke",
             permission=Verb.CONFIGURE,
             verb="revoke_token",
+            of_project=True,
         ),
         _viewed("callbacks/", callback_pages.index, "callbacks"),
         _viewed("callbacks/_rows", callback_pages.rows, "callbacks-rows"),

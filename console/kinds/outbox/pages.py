@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext as _text
 
 from console.actions.perform import answer
@@ -54,5 +53,5 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "in_use": inspect.outbox_in_use(),
         "here": url("outbox", query),
         "after": after,
-        **live_update(reverse("console:outbox-rows"), found, **query, after=after),
+        **live_update(url("outbox-rows"), found, **query, after=after),
     }

@@ -14,8 +14,8 @@ PERMISSIONS = {"retry": Verb.OPERATE, "drop": Verb.DESTROY}
 
 PAGES = KindPages(
     routes=(
-        Route(pattern="outbox/", view=pages.index, name="outbox", permission=Verb.VIEW),
-        Route(pattern="outbox/_rows", view=pages.rows, name="outbox-rows", permission=Verb.VIEW),
+        Route(pattern="outbox/", view=pages.index, name="outbox", permission=Verb.VIEW, of_project=True),
+        Route(pattern="outbox/_rows", view=pages.rows, name="outbox-rows", permission=Verb.VIEW, of_project=True),
         *(
             Route(
                 pattern=f"outbox/_{verb}",
@@ -24,6 +24,7 @@ PAGES = KindPages(
                 permission=PERMISSIONS[verb],
                 given={"verb": verb},
                 verb=action.verb,
+                of_project=True,
             )
             for verb, action in ACTIONS.items()
         ),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
 from console.actions.perform import answer
 from console.kinds.pool_messages.command_actions import ACTIONS, ACTIONS_ON_DEAD, CommandChoice, DeadCommands
@@ -60,7 +59,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "here": url("commands", {"place": place}),
         "after": after,
         **live_update(
-            reverse("console:commands-rows"),
+            url("commands-rows"),
             place,
             after,
             found,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
@@ -113,11 +112,11 @@ def _list(request: HttpRequest) -> dict[str, Any]:
     shown = narrowed(url("schedules"), request.GET, rows, COLUMNS)
     schedules = inspect.Listing(shown.rows, found.broken)
     late = any(row.condition == "late" for row in found)
-    update = live_update(reverse("console:schedules-rows"), schedules, unkept, found.broken, **shown.params)
+    update = live_update(url("schedules-rows"), schedules, unkept, found.broken, **shown.params)
     return {"schedules": schedules, "list": shown, "unkept": unkept, "late": late, **update}
 
 
 def _one(request: HttpRequest, id: str) -> dict[str, Any]:
     schedule = find(request, id)
-    address = reverse("console:schedule-live", kwargs={"id": id})
+    address = url("schedule-live", id=id)
     return {"schedule": schedule, **live_update(address, schedule, pool=schedule.pool)}

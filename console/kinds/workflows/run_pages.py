@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from console.actions.catalog import Action
@@ -134,7 +133,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         "next_url": _address(asked, found.next) if found.next else "",
         "progress": _searched(request, asked, found),
         "chosen": asked["state"],
-        **live_update(reverse("console:workflows-rows"), asked, after, found, counts, **asked, after=after),
+        **live_update(url("workflows-rows"), asked, after, found, counts, **asked, after=after),
     }
 
 

@@ -21,7 +21,7 @@ from django.db import IntegrityError, router, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from queueops.conf import MOST_RATE
+from queueops.conf.tables import MOST_RATE
 from queueops.control.lanes import LEAST_RATE
 from queueops.errors import BadOption
 from queueops.errors.job_api import ApiAppMissing, UnknownApiToken

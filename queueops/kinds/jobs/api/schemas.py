@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from ninja import Field, Schema
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr
 
-from queueops.conf import MOST_RATE
+from queueops.conf.tables import MOST_RATE
 from queueops.control.lanes import LEAST_RATE
 from queueops.kinds.jobs.api.field_types import (
     Age,

@@ -9,7 +9,7 @@ from ninja import Field
 from pydantic import BaseModel, ConfigDict, StrictBool, StrictStr, WithJsonSchema, create_model
 
 from queueops import inspect
-from queueops.conf import MOST_RATE
+from queueops.conf.tables import MOST_RATE
 from queueops.control.lanes import LEAST_RATE, MOST_WEIGHT
 from queueops.control.tasks import LONGEST_S
 from queueops.control.verbs import ON_TASKS

@@ -1,0 +1,122 @@
+"""The consoles of other stores: each reads and changes its own store alone, and links to no other one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from console.models import AuditEntry, ErrorTriage, PoolGrant
+from queueops import conf, inspect
+from queueops.redis.broker import get_broker
+from tests.console.standin import World
+from tests.console.test_permissions import entry
+from tests.console.walk import PAGES, Address, for_each_address
+from tests.kernel.desk import Desk
+
+OF_PROJECT = {"outbox", "outbox-rows", "api-tokens"}
+"""Pages of the project's database."""
+
+
+@pytest.fixture(autouse=True)
+def two_stores(namespace: str, settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.console.store_urls"
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": {"eu": {"NAMESPACE": f"{namespace}-eu"}}}
+
+
+def there(address: str) -> str:
+    return address.replace("/ops/", "/ops/@eu/", 1)
+
+
+@for_each_address([one for one in PAGES if one.name not in OF_PROJECT])
+def test_each_page_of_another_store_links_to_that_store_alone(client_of: Any, world: World, address: Address) -> None:
+    visitor = client_of("administrators")
+    with conf.in_store("eu"):
+        entry(visitor)
+    answer = visitor.get(there(address.path))
+    assert answer.status_code == 200
+    links = re.findall(r'="(/ops/[^"]*)"', answer.content.decode())
+    assert {link for link in links if not link.startswith("/ops/@eu/")} <= {"/ops/"}  # the link to the own store
+
+
+def test_pages_of_the_projects_database_are_in_its_own_console_alone(administrator: Client, world: World) -> None:
+    assert administrator.get("/ops/api-tokens/").status_code == 200
+    assert administrator.get("/ops/@eu/api-tokens/").status_code == 404
+    assert "api-tokens" not in administrator.get("/ops/@eu/").content.decode()
+
+
+@pytest.fixture
+def desks(two_stores: None) -> tuple[Desk, Desk]:
+    """The project's own store and the other one; both have a task of the same id."""
+    own = Desk(get_broker())
+    with conf.in_store("eu"):
+        other = Desk(get_broker())
+    own.push("a1", args=b'["own"]')
+    other.push("a1", args=b'["other"]')
+    return own, other
+
+
+def states(desks: tuple[Desk, Desk]) -> list[str]:
+    return [str(desk.broker.record("default", "a1").state) for desk in desks]  # type: ignore[union-attr]
+
+
+def test_an_action_changes_its_own_store_alone_and_its_audit_entry_stays_there(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    answer = administrator.post("/ops/@eu/tasks/a1/_cancel", {"pool": "default", "confirmed": "1"})
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/ops/@eu/")
+    assert states(desks) == ["pending", "cancelled"]
+    (undo,) = re.findall(r'action="(/ops/@eu/audit/\d+/_undo)"', administrator.get("/ops/@eu/audit/").content.decode())
+    assert "_undo" not in administrator.get("/ops/audit/").content.decode()
+    own = undo.replace("@eu/", "")
+    assert administrator.get(own.removesuffix("_undo")).status_code == 404
+    assert administrator.post(own, {"confirmed": "1"}).status_code == 404
+    assert states(desks) == ["pending", "cancelled"]
+    assert administrator.post(undo, {"confirmed": "1"}).status_code == 302
+    assert states(desks) == ["pending", "pending"]
+
+
+def test_a_list_and_a_streamed_export_are_of_the_store_that_is_shown(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    desks[1].push(*(f"there-{number}" for number in range(450)))  # several pages
+    assert "there-7" in administrator.get("/ops/@eu/tasks/").content.decode()
+    assert "there-7" not in administrator.get("/ops/tasks/").content.decode()
+    User.objects.filter(username="administrators").update(is_superuser=True)
+    exported: Any = administrator.get("/ops/@eu/export/tasks/?format=csv")
+    assert b"".join(exported.streaming_content).count(b"there-") == 450
+    assert not conf.current().store_name
+    with conf.in_store("eu"):
+        assert AuditEntry.objects.get(verb="export").changed == 451
+
+
+def test_a_bulk_action_runs_on_the_store_that_is_shown(administrator: Client, desks: tuple[Desk, Desk]) -> None:
+    form = {"state": "pending", "confirmed": "1", "typed": "1"}
+    assert administrator.post("/ops/@eu/tasks/_all_cancel?state=pending", form).status_code == 302
+    assert states(desks)[0] == "pending"
+    with conf.in_store("eu"):
+        assert states(desks)[1] == "cancelled" or inspect.operations()
+
+
+def test_notes_on_errors_and_grants_in_pools_are_of_one_store(
+    administrator: Client, viewer: Client, desks: tuple[Desk, Desk]
+) -> None:
+    desks[1].settle(desks[1].lease(), "error", b"{}", fingerprint="f1", title="E", delay_ms=-1)  # type: ignore[arg-type]
+    assert administrator.post("/ops/errors/f1/_resolve").status_code == 404
+    assert administrator.post("/ops/@eu/errors/f1/_resolve").status_code == 302
+    assert not ErrorTriage.objects.exists()
+    desks[1].push("a2")
+    group = Group.objects.get(name="viewers")
+    grant = PoolGrant.objects.create(group=group, pool="*", level="operate")
+    cancel = {"pool": "default", "confirmed": "1"}
+    assert viewer.post("/ops/@eu/tasks/a2/_cancel", cancel).status_code == 403
+    assert AuditEntry.objects.count() == 0  # the denial is of the other store, too
+    grant.store = "eu"
+    grant.save()
+    assert viewer.post("/ops/@eu/tasks/a2/_cancel", cancel).status_code == 302
+    assert viewer.post("/ops/tasks/a2/_cancel", cancel).status_code == 403
+    assert desks[1].broker.record("default", "a2").state == "cancelled"  # type: ignore[union-attr]
