@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.test import Client
 
 from console.models import AuditEntry, ErrorTriage, PoolGrant
@@ -16,6 +18,7 @@ from tests.console.standin import World
 from tests.console.test_permissions import entry
 from tests.console.walk import PAGES, Address, for_each_address
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 OF_PROJECT = {"outbox", "outbox-rows", "api-tokens"}
 """Pages of the project's database."""
@@ -120,3 +123,50 @@ def test_notes_on_errors_and_grants_in_pools_are_of_one_store(
     assert viewer.post("/ops/@eu/tasks/a2/_cancel", cancel).status_code == 302
     assert viewer.post("/ops/tasks/a2/_cancel", cancel).status_code == 403
     assert desks[1].broker.record("default", "a2").state == "cancelled"  # type: ignore[union-attr]
+
+
+def test_the_terminal_asks_and_acts_in_a_named_store(
+    administrator: Client, desks: tuple[Desk, Desk], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("queue", "--store", "eu", "cancel", "a1", "--yes")
+    assert states(desks) == ["pending", "cancelled"]
+    assert not AuditEntry.objects.exists()
+    call_command("queue", "--store", "eu", "show", "a1")
+    assert "cancelled" in capsys.readouterr().out
+    for store, command, told in (
+        ("us", "status", "There is no store 'us'; known are: eu."),
+        ("eu", "outbox", "The outbox is in the project's database: leave --store out."),
+    ):
+        with pytest.raises(CommandError) as refused:
+            call_command("queue", "--store", store, command)
+        assert (str(refused.value), refused.value.returncode) == (told, 2)
+
+
+@for_each(
+    "wrong",
+    [
+        ({"eu": {}}, "QUEUEOPS['STORES']['eu'] is {}, but it must be a dict with a \"URL\"."),
+        ({"EU": {"URL": "redis://h"}}, "it must be named with 1 to 30 small letters, digits and -"),
+        ({"eu": {"URL": "http://u:pw@h"}}, "QUEUEOPS['STORES']['eu']['URL'] is 'http://***@h', but it must be a URL"),
+        ({"eu": {"URL": "redis://h", "LEASE": 3}}, "There is no setting QUEUEOPS['STORES']['eu']['LEASE']"),
+        ({"eu": {"URL": "redis://h", "POOLS": {"a": {"timeout": -1}}}}, "['eu']['POOLS']['a']['timeout'] is -1"),
+        ({"eu": {"CONNECT": {"password": "pw"}}}, "QUEUEOPS['STORES']['eu'] is {'CONNECT': {'password': '[redacted]'}}"),
+        ("redis://h", "QUEUEOPS['STORES'] is 'redis://h', but it must be a dict"),
+    ],
+)
+def test_a_wrong_store_is_an_error_that_names_its_place(wrong: tuple[Any, str]) -> None:
+    raw, told = wrong
+    _settings, (error,) = conf.read_settings({"STORES": raw}, {})
+    assert told in str(error)
+    assert "pw" not in str(error)
+
+
+def test_a_store_has_the_settings_of_its_entry_and_else_those_of_the_project(settings: Any) -> None:
+    entry = {"URL": "redis://eu:1/0", "READ_ONLY": True, "POOLS": {"mail": {}}}
+    settings.QUEUEOPS = {"URL": "redis://us:1/0", "NAMESPACE": "shop", "LEASE": 7, "STORES": {"eu": entry}}
+    with conf.in_store("eu"):
+        found = conf.current()
+    assert (found.url, found.namespace, found.lease, found.read_only) == ("redis://eu:1/0", "shop", 7, True)
+    assert found.environment is not None
+    assert found.environment.name == "eu"
+    assert (conf.current().url, conf.current().read_only, dict(conf.current().pools)) == ("redis://us:1/0", False, {})

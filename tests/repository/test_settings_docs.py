@@ -32,6 +32,7 @@ def _value(cell: str) -> Any:
 
 def test_the_pages_state_the_defaults_of_the_code() -> None:
     found, of_jobs = stated("settings.md"), stated("jobs.md")
+    assert found.pop("STORES") == conf.Settings().stores
     assert found.keys() | IN_WORDS >= conf.READERS.keys()
     assert of_jobs.keys() | IN_WORDS >= jobs.READERS.keys()
     assert jobs.read_settings(found.pop("JOBS")) == jobs.DEFAULTS
