@@ -41,17 +41,12 @@ STORE_LENGTH = 30
 Row = TypeVar("Row", bound=models.Model)
 
 
-def current_store() -> str:
-    """The name in STORES of the store that a page shows; empty for the project's own."""
-    return conf.current().store_name
-
-
 class OfStore(models.Manager[Row]):
     """Sees the rows of the current store alone, so that no page acts on a row of another store."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
         """The rows of the store that `conf.in_store` has chosen, or of the project's own."""
-        return super().get_queryset().filter(store=current_store())
+        return super().get_queryset().filter(store=conf.store_name())
 
 
 class PoolGrant(models.Model):
@@ -107,7 +102,7 @@ class AuditEntry(models.Model):
     """
 
     objects: ClassVar[OfStore[Self]] = OfStore()
-    store = models.CharField(_("store"), max_length=STORE_LENGTH, blank=True, default=current_store)
+    store = models.CharField(_("store"), max_length=STORE_LENGTH, blank=True, default=conf.store_name)
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
@@ -197,7 +192,7 @@ class ErrorTriage(models.Model):
     """What operators have noted about an error. Times are epoch milliseconds, that of `resolved_ms` of the store."""
 
     objects: ClassVar[OfStore[Self]] = OfStore()
-    store = models.CharField(max_length=STORE_LENGTH, blank=True, default=current_store)
+    store = models.CharField(max_length=STORE_LENGTH, blank=True, default=conf.store_name)
     fingerprint = models.CharField(max_length=200)
     resolved_ms = models.BigIntegerField(null=True)
     assignee = models.CharField(max_length=150, blank=True)  # the name of a user; it stays when the account is deleted

@@ -103,5 +103,5 @@ def _grants(user: User | AnonymousUser) -> list[tuple[str, str]]:
 
 def _read(user: User | AnonymousUser) -> list[tuple[str, str]]:
     groups = user.groups.all()
-    found = PoolGrant.objects.filter(group__in=groups, level__in=LEVELS, store=conf.current().store_name)
+    found = PoolGrant.objects.filter(group__in=groups, level__in=LEVELS, store=conf.store_name())
     return list(found.values_list("pool", "level"))

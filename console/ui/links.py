@@ -39,7 +39,7 @@ Scope = tuple[URLResolver, str, str | None, str]
 
 def url_scope() -> Scope:
     """All that a URL depends on, besides its name and its parts: the last is the console of the current store."""
-    app = console_of(conf.current().store_name)
+    app = console_of(conf.store_name())
     return get_resolver(get_urlconf()), get_script_prefix(), get_language(), app
 
 

@@ -142,7 +142,7 @@ class Frame:
         shown = [kind for kind in kind_pages() if kind.in_use is None or kind.in_use()]
         shown.sort(key=lambda kind: not kind.records)  # kinds with tasks of their own come first
         pages = {group: list(items) for group, items in NAVIGATION.items()}
-        hidden = of_project() if conf.current().store_name else ()
+        hidden = of_project() if conf.store_name() else ()
         for kind in shown:
             pages[kind.group] += (item for item in kind.navigation if item[0] not in hidden)
         links = [_link(group, section, "console:", item) for group, items in pages.items() for item in items]
@@ -151,7 +151,7 @@ class Frame:
     @cached_property
     def stores(self) -> tuple[StoreLink, ...]:
         """The project's own store and those of STORES; empty if there is one store alone."""
-        names, here = conf.own().stores, conf.current().store_name
+        names, here = conf.own().stores, conf.store_name()
         own = conf.own().environment
         labels = {"": own.name if own else gettext("this project")} | {name: name for name in names}
         return tuple(StoreLink(label, overview_of(name), name == here) for name, label in labels.items() if names)

@@ -178,6 +178,11 @@ def current() -> Settings:
     return _other.get() or own()
 
 
+def store_name() -> str:
+    """The name in STORES of the store that `in_store` has chosen; empty: the project's own."""
+    return current().store_name
+
+
 @cache
 def own() -> Settings:
     """The settings of this process and of its own store. Raises the first of their errors."""

@@ -92,7 +92,7 @@ def test_a_list_and_a_streamed_export_are_of_the_store_that_is_shown(
     User.objects.filter(username="administrators").update(is_superuser=True)
     exported: Any = administrator.get("/ops/@eu/export/tasks/?format=csv")
     assert b"".join(exported.streaming_content).count(b"there-") == 450
-    assert not conf.current().store_name
+    assert not conf.store_name()
     with conf.in_store("eu"):
         assert AuditEntry.objects.get(verb="export").changed == 451
 
@@ -150,7 +150,10 @@ def test_the_terminal_asks_and_acts_in_a_named_store(
         ({"eu": {"URL": "http://u:pw@h"}}, "QUEUEOPS['STORES']['eu']['URL'] is 'http://***@h', but it must be a URL"),
         ({"eu": {"URL": "redis://h", "LEASE": 3}}, "There is no setting QUEUEOPS['STORES']['eu']['LEASE']"),
         ({"eu": {"URL": "redis://h", "POOLS": {"a": {"timeout": -1}}}}, "['eu']['POOLS']['a']['timeout'] is -1"),
-        ({"eu": {"CONNECT": {"password": "pw"}}}, "QUEUEOPS['STORES']['eu'] is {'CONNECT': {'password': '[redacted]'}}"),
+        (
+            {"eu": {"CONNECT": {"password": "pw"}}},
+            "['eu'] is {'CONNECT': {'password': '[redacted]'}}",
+        ),
         ("redis://h", "QUEUEOPS['STORES'] is 'redis://h', but it must be a dict"),
     ],
 )
