@@ -51,6 +51,11 @@ def test_pages_of_the_projects_database_are_in_its_own_console_alone(administrat
     assert "api-tokens" not in administrator.get("/ops/@eu/").content.decode()
 
 
+def test_an_empty_store_of_another_project_shows_no_first_steps(operator: Client) -> None:
+    assert "Start a worker" in operator.get("/ops/").content.decode()
+    assert "Start a worker" not in operator.get("/ops/@eu/").content.decode()
+
+
 @pytest.fixture
 def desks(two_stores: None) -> tuple[Desk, Desk]:
     """The project's own store and the other one; both have a task of the same id."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from queueops import conf
 from queueops.inspect import Snapshot
 
 
@@ -30,7 +31,10 @@ hello.push("Ada")"""
 
 
 def first_steps(snapshot: Snapshot, *, known: bool) -> tuple[Step, ...]:
-    """The steps; none once all are done, or if the store has ended tasks or a history (``known``)."""
+    """The steps; none once all are done, or if the store has ended tasks or a history (``known``).
+
+    In another store the work is that of another project: its commands are not known here.
+    """
     ended = any(snapshot.states.get(state) for state in ("succeeded", "failed", "cancelled"))
     steps = (
         Step(
@@ -55,4 +59,4 @@ def first_steps(snapshot: Snapshot, *, known: bool) -> tuple[Step, ...]:
             any(snapshot.states.values()),
         ),
     )
-    return () if known or ended or all(step.done for step in steps) else steps
+    return () if known or ended or conf.store_name() or all(step.done for step in steps) else steps
