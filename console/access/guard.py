@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import wraps
@@ -93,7 +93,7 @@ def guarded(name: str, view: View) -> View:
 def _kept_there(response: HttpResponseBase) -> HttpResponseBase:
     """A stream is read after the view: each step of it runs in the view's own context, so in the same store."""
     if isinstance(response, StreamingHttpResponse) and not response.is_async:
-        context, steps = copy_context(), iter(cast("Iterator[bytes]", response.streaming_content))
+        context, steps = copy_context(), iter(cast("Any", response.streaming_content))
         response.streaming_content = iter(lambda: context.run(next, steps, None), None)
     return response
 
