@@ -390,3 +390,13 @@ def test_one_whose_task_failed_fails_when_it_is_taken_from_its_worker() -> None:
     (row,) = desk.control("release", handle.id)
     assert (row.word, row.state, handle.state) == ("OK", "failed", "failed")
     assert desk.settle(running) == "STALE"
+
+
+def test_its_tasks_end_with_it_when_its_own_run_fails_for_good() -> None:
+    handle, desk, running, (first, second) = begun()
+    desk.exchange(settle=[end(first, Outcome.RELEASE), end(running, Outcome.ERROR, b"{}", delay_ms=-1)])
+    assert (handle.state, desk.state(first.id)) == ("failed", "cancelled")
+    assert [told[0] for told in desk.extend(second).cancels] == [second.id]
+    desk.check()
+    desk.settle(second, Outcome.CANCEL, b"told")
+    assert desk.claim(9) == []
