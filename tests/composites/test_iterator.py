@@ -13,7 +13,7 @@ from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Unfit, Wrong, broken, seen, tell
+from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Unfit, Wide, Wrong, broken, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import Desk, end
 from tests.kernel.picture import server_of
@@ -400,3 +400,13 @@ def test_its_tasks_end_with_it_when_its_own_run_fails_for_good() -> None:
     desk.check()
     desk.settle(second, Outcome.CANCEL, b"told")
     assert desk.claim(9) == []
+
+
+def test_of_many_that_end_in_one_call_the_last_hundred_are_known() -> None:
+    handle, desk = Wide.push(), Desk(get_broker())
+    desk.broker.exchange("default", "w1", RoundTrip(settle=[run(desk.lease(), CHANNEL)]))
+    leases = [lease for lease in desk.claim(200) if lease.id != handle.id]
+    assert len(leases) == 120
+    desk.exchange(settle=[end(lease) for lease in leases])
+    known = desk.client.lrange(f"{desk.keys.task(handle.id)}#latest", 0, -1)
+    assert [task_id.decode() for task_id in known] == [lease.id for lease in leases[-100:]]
