@@ -19,7 +19,7 @@ def own_work_alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for row in sampled.get("failing_work") or ():
         id, name = str(row["id"]), str(row["name"])
         ends = "has failed" if row["state"] == State.FAILED else "fails, and is tried again"
-        text = f"Pool {pool}: the task {name} {id} of QueueOps {ends}: {row['error']}"
+        text = f"Pool {pool}: the task {name} {id} of QueueOps {ends}: {row['error'] or 'its error cannot be read'}"
         alarm = danger(text, f"why?id={quote(id)}&pool={quote(pool)}", manage("queue", "show", id, "--pool", pool))
         yield structs.replace(alarm, key=f"own {name} {id} {pool}")
     found = _faults(sampled)

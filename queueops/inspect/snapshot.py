@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -63,7 +63,7 @@ def snapshot() -> Snapshot:
     found = reader.glance(names, WORKERS)
     infos = _infos(found)
     info = next(iter(infos.values()), {})
-    now = server_ms(info) or int(time.time() * 1000)
+    now = _now_ms(infos.values())
     samples, computed = completed(reader, names, {pool: glance.snapshot for pool, glance in found.items()}, now)
     beats = {pool: glance.beats for pool, glance in found.items()}
     known = error_rows(reader, names, ERRORS)
@@ -95,7 +95,7 @@ def snapshot() -> Snapshot:
 def alarms_of(reader: Reader, names: Sequence[str], found: Mapping[str, Glance]) -> tuple[Alarm, ...]:
     """The alarms of all pools, from their snapshots, their workers and INFO of their servers."""
     infos = _infos(found)
-    now = next((ms for info in infos.values() if (ms := server_ms(info))), None) or int(time.time() * 1000)
+    now = _now_ms(infos.values())
     data = {pool: glance.snapshot for pool, glance in found.items()}
     samples, _ = completed(reader, names, data, now)
     models = {pool: Model(pool, sampled, found[pool].beats) for pool, sampled in samples.items()}
@@ -111,6 +111,11 @@ def _infos(found: Mapping[str, Glance]) -> dict[str, dict[str, Any]]:
     """INFO of each server, by a pool that it has; of a single server by no word."""
     known = {glance.info.get("run_id"): (pool, glance.info) for pool, glance in found.items()}
     return {f"of pool {pool}" if len(known) > 1 else "": info for pool, info in known.values()}
+
+
+def _now_ms(infos: Iterable[Mapping[str, Any]]) -> int:
+    """The clock of a server; of this process where no server tells its own."""
+    return next((ms for info in infos if (ms := server_ms(info))), None) or int(time.time() * 1000)
 
 
 def completed(reader: Reader, names: Sequence[str], data: Mapping[str, bytes | None], now: int) -> tuple[Samples, bool]:

@@ -175,6 +175,16 @@ class Burst(Iterator):
         return None if state else Batch(1, [note.s(number) for number in range(n)])
 
 
+class Wide(Iterator):
+    """All of its tasks at once."""
+
+    window = 120
+
+    def iterate(self, state: int | None) -> Batch | None:
+        """As many as may run at once."""
+        return None if state else Batch(1, [note.s(1) for _ in range(self.window)])
+
+
 class Brief(Burst):
     """What succeeds goes at once."""
 

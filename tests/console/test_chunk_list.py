@@ -53,6 +53,8 @@ def test_long_lists_have_pages_and_a_wrong_address_says_so(namespace: str, opera
     rest = html(operator, following.replace("&amp;", "&"))
     assert rest.count('data-label="Chunk"') == 4
     assert 'rel="next"' not in rest
+    first = f'href="{PAGE}?state=errored"'
+    assert rest.count(first) == page.count(first) + 1  # and back to the first page
     assert "there is no state" in html(operator, f"{PAGE}?state=eroded", 400)
     assert "begin at its first page" in html(operator, f"{PAGE}?after=nothing", 400)
 

@@ -142,6 +142,7 @@ def test_a_process_that_dies_again_and_again_is_replaced_more_and_more_slowly(be
         os.kill(worker.child(), signal.SIGKILL)
         wait_until(lambda times=times: worker.text().count("SIGKILL") == times, say=worker.text)
     wait_until(lambda: "in a row" in worker.text(), say=worker.text)
+    assert "died 1 times" not in worker.text()  # the first death delays nothing
     handle = tasks.work.push()
     bench.wait([handle])
     assert worker.stop() == 0

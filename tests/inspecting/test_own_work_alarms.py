@@ -71,6 +71,16 @@ def test_an_operation_that_has_failed_for_good_is_an_alarm(desk: Desk) -> None:
     assert alarms() == []
 
 
+def test_an_error_that_cannot_be_read_is_an_alarm_that_says_so(desk: Desk) -> None:
+    desk.push("a", lane="side")
+    lease = begin(desk)
+    desk.settle(lease, Outcome.ERROR, delay_ms=60_000, **ERROR)
+    for value in ("{", "5", "[1]", '{"message":"no type"}', "null"):
+        desk.client.hset(desk.keys.task(lease.id), "er", value)
+        (found,) = alarms()
+        assert found.text.endswith("and is tried again: its error cannot be read")
+
+
 def test_an_alarm_does_not_tell_what_fails_in_tasks_of_the_project(desk: Desk) -> None:
     desk.push("a")
     desk.settle(desk.lease(), Outcome.ERROR, delay_ms=60_000, **ERROR)

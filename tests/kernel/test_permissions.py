@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -130,6 +131,9 @@ def test_who_may_not_ask_for_info_sees_all_else(make_user: MakeUser, desk: Desk,
     assert found.states["pending"] == 1
     assert any("no permission for INFO" in alarm.text for alarm in found.alarms)
     assert not any("append-only" in alarm.text for alarm in found.alarms)
+    old = json.loads(desk.broker.sample(POOL)) | {"taken": desk.now() - 3_600_000, "states": {"pending": 9}}
+    desk.client.set(desk.keys.snapshot, json.dumps(old), ex=600)
+    assert inspect.snapshot().states["pending"] == 1  # by the clock of this process
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,14 @@ def test_a_task_that_its_state_has_lost_is_claimed(desk: Desk, alone: bool) -> N
     assert desk.record("b").created == reply.now_ms
 
 
+def test_a_ready_lane_without_a_task_stops_no_settlement(desk: Desk) -> None:
+    desk.push("a")
+    lease = desk.lease()
+    desk.client.zadd(desk.keys.lanes_ready, {"default": 0})
+    reply = swapped(desk, lease, alone=True)
+    assert (reply.settled, reply.leases) == (["OK"], [])
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("weight", [1, 4])
 @pytest.mark.parametrize("lane", ["default", "mail"])

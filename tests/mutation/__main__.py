@@ -11,6 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 from tests import mutation
 from tests.mutation import covering
 from tests.mutation.mutants import AREAS, ROOT, Mutant, sample
@@ -88,8 +90,12 @@ def _noticed_by(mutant: Mutant, copy: Path) -> str:
     path = copy / mutant.path
     path.write_text(mutant.changed)
     try:
-        near = covering.near(mutant)
-        return (near and _failed(near, copy, NEAR_S)) or _failed(covering.wide(mutant), copy, WIDE_S, "-n", "2")
+        near, others = covering.near(mutant), covering.others(mutant)
+        return (
+            (near and _failed(near, copy, NEAR_S))
+            or (others and _failed(others, copy, WIDE_S, "-n", "2"))
+            or _failed(covering.wide(mutant), copy, WIDE_S, "-n", "2")
+        )
     finally:
         path.write_text(mutant.text)
 
@@ -107,8 +113,11 @@ def _failed(tests: list[str], copy: Path, seconds: int, *options: str) -> str:
             os.killpg(running.pid, 9)
             return f"a hang of {seconds} s in {tests[0]} and the next {len(tests) - 1}"
         printed.seek(0)
-        found = _FAILED.search(text := printed.read())
-        return "" if status == 0 else found[1] if found else f"pytest itself: {text[-200:]!r}"
+        text = printed.read()
+        if status in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
+            return ""
+        found = _FAILED.search(text)
+        return found[1] if found else f"pytest itself: {text[-200:]!r}"
 
 
 if __name__ == "__main__":

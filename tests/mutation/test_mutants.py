@@ -7,8 +7,8 @@ import ast
 import pytest
 
 from tests.mutation import lua_source, python_source
-from tests.mutation.covering import _functions
-from tests.mutation.mutants import AREAS, ROOT, sample
+from tests.mutation.covering import _functions, _naming
+from tests.mutation.mutants import AREAS, ROOT, Mutant, sample
 
 
 def changed(text: str, changes: object) -> set[str]:
@@ -72,3 +72,13 @@ def test_the_functions_around_a_line_are_named_as_python_names_them() -> None:
     text = "class A:\n    def f(self):\n        if x:\n            def g():\n                return 1\n"
     assert _functions(ast.parse(text), 5) == ["A.f", "A.f.<locals>.g"]
     assert _functions(ast.parse(text), 1) == []
+
+
+def test_tests_that_name_a_module_or_what_it_offers_are_found_without_a_map() -> None:
+    def naming(path: str) -> list[str]:
+        text = (ROOT / path).read_text()
+        return _naming(Mutant(path=path, start=0, end=0, new="", text=text))
+
+    assert naming("console/project/slow_clients.py")[0] == "tests/faults/test_slow_clients.py"  # a process runs it
+    assert naming("queueops/redis/lua/lib/own_work.lua")[0] == "tests/inspecting/test_own_work_alarms.py"
+    assert "tests/inspecting/test_paused_names.py" in naming("queueops/control/names.py")  # it calls `pause_name`

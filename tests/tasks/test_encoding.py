@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
+import re
 import uuid
 from dataclasses import dataclass
 from decimal import Decimal
@@ -104,6 +105,9 @@ def test_other_things_are_refused_with_advice(value, advice):
     with pytest.raises(NotEncodable) as caught:
         encode_arguments("t", [value], {})
     assert advice in str(caught.value)
+    with pytest.raises(NotEncodable, match=re.escape(advice)) as caught:
+        encode_result("t", value)
+    assert (caught.value.what, caught.value.name) == ("result", "t")
 
 
 def test_what_contains_itself_is_refused():

@@ -12,7 +12,7 @@ from queueops import inspect
 from queueops.model.contracts import Lease, RoundTrip
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.worker.shared_slot_table import NEVER, Condition, SlotTable
-from queueops.worker.supervisor.lease_keeper import LeaseKeeper
+from queueops.worker.supervisor.lease_keeper import NO_ANSWER, LeaseKeeper
 from tests.support import tasks_for_tests as tasks
 from tests.support.waiting import wait_until
 
@@ -110,6 +110,18 @@ def test_a_silent_process_is_shown_with_the_task_that_it_runs_since_its_last_hea
     view = inspect.worker("w1")
     assert view is not None
     assert [run.id for run in view.runs] == [lease.id]
+
+
+def test_it_tells_the_stacks_of_the_process_or_that_it_did_not_answer(broker: RedisBroker, table: SlotTable) -> None:
+    broker.beat("default", "w1", {"slots": 4, "busy": 0, "running": b"[]", "state": "live"})
+    for answer, expected in (("Thread 1", "Thread 1"), ("", NO_ANSWER)):
+        broker.tell("default", "w1", "stack")
+        LeaseKeeper(get_broker, "w1", table, SIGN, lambda text=answer: text).speak(["default"])
+        wait_until(lambda: not broker.wants_stack("default", "w1"))
+        view = inspect.worker("w1")
+        assert view is not None
+        assert view.stacks is not None
+        assert view.stacks.text == expected
 
 
 class Store:

@@ -208,13 +208,30 @@ def test_a_child_that_a_cancel_ended_begins_again() -> None:
     failed(run)
     child: WorkflowHandle[str] = WorkflowHandle(f"{run.id}.2")
     assert child.state == State.CANCELLED
+    made = child.history()
     assert run.retry()
+    assert 0 < len(child.history()) < len(made)  # without the step that the cancel came in
+    assert child.history() == made[: len(child.history())]
     run_worker()
     assert child.state == State.IDLE
     child.signal("go", "gone")
     wait_for_end(run)
     assert run.result(timeout=0) == ["mended", "gone"]
     assert faults() == []
+
+
+def test_a_child_that_its_run_did_not_cancel_begins_from_its_start() -> None:
+    run = beside.start("waits")
+    run_worker(until_idle=False)
+    child: WorkflowHandle[str] = WorkflowHandle(f"{run.id}.2")
+    assert child.cancel("enough")
+    failed(run)
+    assert child.state == State.CANCELLED
+    assert run.retry()
+    assert child.history() == []
+    child.signal("go", "gone")
+    wait_for_end(run)
+    assert run.result(timeout=0) == ["mended", "gone"]
 
 
 def test_a_child_that_answered_its_cancel_with_a_result_gives_it() -> None:

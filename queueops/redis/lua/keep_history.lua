@@ -6,11 +6,11 @@
 -- ARGV: 1 level, 2 field of the clock that holds its last step, 3 that step, 4 seconds for which a step is kept, 5 seconds
 --       for which the counters of a minute are kept then ('' = this level has none); then for each step: its number,
 --       how many arguments follow, what its rows count in total, and series and row of each.
--- Reply: the number of steps that were stored.
+-- Reply: nothing.
 -- Transitions: none.
 --@needs minute_counts store_helpers
 
-local position, stored = 6, 0
+local position = 6
 while ARGV[position] do
   local slot, size, total = ARGV[position], tonumber(ARGV[position + 1]), lib.number_of(ARGV[position + 2])
   local key = P .. ':history:' .. ARGV[1] .. ':' .. slot
@@ -21,10 +21,8 @@ while ARGV[position] do
     for i = position + 3, position + 1 + size do fields[#fields + 1] = ARGV[i] end
     lib.call_sliced('HSET', key, fields)
     call('EXPIRE', key, ARGV[4])
-    stored = stored + 1
   end
   if ARGV[5] ~= '' then call('EXPIRE', P .. ':metrics:' .. slot, ARGV[5]) end
   position = position + 2 + size
 end
 lib.try('HSET', P .. ':clock', ARGV[2], ARGV[3])
-return stored

@@ -15,6 +15,5 @@ if not row or row[F.fence] ~= ARGV[2] then return {} end
 local goes_on = ARGV[3] ~= '' and row[F.step_fence] == ARGV[3]
 local first, key = goes_on and tonumber(ARGV[4]) or 0, lib.runs.history_of(id)
 local history = call('LRANGE', key, first, first + 999)
-local length = #history < 1000 and first + #history or call('LLEN', key)
 local inbox = call('LRANGE', lib.runs.inbox_of(id), 0, 999)
-return { goes_on and '1' or '', row[F.instance] or '', row[F.waiting_run] or '', history, inbox, row[F.origin] or '', length }
+return { goes_on and '1' or '', row[F.instance] or '', row[F.waiting_run] or '', history, inbox, row[F.origin] or '', call('LLEN', key) }

@@ -4,8 +4,7 @@
 local function settle_map(id, record, count)
   if record[F.cancel_requested] then return lib.finish(id, record, 'cancelled', 'y', record[F.cancel_requested]) end
   lib.leave_lease(id, record, 'aggregating'); lib.unschedule(id)
-  call('HSET', lib.task_key(id), F.state, 'aggregating', F.chunks, count, F.total, count, F.progress, 0, F.attempt, 0, F.crashes, 0)
-  if record[F.parent_id] then lib.hooks.tree.weigh(id) end
+  call('HSET', lib.task_key(id), F.state, 'aggregating', F.chunks, count, F.total, count, F.attempt, 0, F.crashes, 0)
   call('HDEL', lib.task_key(id), F.map_written); call('UNLINK', lib.chunk_set(id, 'stages'))
   lib.log_line(id, { k = 'mapped', begun = lib.number_of(record[F.begun]), worker = record[F.worker], text = count .. ' chunks' })
   lib.flush(); lib.turn_lane(id)

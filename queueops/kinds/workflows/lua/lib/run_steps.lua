@@ -44,7 +44,7 @@ local function tell_other(id, record, tell)
     local row = lib.runs.read(other)
     took = row and not TERMINAL[row[F.state]]
     if took and tell.payload then lib.safe_call('HSET', lib.runs.payloads_of(other), tell.kept, tell.payload) end
-    took = took and lib.runs.deliver(other, tell.text)
+    if took then lib.runs.deliver(other, tell.text, row) end
   end
   lib.safe_call('RPUSH', lib.runs.inbox_of(id), '{"e":"' .. (took and 'done' or 'failed') .. '","c":' .. tell.number
     .. ',"at":' .. NOW .. '}')

@@ -82,16 +82,10 @@ function lib.runs.read(id)
     w = row[F.worker] or nil }
 end
 
--- Puts an event into the inbox of a run, whose `row` may be known. Returns whether the run took it.
+-- Puts an event into the inbox of a run that has not ended, whose `row` may be known.
 function lib.runs.deliver(id, text, row)
-  row = row or lib.runs.read(id)
-  if not row or TERMINAL[row[F.state]] then
-    lib.runs.note_late(id, row, 1)
-    return false
-  end
   lib.safe_call('RPUSH', lib.runs.inbox_of(id), text)
-  lib.runs.wake(id, row)
-  return true
+  lib.runs.wake(id, row or lib.runs.read(id))
 end
 
 local function quoted(text) return cjson.encode(tostring(text or '')) end
