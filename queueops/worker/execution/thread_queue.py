@@ -49,15 +49,15 @@ class ThreadQueue(Generic[Item]):
                 except IndexError:
                     self._rest(bell)
                 else:
-                    if self.items and self._resting:
+                    if self.items:
                         self._wake()
                     return item
 
         return take
 
     def _wake(self) -> None:
-        if not self._is_one_waking:
-            with contextlib.suppress(IndexError):  # all threads are busy: the first that is done takes the item
+        if self._resting and not self._is_one_waking:
+            with contextlib.suppress(IndexError):  # another thread has just taken the last bell
                 bell = self._resting.pop()
                 self._is_one_waking = True
                 bell.put(None)
