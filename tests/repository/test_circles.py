@@ -9,7 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {
-    ("console.ui.kind_names", "console.ui.kind_pages"),
     ("queueops.kinds.composites.parts", "queueops.kinds.composites.flatten"),
     ("queueops.tasks.task", "queueops.kinds.composites.parts"),
 }
