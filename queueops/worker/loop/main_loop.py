@@ -56,11 +56,7 @@ class Loop:
         self._worker = worker
         self._table = table
         self._broker = broker
-        channel = ProgressBuffer(
-            broker,
-            lambda lease, seconds: self._watch.extend(lease, seconds),
-            lambda lease, seconds: self._watch.set_deadline(lease, seconds),
-        )
+        channel = ProgressBuffer(broker, lambda lease: self._executor.slot_of(lease))
         prefetch = Prefetch(options.threads, SHARES * options.batch)
         self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in)
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
