@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from console.access.permissions import OWN
-
-if TYPE_CHECKING:
-    from console.ui.kind_pages import KindPages
 
 PLACES = (
     *("overview", "overview.out", "overview.waiting", "overview.lanes", "lanes"),
@@ -33,21 +29,23 @@ def reserve(what: str, names: Iterable[str]) -> None:
     _OWN.update((what, name) for name in names)
 
 
-def refusals(found: Sequence[tuple[str, KindPages]]) -> dict[str, str]:
-    """The kinds whose pages cannot be shown: what is wrong with each, and what to do. The first owner keeps a name."""
+def refusals(found: Iterable[tuple[str, Sequence[Name], Iterable[str]]]) -> dict[str, str]:
+    """The kinds whose pages cannot be shown: what is wrong with each, and what to do. The first owner keeps a name.
+
+    ``found`` has each kind with the names and the places that it wants.
+    """
     refused: dict[str, str] = {}
     owners = dict.fromkeys(_OWN, "the console")
-    for kind, pages in found:
-        names = list(_names(pages))
-        if wrong := _wrong_place(pages) or _wrong_name(names, owners):
+    for kind, names, places in found:
+        if wrong := _wrong_place(places) or _wrong_name(names, owners):
             refused[kind] = wrong
         else:
             owners |= dict.fromkeys(names, f"the kind {kind}")
     return refused
 
 
-def _wrong_place(pages: KindPages) -> str:
-    for place in pages.pieces:
+def _wrong_place(places: Iterable[str]) -> str:
+    for place in places:
         if place not in PLACES:
             near = get_close_matches(place, PLACES, 1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
@@ -62,19 +60,3 @@ def _wrong_name(names: Sequence[Name], owners: dict[Name, str]) -> str:
         if owner := owners.get((what, name)):
             return f"{owner} has the {what} {name!r} already. Rename it in one of them, or remove one of the packages."
     return ""
-
-
-def _names(pages: KindPages) -> Iterator[Name]:
-    """All that is looked up by its name, whatever kind has it."""
-    yield from (("page", route.name) for route in pages.routes)
-    yield from (("page", f"task-{tab.name}") for tab in pages.tabs if tab.read is not None)
-    yield from (("URL", route.pattern) for route in pages.routes)
-    yield from (("verb", verb) for verb in pages.verbs)
-    yield from (("remedy", verb) for verb in pages.remedies)
-    yield from (("record with own words", record) for record in pages.words)
-    yield from (("record with usual states", record) for record in pages.usual)
-    yield from (("fact of the audit log", name) for name in pages.facts)
-    yield from (("key of the navigation", item[1]) for item in pages.navigation if item[1])
-    if pages.tags is not None:
-        yield from (("template tag", name) for name in pages.tags.tags)
-        yield from (("template filter", name) for name in pages.tags.filters)

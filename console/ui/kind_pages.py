@@ -14,7 +14,7 @@ from django.utils.functional import Promise
 
 from console.access.permissions import Verb
 from console.ui.exported import Exported
-from console.ui.kind_names import refusals
+from console.ui.kind_names import Name, refusals
 from queueops.inspect import PoolView, TaskDetail, TaskFacts
 from queueops.model import kinds
 
@@ -223,6 +223,21 @@ class KindPages:
     states: Mapping[str, StatePages] = field(default_factory=dict)
     exports: Mapping[str, Exported] = field(default_factory=dict)
 
+    def names(self) -> Iterator[Name]:
+        """All that is looked up by its name, whatever kind has it."""
+        yield from (("page", route.name) for route in self.routes)
+        yield from (("page", f"task-{tab.name}") for tab in self.tabs if tab.read is not None)
+        yield from (("URL", route.pattern) for route in self.routes)
+        yield from (("verb", verb) for verb in self.verbs)
+        yield from (("remedy", verb) for verb in self.remedies)
+        yield from (("record with own words", record) for record in self.words)
+        yield from (("record with usual states", record) for record in self.usual)
+        yield from (("fact of the audit log", name) for name in self.facts)
+        yield from (("key of the navigation", item[1]) for item in self.navigation if item[1])
+        if self.tags is not None:
+            yield from (("template tag", name) for name in self.tags.tags)
+            yield from (("template filter", name) for name in self.tags.filters)
+
 
 def kind_pages() -> tuple[KindPages, ...]:
     """The pages of the registered kinds, in the order of their rows; none if the kinds contradict each other.
@@ -246,7 +261,7 @@ def of_project() -> frozenset[str]:
 @kinds.cached
 def refused_pages() -> dict[str, str]:
     """The kinds whose pages are not shown, each with the reason and the remedy."""
-    return refusals(_brought())
+    return refusals((kind, list(pages.names()), pages.pieces) for kind, pages in _brought())
 
 
 @kinds.cached

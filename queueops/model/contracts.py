@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,9 +13,6 @@ from queueops.model.leases import Lease as Lease
 from queueops.model.pool_commands import Command as Command
 from queueops.model.pool_commands import Posted as Posted
 from queueops.model.pool_commands import Told as Told
-
-if TYPE_CHECKING:
-    pass
 
 
 class Conflict(StrEnum):

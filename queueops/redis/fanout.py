@@ -6,17 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from redis.exceptions import ClusterDownError
 
+from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.store_url import masked
 from queueops.redis.error_translation import slot_moves
-
-if TYPE_CHECKING:
-    from queueops.redis.store_client import StoreClient
+from queueops.redis.keys import Keys
+from queueops.redis.retry_calls import repeat
+from queueops.redis.servers import Cluster, OneServer
 
 COPIES_WITHIN_S = 0.2
 """Seconds that other copies may take after the first reply."""
@@ -25,6 +26,8 @@ SKIPPED_S = 5.0
 
 T = TypeVar("T")
 Group = TypeVar("Group")
+AskCopies = Callable[[Sequence[str], Callable[[Any, str], Any]], dict[str, Any]]
+"""Makes a redis-py call about each of these keys, which are copies of one another, and gives the replies."""
 
 
 class Silence:
@@ -50,8 +53,9 @@ class Silence:
 class FanOut:
     """Queries the servers of one store."""
 
-    def __init__(self, link: StoreClient) -> None:
-        self._link = link
+    def __init__(self, servers: OneServer | Cluster, settings: Settings) -> None:
+        self._servers = servers
+        self._settings = settings
         self._silence = Silence()
 
     def pools(
@@ -62,7 +66,7 @@ class FanOut:
         Raises BrokerUnavailable if no server answers.
         """
         names = list(names)
-        if not names or not self._link.servers.is_cluster:
+        if not names or not self._servers.is_cluster:
             return (dict(call(names)) if names else {}), {}
         groups, silent = self.homes(names)
         answers, reasons = self._ask(groups, lambda names: self._while_slots_move(names, call, silent))
@@ -90,12 +94,12 @@ class FanOut:
                 return {}
         return {pool: answer for one in names for pool, answer in self._while_slots_move([one], call, silent).items()}
 
-    def copies(self, keys: Sequence[str], call: Callable[[Any, str], T]) -> dict[str, T]:
+    def copies(self, keys: Sequence[str], ask: Callable[[str], T]) -> dict[str, T]:
         """Ask for keys that are copies of one another. Returns the first reply, and the replies right after it.
 
         Raises BrokerUnavailable if no server answers.
         """
-        calls = {key: _begin(self._copy, key, call) for key in keys}
+        calls = {key: _begin(self._copy, key, ask) for key in keys}
         left: set[Future[T]] = set(calls.values())
         while left and not any(_is_answer(each) for each in calls.values()):
             _, left = wait(left, return_when=FIRST_COMPLETED)
@@ -105,12 +109,11 @@ class FanOut:
             each.result()
         return found
 
-    def _copy(self, key: str, call: Callable[[Any, str], T]) -> T:
-        server = self._link.repeat(self._link.servers.name, key)
+    def _copy(self, key: str, ask: Callable[[str], T]) -> T:
+        server = repeat(self._servers, self._settings, key, self._servers.name, key)
         if reason := self._silence.reason(server):
             raise self.unavailable(reason)
-        answer: T = self._one(server, key, lambda key: self._link.ask_key(key, call))
-        return answer
+        return self._one(server, key, ask)
 
     def find(self, names: Iterable[str], call: Callable[[list[str]], Mapping[str, T]]) -> dict[str, T]:
         """Search pools. Raises BrokerUnavailable if nothing is found, and a server did not answer."""
@@ -121,22 +124,21 @@ class FanOut:
 
     def unavailable(self, reason: str) -> BrokerUnavailable:
         """The error of a server that did not answer."""
-        return BrokerUnavailable(url=masked(self._link.settings.url), attempts=0, reason=reason)
+        return BrokerUnavailable(url=masked(self._settings.url), attempts=0, reason=reason)
 
     def servers(self, call: Callable[[Any], T]) -> tuple[dict[str, T], dict[str, str]]:
         """Call each server with its client.
 
         Returns replies by server name, and why the other servers did not answer.
         """
-        clients = self._link.repeat(self._link.servers.clients)
-        if not self._link.servers.is_cluster:
+        clients = self._clients()
+        if not self._servers.is_cluster:
             return {name: call(client) for name, client in clients.items()}, {}
         return self._ask(clients, call)
 
     def homes(self, names: Iterable[str]) -> tuple[dict[str, list[str]], dict[str, str]]:
         """The pools of each server, and the reason for each pool without a server. Raises BrokerUnavailable."""
-        link = self._link
-        link.repeat(link.servers.clients)
+        self._clients()
         groups: dict[str, list[str]] = {}
         homeless: dict[str, str] = {}
         for pool in names:
@@ -146,9 +148,12 @@ class FanOut:
                 homeless[pool] = str(error)
         return groups, homeless
 
+    def _clients(self) -> dict[str, Any]:
+        return repeat(self._servers, self._settings, "", self._servers.clients)
+
     def _home(self, pool: str) -> str:
         """The server of a pool. If no server has its slot, the slot map is read again: it may have moved."""
-        prefix, servers = self._link.keys(pool).prefix, self._link.servers
+        prefix, servers = Keys(self._settings.namespace, pool).prefix, self._servers
         try:
             return servers.name(prefix)
         except ClusterDownError as error:

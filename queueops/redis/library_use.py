@@ -9,17 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from redis.exceptions import RedisError
 
 from queueops.errors import QueueOpsError
-from queueops.redis.keys import libraries
-from queueops.redis.pool_registry import COPIES
+from queueops.redis.fanout import AskCopies
 from queueops.redis.query_replies import text
-
-if TYPE_CHECKING:
-    from queueops.redis.store_client import StoreClient
+from queueops.redis.scripts import Scripts
 
 NOTED_S = 60.0
 """Seconds between two notes of a process."""
@@ -32,21 +29,23 @@ logger = logging.getLogger("queueops.redis")
 class LibraryUse:
     """The libraries in use in one namespace. Thread-safe: a note more does no harm."""
 
-    def __init__(self, link: StoreClient) -> None:
-        """Bind the store client whose library is noted."""
-        self._link = link
+    def __init__(self, scripts: Scripts, keys: tuple[str, ...], ask: AskCopies) -> None:
+        """Bind the calls of the library that is noted, and the keys of the sets."""
+        self.keys = keys
+        self._scripts = scripts
+        self._ask = ask
         self.due_at = 0.0
         """When the use is noted again."""
 
     def note(self) -> None:
         """Note that this process uses its library, at most once a minute. A failure does not stop the work."""
         now = time.monotonic()
-        if now < self.due_at or not self._link.scripts.has_functions:
+        if now < self.due_at or not self._scripts.has_functions:
             return
         self.due_at = now + NOTED_S
-        row = {self._link.scripts.library.name: round(time.time())}
+        row = {self._scripts.library.name: round(time.time())}
         try:
-            self._in_copies(lambda client, key: client.zadd(key, row, gt=True))
+            self._ask(self.keys, lambda client, key: client.zadd(key, row, gt=True))
         except (QueueOpsError, RedisError) as error:
             logger.debug("The use of the Lua library is not noted: %s", error)
 
@@ -65,22 +64,11 @@ class LibraryUse:
             return client.zrange(key, 0, -1, withscores=True)
 
         latest: dict[str, float] = {}
-        for rows in self._in_copies(read).values():
+        for rows in self._ask(self.keys, read).values():
             for name, at in rows:
                 latest[text(name)] = max(at, latest.get(text(name), 0.0))
         return {name: max(0.0, now - latest.get(name, now)) for name in names}
 
     def forget(self, name: str) -> None:
         """Forget a library that was deleted. If a process loads it again, it is kept for another day."""
-        self._in_copies(lambda client, key: client.zrem(key, name))
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the sets."""
-        return libraries(self._link.settings.namespace, COPIES if self._link.servers.is_cluster else 1)
-
-    def _in_copies(self, call: Any) -> dict[str, Any]:
-        keys = self.keys
-        if not self._link.servers.is_cluster:
-            return {key: self._link.ask_key(key, call) for key in keys}
-        return self._link.hasty().fan_out.copies(keys, call)
+        self._ask(self.keys, lambda client, key: client.zrem(key, name))

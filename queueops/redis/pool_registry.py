@@ -5,21 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from redis.exceptions import ResponseError
 
 from queueops.conf import Settings
 from queueops.errors import BrokerUnavailable, StoreFull
 from queueops.model.ids import lane_or_none
-from queueops.redis.keys import pools
+from queueops.redis.fanout import AskCopies
 from queueops.redis.query_replies import text
 from queueops.redis.wrong_types import WRONGTYPE
 
-if TYPE_CHECKING:
-    from queueops.redis.store_client import StoreClient
-
-COPIES = 3
 ANNOUNCED_S = 60.0
 """Seconds for which a pool counts as listed. A list that was deleted by hand is complete again after that time."""
 MOST_POOLS = 256
@@ -34,8 +30,11 @@ class Registry:
     A list of a wrong type counts as empty. The pools of the settings and those known to this process remain.
     """
 
-    def __init__(self, link: StoreClient) -> None:
-        self._link = link
+    def __init__(self, settings: Settings, keys: tuple[str, ...], ask: AskCopies) -> None:
+        """``keys`` are those of the lists, which are copies of one another."""
+        self.keys = keys
+        self._settings = settings
+        self._ask = ask
         self.announced: dict[str, float] = {}  # until when
         self._known: set[bytes] = set()
         self._broken: dict[str, str] = {}
@@ -44,11 +43,6 @@ class Registry:
     def broken(self) -> tuple[str, ...]:
         """The lists of a wrong type at their last use, each with its actual type."""
         return tuple(self._broken.values())
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the lists."""
-        return pools(self._link.settings.namespace, COPIES if self._link.servers.is_cluster else 1)
 
     def share(self, other: Registry) -> None:
         """Share the known broken lists with another client of this process, so that each is logged once."""
@@ -63,7 +57,7 @@ class Registry:
         except StoreFull:  # draining works without the listing
             return
         except BrokerUnavailable as error:
-            if not self._link.servers.is_cluster:
+            if len(self.keys) == 1:
                 raise
             logger.debug("Pool %s is not in the list of pools yet: %s", pool, error)
             return
@@ -75,7 +69,7 @@ class Registry:
 
         Raises BrokerUnavailable if no copy is readable.
         """
-        return pool_names(self._read(lambda client, key: client.smembers(key)), self._link.settings)
+        return pool_names(self._read(lambda client, key: client.smembers(key)), self._settings)
 
     def seen(self) -> tuple[list[str], str]:
         """At most MOST_POOLS pools, and why the list is not readable; then the pools known from before."""
@@ -83,10 +77,10 @@ class Registry:
         try:
             found = self._read(lambda client, key: client.srandmember(key, MOST_POOLS))
         except BrokerUnavailable as error:
-            if not self._link.servers.is_cluster:
+            if len(self.keys) == 1:
                 raise
             reason = error.reason
-        return pool_names(found, self._link.settings), reason
+        return pool_names(found, self._settings), reason
 
     def _read(self, call: Any) -> set[bytes]:
         found: set[bytes] = set().union(*(names or () for names in self._in_copies(call).values()))
@@ -111,9 +105,7 @@ class Registry:
                 logger.info("The list of pools is a set again: %s", key)
             return answer
 
-        if not self._link.servers.is_cluster:
-            return {key: self._link.ask_key(key, one) for key in self.keys}
-        return self._link.hasty().fan_out.copies(self.keys, one)
+        return self._ask(self.keys, one)
 
     def _complain(self, key: str, fault: str) -> None:
         if key not in self._broken:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -16,7 +16,7 @@ from queueops.errors import BrokenPool
 from queueops.redis import wire
 from queueops.redis.client_factory import connect, servers
 from queueops.redis.fanout import FanOut
-from queueops.redis.keys import Keys
+from queueops.redis.keys import Keys, libraries, pools
 from queueops.redis.lane_patterns import LanePatterns
 from queueops.redis.library_use import LibraryUse
 from queueops.redis.pool_registry import Registry
@@ -34,6 +34,8 @@ HASTE_S = 2.5
 FORGET_WORKER_MS = 120_000
 STACK_KEPT_MS = 3_600_000
 """A worker without a heartbeat for this long is removed from the registry."""
+COPIES = 3
+"""Copies of a list of the namespace in a cluster, because a server may not answer."""
 
 ONCE = conf.BrokerRetry(attempts=1)
 T = TypeVar("T")
@@ -51,9 +53,10 @@ class StoreClient:
         self.longest_ms = min(LONGEST_SLEEP_MS, round(settings.lease * 1000 / 3))
         self.lane_patterns = LanePatterns(settings, self.declare_lane)
         self._keys: dict[str, Keys] = {}
-        self.registry = Registry(self)
-        self.library_use = LibraryUse(self)
-        self.fan_out = FanOut(self)
+        copies, namespace = COPIES if self.spread else 1, settings.namespace
+        self.registry = Registry(settings, pools(namespace, copies), self.ask_copies)
+        self.library_use = LibraryUse(self.scripts, libraries(namespace, copies), self.ask_copies)
+        self.fan_out = FanOut(self.servers, settings)
         self._hasty: Self | None = None
 
     @cached_property
@@ -180,6 +183,13 @@ class StoreClient:
     def ask_key(self, key: str, call: Callable[[redis.Redis, str], Any]) -> Any:
         """Make a redis-py call about a key on the key's server, as `ask` does."""
         return repeat(self.servers, self.settings, key, lambda: call(self.servers.client(key), key))
+
+    def ask_copies(self, keys: Sequence[str], call: Callable[[redis.Redis, str], Any]) -> dict[str, Any]:
+        """Make a redis-py call about keys that are copies of one another; of a cluster, the copies that answer soon."""
+        if not self.servers.is_cluster:
+            return {key: self.ask_key(key, call) for key in keys}
+        hasty = self.hasty()
+        return hasty.fan_out.copies(keys, lambda key: hasty.ask_key(key, call))
 
     def repeat(self, call: Callable[..., T], *arguments: Any, pool: str = "default") -> T:
         """Make an atomic, idempotent call that concerns a pool until it is answered. Raises as `retry_calls.repeat`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from time import monotonic
 from typing import Any, NamedTuple
@@ -20,7 +20,6 @@ from queueops.model.contracts import (
     Settlement,
     Told,
 )
-from queueops.model.fields import Field
 from queueops.model.records import reader_of
 
 Argument = str | int | float | bytes
@@ -167,11 +166,15 @@ def read_lease(claim: Claim, task_id: bytes, fence: int, wait_ms: int, flat: Seq
         begun_ms=now_ms,
         received=received,
     )
-    setters = _setters()
     for index in range(0, len(flat), 2):
-        setter = setters.get(flat[index])
-        if setter is not None:
-            setter(lease, flat[index + 1])
+        short, value = flat[index], flat[index + 1]
+        if (field := _LEASE.get(short)) is not None:
+            try:
+                setattr(lease, field[0], field[1](value))
+            except ValueError:
+                continue
+        elif (field := _own().get(short)) is not None and (found := field[1](value)) is not None:
+            lease.own[field[0]] = found
     if lease.previous is not None:
         lease.args = with_first(lease.args, lease.previous)
     return lease
@@ -185,79 +188,37 @@ def with_first(args: bytes, first: bytes) -> bytes:
     return b"[[" + value + (b"" if args.startswith(b"[[]") else b",") + args[2:]
 
 
-def _text(name: str) -> Any:
-    def put(lease: Lease, value: bytes) -> None:
-        setattr(lease, name, value.decode("utf-8", "replace"))
-
-    return put
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
-def _whole(name: str, plus: int = 0) -> Any:
-    def put(lease: Lease, value: bytes) -> None:
-        setattr(lease, name, int(value) + plus if value.isdigit() or value.lstrip(b"-").isdigit() else plus)
-
-    return put
-
-
-def _raw(name: str) -> Any:
-    def put(lease: Lease, value: bytes) -> None:
-        setattr(lease, name, value)
-
-    return put
-
-
-def _own(field: Field) -> Any:
-    read = reader_of(field.codec)
-
-    def put(lease: Lease, value: bytes) -> None:
-        if (found := read(value)) is not None:
-            lease.own[field.name] = found
-
-    return put
-
-
-def _put_tags(lease: Lease, value: bytes) -> None:
-    lease.tags = tuple(value.decode("utf-8", "replace").split(","))
-
-
-_names: dict[bytes, str] = {}
-
-
-def _put_name(lease: Lease, value: bytes) -> None:
-    name = _names.get(value)
-    if name is None:
-        name = value.decode("utf-8", "replace")
-        if len(_names) < 10_000:
-            _names[value] = name
-    lease.name = name
-
-
-_LEASE = {
-    b"n": _put_name,
-    b"a": _raw("args"),
-    b"u": _whole("uid"),
-    b"c": _whole("created_ms"),
-    b"k": _text("kind"),
-    b"l": _text("lane"),
-    b"p": _whole("priority"),
-    b"at": _whole("attempt", 1),
-    b"r": _whole("retries"),
-    b"rp": _text("retry"),
-    b"cr": _whole("crashes"),
-    b"t": _whole("timeout_ms"),
-    b"ro": _text("root"),
-    b"pi": _text("parent_id"),
-    b"tr": _text("trace"),
-    b"ph": _text("phase"),
-    b"pv": _raw("previous"),
-    b"me": _raw("meta"),
-    b"tg": _put_tags,
-    b"#brief": _raw("brief"),
+_LEASE: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
+    b"n": ("name", _text),
+    b"a": ("args", bytes),
+    b"u": ("uid", int),
+    b"c": ("created_ms", int),
+    b"k": ("kind", _text),
+    b"l": ("lane", _text),
+    b"p": ("priority", int),
+    b"at": ("attempt", lambda failed: int(failed) + 1),
+    b"r": ("retries", int),
+    b"rp": ("retry", _text),
+    b"cr": ("crashes", int),
+    b"t": ("timeout_ms", int),
+    b"ro": ("root", _text),
+    b"pi": ("parent_id", _text),
+    b"tr": ("trace", _text),
+    b"ph": ("phase", _text),
+    b"pv": ("previous", bytes),
+    b"me": ("meta", bytes),
+    b"tg": ("tags", lambda tags: tuple(_text(tags).split(","))),
+    b"#brief": ("brief", bytes),
 }
+"""The attribute of a lease for each field of a record, and what reads it: ValueError for an unreadable number."""
 
 
 @cache
-def _setters() -> dict[bytes, Any]:
-    """What puts a field of a record into a lease: those above, and those of the built-in kinds."""
-    found = kinds.fields_of(kinds.KINDS)
-    return _LEASE | {short.encode(): _own(field) for short, field in found.items() if field.in_lease}
+def _own() -> dict[bytes, tuple[str, Callable[[bytes], Any]]]:
+    """The same for the fields of the built-in kinds, in ``own``."""
+    fields = kinds.fields_of(kinds.KINDS)
+    return {short.encode(): (each.name, reader_of(each.codec)) for short, each in fields.items() if each.in_lease}

@@ -48,7 +48,7 @@ class InlineWorker:
 
     def __init__(self, broker: Any, name: str) -> None:
         self.broker, self.name, self.running = broker, name, RunningTasks()
-        self.channel = ProgressBuffer(broker, lambda lease, seconds: None, lambda lease, seconds: None)
+        self.channel = ProgressBuffer(broker)
         self.leases: list[Lease] = []
 
     def turn(self, pool: str) -> Exchange | None:

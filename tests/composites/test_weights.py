@@ -219,7 +219,7 @@ def test_many_steps_in_a_short_time_are_one_call_of_the_store_and_a_plain_task_a
             calls.append(("advance", *args))
             return "OK"
 
-    channel = ProgressBuffer(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+    channel = ProgressBuffer(Store())  # type: ignore[arg-type]
     plain, part = Lease(id="p", fence=1), Lease(id="c", fence=2, parent_id="g")
     chunk = Lease(id="m#1", fence=3, parent_id="m", kind="chunk")
     for done in range(1000):

@@ -48,7 +48,7 @@ def test_a_project_without_jobs_has_no_facts(namespace: str) -> None:
 def beat(lanes: tuple[str, ...] = ()) -> None:
     """Send one heartbeat."""
     table = SlotTable(2)
-    channel = ProgressBuffer(get_broker(), lambda lease, seconds: None, lambda lease, seconds: None)
+    channel = ProgressBuffer(get_broker())
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     try:
         Heartbeat(WorkerOptions(lanes=lanes), executor).send(get_broker(), "w1", ["default"], "live", WorkDone())

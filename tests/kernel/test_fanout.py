@@ -14,7 +14,6 @@ from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.redis import fanout
 from queueops.redis.fanout import FanOut
-from queueops.redis.keys import Keys
 
 AWAY = partial(BrokerUnavailable, url="redis:", attempts=1, reason="no answer")
 REFUSES = partial(StoreRefuses, url="redis:", attempts=1, reason="no password", advice="Name one")
@@ -27,13 +26,7 @@ class Store:
         self.asked: list[str] = []
         self.silent: dict[str, Callable[[], BrokerUnavailable]] = {}
         servers = SimpleNamespace(is_cluster=True, clients=dict, name=lambda prefix: f"at {prefix}")
-        link = SimpleNamespace(
-            settings=Settings(),
-            servers=servers,
-            keys=lambda pool: Keys("queueops", pool),
-            repeat=lambda call: call(),
-        )
-        self.fan_out = FanOut(cast(Any, link))
+        self.fan_out = FanOut(cast(Any, servers), Settings())
 
     def ask(self, *pools: str) -> tuple[list[str], list[str]]:
         """The pools that were asked about, and those whose server gave no answer."""

@@ -119,6 +119,14 @@ def test_garbage_in_a_field_stops_no_call_and_no_neighbour(desk: Desk, field: st
     desk.client.flushall()  # what is counted of the victim went to wherever the garbage said
 
 
+def test_an_unreadable_number_is_left_out_of_the_lease(desk: Desk) -> None:
+    desk.push("a", "b", retries=3)
+    desk.client.hset(desk.keys.task("a"), mapping={"r": "many", "at": "x", "t": "soon", "u": "-", "cr": b"\xff"})
+    unread, whole = sorted(desk.claim(2), key=lambda lease: lease.id)
+    assert (unread.retries, unread.attempt, unread.timeout_ms, unread.crashes) == (0, 1, None, 0)
+    assert (whole.retries, whole.attempt) == (3, 1)
+
+
 def test_a_record_that_cannot_be_read_does_not_keep_the_other_leases_of_a_dead_worker(desk: Desk) -> None:
     desk.push("victim", "neighbour")
     desk.claim(2)

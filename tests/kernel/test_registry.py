@@ -15,7 +15,7 @@ from queueops.conf import Settings
 from queueops.redis import pool_registry
 from queueops.redis.broker import RedisBroker, get_broker
 from queueops.redis.keys import flushed, pools
-from queueops.redis.pool_registry import COPIES
+from queueops.redis.store_client import COPIES
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import Desk
 from tests.support import topology

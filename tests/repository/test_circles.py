@@ -9,11 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 KNOWN = {
-    ("console.ui.kind_names", "console.ui.kind_pages"),
     ("queueops.kinds.composites.parts", "queueops.kinds.composites.flatten"),
-    ("queueops.redis.fanout", "queueops.redis.store_client"),
-    ("queueops.redis.library_use", "queueops.redis.store_client"),
-    ("queueops.redis.pool_registry", "queueops.redis.store_client"),
     ("queueops.tasks.task", "queueops.kinds.composites.parts"),
 }
 """Two that are one thing in two files: this list may only become shorter."""

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("namespace")
 @pytest.fixture
 def dispatcher():
     broker, table = get_broker(), SlotTable(2)
-    channel = ProgressBuffer(broker, lambda lease, seconds: None, lambda lease, seconds: None)
+    channel = ProgressBuffer(broker)
     prefetch = Prefetch(1, 0)
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     watch, outbox = TimeLimits(executor, prefetch.stuck_after_ms), Outbox(broker, lambda pool: None)

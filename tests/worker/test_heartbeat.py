@@ -42,7 +42,7 @@ def store() -> Store:
 @pytest.fixture
 def beat(store: Store):
     table = SlotTable(2)
-    channel = ProgressBuffer(store, lambda lease, seconds: None, lambda lease, seconds: None)
+    channel = ProgressBuffer(store)
     executor = ThreadExecutor(1, table, channel, lambda: None, lambda: None)
     heart = Heartbeat(WorkerOptions(threads=1), executor)
 

@@ -72,7 +72,7 @@ def test_leases_are_renewed_at_a_third_of_their_time_each_time():
         assert client.send(now, 0, idle=False)
         assert client.receive().lost == []
         assert lease_end(handle) > short
-        assert client.held[lease.id].until == now + 90
+        assert client.held[lease.id] == (lease, now + 90)
         now += 30
         assert client.due_at(0) == now
     client.transport.close()

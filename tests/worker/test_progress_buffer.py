@@ -19,7 +19,7 @@ def test_a_note_that_cannot_be_sent_drops_no_other() -> None:
             told.append(task_id)
             return "OK"
 
-    channel = ProgressBuffer(Store(), lambda *_: None, lambda *_: None)  # type: ignore[arg-type]
+    channel = ProgressBuffer(Store())  # type: ignore[arg-type]
     for name in ("a", "broken", "b"):
         channel.progress(Lease(id=name, fence=1), 1, 2)
     assert channel.send() == []

@@ -89,7 +89,7 @@ def test_items_keep_their_order() -> None:
     queue: ThreadQueue[Any] = ThreadQueue()
     for number in range(5):
         queue.put(number)
-    assert queue.take_now() == 0
+    assert queue.take_back() == 0
     taker = Taker(queue)
     resting(queue, 1)
     assert taker.taken == [1, 2, 3, 4]

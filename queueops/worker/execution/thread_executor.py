@@ -58,7 +58,6 @@ class ThreadExecutor:
         self.kept: Context | None = None
         """The task that the thread which makes this turn has kept: it starts it after the turn."""
         self._queue: ThreadQueue[Context | IdleListener | None] = ThreadQueue()
-        self._given = 0  # items put into the queue, minus tasks taken back
         self._idle_listener: IdleListener | None = None  # an idle thread watches it, or will soon
         self._posted = False  # whether the idle listener is in the queue
         self._handlers: dict[tuple[str, str, str], Handler] = {}
@@ -82,7 +81,7 @@ class ThreadExecutor:
             elif self._keeps:
                 self._keeps, self.kept = False, Context(lease, handler, self._channel, self.epoch)
             else:
-                self._give(Context(lease, handler, self._channel, self.epoch))
+                self._queue.put(Context(lease, handler, self._channel, self.epoch))
                 if len(self._slots) < self._limit and self._queue.items:
                     self._start_thread()
                 elif self._idle_listener is not None and self._resting() < 0:
@@ -101,7 +100,7 @@ class ThreadExecutor:
     def post(self, listener: IdleListener) -> None:
         """Let an idle thread watch the wake-up listeners. It runs the first task that it receives."""
         self._idle_listener, self._posted = listener, True
-        self._give(listener)
+        self._queue.put(listener)
 
     def running(self) -> Iterator[tuple[Slot, Lease]]:
         """Every slot that runs a task, with the lease."""
@@ -143,14 +142,13 @@ class ThreadExecutor:
         others: list[IdleListener | None] = []
         while True:
             try:
-                item = self._queue.take_now()
+                item = self._queue.take_back()
             except IndexError:
                 break
             if isinstance(item, Context):
                 taken.append(item.lease)
             else:
                 others.append(item)
-        self._given -= len(taken)
         for other in others:
             self._queue.put(other)
         return taken + self._async.take_back()
@@ -259,16 +257,12 @@ class ThreadExecutor:
             kept, self.kept, self._keeps = self.kept, None, False
         return kept
 
-    def _give(self, item: Context | IdleListener) -> None:
-        self._given += 1
-        self._queue.put(item)
-
     def _resting(self) -> int:
         """How many threads are idle; negative: how many items wait for a thread.
 
         A thread that was given an item is not idle, even if it has not noticed yet.
         """
-        return sum(map(_asked, self._slots)) - self._given
+        return sum(map(_asked, self._slots)) - self._queue.given
 
     def _refused(self, context: Context) -> Settlement | None:
         """Return the settlement of a task cancelled before its start: it goes back to the store, which cancels it."""

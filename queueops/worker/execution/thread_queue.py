@@ -26,17 +26,22 @@ class ThreadQueue(Generic[Item]):
     def __init__(self) -> None:
         self.items: deque[Item] = deque()
         """The items that no thread has taken yet."""
+        self.given = 0
+        """How many items were put here, minus those that were taken back."""
         self._resting: list[Bell] = []  # the last one rings first
         self._is_one_waking = False  # it looks for more items when it has taken one
 
     def put(self, item: Item) -> None:
         """Add an item, and wake a thread for it if one rests."""
+        self.given += 1
         self.items.append(item)
         self._wake()
 
-    def take_now(self) -> Item:
-        """Remove the first item. Raises IndexError if there is none."""
-        return self.items.popleft()
+    def take_back(self) -> Item:
+        """Remove the first item, as if it had not been put here. Raises IndexError if there is none."""
+        item = self.items.popleft()
+        self.given -= 1
+        return item
 
     def taker(self) -> Callable[[], Item]:
         """A function for one thread alone: it removes the first item, and sleeps as long as there is none."""
@@ -49,15 +54,15 @@ class ThreadQueue(Generic[Item]):
                 except IndexError:
                     self._rest(bell)
                 else:
-                    if self.items and self._resting:
+                    if self.items:
                         self._wake()
                     return item
 
         return take
 
     def _wake(self) -> None:
-        if not self._is_one_waking:
-            with contextlib.suppress(IndexError):  # all threads are busy: the first that is done takes the item
+        if self._resting and not self._is_one_waking:
+            with contextlib.suppress(IndexError):  # another thread has just taken the last bell
                 bell = self._resting.pop()
                 self._is_one_waking = True
                 bell.put(None)

@@ -49,15 +49,3 @@ class TimeLimits:
         if slot is None or slot.hard_limit == NEVER:
             return -1 if lease.timeout_ms is None else lease.timeout_ms + SPARE_MS
         return max(0, round((slot.hard_limit - slot.started - slot.seconds()) * 1000)) + SPARE_MS
-
-    def extend(self, lease: Lease, seconds: float) -> None:
-        """Move the time limit of a running task."""
-        slot = self._executor.slot_of(lease)
-        if slot is not None:
-            slot.extend(lease, seconds)
-
-    def set_deadline(self, lease: Lease, seconds: float) -> None:
-        """Set the time limit of a running task, counted from now."""
-        slot = self._executor.slot_of(lease)
-        if slot is not None:
-            slot.set_deadline(lease, seconds)

@@ -159,7 +159,7 @@ class Dispatcher:
 
     def held(self) -> list[Lease]:
         """Every lease in this process."""
-        return [held.lease for client in self.clients for held in client.held.values()]
+        return [lease for client in self.clients for lease, _ in client.held.values()]
 
     def is_dry(self) -> bool:
         """Whether the last claims found no task, and nothing is left to run, settle or deliver here."""

@@ -56,11 +56,7 @@ class Loop:
         self._worker = worker
         self._table = table
         self._broker = broker
-        channel = ProgressBuffer(
-            broker,
-            lambda lease, seconds: self._watch.extend(lease, seconds),
-            lambda lease, seconds: self._watch.set_deadline(lease, seconds),
-        )
+        channel = ProgressBuffer(broker, lambda lease: self._executor.slot_of(lease))
         prefetch = Prefetch(options.threads, SHARES * options.batch)
         self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in)
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
@@ -146,7 +142,7 @@ class Loop:
         elif self._watch.stuck >= self._options.threads and executor.queued():
             dispatcher.release(executor.take_back(), now)
         for line, client in self._lines:
-            if self._is_reachable(client) and line.check(now):
+            if client.transport.is_reachable and line.check(now):
                 client.ready = True
         dispatcher.exchange(now)
         for line in self._listeners:
@@ -223,7 +219,7 @@ class Loop:
             return now
         moments = [now + LONGEST_PAUSE, self._heartbeat.due_at, self._shutdown.at, self._dispatcher.next_moment(now)]
         for line, client in self._lines:
-            if self._is_reachable(client):
+            if client.transport.is_reachable:
                 moments.append(line.retry_at)
         return min(moments)
 
@@ -271,10 +267,6 @@ class Loop:
         connect = partial(self._broker.waker, client.pool, self._worker)
         call = None if client.transport.thread is None else client.transport.call
         return WakeupListener(connect, self._selector, client.pool, partial(self._token, client), call), client
-
-    def _is_reachable(self, client: PoolClient) -> bool:
-        """Whether to connect a wake-up listener: a thread that waits for one cannot make round trips."""
-        return client.transport.thread is None or client.transport.works
 
     def _arrived(self, pool: str) -> None:
         self._dispatcher.arrived(pool)

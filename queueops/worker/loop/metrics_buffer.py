@@ -80,9 +80,14 @@ class MetricsBuffer:
         if now < self.due_at or not self.waiting():
             return None
         taken, self._returned = self._returned, {}
-        lanes = _Lanes()
+        lanes: set[str] = set()
         for (name, lane), counts in self._counts.items():
-            for field, count in (*counts.fields(name), *(counts.fields(lanes.named(lane), "@") if lane else ())):
+            fields = [*counts.fields(name)]
+            if lane:
+                if len(lanes) < MOST_LANES:
+                    lanes.add(lane)
+                fields += counts.fields(lane if lane in lanes else "", "@")
+            for field, count in fields:
                 if count:
                     taken[field] = taken.get(field, 0) + count
         self._counts, self.due_at = {}, now + FLUSH_EVERY
@@ -100,16 +105,3 @@ class MetricsBuffer:
         """Put back counts that could not be sent."""
         for field, count in (taken or {}).items():
             self._returned[field] = self._returned.get(field, 0) + count
-
-
-class _Lanes:
-    """The lanes of one send, of which only so many have counts of their own."""
-
-    def __init__(self) -> None:
-        self._known: set[str] = set()
-
-    def named(self, lane: str) -> str:
-        """The lane, or '' for one too many."""
-        if len(self._known) < MOST_LANES:
-            self._known.add(lane)
-        return lane if lane in self._known else ""

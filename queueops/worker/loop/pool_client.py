@@ -31,16 +31,6 @@ TAKEN_OVER = settlements.TAKEN_OVER.encode()
 logger = logging.getLogger("queueops.worker")
 
 
-class Held:
-    """A lease in this process. ``until`` is the moment of the monotonic clock at which it has certainly expired."""
-
-    __slots__ = ("lease", "until")
-
-    def __init__(self, lease: Lease, until: float) -> None:
-        self.lease = lease
-        self.until = until
-
-
 class PoolClient:
     """Leases, settlements and timing of one pool. In an outage, unsent settlements are kept."""
 
@@ -64,7 +54,8 @@ class PoolClient:
         only records of ``kinds``, if there is any.
         """
         self.pool = pool
-        self.held: dict[str, Held] = {}
+        self.held: dict[str, tuple[Lease, float]] = {}
+        """The leases in this process, each with the moment of the monotonic clock at which it has certainly expired."""
         self.metrics = MetricsBuffer()
         self.ready = True
         self.dry = False
@@ -94,7 +85,7 @@ class PoolClient:
 
     def hold(self, lease: Lease, now: float) -> None:
         """Hold a lease that has not been renewed yet."""
-        self.held[lease.id] = Held(lease, now + TRUSTED_S)
+        self.held[lease.id] = lease, now + TRUSTED_S
 
     def trusts(self, lease: Lease, now: float) -> bool:
         """Whether a lease is fresh enough to start.
@@ -107,7 +98,7 @@ class PoolClient:
     def forget(self, lease: Lease) -> bool:
         """Stop holding this lease; False if it is not held, or if the task's next lease is held."""
         held = self.held.get(lease.id)
-        if held is None or held.lease is not lease:
+        if held is None or held[0] is not lease:
             return False
         del self.held[lease.id]
         return True
@@ -121,7 +112,7 @@ class PoolClient:
     def lease_of(self, task_id: str) -> list[Lease]:
         """The lease of a task, if this process holds it."""
         held = self.held.get(task_id)
-        return [] if held is None else [held.lease]
+        return [] if held is None else [held[0]]
 
     def ask_about(self, task_id: str) -> None:
         """Renew one lease with the next round trip, to learn whether and why it is cancelled.
@@ -218,7 +209,7 @@ class PoolClient:
 
     def overstayed(self, now: float) -> Iterable[Lease]:
         """Leases that expired during an outage: other workers may run these tasks now."""
-        return [held.lease for held in self.held.values() if held.until < now]
+        return [lease for lease, until in self.held.values() if until < now]
 
     def _extensions(self, now: float) -> list[Extend]:
         if now >= self._extend_at:
@@ -228,8 +219,8 @@ class PoolClient:
             ids = self._asked
         extend = []
         for task_id in ids:
-            if (held := self.held.get(task_id)) is not None:
-                extend.append(Extend(task_id, held.lease.fence, self._left_ms(held.lease)))
+            for lease in self.lease_of(task_id):
+                extend.append(Extend(task_id, lease.fence, self._left_ms(lease)))
         self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
@@ -242,10 +233,10 @@ class PoolClient:
             self._given_back_at = time.monotonic()
         until = trip.at + self._lease
         for renewed in trip.extend:
-            if (held := self.held.get(renewed.id)) is not None:
-                held.until = until
+            for lease in self.lease_of(renewed.id):
+                self.held[lease.id] = lease, until
         for lease in reply.leases:
-            self.held[lease.id] = Held(lease, until)
+            self.held[lease.id] = lease, until
         if reply.leases:
             self._lanes.take(reply.leases)
         if trip.want > 0:
@@ -272,7 +263,7 @@ class PoolClient:
         self.next_at = time.monotonic() + max(pause, LOOK_AGAIN)
 
     def _known(self, settle: list[Settlement]) -> set[tuple[str, int]]:
-        known = {(held.lease.id, held.lease.fence) for held in self.held.values()}
+        known = {(lease.id, lease.fence) for lease, _ in self.held.values()}
         known.update((settlement.id, settlement.fence) for settlement in (*settle, *self.to_settle))
         return known
 

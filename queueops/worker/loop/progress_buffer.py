@@ -1,6 +1,6 @@
 """Progress buffer: collects progress and log lines of running tasks, and sends them to the broker.
 
-Time extensions are not sent: they go at once to the time limits of this process. Tasks only add to the buffer. The
+Time extensions are not sent: they go at once to the slots of this process. Tasks only add to the buffer. The
 dispatcher sends it before it settles tasks, because a settled task accepts nothing.
 Of several progress reports in a short time, only the last is sent. Of too many log lines, the first are sent.
 """
@@ -16,6 +16,7 @@ from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.model.contracts import Lease
 from queueops.model.ports import Broker
 from queueops.model.weights import counts_in_parent
+from queueops.worker.execution.slot import Slot
 
 EVERY = 0.1
 """Seconds between two sends while tasks run."""
@@ -40,15 +41,10 @@ class Notes:
 class ProgressBuffer:
     """The buffer of all tasks of this process."""
 
-    def __init__(
-        self,
-        broker: Broker,
-        extend: Callable[[Lease, float], None],
-        set_deadline: Callable[[Lease, float], None],
-    ) -> None:
+    def __init__(self, broker: Broker, slot_of: Callable[[Lease], Slot | None] = lambda lease: None) -> None:
+        """``slot_of`` gives the slot in which a task runs."""
         self._broker = broker
-        self._extend = extend
-        self._set_deadline = set_deadline
+        self._slot_of = slot_of
         self._lock = threading.Lock()
         self._numbers = count(1)
         self.notes: dict[tuple[str, str, int], Notes] = {}
@@ -69,11 +65,13 @@ class ProgressBuffer:
 
     def extend(self, lease: Lease, seconds: float) -> None:
         """Move the task's time limit by this much."""
-        self._extend(lease, seconds)
+        if (slot := self._slot_of(lease)) is not None:
+            slot.extend(lease, seconds)
 
     def set_deadline(self, lease: Lease, seconds: float) -> None:
         """Set the task's time limit to this many seconds from now."""
-        self._set_deadline(lease, seconds)
+        if (slot := self._slot_of(lease)) is not None:
+            slot.set_deadline(lease, seconds)
 
     def take(self, pool: str = "") -> list[Notes]:
         """Take what is to be sent now, of one pool or of all."""

@@ -48,7 +48,8 @@ class Transport:
     ) -> None:
         self.retry_at = 0.0
         self.failures = 0
-        self.works = False
+        self.is_reachable = thread is None
+        """Whether to wait for tokens there: a thread that connects for them cannot make round trips meanwhile."""
         self._has_worked = False
         self.is_refused = False
         self.under_way: deque[PendingTrip] = deque()
@@ -89,7 +90,7 @@ class Transport:
         if self.failures:
             logger.info("Pool %s works again after %d attempts", self._pool, self.failures)
             self.failures, self.retry_at, self.is_refused = 0, 0.0, False
-        self.works = self._has_worked = True
+        self.is_reachable = self._has_worked = True
         return self.under_way.popleft(), reply
 
     def has_answer(self, leave: int = 0) -> bool:
@@ -162,7 +163,7 @@ class Transport:
             self._hang_up()
         if isinstance(error, LibraryRefused) and not self._has_worked:
             raise error
-        self.works, was_refused = False, self.is_refused
+        self.is_reachable, was_refused = self.thread is None, self.is_refused
         self.is_refused = isinstance(error, LibraryRefused)
         if self.is_refused and not was_refused:
             logger.critical("Pool %s: no task is claimed and no outcome is stored until this is mended: %s"
