@@ -17,10 +17,10 @@ MOST_OPEN = 50
 
 
 def matches(rule: AlertRule, alarm: Alarm) -> bool:
-    """Whether a rule tells of an alarm. One that belongs to no pool concerns each of them."""
+    """Whether a rule tells of an alarm, or of one that follows from it. One that belongs to no pool concerns each."""
     return (
         alarm.level in rule.levels
-        and any(fnmatchcase(alarm.key, pattern) for pattern in rule.alarms)
+        and any(fnmatchcase(key, pattern) for key in (alarm.key, *alarm.followers) for pattern in rule.alarms)
         and (not alarm.pools or any(fnmatchcase(pool, each) for pool in alarm.pools for each in rule.pools))
     )
 

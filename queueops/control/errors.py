@@ -15,7 +15,8 @@ def mute_error(fingerprint: str, until_ms: int | None) -> None:
     """Let failures with this error raise no alarm in any pool until a time (epoch ms); None ends that.
 
     Failures of the last two minutes count as muted, too. A repeated call completes one that a broken or silent pool has
-    stopped. The store forgets it with the error: 30 days after its last failure, or with 1,000 newer ones in the pool.
+    stopped, and mutes the error in pools that began later. The store forgets it with the error: 30 days after its last
+    failure, or with 1,000 newer ones in the pool.
     Raises BadId and BadOption.
     """
     check_lane(fingerprint, "fingerprint of an error")

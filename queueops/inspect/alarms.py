@@ -242,12 +242,15 @@ def resumed(beats: Sequence[Beat]) -> str:
 
 
 def unreplaced(beats: Sequence[Beat], live: Sequence[Beat]) -> list[Beat]:
-    """The workers without a heartbeat for whom no other worker has been started since their last one."""
+    """The workers without a heartbeat for whom no other worker has been started since their last one.
+
+    A deploy may start the successor before the end. One that has fallen silent itself counts only if it came after it.
+    """
     names = {beat.id for beat in live}
-    starts = sorted(whole(beat.fields.get("started")) for beat in live)
+    starts = sorted((whole(beat.fields.get("started")), LATE_MS * (beat.id in names)) for beat in beats)
     found = []
     for beat in sorted((beat for beat in beats if beat.id not in names), key=lambda beat: beat.beat_ms):
-        successor = next((start for start in starts if start > beat.beat_ms - LATE_MS), None)
+        successor = next((each for each in starts if sum(each) > beat.beat_ms), None)
         if successor is None:
             found.append(beat)
         else:

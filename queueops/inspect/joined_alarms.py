@@ -110,7 +110,8 @@ def _one(same: Sequence[Alarm], follow: Sequence[Alarm]) -> Alarm:
     text = f"{first.text} The same in {in_pools(more)}." if more else first.text
     worst = min((alarm.level for alarm in (*same, *follow)), key=("danger", "warning").index)
     told = tuple(dict.fromkeys(alarm.text for alarm in follow))
-    return structs.replace(first, text=text, level=worst, pools=pools, consequences=told)
+    followers = tuple(dict.fromkeys(alarm.key for alarm in follow))
+    return structs.replace(first, text=text, level=worst, pools=pools, consequences=told, followers=followers)
 
 
 def _dated(alarm: Alarm, reports: Sequence[Mapping[str, int]]) -> Alarm:

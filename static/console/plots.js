@@ -29,6 +29,7 @@
   };
 
   const colours = (chart) => [...chart.querySelectorAll(".key")].map((key) => getComputedStyle(key, "::before").borderTopColor);
+  const UNITS = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_419_200];
   const axes = (values, top) => {
     const ink = style("--q-soft"), line = { stroke: style("--q-line"), width: 1 }, font = "11px system-ui, sans-serif";
     const label = (seconds) => {
@@ -37,7 +38,7 @@
     };
     return [
       { stroke: ink, font, size: 20, gap: 2, space: 56, grid: { show: false }, ticks: { ...line, size: 3 },
-        values: (_plot, splits) => splits.map(label) },
+        incrs: UNITS.filter((seconds) => seconds * 1000 >= values.step), values: (_plot, splits) => splits.map(label) },
       { stroke: ink, font, size: 48, gap: 4, grid: line, ticks: { show: false },
         splits: (_plot, _axis, _least, most) => [0, most / 2, most], values: () => ["0", "", top()] },
     ];

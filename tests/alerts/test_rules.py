@@ -91,6 +91,11 @@ def test_a_rule_chooses_by_level_key_and_pool_and_a_store_alarm_concerns_all_poo
     }
 
 
+def test_a_rule_for_a_symptom_tells_of_its_cause() -> None:
+    host = Alarm(key="host db:5432", level="warning", text="", followers=("failing charge", "failing refund"))
+    assert Story([rule(alarms=("failing *",))]).after(0, host) == [("firing", "host db:5432")]
+
+
 def test_messages_wait_for_the_end_of_quiet_hours() -> None:
     quiet = alert_settings.read_alerts(
         {"TARGETS": {"ops": {"mail": "a@b.c"}}, "RULES": {"r": {"to": ["ops"], "quiet": "22:00-07:00 Europe/Berlin"}}}

@@ -71,6 +71,7 @@ class World:
 
     def __init__(self, text: str = "demo.task") -> None:
         self.text = text
+        self.lane = "slow"
         self.now = int(time.time() * 1000)
         self.states: dict[str, str] = {"task-1": "failed", "task-2": "pending", "a/b:c": "postponed"}
         self.chunked = {"count-1": "aggregating"}
@@ -367,7 +368,7 @@ class World:
             "name": self.text,
             "kind": "mapreduce" if id in self.chunked else self.text,
             "state": state,
-            "lane": "slow",
+            "lane": self.lane,
             "priority": 0,
             "attempt": 1,
             "retries": 2,

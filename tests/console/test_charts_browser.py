@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from urllib.parse import parse_qs, urlparse
 
 import pytest
@@ -77,6 +78,25 @@ def test_the_charts_of_a_young_store_fill_their_width_and_the_pointer_agrees(
     page.mouse.up()
     expect(page.get_by_role("link", name="Back to live")).to_be_visible()
     assert page.locator("#history .mark").count() == 6
+
+
+SPY = """() => { window.drawn = []; const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    drawn.push(text); draw.call(this, text, ...rest); }; }"""
+
+
+def test_no_time_stands_twice_under_a_wide_chart_of_few_minutes(
+    open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HistoryWorld(world, 8).install(monkeypatch)
+    page = open_page("")
+    page.set_viewport_size({"width": 1600, "height": 900})
+    page.add_init_script(f"({SPY})()")
+    page.goto("/ops/errors/f00d/?range=1h")
+    plot(page, "failures")
+    times = page.evaluate("drawn.filter(text => /^\\d\\d:\\d\\d$/.test(text))")
+    assert times
+    assert all(one != other for one, other in pairwise(times))
 
 
 def test_a_click_shows_the_figures_of_that_minute(open_page: Open) -> None:

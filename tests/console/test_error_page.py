@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from queueops import inspect
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.kernel.desk import Desk
 
@@ -74,6 +75,12 @@ def test_the_number_of_failed_tasks_is_of_the_reading_of_the_list(
     page = viewer.get(PAGE).content.decode()
     assert failed(page) == "3"
     assert page.count("data-row") == 3
+
+
+def test_an_error_without_message_and_traceback_is_no_empty_box(desk: Desk, viewer: Client) -> None:
+    desk.push("a")
+    desk.settle(desk.lease(), Outcome.ERROR, b'{"type": "E"}', fingerprint="f1", title="E", delay_ms=-1)
+    assert "No message and no traceback are kept" in viewer.get("/ops/errors/f1/").content.decode()
 
 
 def test_the_traceback_of_an_error_stands_above_its_many_tasks(desk: Desk, viewer: Client) -> None:

@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 from queueops import control, inspect
 from queueops.inspect import store_health
+from queueops.model.contracts import Outcome
 from queueops.redis.broker import get_broker
 from tests.console.browsing import Open, browsing, serving, tick
 from tests.console.standin import World
@@ -158,6 +159,23 @@ def test_the_command_exits_with_1(desk: Desk, namespace: str) -> None:
     found = subprocess.run(words, capture_output=True, text=True)
     assert found.returncode == 1, found.stderr
     assert "mend it: manage.py queue resume bulk --pool default" in found.stdout
+
+
+@pytest.mark.browser
+def test_a_long_remedy_leaves_the_head_of_a_phone_low(desk: Desk, open_real: Open) -> None:
+    name = "shop.orders.send_confirmation_by_mail"
+    desk.push(*map(str, range(12)), name=name)
+    for lease in desk.claim(12):
+        desk.settle(lease, Outcome.ERROR, b"{}", fingerprint="f", title="E", delay_ms=-1)
+    desk.exchange(metrics={f"err|{name}": 12})
+    page = open_real("audit/")
+    page.set_viewport_size({"width": 360, "height": 800})
+    places = page.eval_on_selector_all(
+        "#status form, #status .status-line > a", "all => all.map(each => each.getBoundingClientRect())"
+    )
+    (form, link) = (place["y"] + place["height"] / 2 for place in places[:2])
+    assert abs(form - link) < 4
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.browser

@@ -29,6 +29,7 @@ FOUND = """() => {
 @pytest.mark.browser
 @pytest.mark.django_db
 def test_no_list_is_cut_off_and_no_row_is_high(open_page: Open, world: World) -> None:
+    world.lane = "to:shop.invalid:34281"
     world.states |= {f"as-{state}": state for state in ("locked", "succeeded", "failed", "postponed")}
     page = open_page("")
     wrong: dict[str, Any] = {}

@@ -189,6 +189,19 @@ def test_frozen_and_dead_workers_are_told_apart_and_the_alarm_ends(
     assert texts() == "", "another worker was started in its place"
 
 
+def test_a_dead_worker_stays_replaced_when_its_successor_falls_silent(desk: Desk) -> None:
+    desk.tick()
+    now = desk.now()
+    for worker, started, last in (("w1", 900_000, 60_000), ("w2", 59_000, 20_000), ("w3", 900_000, 19_000)):
+        beat(desk, worker, host="h", pid=worker[1], started=now - started)
+        desk.client.zadd(desk.keys.workers, {worker: now - last})
+    beat(desk, "w4", started=now - 900_000)
+    assert (
+        alarm("heartbeat").text
+        == "Pool default: 2 of 4 workers have sent no heartbeat for 15 s (h process 2, h process 3)."
+    )
+
+
 def test_lanes_are_listed_by_trouble(desk: Desk) -> None:
     desk.tick()
     beat(desk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.inspect.named_hosts import host_of, hosts_of_names
 from queueops.inspect.redaction import concealing
 from queueops.model.contracts import Outcome
@@ -32,10 +32,11 @@ def test_the_host_is_found_in_the_errors_of_common_libraries(case: tuple[str, st
     assert host_of(case[0]) == case[1]
 
 
-def fail(desk: Desk, name: str, title: str = TIMEOUT, count: int = 6) -> None:
-    desk.push(*(f"{name}{number}" for number in range(count)), name=name)
+def fail(desk: Desk, name: str, title: str = TIMEOUT, count: int = 6, fingerprint: str = "") -> None:
+    fingerprint = fingerprint or f"f-{name}-{len(title)}"
+    desk.push(*(f"{name}-{fingerprint}-{number}" for number in range(count)), name=name)
     for lease in desk.claim(count):
-        desk.settle(lease, Outcome.ERROR, b"{}", fingerprint=f"f-{name}-{len(title)}", title=title, delay_ms=-1)
+        desk.settle(lease, Outcome.ERROR, b"{}", fingerprint=fingerprint, title=title, delay_ms=-1)
     desk.exchange(metrics={f"err|{name}": count})
 
 
@@ -56,6 +57,28 @@ def test_a_host_at_which_several_names_fail_is_one_alarm_of_the_host(desk: Desk)
     for name in ("charge", "refund", "report"):  # most of their errors name no host
         fail(desk, name, "KeyError: 'x'", 12)
     assert "host" not in one().text
+
+
+def test_names_that_fail_with_one_and_the_same_error_are_one_alarm_of_its_host(desk: Desk) -> None:
+    desk.tick()
+    for name in ("charge", "refund", "report"):
+        fail(desk, name, fingerprint="same")
+    found = one()
+    assert (found.key, found.failed) == ("host api.example:443", 18)
+    assert found.text.endswith("their errors name it: charge, refund, report.")
+    assert set(found.followers) >= {"failing-pool default"}  # a rule of alerts for these still tells of it
+    control.mute_error("same", desk.now() + 60_000)
+    assert inspect.snapshot().alarms == ()
+
+
+def test_muted_errors_hide_no_host_of_others(desk: Desk) -> None:
+    desk.tick()
+    for name in ("charge", "refund"):
+        fail(desk, name)
+    for number in range(20):  # later ones, as many as a sample tells
+        fail(desk, "known", "KeyError: 'x'", 1, f"muted-{number}")
+        control.mute_error(f"muted-{number}", desk.now() + 60_000)
+    assert one().key == "host api.example:443"
 
 
 def test_the_host_is_that_of_the_latest_failure_where_equal_errors_name_several(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from console.actions.catalog import actions_on
 from console.kinds.workflows import run_pages
 from console.kinds.workflows.actions import ACTIONS, act
 from console.kinds.workflows.run_pages import StartForm
+from console.kinds.workflows.run_picture import picture
 from console.kinds.workflows.story import story, tell
 from console.kinds.workflows.timeline import timeline
 from console.kinds.workflows.verbs import VERBS
@@ -41,6 +42,7 @@ def read(request: HttpRequest, task: TaskDetail) -> TabContent:
         context = {
             "inbox_story": tuple(tell(line, {}) for line in run.inbox),
             "story": story(run),
+            "picture": picture(run, task.pool),
             "timeline": timeline(run),
             "children": found,
             "parent": inspect.run_facts(run.parent, run.parent_pool) if run.parent else None,

@@ -9,7 +9,7 @@
 --        fault (JSON, what a watchdog cannot do), undelivered (JSON, targets without alerts),
 --        failing_work (id, name, state, error: of own work),
 --        paused_names (name, since, held, waiting, oldest), broken (the keys that are of another type than they should be),
---        mark (counters of some seconds ago), errors (name, title, times: of the latest),
+--        mark (counters of some seconds ago), errors (name, title, times: of the latest, by name),
 --        usual (run times and pushes of names in earlier minutes, if tasks wait),
 --        parts (ready and active parts of tasks, if a kind has parts), and the figures of kinds.
 -- Transitions: none.
@@ -43,11 +43,20 @@ for i = 1, #listed, 2 do
   lanes[#lanes + 1] = row
 end
 
+local heard = {} -- failures that are not muted, by fingerprint and name
+
+local function hear(field, times)
+  local fingerprint, name = string.match(field, '^@loud|([^|]*)|(.*)$')
+  if not fingerprint then return end
+  local names = heard[fingerprint] or {}
+  heard[fingerprint], names[name] = names, (names[name] or 0) + (lib.number_of(times) or 0)
+end
+
 local function minute(ago)
   local reply = call('HGETALL', minute_key(ago))
   local fields = {}
-  for i = 1, #reply, 2 do -- those with @ are for the history
-    if string.byte(reply[i]) ~= 64 then fields[reply[i]] = lib.number_of(reply[i + 1]) end
+  for i = 1, #reply, 2 do -- the others with @ are for the history
+    if string.byte(reply[i]) ~= 64 then fields[reply[i]] = lib.number_of(reply[i + 1]) else hear(reply[i], reply[i + 1]) end
   end
   return fields
 end
@@ -99,7 +108,7 @@ lib.command_figures(figures)
 lib.follow_up_figures(figures)
 lib.schedule_figures(figures)
 lib.mark_counts(figures, ARGV[2] ~= '')
-lib.error_counts(figures)
+lib.error_counts(figures, heard)
 if states.pending > 0 then lib.usual_counts(figures) end
 for _, each in pairs(lib.hooks.show) do if each.figures then each.figures(figures, tonumber(ARGV[1])) end end
 if ARGV[2] ~= '' then lib.note_gauges(figures) end

@@ -22,13 +22,13 @@ function lib.note_error(id, record, end_)
   local key = P .. ':error:' .. end_.fingerprint
   local _, first, muted = lib.values_of(key, 'first', 'muted')
   if not first then lib.safe_call('HSET', key, 'first', now) end
-  local count = lib.try('HINCRBY', key, 'count', 1)
+  lib.try('HINCRBY', key, 'count', 1)
   local name = record[F.name]
   if muted and (lib.number_of(muted) or 0) > now then
     lib.flag_muted(name)
-    lib.safe_call('HSET', key, 'quiet', count or 0)
   else
     lib.count_minute('loud|' .. name, 1)
+    lib.count_field('@loud|' .. end_.fingerprint .. '|' .. name, 1)
   end
   lib.safe_call('HSET', key, 'last', now, 'sample', id, 'title', end_.title, 'name', name)
   call('EXPIRE', key, 2592000)

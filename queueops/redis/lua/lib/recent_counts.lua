@@ -25,20 +25,24 @@ function lib.mark_counts(figures, writes)
   if mark['@'] then figures.mark = mark end
 end
 
--- `errors`: those of the last two minutes, the latest first, but muted ones: name and title, and how often each occurred.
-local ERROR_MS, MOST_ERRORS = 120000, 20
-function lib.error_counts(figures)
-  local last_minute, found = P .. ':metrics:' .. lib.text(floor(now / 60000) - 1), {}
-  local latest = call('ZREVRANGEBYSCORE', P .. ':errors', '+inf', lib.text(now - ERROR_MS), 'LIMIT', 0, MOST_ERRORS)
+-- `errors`: those of the last two minutes, the latest first, but muted ones: of each name that had one, the title, and how
+-- often it occurred. `heard`: these numbers, by fingerprint and name.
+local ERROR_MS, MOST_LOOKED, MOST_ERRORS, MOST_ROWS = 120000, 200, 20, 200
+function lib.error_counts(figures, heard)
+  local latest = call('ZREVRANGEBYSCORE', P .. ':errors', '+inf', lib.text(now - ERROR_MS), 'LIMIT', 0, MOST_LOOKED)
+  local rows, errors = {}, 0
   for _, fingerprint in ipairs(latest) do
-    local row = call('HMGET', P .. ':error:' .. fingerprint, 'name', 'title', 'count', 'noted', 'muted')
-    local before = lib.number_of(call('HGET', last_minute, '@e|' .. fingerprint)) or 0
-    local times = before + (lib.number_of(row[3]) or 0) - (lib.number_of(row[4]) or 0)
-    if (lib.number_of(row[5]) or 0) <= now then
-      found[#found + 1] = { name = row[1] or '', title = row[2] or '', times = max(1, times) }
+    local name, title, muted = unpack(call('HMGET', P .. ':error:' .. fingerprint, 'name', 'title', 'muted'))
+    if (lib.number_of(muted) or 0) <= now then
+      errors = errors + 1
+      for each, times in pairs(heard[fingerprint] or { [name or ''] = 1 }) do
+        rows[#rows + 1] = { name = each, title = title or '', times = times }
+        if #rows == MOST_ROWS then break end
+      end
     end
+    if errors == MOST_ERRORS or #rows == MOST_ROWS then break end
   end
-  figures.errors = found
+  figures.errors = rows
 end
 
 -- `usual`: of the names that run or were pushed most recently, from some earlier minutes: the mean run time in ms of the
