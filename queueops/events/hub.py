@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
+from queueops.errors.kinds import NotOffered
 from queueops.events.event import Event, parse
+from queueops.model.capabilities import Capability
 from queueops.model.store_url import masked
 from queueops.redis.events import keep_published
 from queueops.redis.store_client import StoreClient
@@ -34,9 +36,14 @@ _lock = threading.Lock()
 
 
 def hub_of(broker: object) -> Hub | None:
-    """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them."""
-    if getattr(broker, "runs_here", False) or not isinstance(broker, StoreClient):
+    """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them.
+
+    Raises NotOffered for a store without events.
+    """
+    if getattr(broker, "runs_here", False):
         return None
+    if not isinstance(broker, StoreClient):
+        raise NotOffered(store=type(broker).__name__, capability=Capability.ENDS)
     with _lock:
         hub = _hubs.get(id(broker))
         if hub is None or hub.broker is not broker:
