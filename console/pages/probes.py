@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 
 from queueops import inspect
 from queueops.errors import QueueOpsError
-from queueops.errors.kinds import NotOffered
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -21,11 +20,9 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 if the store answers, otherwise 503. A store that answers no questions is not asked."""
+    """200 if the store answers, otherwise 503."""
     try:
-        inspect.now_ms()
-    except NotOffered:
-        pass
+        inspect.reach_store()
     except QueueOpsError as error:
         logger.warning("The store does not answer a probe: %s", error)
         return HttpResponse("the store does not answer\n", status=503, content_type=TEXT)

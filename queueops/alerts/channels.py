@@ -88,15 +88,14 @@ def _parts(channel: str, address: str) -> set[str]:
 
 
 def _mail(target: AlertTarget, message: Message) -> Failure | None:
-    connection: Any = mail.get_connection()
+    mailers: Any = getattr(mail, "mailers", None)  # since Django 6.1
+    connection: Any = mail.get_connection() if mailers is None else mailers.default
     if getattr(connection, "timeout", 0) is None:
         connection.timeout = TIMEOUT_S
     headers = {"Message-ID": f"<{message.id}@queueops>", "References": f"<{message.incident}@queueops>"}
-    letter = mail.EmailMessage(
-        message.title, message.body, to=list(target.addresses), headers=headers, connection=connection
-    )
+    letter = mail.EmailMessage(message.title, message.body, to=list(target.addresses), headers=headers)
     try:
-        return None if letter.send() else Failure("The mail backend sent nothing.")
+        return None if connection.send_messages([letter]) else Failure("The mail backend sent nothing.")
     except SMTPRecipientsRefused as error:
         codes = ", ".join(sorted({str(code) for code, _ in error.recipients.values()}))
         return Failure(f"The mail server refused the recipients ({codes}).", is_final=codes.startswith("55"))

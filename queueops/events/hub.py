@@ -9,14 +9,17 @@ import selectors
 import socket
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from queueops.errors import BrokerUnavailable, QueueOpsError
+from queueops.errors.kinds import NotOffered
 from queueops.events.event import Event, parse
+from queueops.model.capabilities import Capability
 from queueops.model.store_url import masked
 from queueops.redis.events import keep_published
 from queueops.redis.store_client import StoreClient
-from queueops.redis.subscription import RedisListener
+from queueops.redis.subscription import READ_EVERY_S, RedisListener
 
 RENEW_S = 10.0
 """Seconds between two announcements to the store that streams follow; new pools are then followed too."""
@@ -33,9 +36,14 @@ _lock = threading.Lock()
 
 
 def hub_of(broker: object) -> Hub | None:
-    """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them."""
-    if getattr(broker, "runs_here", False) or not isinstance(broker, StoreClient):
+    """The hub of a broker; None for an eager broker, whose events are over before a stream can follow them.
+
+    Raises NotOffered for a store without events.
+    """
+    if getattr(broker, "runs_here", False):
         return None
+    if not isinstance(broker, StoreClient):
+        raise NotOffered(store=type(broker).__name__, capability=Capability.ENDS)
     with _lock:
         hub = _hubs.get(id(broker))
         if hub is None or hub.broker is not broker:
@@ -68,23 +76,24 @@ class Follower(Protocol):
 
 
 class Hub:
-    """The streams of one broker, and a line to each server with pools that they follow."""
+    """The streams of one broker, and a line to each server with pools that they follow.
+
+    A pool stays on its line when another server takes it over: a cluster's servers tell each other what they publish.
+    """
 
     def __init__(self, broker: StoreClient) -> None:
         self.broker = broker
         self._lock = threading.Lock()
         self._streams: list[Follower] = []
         self._lines: dict[str, Line] = {}
+        self._line_of: dict[str, Line] = {}
 
     def attach(self, stream: Follower) -> None:
         """Add a stream; returns when it misses no event any more. Raises BrokerUnavailable."""
-        pools = self._pools_of(stream)
-        by_server: dict[str, set[str]] = {}
-        for pool in pools:
-            by_server.setdefault(self.broker.server(pool), set()).add(pool)
+        servers = self._servers_of([stream])
         with self._lock:
             self._streams.append(stream)
-            lines = [(self._line(server, names), names) for server, names in by_server.items()]
+            lines = self._by_line(servers).items()
         deadline = time.monotonic() + READY_WITHIN
         errors = [error for line, names in lines if (error := line.wait(names, deadline)) is not None]
         if errors and len(errors) == len(lines):
@@ -109,12 +118,11 @@ class Hub:
         for line in lines:
             line.close()
 
-    def wanted(self, server: str) -> set[str]:
-        """The pools of a server that streams follow now."""
+    def wanted(self, line: Line) -> set[str]:
+        """The pools of a line that streams follow now."""
+        servers = self._servers_of(self._now())
         with self._lock:
-            streams = list(self._streams)
-        pools = {pool for stream in streams for pool in self._pools_of(stream)}
-        return {pool for pool in pools if self.broker.server(pool) == server}
+            return self._by_line(servers).get(line, set())
 
     def dispatch(self, pool: str, data: bytes) -> None:
         """Give an event to the streams."""
@@ -139,20 +147,27 @@ class Hub:
             if self._streams:
                 return False
             self._lines.pop(line.server, None)
+            self._line_of = {pool: its for pool, its in self._line_of.items() if its is not line}
             return True
 
     def _now(self) -> list[Follower]:
         with self._lock:
             return list(self._streams)
 
-    def _pools_of(self, stream: Follower) -> list[str]:
-        return [stream.pool] if stream.pool else self.broker.pools()
+    def _servers_of(self, streams: Sequence[Follower]) -> dict[str, str]:
+        """The pools of streams, and the server of each."""
+        pools = {pool for stream in streams for pool in ([stream.pool] if stream.pool else self.broker.pools())}
+        return {pool: self.broker.server(pool) for pool in sorted(pools)}
 
-    def _line(self, server: str, pools: set[str]) -> Line:
-        line = self._lines.get(server)
-        if line is None:
-            line = self._lines[server] = Line(self, server, min(pools))
-        return line
+    def _by_line(self, servers: Mapping[str, str]) -> dict[Line, set[str]]:
+        """The lines of pools; a server with new pools gets one. The caller holds the lock."""
+        found: dict[Line, set[str]] = {}
+        for pool, server in servers.items():
+            line = self._line_of.get(pool) or self._lines.get(server) or Line(self, server, pool)
+            self._lines.setdefault(line.server, line)
+            self._line_of[pool] = line
+            found.setdefault(line, set()).add(pool)
+        return found
 
 
 class Line:
@@ -218,7 +233,7 @@ class Line:
             while not self._closing:
                 moment = time.monotonic()
                 if looks or moment >= renew_at:
-                    wanted = self._hub.wanted(self.server)
+                    wanted = self._hub.wanted(self)
                     self._subscribe(listener, wanted)
                 if moment >= renew_at:
                     renew_at = moment + RENEW_S
@@ -226,12 +241,11 @@ class Line:
                 idle_since = moment if wanted else idle_since
                 if moment - idle_since >= IDLE_S and self._hub.ended(self):
                     return
-                ready = [key.fileobj for key, _ in selector.select(min(IDLE_S, max(0.0, renew_at - moment)))]
+                ready = [key.fileobj for key, _ in selector.select(min(READ_EVERY_S, max(0.0, renew_at - moment)))]
                 looks = self._inside in ready
                 if looks:
                     self._inside.recv(4096)
-                if listener in ready:
-                    self._hear(listener)
+                self._hear(listener)
 
     def _subscribe(self, listener: RedisListener, wanted: set[str]) -> None:
         """Subscribe to new pools. A pool without a follower publishes for a while longer; its channel stays."""
@@ -258,7 +272,7 @@ class Line:
             self._changed.notify_all()
         if forgotten:
             self._hub.interrupt("the store did not publish for a while: this process was held up")
-        if forgotten or (self._interrupted and self._published >= self._hub.wanted(self.server)):
+        if forgotten or (self._interrupted and self._published >= self._hub.wanted(self)):
             self._interrupted = False
             self._hub.resume()
 

@@ -53,7 +53,7 @@ from queueops.inspect.schedules import (
 )
 from queueops.inspect.snapshot import Snapshot, snapshot
 from queueops.inspect.status import Status, status, status_of
-from queueops.inspect.store import now_ms
+from queueops.inspect.store import now_ms, reach_store
 from queueops.inspect.store_health import RedisHealth
 from queueops.inspect.tail import Event, tail
 from queueops.inspect.task_history import Attempt, LogLine, Moment
@@ -340,6 +340,7 @@ __all__ = [
     "push_parameters",
     "push_pool",
     "raw",
+    "reach_store",
     "registry",
     "rows_now",
     "rule",

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from inspect import Parameter
 
+from queueops.errors.kinds import NotOffered
 from queueops.model.ports import Handler
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import LATE_MS as LATE_MS
@@ -41,6 +42,14 @@ def open_reader() -> Reader:
 def now_ms() -> int:
     """The store's time in ms, which also marks when a task entered its state."""
     return open_reader().now_ms()
+
+
+def reach_store() -> None:
+    """Make a call that each store answers, also one that offers no questions. Raises BrokerUnavailable."""
+    try:
+        now_ms()
+    except NotOffered:
+        get_broker().pools()
 
 
 def pools_of(reader: Reader, pool: str) -> list[str]:

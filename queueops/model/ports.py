@@ -202,7 +202,10 @@ class EndListener(Protocol):
         """Unsubscribe from channels."""
 
     def read(self) -> Sequence[tuple[str, str, bytes]]:
-        """What has arrived: `subscribe` or `message`, the channel, data. Raises BrokerUnavailable."""
+        """What has arrived: `subscribe` or `message`, the channel, data. It does not wait. Called once a second, too.
+
+        Raises BrokerUnavailable if the connection is lost, or the store has not answered for long.
+        """
 
     def close(self) -> None:
         """Close the connection."""

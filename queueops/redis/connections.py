@@ -44,8 +44,9 @@ def socket_of(connection: Any) -> socket.socket:
 
 
 def read_reply(connection: Any, seconds: float | None = None) -> Any:
-    """Read the next reply; wait at most this many seconds (None: the connection's own timeout)."""
-    if seconds is None:
+    """Read the next reply; wait at most this many seconds, and no longer than the connection's own timeout."""
+    own = connection.socket_timeout
+    if seconds is None or (own is not None and own <= seconds):
         return connection.read_response()
     if TAKES_TIMEOUT:
         return connection.read_response(timeout=seconds)

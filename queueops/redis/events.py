@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
+import selectors
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,9 +14,8 @@ from typing import Any
 
 import redis
 
-from queueops.redis.error_translation import translate
-from queueops.redis.keys import Keys
 from queueops.redis.store_client import StoreClient
+from queueops.redis.subscription import RedisListener
 
 LISTENING_S = 30
 RENEW_S = 10.0
@@ -78,13 +79,10 @@ class Tail:
                 continue
 
     def close(self) -> None:
-        """Close the connections. A thread that waits for a server which does not answer is abandoned."""
+        """Stop. A thread that waits for a server which does not answer is abandoned."""
         self._closed.set()
         for thread in self._threads:
             thread.join(2 * PATIENCE_S)
-        if not self._threads:
-            for server in self._servers:
-                server.close()
 
     def _collect(self, server: _Server, end: float | None, arrived: queue.Queue[Found]) -> None:
         while not self._closed.is_set() and (end is None or time.monotonic() < end):
@@ -96,7 +94,6 @@ class Tail:
                     return
                 logger.warning("The events of %s are not shown now: %s", ", ".join(server.pools), error)
                 self._closed.wait(AGAIN_AFTER_S)
-        server.close()
 
     def _put(self, found: Found, arrived: queue.Queue[Found]) -> None:
         """Queue an event. If the follower is slow, wait until it takes one, or until the tail is closed."""
@@ -113,34 +110,19 @@ class _Server:
     def __init__(self, broker: StoreClient, pools: Sequence[str]) -> None:
         self.pools = pools
         self._broker = broker
-        self._keys = {broker.keys(pool).events: pool for pool in pools}
-        self._pubsub: Any = None
-        self._renew_at = 0.0
+        self._channels = {broker.keys(pool).events: pool for pool in pools}
 
     def follow(self, end: float | None, closed: threading.Event) -> Iterator[Found]:
         """Yield each event until the moment `end` of the monotonic clock, or until it is closed."""
-        try:
-            self.close()
-            self._pubsub = self._broker.at(self.pools[0]).pubsub(ignore_subscribe_messages=True)
-            self._pubsub.subscribe(*self._keys)
+        listener, renew_at = RedisListener(self._broker, self.pools[0]), 0.0
+        with contextlib.closing(listener), selectors.DefaultSelector() as selector:
+            listener.subscribe(list(self._channels))
+            selector.register(listener, selectors.EVENT_READ)
             while not closed.is_set() and (end is None or time.monotonic() < end):
-                self._renew()
-                message = self._pubsub.get_message(timeout=PATIENCE_S)
-                if message is not None:
-                    yield self._keys[message["channel"].decode()], message["data"]
-        except (redis.RedisError, OSError) as error:
-            raise translate(error, self._broker.settings.url) or error from error
-
-    def close(self) -> None:
-        """Close the connection."""
-        pubsub, self._pubsub, self._renew_at = self._pubsub, None, 0.0
-        if pubsub is not None:
-            pubsub.close()
-
-    def _renew(self) -> None:
-        if time.monotonic() < self._renew_at:
-            return
-        for pool in self.pools:
-            key = Keys(self._broker.settings.namespace, pool).tail
-            self._broker.ask(pool, partial(redis.Redis.set, name=key, value=1, ex=LISTENING_S))
-        self._renew_at = time.monotonic() + RENEW_S
+                if time.monotonic() >= renew_at:
+                    keep_published(self._broker, self.pools)
+                    renew_at = time.monotonic() + RENEW_S
+                selector.select(PATIENCE_S)
+                for word, channel, data in listener.read():
+                    if word == "message":
+                        yield self._channels[channel], data

@@ -233,7 +233,9 @@ class Scripts:
         """Connect. If the caller's time is short, a connection with that timeout shows whether the server is alive."""
         client = self._servers.client(key)
         if left is not None:
-            probe = own_connection(client, socket_timeout=left, socket_connect_timeout=left)
+            probe = own_connection(client)
+            probe.socket_timeout = min(left, probe.socket_timeout or left)
+            probe.socket_connect_timeout = min(left, probe.socket_connect_timeout or left)
             probe.connect()
             probe.disconnect()
         connection = own_connection(client)

@@ -23,6 +23,7 @@ from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
 from queueops.redis.retry_calls import refuse_in_replay, repeat
 from queueops.redis.scripts import Scripts
+from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.wrong_types import SIGNS, foreign_keys, replies, right
 
 BATCH = 500
@@ -43,6 +44,15 @@ T = TypeVar("T")
 
 class StoreClient:
     """All pools of one namespace on one server or cluster. Thread-safe; a forked process makes a new one."""
+
+    servers: OneServer | Cluster
+    scripts: Scripts
+    rules: Any
+    longest_ms: int
+    lane_patterns: LanePatterns
+    registry: Registry
+    library_use: LibraryUse
+    fan_out: FanOut
 
     def __init__(self, settings: conf.Settings) -> None:
         """Bind the settings; the first call connects. Raises BadUrl."""

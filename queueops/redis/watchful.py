@@ -64,9 +64,13 @@ class Watchful:
             if time.monotonic() >= end:
                 self.disconnect()
                 raise redis.TimeoutError(f"Timeout reading from {self.host}:{self.port}")
-            if self._is_replaced(self.host, self.port):
-                self._replaced_at[self.host, self.port] = time.monotonic()
-                self._leave()
+            self.look()
+
+    def look(self) -> None:
+        """Raise ConnectionError if another server is the primary now."""
+        if self._is_replaced(self.host, self.port):
+            self._replaced_at[self.host, self.port] = time.monotonic()
+            self._leave()
 
     def _leave(self) -> NoReturn:
         self.disconnect()

@@ -15,6 +15,8 @@ from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
 from queueops.model.ports import EndListener, Storage
 
+LOOK_S = 1.0
+"""Seconds between two looks whether the store still answers."""
 IDLE = 5.0
 """Seconds without a wait until the thread ends and its connection is closed."""
 PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
@@ -133,11 +135,11 @@ class ResultListener:
             selector.register(inside, selectors.EVENT_READ)
             while not self._ended(time.monotonic() - idle_since >= IDLE):
                 self._ask(listener)
-                ready = [key.fileobj for key, _ in selector.select(IDLE)]
+                ready = [key.fileobj for key, _ in selector.select(LOOK_S)]
                 if inside in ready:
                     inside.recv(4096)
-                if listener in ready:
-                    self._hear(listener.read())
+                if heard := listener.read():
+                    self._hear(heard)
                     self._failures = 0  # not before: a store that refuses pub/sub may accept connections
                 if self._subscriptions:
                     idle_since = time.monotonic()

@@ -54,10 +54,11 @@ class PlainStore:
         self.settings = settings
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Refuse a call that the store leaves out. Raises NotOffered."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise self._not_offered(capability_of(name))
+        """Refuse a call that the store leaves out. Raises NotOffered, and AttributeError for any other name."""
+        capability = "" if name.startswith("_") else capability_of(name)
+        if not capability:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        raise self._not_offered(capability)
 
     # What a store writes
 

@@ -65,6 +65,21 @@ class StoreConformance(StoreSteps):
         assert self.store.find("none") is None
         assert self.store.record(POOL, "none") is None
 
+    def test_stores_of_two_namespaces_share_nothing(self, tmp_path: Path) -> None:
+        """The same id in the same pool is another task."""
+        self.push("a")
+        first = self.store
+        self.open(tmp_path)
+        try:
+            assert self.store.record(POOL, "a") is None
+            assert self.ids() == []
+            self.push("a", name="other")
+        finally:
+            self.store.close()
+            self.store = first
+        assert self.record("a").name == "t"
+        assert self.ids() == ["a"]
+
     # What is stored
 
     def test_a_lease_brings_what_was_pushed(self) -> None:

@@ -12,6 +12,7 @@ from aiosmtpd.handlers import Message as Letters
 
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
+from tests.support.mail import use_mail
 from tests.support.topology import free_ports
 
 UseAlerts = Callable[..., None]
@@ -42,8 +43,7 @@ def mailbox(settings: Any) -> Iterator[Mailbox]:
     box = Mailbox()
     controller = Controller(box, hostname="127.0.0.1", port=free_ports(1)[0])
     controller.start()
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = controller.server.sockets[0].getsockname()[:2]
+    use_mail(settings, "smtp", *controller.server.sockets[0].getsockname()[:2])
     yield box
     controller.stop()
 

@@ -18,6 +18,7 @@ from queueops.conf.alert_settings import AlertTarget
 from queueops.model.alerts import FIRING, RECOVERED, Incident
 from tests.alerts.conftest import Mailbox, UseAlerts
 from tests.jobs.servers import LocalServer
+from tests.support.mail import use_mail
 
 pytestmark = pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # apprise imports it where it is
 SECRET = f"whsec_{base64.b64encode(bytes([7]) * 24).decode()}"
@@ -69,7 +70,7 @@ def test_a_refused_recipient_is_final_and_a_missing_server_is_not(
     assert refused is not None
     assert refused.is_final
     assert "ada@" not in refused.error
-    settings.EMAIL_PORT = 1
+    use_mail(settings, "smtp", port=1)
     gone = channels.send(target("mail", "ada@example.com"), message)
     assert gone is not None
     assert not gone.is_final

@@ -86,7 +86,7 @@ def test_the_server_is_killed_and_started_again(bench: Bench, own_store: embedde
     assert {record.crashes for record in records} == {0}
     assert worker.children() == [child]
     assert worker.stop() == 0
-    assert "Pool default: a round trip failed, and is tried until it works: Redis at unix:" in worker.text()
+    assert "Pool default: a round trip failed, and is tried until it works: The store at unix:" in worker.text()
     assert "Pool default works again" in worker.text()
 
 

@@ -6,16 +6,23 @@ No call gives up by its own timeout here: it is longer than any wait of the test
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
+from queueops import events
+from queueops.errors import BrokerUnavailable
+from queueops.events import hub
+from queueops.redis import embedded, subscription
 from queueops.redis.broker import close_brokers
+from queueops.redis.events import Tail
 from queueops.results import waiting
 from tests.faults import tasks
 from tests.faults.conftest import Bench, use
+from tests.faults.proxy import FaultProxy, Mode
 from tests.support import topology
 from tests.support.waiting import wait_until
 
@@ -59,6 +66,7 @@ def pair(request: pytest.FixtureRequest, bench: Bench, tmp_path: Path, settings:
 def close(bench: Bench) -> None:
     bench.finish()
     waiting.close()
+    hub.close()
     close_brokers()
 
 
@@ -82,3 +90,65 @@ def test_a_busy_worker_goes_on_with_the_replica_that_took_over(bench: Bench, pai
         bench.ledger.open("end")
         wait_until(pair.has_failed_over, 60)
         bench.wait([*held, *tasks.work.push_many([()] * 5)], timeout=SOON_S)
+
+
+@pytest.fixture
+def only_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What listens makes no other call by itself, which would find the fault."""
+    monkeypatch.setattr(waiting, "RECHECK", NEVER_S)
+    monkeypatch.setattr(hub, "RENEW_S", NEVER_S)
+    monkeypatch.setattr("queueops.redis.events.RENEW_S", NEVER_S)
+
+
+def listened(client: Any) -> int:
+    """How many connections of a server listen."""
+    try:
+        return len(client.client_list(_type="pubsub"))
+    except redis.ConnectionError:
+        return 0
+
+
+@pytest.mark.usefixtures("only_messages")
+def test_what_listens_hears_an_end_on_the_replica_that_took_over(bench: Bench, pair: Pair) -> None:
+    task = tasks.work.push()
+    assert pair.primary.client.wait(1, 10_000) == 1
+    with ThreadPoolExecutor() as threads, events.follow(name=tasks.work.name, pool="default", kinds=["end"]) as stream:
+        result = threads.submit(task.result, 2 * SOON_S)
+        wait_until(lambda: listened(pair.primary.client) == 2, 60)
+        with pair.primary.frozen():
+            wait_until(pair.has_failed_over, 60)
+            wait_until(lambda: listened(pair.replica.client) == 2, 60, say=bench.say)
+            bench.worker()
+            result.result(SOON_S)
+            assert next(event for event in stream if event.is_end).state == "succeeded"
+        close(bench)
+
+
+@pytest.mark.usefixtures("only_messages")
+def test_what_listens_loses_no_end_that_a_dead_connection_swallowed(
+    bench: Bench, store: embedded.Server, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "QUIET_S", 0.1)
+    proxy = FaultProxy(store.socket, tmp_path / "proxy.sock")
+    direct = redis.Redis(unix_socket_path=str(store.socket))
+    bench.worker()
+    use(bench, settings, f"unix://{proxy.path}")
+    settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": {"socket_timeout": 1}}
+    bench.ledger.close("end")
+    task = tasks.wait_at_gate.push("end")
+    tail = Tail(bench.broker, ["default"])
+    with ThreadPoolExecutor() as threads, events.follow(id=task) as stream:
+        tailed = threads.submit(list, tail.follow())
+        result = threads.submit(task.result, 2 * SOON_S)
+        bench.started(task)
+        wait_until(lambda: listened(direct) == 3, 60)
+        proxy.mode = Mode.BLACKHOLE
+        bench.ledger.open("end")
+        wait_until(lambda: listened(direct) == 0, 60)
+        proxy.mode = Mode.PASS
+        result.result(SOON_S)
+        assert next(event for event in stream if event.is_end).state == "succeeded"
+        assert isinstance(tailed.exception(SOON_S), BrokerUnavailable)
+    close(bench)
+    direct.close()
+    proxy.close()

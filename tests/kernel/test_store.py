@@ -387,6 +387,6 @@ def test_a_fault_in_a_script_is_none_of_the_store() -> None:
 def test_a_store_that_is_away_says_how_often_it_was_asked() -> None:
     error = translate(exceptions.ConnectionError("Connection refused."), "redis://h", 1)
     assert str(error) == (
-        "Redis at redis://h did not answer (attempts: 1): ConnectionError: Connection refused."
+        "The store at redis://h did not answer (attempts: 1): ConnectionError: Connection refused."
         " Is it running, and is QUEUEOPS_URL right?"
     )

@@ -16,6 +16,7 @@ from queueops import inspect
 from queueops.testing import WorkflowEnvironment, eager, run_worker
 from tests.jobs.servers import LocalServer, serving
 from tests.repository.examples import executed
+from tests.support.mail import use_mail
 from tests.support.topology import free_ports
 
 pytestmark = pytest.mark.usefixtures("own_tasks", "store", "queueops")
@@ -38,12 +39,12 @@ def test_the_first_lines_of_the_readme_do_what_they_say() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_mail_waits_for_its_server_and_goes_out_once(settings: Any) -> None:
     names = executed("guides/mail.md")
-    settings.EMAIL_BACKEND, settings.EMAIL_PORT = "django.core.mail.backends.smtp.EmailBackend", free_ports(1)[0]
+    use_mail(settings, "smtp", port=free_ports(1)[0])
     handle = names["sign_up"]("ada", "ada@example.com")
     assert handle.id == names["send_welcome"].push(names["get_user_model"]().objects.get().pk).id
     run_worker()
     assert handle.state == "restart"
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    use_mail(settings, "locmem")
     handle.run_now()
     run_worker()
     assert handle.state == "succeeded"

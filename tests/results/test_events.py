@@ -269,9 +269,10 @@ def test_a_stream_that_could_not_read_the_state_hears_nothing_until_it_is_starte
         outage.setattr(broker, "record", record)
         with pytest.raises(BrokerUnavailable):
             stream.start()
-    assert hub.wanted(broker.server("default")) == set()
+    (line,) = hub._lines.values()
+    assert hub.wanted(line) == set()
     with stream:
-        assert hub.wanted(broker.server("default")) == {"default"}
+        assert hub.wanted(line) == {"default"}
         run_worker()
         assert told(until_end(stream)) == [("now", "pending"), ("end", "succeeded")]
 

@@ -1,4 +1,7 @@
-"""Example store: plain tasks in one SQLite file. `QUEUEOPS = {"STORE": "...SqliteStore", "URL": "/path/to/file"}`."""
+"""Example store: plain tasks in one SQLite file. `QUEUEOPS = {"STORE": "...SqliteStore", "URL": "/path/to/file"}`.
+
+Each NAMESPACE has a file of its own, whose name ends with it.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,8 @@ class SqliteStore(PlainStore):
         """The connection of this thread and process to the file."""
         here = self._here
         if getattr(here, "process", None) != os.getpid():
-            here.db = sqlite3.connect(self.settings.url, timeout=30, isolation_level=None)
+            file = f"{self.settings.url}.{self.settings.namespace}"
+            here.db = sqlite3.connect(file, timeout=30, isolation_level=None)
             here.db.execute("PRAGMA journal_mode = WAL")
             here.db.executescript(SCHEMA)
             here.db.create_function("serves", 2, lambda lane, kind: rules.serves(here.trip, lane, kind))

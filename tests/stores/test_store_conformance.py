@@ -72,6 +72,13 @@ class Forgetful(SqliteStore):
         return super().recover(pool, worker, running)
 
 
+class Mixed(SqliteStore):
+    """Does not look at the namespace."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(replace(settings, namespace="one"))
+
+
 FAULTS = {
     "test_tasks_are_claimed_by_priority_and_then_in_the_order_of_their_pushes": Unordered,
     "test_an_outcome_is_stored_once_and_by_the_current_lease": Unfenced,
@@ -90,3 +97,8 @@ def test_the_suite_notices_a_store_that_breaks_a_promise(tmp_path: Path) -> None
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             getattr(suite, name)()
         suite.store.close()
+    suite.make = Mixed
+    suite.open(tmp_path)
+    with pytest.raises(AssertionError):
+        suite.test_stores_of_two_namespaces_share_nothing(tmp_path)
+    suite.store.close()

@@ -13,13 +13,14 @@ from django.core.management.base import CommandError, SystemCheckError
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, get, inspect
+from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, conf, events, get, inspect
+from queueops.errors import BrokerUnavailable
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.kinds.jobs.api.problems import problem_of
 from queueops.management import doctor
 from queueops.metrics.exposition import expose
-from queueops.redis.broker import close_brokers, get_broker
+from queueops.redis.broker import RedisBroker, close_brokers, get_broker
 from queueops.testing import namespace, run_worker
 from tests.faults.processes import Ledger, Worker
 from tests.stores.sqlite_store import SqliteStore
@@ -33,7 +34,8 @@ PATH = f"{SqliteStore.__module__}.{SqliteStore.__name__}"
 def chosen(tmp_path: Path, settings: Any) -> Iterator[dict[str, Any]]:
     """The settings of the example store, which are those of this process."""
     settings.QUEUEOPS = {
-        "STORE": PATH, "URL": str(tmp_path / "tasks.sqlite"), "TASK_MODULES": ["support.tasks_for_tests"]
+        "STORE": PATH, "URL": str(tmp_path / "tasks.sqlite"), "NAMESPACE": "shop",
+        "TASK_MODULES": ["support.tasks_for_tests"],
     }  # fmt: skip
     yield settings.QUEUEOPS
     close_brokers()
@@ -98,11 +100,20 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
         with pytest.raises(NotOffered) as caught:
             call()
         assert str(caught.value).startswith(f"The store SqliteStore does not offer {what}."), what
+    with pytest.raises(NotOffered, match="messages at the end of a task"), events.follow(id="a"):
+        pass
     with pytest.raises(DurabilityUnsupported):
         tasks.add.using(durable=True).push(1)
     for command in (("queue", "status"), ("queue", "list"), ("watchdog",)):
         with pytest.raises(CommandError, match="The store SqliteStore does not offer "):
             call_command(*command)
+    for known in vars(RedisBroker(conf.Settings())).keys() - {"settings"}:
+        with pytest.raises(AttributeError if known.startswith("_") else NotOffered):
+            getattr(get_broker(), known)
+    with pytest.raises(AttributeError, match="'SqliteStore' object has no attribute 'rekord'"):
+        get_broker().rekord  # noqa: B018
+    with pytest.raises(BrokerUnavailable, match=r"^The store at /nowhere/tasks did not answer"):
+        SqliteStore(conf.Settings(url="/nowhere/tasks")).pools()
     exposition = expose("", "", open_to_all=True)
     assert (exposition.status, exposition.body[:25]) == (501, b"The store SqliteStore doe")
 
@@ -135,6 +146,8 @@ def test_pages_of_the_console_say_what_the_store_leaves_out(chosen: dict[str, An
     fragment = admin_client.get(reverse("console:overview"), headers={"HX-Request": "true"})
     assert (fragment.status_code, fragment.content.decode()[:41]) == (501, "The store SqliteStore does not offer list")
     assert admin_client.get(reverse("console:readyz")).status_code == 200
+    with override_settings(QUEUEOPS=chosen | {"URL": "/nowhere/tasks"}):
+        assert admin_client.get(reverse("console:readyz")).status_code == 503
     problem = problem_of(NotOffered(store="SqliteStore", capability="jobs"))
     assert (problem.status, problem.detail[:39]) == (501, "The store SqliteStore does not offer jo")
 

@@ -56,6 +56,7 @@ QUESTIONS: dict[str, Callable[[], object]] = {
     "operations": inspect.operations,
     "operations_of": lambda: inspect.operations_of([("n", SICK)]),
     "overview_history": inspect.overview_history,
+    "reach_store": inspect.reach_store,
     "past": lambda: inspect.past(inspect.now_ms() - 60_000),
     "pool": lambda: inspect.pool(SICK),
     "pools_without_workers": lambda: inspect.pools_without_workers(TaskQuery()),

@@ -93,7 +93,7 @@ def test_the_wheel_of_a_source_distribution_has_the_same_links(tree: Path) -> No
         (tree / name / "__init__.py").touch()
     run(["-m", "hatchling", "build", "--target", "sdist"], tree)
     (archive,) = (tree / "dist").glob("*.tar.gz")
-    shutil.unpack_archive(archive, tree / "unpacked")
+    shutil.unpack_archive(archive, tree / "unpacked", filter="data")
     (source,) = (tree / "unpacked").iterdir()
     assert metadata(source)["urls"]["Source"] == "https://forge.test/team/queueops"
     assert "https://forge.test/team/queueops/raw/HEAD/docs/console.png" in description(metadata(source))

@@ -198,7 +198,7 @@ def test_a_store_that_goes_during_a_test_does_not_hide_its_error(empty_directory
     with pytest.raises(AssertionError, match="of the test") as caught:
         run()
     (note,) = caught.value.__notes__
-    assert "could not be removed: Redis at unix:" in note
+    assert "could not be removed: The store at unix:" in note
 
 
 def test_a_store_that_goes_during_a_test_is_told_with_our_own_error(empty_directory):

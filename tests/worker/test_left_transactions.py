@@ -220,6 +220,33 @@ def test_mysql_tells_of_a_transaction_that_its_driver_does_not_know(database: No
     assert not db_connections._keeps_savepoint(connection)
 
 
+@pytest.mark.parametrize("address", ["mysql"], indirect=True)
+@pytest.mark.parametrize("database", [600], indirect=True, ids=["kept"])
+def test_mysqlclient_is_asked_once_for_each_task_and_again_after_a_query_between_two(
+    rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(db_connections, "_STATUS", "mysqlclient has none")
+
+    def asked() -> int:
+        with connections[DATABASE].cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS LIKE 'Com_savepoint'")
+            return int(cursor.fetchone()[1])
+
+    before = asked()
+    rig.submit(rig.task(add_row), 5)
+    assert len(rig.ends(5)) == 5
+    assert asked() - before == 5
+    task_succeeded.connect(receive := lambda **_: begin_by_hand())
+    try:
+        rig.submit(rig.task(add_row))
+        rig.ends(6)
+    finally:
+        task_succeeded.disconnect(receive)
+    rig.submit(rig.task(add_row), 2)
+    assert {end.id for end in rig.ends(8)} == rows()
+    assert "left a transaction open" in caplog.text
+
+
 @pytest.mark.parametrize("database", [600], indirect=True, ids=["kept"])
 def test_without_autocommit_too_no_task_is_part_of_the_transaction_of_an_earlier_one(
     rig: Rig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

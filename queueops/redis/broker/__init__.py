@@ -97,9 +97,10 @@ def _by_role() -> dict[type, str]:
 
 
 def capability_of(call: str) -> str:
-    """What a store leaves out that does not have this call."""
-    owner = next((base for base in broker_class().__mro__ if call in vars(base)), object)
-    return _by_role().get(owner, Capability.QUESTIONS)
+    """What a store leaves out that does not have this call. Empty if no store has it."""
+    names = ((base, vars(base)) for base in broker_class().__mro__)
+    owner = next((base for base, own in names if call in own or call in own.get("__annotations__", {})), None)
+    return _by_role().get(owner, Capability.QUESTIONS) if owner else ""
 
 
 _brokers: dict[tuple[str, str], RedisBroker] = {}

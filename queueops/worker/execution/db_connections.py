@@ -20,8 +20,12 @@ _OPEN = (1, 2, 3)
 """Transaction status of PostgreSQL's library: a command runs, a transaction is open, or an error has broken it."""
 _IN_TRANSACTION = 1
 """Server status of MySQL."""
+_STATUS = "server_status"
+"""Where PyMySQL keeps it. mysqlclient does not tell it."""
 _NO_SAVEPOINT = 1305
 """Error of MySQL."""
+_IS_USED = "queueops_is_used"
+"""Attribute of a connection of mysqlclient: whether a query was made since it was last asked."""
 logger = logging.getLogger("queueops.worker")
 
 
@@ -36,7 +40,7 @@ def clean(lease: Lease | None = None) -> None:
     reset_queries()
     try:
         for connection in connections.all(initialized_only=True):
-            if _is_left_open(connection):
+            if _is_left_open(connection, after_task=lease is not None):
                 _roll_back(connection, lease)
         close_old_connections()
     except Exception:  # an error of the database driver: the connection is dropped, the task is not at fault
@@ -54,8 +58,11 @@ def close_all() -> None:
     _threads.discard(get_ident())
 
 
-def _is_left_open(connection: Any) -> bool:
-    """Whether a transaction is open. The driver also knows of a BEGIN that Django did not send."""
+def _is_left_open(connection: Any, *, after_task: bool) -> bool:
+    """Whether a transaction is open. The driver also knows of a BEGIN that Django did not send.
+
+    Two statements ask mysqlclient. Before a task they are left out if Django has made no query since.
+    """
     if connection.in_atomic_block:  # a block that was not left, even if its connection is closed
         return True
     driver = connection.connection
@@ -66,10 +73,10 @@ def _is_left_open(connection: Any) -> bool:
             return driver.info.transaction_status in _OPEN
         case "sqlite":
             return bool(driver.in_transaction)
-        case "mysql" if hasattr(driver, "server_status"):
-            return bool(driver.server_status & _IN_TRANSACTION)
+        case "mysql" if hasattr(driver, _STATUS):
+            return bool(getattr(driver, _STATUS) & _IN_TRANSACTION)
         case "mysql":
-            return _keeps_savepoint(connection)
+            return (after_task or getattr(connection, _IS_USED, True)) and _keeps_savepoint(connection)
     return False
 
 
@@ -83,6 +90,8 @@ def _keeps_savepoint(connection: Any) -> bool:
             if error.args[0] != _NO_SAVEPOINT:
                 raise
             return False
+        finally:
+            setattr(connection, _IS_USED, False)
     return True
 
 
@@ -106,8 +115,16 @@ def _roll_back(connection: Any, lease: Lease | None) -> None:
             connection.close()
 
 
-def _created(**_: Any) -> None:
+def _created(connection: Any, **_: Any) -> None:
     _threads.add(get_ident())
+    asks = connection.vendor == "mysql" and not hasattr(connection.connection, _STATUS)
+    if asks and _note_use not in connection.execute_wrappers:
+        connection.execute_wrappers.insert(0, _note_use)  # Django removes those of a block at the end of the list
+
+
+def _note_use(execute: Any, sql: Any, params: Any, many: Any, context: Any) -> Any:
+    setattr(context["connection"], _IS_USED, True)
+    return execute(sql, params, many, context)
 
 
 connection_created.connect(_created, dispatch_uid="queueops.worker.execution.db_connections")

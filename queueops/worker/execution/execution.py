@@ -105,14 +105,14 @@ def _failed(slot: Slot, context: Context, value: Any, error: BaseException) -> S
     """
     settlement, cause = _judged(context, value, error)
     _tell(slot, context, settlement, value, cause)
-    failure.free_adapters(cause)
+    failure.free_library_frames(cause)
     return settlement
 
 
 async def _afailed(slot: Slot, context: Context, value: Any, error: BaseException) -> Settlement:
     settlement, cause = _judged(context, value, error)
     await _atell(slot, context, settlement, value, cause)
-    failure.free_adapters(cause)
+    failure.free_library_frames(cause)
     return settlement
 
 

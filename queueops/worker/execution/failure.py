@@ -59,7 +59,7 @@ def _code_of(error: BaseException) -> int | msgspec.UnsetType:
     return code if type(code) is int and 0 <= code < 1000 else msgspec.UNSET
 
 
-def free_adapters(error: BaseException | None) -> None:
+def free_library_frames(error: BaseException | None) -> None:
     """Clear the ended frames of some libraries in the tracebacks of an error, of those before it and those in it.
 
     Each of them keeps an error in a variable. Both would wait for the garbage collector, with the task's variables.
