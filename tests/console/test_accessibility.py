@@ -105,6 +105,7 @@ def broken(page: Page) -> list[str]:
         page.set_viewport_size(size)
         for scheme, options in THEMES.items():
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # a theme fades in otherwise
+            page.evaluate("new Promise(requestAnimationFrame)")  # the page's own script has heard of it by then
             result = page.evaluate("options => axe.run(options)", options)
             found += [
                 f"{scheme}, {size['width']}, {rule['id']}: {node['html'][:160]} ({node.get('failureSummary')})"
@@ -115,3 +116,22 @@ def broken(page: Page) -> list[str]:
             found.append(f"it is wider than {size['width']}")
     page.set_viewport_size(DESK)
     return found
+
+
+PLANTED = {
+    "light, 1360, color-contrast": "@media (prefers-color-scheme: light) { label { color: #ccc !important } }",
+    "dark, 1360, color-contrast": "@media (prefers-color-scheme: dark) { label { color: #333 !important } }",
+    "light, 360, color-contrast": "@media (max-width: 640px) { label { color: #999 !important } }",
+    "dark, 360, color-contrast": "@media (max-width: 640px) { form { background: #888 !important } }",
+    "light, 360, page-has-heading-one": "@media (max-width: 640px) { h1 { display: none } }",
+    "it is wider than 360": "form { min-width: 400px }",
+}
+
+
+def test_a_fault_of_one_theme_or_of_one_width_is_found(open_page: Open) -> None:
+    page = open_page("login/", logged_in=False)
+    found = {}
+    for fault, style in PLANTED.items():
+        page.evaluate("s => document.adoptedStyleSheets = [new CSSStyleSheet()].map(e => (e.replaceSync(s), e))", style)
+        found[fault] = [one[: len(fault)] for one in broken(page)]
+    assert {fault for fault, ones in found.items() if fault not in ones} == set(), found

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from tests.support.monitoring import round_trips
 from tests.support.specimens import SICK, TYPES, VALUES, Shelf, Specimens, specimens
+from tests.support.terminal import ask
 
 pytestmark = pytest.mark.django_db
 LISTS = (
@@ -29,16 +28,6 @@ FIRST = ("", "tasks/", "status", "list")
 QUESTIONS = (["status"], ["list"], ["why", "l"], ["fsck"])
 UNNAMED = ("task:<id>", "task:<id>#<number>", "command:<id>")
 """Of these fsck names the task, the chunk or the command."""
-
-
-def ask(*words: str) -> str:
-    """What a command prints; with the status of a check that found something, too."""
-    out = StringIO()
-    try:
-        call_command("queue", *words, stdout=out, stderr=StringIO())
-    except SystemExit:  # the check has found something
-        return out.getvalue()
-    return out.getvalue()
 
 
 def reads(desk: Specimens, administrator: Client) -> dict[str, str]:

@@ -151,13 +151,12 @@ def test_all_of_it_works_without_scripts(open_chunks: Open, handle: TaskHandle[i
     expect(page.locator("[data-flash]")).to_contain_text("Retry: 3 chunks.")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_strip_of_few_and_of_many_breaks_no_rule(scheme: str, open_chunks: Open, handle: TaskHandle[int]) -> None:
+def test_a_strip_of_few_and_of_many_breaks_no_rule(open_chunks: Open, handle: TaskHandle[int]) -> None:
     from tests.console.test_accessibility import broken
 
     Doubles.using(id="many").push(1200)
     run_worker(until_idle=False)
-    page = open_chunks("mapreduce/doubles/", color_scheme=scheme)
+    page = open_chunks("mapreduce/doubles/")
     for path in ("doubles/", "many/", "many/?first=200&count=500", "many/?state=all", "doubles/3/", "doubles/3/edit/"):
         page.goto(f"/ops/mapreduce/{path}")
         assert broken(page) == [], path

@@ -128,8 +128,9 @@ class Specimens(ChunkDesk):
         self.client.hset(self.name("command:<id>"), mapping=command)
         self.client.zadd(self.name("commands"), {"x": 1})
         self.client.zadd(self.keys.agenda, {"~commands:": 1})
-        for level in LEVELS:  # or each round of a watchdog would read an hour of the two days before the examples
-            self.client.hset(self.keys.clock, level.mark, level.slot(self.now()) - 1)
+        for pool in (SICK, WELL):  # or each round of a watchdog would read an hour of the two days before the examples
+            marks = {level.mark: level.slot(self.now()) - 1 for level in LEVELS}
+            self.client.hset(broker.keys(pool).clock, mapping=marks)
         for kind in TYPES:
             if not self.client.exists(self.name(kind)):
                 FILL[TYPES[kind]](self.client, self.name(kind))
