@@ -13,13 +13,14 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Info, Warning
 from django.core.management import get_commands
 from django.utils.module_loading import import_string, module_has_submodule
 
 from queueops import conf
 from queueops.errors import BadSetting, BadUrl, EmbeddedFailed, QueueOpsError, UnknownSetting
 from queueops.model import kinds
+from queueops.model.encryption import IN_CLEAR, BadKey, NoCryptography
 from queueops.tasks import outbox, registry
 from queueops.tasks.declared_schedules import define_code, scheduled_tasks
 
@@ -43,6 +44,7 @@ def check_environment(**_: Any) -> list[CheckMessage]:
         *_missing_middlewares(settings),
         *_missing_task_modules(settings),
         *_unusable_store(settings),
+        *_encryption(settings),
     ]
 
 
@@ -240,6 +242,19 @@ def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
     except (BadUrl, BadSetting) as error:
         place = conf.url_source() if isinstance(error, BadUrl) else "the settings"
         yield Error(str(error), hint=f"Correct {place}; the server is not asked.", id="queueops.E004")
+
+
+def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
+    """Whether the keys of ENCRYPTION can be used, and what it leaves in clear."""
+    if not settings.encryption:
+        return
+    try:
+        conf.keyring()
+    except (NoCryptography, BadKey) as error:
+        yield Error(str(error), hint="No value is written or read until then.", id="queueops.E011")
+        return
+    text = f"QUEUEOPS['ENCRYPTION'] does not cover: {'; '.join(IN_CLEAR)}."
+    yield Info(text, hint="See docs/encryption.md.", id="queueops.I001")
 
 
 def _missing_server(settings: conf.Settings) -> Iterator[CheckMessage]:

@@ -38,7 +38,8 @@ from queueops.conf.tables import PoolSettings as PoolSettings
 from queueops.conf.tables import SentrySettings as SentrySettings
 from queueops.conf.tables import Transactions as Transactions
 from queueops.errors import BadSetting, QueueOpsError, UnknownSetting, advice
-from queueops.model import kinds, store_url
+from queueops.model import encryption, kinds, store_url
+from queueops.model.encryption import Keyring
 from queueops.model.redact import DEFAULT, MASK, PATTERNS, Redactor
 
 FOREIGN = {
@@ -73,6 +74,7 @@ class Settings:
     grace: float = 25.0  # seconds that a worker's tasks get to end at shutdown
     unknown_after: float = 7 * DAY  # after this time a task whose name no worker knows is quarantined
     redact: tuple[str, ...] = PATTERNS
+    encryption: tuple[str, ...] = ()  # keys of Fernet: the first seals user values in the store, all of them open
     transactions: Transactions | None = None  # what a push in a database transaction does; None: the pusher's default
     read_only: bool = False  # the console is read-only
     environment: Environment | None = None  # the mark on the pages of the console
@@ -111,6 +113,7 @@ READERS: dict[str, read.Reader[Any]] = {
     "GRACE": read.seconds(0, read.DAY),
     "UNKNOWN_AFTER": read.seconds(1),
     "REDACT": read.texts,
+    "ENCRYPTION": read.keys,
     "TRANSACTIONS": read.choice(Transactions),
     "READ_ONLY": read.flag,
     "ENVIRONMENT": read.optional(as_environment),
@@ -192,6 +195,12 @@ def own() -> Settings:
     return found
 
 
+def keyring() -> Keyring | None:
+    """The keys of the setting ENCRYPTION; None if nothing is encrypted. Raises NoCryptography."""
+    keys = current().encryption
+    return encryption.keyring(keys) if keys else None
+
+
 def redactor() -> Redactor:
     """The redactor of the setting REDACT; the default one while the settings cannot be read."""
     try:
@@ -259,7 +268,7 @@ def _error(key: str, value: Any, unfit: read.Unfit, within: tuple[str, ...] = ()
         return UnknownSetting(place=place, advice=unfit.expected)
     wrong = unfit.value if unfit.path else value
     shown = DEFAULT.text(repr(store_url.masked(wrong) if key == "URL" and isinstance(wrong, str) else wrong))
-    if DEFAULT.hides(unfit.path[-1] if unfit.path else key):
+    if key == "ENCRYPTION" or DEFAULT.hides(unfit.path[-1] if unfit.path else key):
         shown = MASK
     return BadSetting(place=place, value=shown, expected=unfit.expected)
 

@@ -224,6 +224,18 @@ def texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+def keys(value: Any) -> tuple[str, ...]:
+    """A list of keys of Fernet, whose text is not told."""
+    expected = "a list of keys, each as Fernet.generate_key() makes it: 32 bytes in URL-safe base64"
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise Unfit(expected)
+    found = [each.decode("latin-1") if isinstance(each, bytes) else each for each in value]
+    for number, each in enumerate(found, start=1):
+        if not isinstance(each, str) or not re.fullmatch(r"[\w-]{43}=", each, re.ASCII):
+            raise Unfit(f"{expected}; key {number} is not one")
+    return tuple(found)
+
+
 def modules(value: Any) -> tuple[str, ...]:
     """Names of modules within an app, such as "jobs.background"."""
     expected = 'a list of modules within each app, such as ["tasks", "jobs.background"]'

@@ -116,7 +116,8 @@ class Settlement(msgspec.Struct):
     ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. A CRASH that is not charged has
     -n. The number n is the task's count of shared crashes. ``counted`` makes a RESTART count as an attempt. ``lane`` is
     that of the lease, as far as it is known: a success may then cost the store less. ``expected``: the task names this
-    error among those that it may fail with. It has no fingerprint, so no list of errors has it.
+    error among those that it may fail with. It has no fingerprint, so no list of errors has it. ``is_open``: the store
+    reads the value of a success, which is therefore not encrypted as a whole.
     """
 
     id: str
@@ -129,6 +130,7 @@ class Settlement(msgspec.Struct):
     counted: bool = False
     lane: str = ""
     expected: bool = False
+    is_open: bool = False
 
 
 class Extend(msgspec.Struct):

@@ -12,6 +12,7 @@ import hiredis
 from redis.exceptions import ResponseError
 
 from queueops.redis.connections import own_connection
+from queueops.redis.opened_replies import RELAYED
 from queueops.redis.scripts import is_missing
 from queueops.redis.store_client import StoreClient
 
@@ -32,6 +33,7 @@ class ScriptLine:
         self._calls: deque[tuple[Argument, ...]] = deque()
         self._early: deque[Any] = deque()
         self._connection = own_connection(link.at(pool))
+        self._connection.relayed = name in RELAYED
         self._connection.connect()
 
     def send(self, *arguments: Argument) -> None:

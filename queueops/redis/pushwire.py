@@ -6,15 +6,21 @@ from collections.abc import Sequence
 from itertools import count, groupby
 from typing import Any
 
+from msgspec import structs
+
+from queueops import conf
 from queueops.model.contracts import DEFAULT_LANE, Push, Pushed
+from queueops.model.encryption import Keyring
 
 Argument = str | int | float | bytes
 
 
 def enqueue_arguments(pushes: Sequence[Push]) -> list[Argument]:
     """The arguments of ``enqueue``. What consecutive tasks share is sent once; a single task shares all that it has."""
+    if (ring := conf.keyring()) is not None:
+        pushes = _sealed(pushes, ring)
     if len(pushes) == 1:
-        fields = record_fields(pushes[0])
+        fields = _fields(pushes[0])
         return [1, 1, due_argument(pushes[0]), len(fields), *fields, 0, pushes[0].id]
     arguments: list[Argument] = [len(pushes)]
     for head, alike in groupby(pushes, _head):
@@ -54,12 +60,23 @@ def displace_arguments(pushes: Sequence[Push]) -> list[Argument]:
 
 def record_fields(push: Push, *, token: bool = True) -> list[Argument]:
     """The record's fields that a push sets; the name is the first. Optionally without the token of this push."""
+    ring = conf.keyring()
+    return _fields(push if ring is None else _sealed([push], ring)[0], token=token)
+
+
+def _fields(push: Push, *, token: bool = True) -> list[Argument]:
     fields = _shared(push)
     if push.args:
         fields += ("a", push.args)
     if push.token and token:
         fields += ("tk", push.token)
     return fields
+
+
+def _sealed(pushes: Sequence[Push], ring: Keyring) -> list[Push]:
+    """The same with sealed arguments and metadata. Equal metadata stays equal, and so groups tasks."""
+    metas = {meta: ring.seal(meta) for meta in {push.meta for push in pushes}}
+    return [structs.replace(push, args=ring.seal(push.args), meta=metas[push.meta]) for push in pushes]
 
 
 def read_displaced(pushes: Sequence[Push], reply: Sequence[Any]) -> list[Pushed]:

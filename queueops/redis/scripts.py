@@ -22,6 +22,7 @@ from queueops.redis import deadlines, library
 from queueops.redis.connections import own_connection, read_reply, socket_of
 from queueops.redis.error_translation import is_full, is_later
 from queueops.redis.library import Library
+from queueops.redis.opened_replies import RELAYED
 from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.spin_wait import SpinWait
 
@@ -134,11 +135,14 @@ class Scripts:
         """Call a function on a pool's keys. An error of the function has a note with its file and line."""
         try:
             try:
-                return self.execute(prefix, *self.command(name), 1, prefix, *arguments, soon=name in PROMPT)
+                soon, relayed = name in PROMPT, name in RELAYED
+                return self.execute(prefix, *self.command(name), 1, prefix, *arguments, soon=soon, relayed=relayed)
             except ResponseError as error:
                 if not is_missing(error):
                     raise
-                return self.call_again(name, (prefix, *arguments), partial(self.execute, prefix))
+                return self.call_again(
+                    name, (prefix, *arguments), partial(self.execute, prefix, relayed=name in RELAYED)
+                )
         except ResponseError as error:
             self.note_place(name, error)
             raise
@@ -205,14 +209,16 @@ class Scripts:
         self._shebang = False
         return self._evaluate(name, call, execute)
 
-    def execute(self, key: str, *command: Any, soon: bool = False) -> Any:
+    def execute(self, key: str, *command: Any, soon: bool = False, relayed: bool = False) -> Any:
         """Send one command on this thread's own connection: redis-py's pool costs as much as the call itself.
 
-        ``key`` says to which server, ``soon`` that the reply is fast enough to poll for it. Raises redis-py's errors.
+        ``key`` says to which server, ``soon`` that the reply is fast enough to poll for it, ``relayed`` that parts of
+        it go to another pool as they are. Raises redis-py's errors.
         """
         server = self._servers.name(key) if self._servers.is_cluster else ""
         left = None if deadlines.mine.until is None else deadlines.left()
         line = self._mine.lines.get(server) or self._open(server, key, left)
+        line.connection.relayed = relayed
         try:
             # redis-py's own packing takes three times as long
             line.connection.send_packed_command((hiredis.pack_command(command),), check_health=False)

@@ -19,7 +19,9 @@ import redis
 from redis.crc import REDIS_CLUSTER_HASH_SLOTS, key_slot
 from redis.exceptions import AuthenticationError, ClusterDownError, MovedError, RedisError
 
+from queueops.model.encryption import Keyring
 from queueops.redis import split_slots
+from queueops.redis.opened_replies import open_replies
 from queueops.redis.watchful import watch
 
 ASK_S = 2.0
@@ -61,6 +63,10 @@ class OneServer:
         """The client of each server, by name."""
         return {"": self._client}
 
+    def open_with(self, ring: Keyring) -> None:
+        """Open sealed values in the replies of new connections."""
+        open_replies(self._client, ring)
+
     def stranded(self, key: str) -> tuple[int, str]:
         """No key is on another server."""
         return 0, ""
@@ -89,6 +95,7 @@ class Cluster:
         self._clients: dict[Address, redis.Redis] = {}
         self._slots: list[Address | None] = []
         self._read_at = 0.0
+        self._ring: Keyring | None = None
         self._lock = threading.Lock()
 
     def client(self, key: str) -> redis.Redis:
@@ -103,6 +110,10 @@ class Cluster:
         """The client of each primary, by name."""
         self._read()
         return {str(address): self._client(address) for address in dict.fromkeys(self._slots) if address is not None}
+
+    def open_with(self, ring: Keyring) -> None:
+        """Open sealed values in the replies of new connections."""
+        self._ring = ring
 
     def stranded(self, key: str) -> tuple[int, str]:
         """How many keys of a key's slot another server holds, and its address; see `split_slots`."""
@@ -124,6 +135,8 @@ class Cluster:
         client = self._clients.get(address)
         if client is None:
             made = redis.Redis(host=address.host, port=address.port, **self._options)
+            if self._ring is not None:
+                open_replies(made, self._ring)
             client = self._clients.setdefault(address, watch(made, self._is_replaced))
         return client
 

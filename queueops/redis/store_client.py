@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 
 from queueops import conf
 from queueops.errors import BrokenPool
+from queueops.model.encryption import keyring
 from queueops.redis import wire
 from queueops.redis.client_factory import connect, servers
 from queueops.redis.fanout import FanOut
@@ -58,6 +59,8 @@ class StoreClient:
         """Bind the settings; the first call connects. Raises BadUrl."""
         self.settings = settings
         self.servers = servers(settings.url, **settings.connect)
+        if (ring := keyring(settings.encryption)) is not None:
+            self.servers.open_with(ring)
         self.scripts = Scripts(self.servers)
         self.rules = wire.rules(settings)
         self.longest_ms = min(LONGEST_SLEEP_MS, round(settings.lease * 1000 / 3))

@@ -7,6 +7,9 @@ from functools import cache
 from time import monotonic
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
+from queueops import conf
 from queueops.conf import Settings
 from queueops.model import endings, kinds
 from queueops.model.contracts import (
@@ -20,6 +23,7 @@ from queueops.model.contracts import (
     Settlement,
     Told,
 )
+from queueops.model.encryption import Keyring
 from queueops.model.records import reader_of
 
 Argument = str | int | float | bytes
@@ -50,6 +54,8 @@ def rules(settings: Settings) -> str:
 def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: RoundTrip) -> list[Argument]:
     """The arguments of ``exchange``."""
     settle, extend, metrics = trip.settle, trip.extend, trip.metrics or {}
+    if settle and (ring := conf.keyring()) is not None:
+        settle = [_sealed(end, ring) for end in settle]
     state = "1" if trip.idle else ""
     if trip.lanes or trip.kinds:
         kinds, met = (f"~{kind}" for kind in trip.kinds), (f"!{lane}" for lane in trip.met)
@@ -60,7 +66,7 @@ def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: Round
         if end.outcome == _SUCCESS:
             arguments += (end.id, end.fence, _SUCCESS, end.value)
         else:
-            arguments += settlement_arguments(end)
+            arguments += _settlement(end)
             arguments.append("1" if end.counted else "")
     for held in extend:
         arguments += (held.id, held.fence, held.left_ms)
@@ -72,8 +78,22 @@ def exchange_arguments(worker: str, longest_ms: int, rule_text: str, trip: Round
 
 
 def settlement_arguments(end: Settlement) -> tuple[Argument, ...]:
-    """One settlement, as ``exchange`` and ``recover`` read it."""
+    """One settlement, as ``recover`` reads it."""
+    ring = conf.keyring()
+    return _settlement(end if ring is None else _sealed(end, ring))
+
+
+def _settlement(end: Settlement) -> tuple[Argument, ...]:
     return (end.id, end.fence, end.outcome, end.value, end.delay_ms, end.fingerprint, end.title)
+
+
+def _sealed(end: Settlement, ring: Keyring) -> Settlement:
+    """The same with a sealed result or error. Reasons in words are not sealed: the scripts compare them."""
+    if end.outcome == _SUCCESS:
+        return end if end.is_open else structs.replace(end, value=ring.seal(end.value))
+    if end.outcome not in (Outcome.ERROR, Outcome.TIMEOUT):
+        return end
+    return structs.replace(end, value=ring.seal_error(end.value), title=ring.seal_title(end.title))
 
 
 def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
@@ -185,6 +205,8 @@ def with_first(args: bytes, first: bytes) -> bytes:
     value = first or b"null"
     if not args:
         return b"[[" + value + b"],{}]"
+    if args.startswith(b'"'):  # sealed, and no key opens them: the task says so when it runs
+        return args
     return b"[[" + value + (b"" if args.startswith(b"[[]") else b",") + args[2:]
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from queueops.errors import NotDecodable, NotEncodable
 from queueops.errors.results import BadResult
+from queueops.model.encryption import refuse_sealed
 from queueops.model.text_types import either_version
 from queueops.tasks import registry
 from queueops.tasks.annotations import decoder, hints, is_open, is_supported
@@ -63,6 +64,7 @@ class ResultType:
         """Convert a stored result to this type. Raises BadResult, and NotDecodable for text that is not JSON."""
         if not self._decoders:
             return decode_result(self._name, data)
+        refuse_sealed("result", self._name, data)
         for one in self._decoders:
             try:
                 return one.decode(data or b"null")

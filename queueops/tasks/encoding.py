@@ -17,6 +17,7 @@ from django.utils.functional import Promise
 
 from queueops import conf
 from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
+from queueops.model.encryption import refuse_sealed
 from queueops.model.text_types import TEXT_TYPES
 
 Arguments = tuple[list[Any], dict[str, Any]]
@@ -65,6 +66,7 @@ def decode_arguments(name: str, data: bytes) -> Arguments:
     """The positional and named arguments as plain JSON values. Raises NotDecodable."""
     if not data:
         return [], {}
+    refuse_sealed("arguments", name, data)
     try:
         return _decode_arguments(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -75,6 +77,7 @@ def decode_result(name: str, data: bytes) -> Any:
     """A stored result as plain JSON values. Raises NotDecodable."""
     if not data:
         return None
+    refuse_sealed("result", name, data)
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

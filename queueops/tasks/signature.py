@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from queueops.errors import BadArguments, BadDependency, NotDecodable, advice
+from queueops.model.encryption import refuse_sealed
 from queueops.tasks.annotations import (
     Accepted,
     accepted,
@@ -112,6 +113,7 @@ class ArgumentSpec:
             args: list[Any] = []
             kwargs: dict[str, Any] = {}
         else:
+            refuse_sealed("arguments", self.name, data)
             try:
                 args, raw = self._decode(data)
             except _BROKEN as error:

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from django.db import DEFAULT_DB_ALIAS, transaction
 from django.utils import timezone
 
+from queueops import conf
 from queueops.errors import BadOption
 from queueops.results.types import ResultType
 from queueops.tasks.context import Context, running
@@ -90,12 +91,13 @@ def _marked(key: str, using: str, function: Callable[..., Any], call: Callable[[
 
     name = getattr(function, "__qualname__", "once")
     types = ResultType.of(function, name)
-    marks = DoneTask.objects.using(using)
+    marks, ring = DoneTask.objects.using(using), conf.keyring()
     mark, is_new = marks.get_or_create(key=key, defaults={"result": "", "done": timezone.now()})
     if not is_new:
-        return types.decode(mark.result.encode())
+        return types.decode(mark.result.encode() if ring is None else ring.open(mark.result.encode()))
     result = call()
-    marks.filter(pk=key).update(result=types.encode(name, result).decode())
+    text = types.encode(name, result).decode()
+    marks.filter(pk=key).update(result=text if ring is None else ring.seal(text))
     return result
 
 

@@ -15,6 +15,7 @@ import msgspec
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from queueops import conf
 from queueops.conf import redactor
 from queueops.contrib.outbox.models import OutboxRow
 from queueops.contrib.outbox.turns import turn_of
@@ -61,10 +62,11 @@ class _Sent(NamedTuple):
 
 def written(kept: Kept) -> OutboxRow:
     """The row of a push."""
-    push = kept.push
+    push, ring = kept.push, conf.keyring()
+    body = msgspec.json.encode(kept.body).decode()
     return OutboxRow(
         form=kept.form, pool=push.pool, lane=push.lane, push_id=push.id, name=push.name,
-        body=msgspec.json.encode(kept.body).decode(), created=timezone.now(),
+        body=body if ring is None else ring.seal(body), created=timezone.now(),
     )  # fmt: skip
 
 
@@ -162,8 +164,8 @@ def _together(rows: Sequence[OutboxRow]) -> Iterator[list[tuple[OutboxRow, Any]]
 def _body(row: OutboxRow) -> Any:
     """What the row holds, as it is sent now; the error of one that cannot be read."""
     try:
-        found = outbox.form(row.form)
-        body = msgspec.json.decode(row.body, type=found.type)
+        found, ring = outbox.form(row.form), conf.keyring()
+        body = msgspec.json.decode(row.body if ring is None else ring.open(row.body.encode()), type=found.type)
         age_ms = max(0, round((timezone.now() - row.created).total_seconds() * 1000))
         for push in found.begin(body):
             outbox.kept_an_hour(push)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import redis
 from redis.exceptions import ResponseError
 
+from queueops import conf
 from queueops.errors import StaleLease
 from queueops.errors.composites import CompositePushExpired, PartInUse
 from queueops.kinds.composites.split_by_pool import Entry, Stage, entries_of, is_mixed, pools_of, stages_of
@@ -65,6 +66,8 @@ class CompositeCalls(PushCalls, StorageCalls):
         Raises StaleLease and PartInUse.
         """
         token = os.urandom(6).hex()
+        if answer != "tree" and (ring := conf.keyring()) is not None:
+            state = ring.seal(state)
         for pool in pools_of(nodes):
             self.lane_patterns.prepare_for(pool, (node.push for node in nodes if node.push.pool == pool))
 

@@ -29,6 +29,7 @@ class JobHandler:
     def __init__(self, func: Callable[[Job], Any], name: str) -> None:
         self.func, self.name = func, name
         self.is_async = iscoroutinefunction(func)
+        self.is_result_open = name == DOWNLOAD  # the store finds the file in it
 
     def run(self, context: Context) -> Any:
         """Run the function; a coroutine if it is async."""

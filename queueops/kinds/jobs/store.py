@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, NamedTuple
 
+from queueops import conf
 from queueops.errors import IdInUse
 from queueops.errors.jobs import AggregationDrains, FingerprintDiffers
 from queueops.kinds.jobs.file_calls import FileCalls
@@ -133,6 +134,8 @@ class JobCalls(FileCalls, Fencing):
         A callback in back-off and one that is scheduled start then, too. What is not a callback is refused.
         """
         allowed = ",".join(states_allowing("retry"))
+        if (ring := conf.keyring()) is not None:
+            sent = [each._replace(arguments=ring.seal(each.arguments)) for each in sent]
         flat = [part for each in sent for part in each]
         name, settings = ("", "") if lane is None else (lane.lane, lane.settings)
         self.lane_patterns.prepare(pool, [name] if name else [])

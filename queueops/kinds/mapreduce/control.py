@@ -122,6 +122,9 @@ def set_fields(
     """
     if not _has_fields(fields):
         raise BadOption(name="fields", value=fields, expected='an object with a field or more, such as {"host": "b"}')
+    if conf.current().encryption:
+        expected = "left out: the store cannot change fields of encrypted data. Edit each chunk instead"
+        raise BadOption(name="fields", value="fields", expected=expected)
     value = encode_result(_name(id, pool), dict(fields), "fields for the chunks")
     limited = b"%d:%s" % (conf.current().payload_limit, value)
     return _mend("set", id, numbers, state, pool, who, limited)

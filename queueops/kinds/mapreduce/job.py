@@ -163,6 +163,8 @@ class MapHandler(FunctionHandler):
         """Whether an error says that the chunks which ``map`` gave cannot be stored."""
         return isinstance(error, BadChunks | TooManyChunks) and error.name == self.name
 
+    is_result_open = True  # the number of chunks, which the store reads
+
     def in_phase(self, phase: str) -> Handler:
         """The method that runs this phase of a task."""
         return self.reduce if phase == "reduce" else self

@@ -83,6 +83,8 @@ class WorkflowHandler(FunctionHandler):
 
         return make_step(context, self.execution)
 
+    is_result_open = True  # a step, which the store reads: it seals what is of the user
+
     def words_of_success(self, value: Any) -> str:
         """What a step did, for the log of the worker."""
         from queueops.kinds.workflows.steps import words_of

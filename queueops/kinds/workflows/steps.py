@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from django.core.exceptions import SynchronousOnlyOperation
 
+from queueops import conf
 from queueops.errors import BrokerUnavailable, QueueOpsError, SoftTimeout
 from queueops.errors.workflows import NotDeterministic
 from queueops.kinds.workflows import events
@@ -124,6 +125,9 @@ def _warn(lease: Lease, value: Value) -> None:
 
 def encoded(value: Value) -> bytes:
     """A step as the store reads it."""
+    if "title" in value and (ring := conf.keyring()) is not None:
+        error = ring.seal_error(value["value"].encode()).decode()
+        value = value | {"value": error, "title": ring.seal_title(value["title"])}
     return msgspec.json.encode(value)
 
 
@@ -213,7 +217,7 @@ def _value(execution: Execution, step: Step, lease: Lease) -> Value:
     if keeps:
         value["keeps"] = keeps
     if step.status is not None:
-        value["status"] = step.status.decode()
+        value["status"] = _sealed(step.status).decode()
     if step.over:
         value |= _end(step) | {"unread": len(step.unread)}
     return value
@@ -256,21 +260,26 @@ def _end(step: Step) -> Value:
     if step.again is not None:
         keeps: dict[str, str] = {}
         carry = [_kept(entry, f"c:{number}", keeps) for number, entry in enumerate(step.unread)]
-        again = {"id": step.next_id, "a": step.again.decode(), "carry": carry, "keeps": keeps}
+        again = {"id": step.next_id, "a": _sealed(step.again).decode(), "carry": carry, "keeps": keeps}
         return {"over": "continued", "again": again}
-    return {"over": step.state, "result": step.result.decode(), "reason": step.reason or CANCELLED}
+    return {"over": step.state, "result": _sealed(step.result).decode(), "reason": step.reason or CANCELLED}
 
 
 def _kept(entry: Entry, field: str, keeps: dict[str, str]) -> str:
     """An entry as it is stored; a large payload is kept apart."""
     entry, payload = payloads.apart(entry, field)
     if payload:
-        keeps[field] = payload.decode()
+        keeps[field] = _sealed(payload).decode()
     return _text(entry)
 
 
 def _text(entry: Entry) -> str:
-    return events.encode(entry).decode()
+    return payloads.sealed(events.encode(entry)).decode()
+
+
+def _sealed(data: bytes) -> bytes:
+    ring = conf.keyring()
+    return data if ring is None else ring.seal(data)
 
 
 def _plain(part: object) -> str:

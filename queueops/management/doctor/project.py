@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 
-from django.core.checks import ERROR, CheckMessage, run_checks
+from django.core.checks import ERROR, WARNING, CheckMessage, run_checks
 
 from queueops import conf, inspect
 from queueops.errors import QueueOpsError
@@ -44,7 +44,7 @@ def _finding(message: CheckMessage) -> Finding:
     app, _, number = (message.id or "").partition(".")
     ours = SUBJECTS.items() if app == "queueops" else ()
     subject = next((name for name, numbers in ours if number in numbers), "settings")
-    level = FAIL if message.level >= ERROR else WARN
+    level = FAIL if message.level >= ERROR else WARN if message.level >= WARNING else OK
     return Finding(subject, level, str(message.msg), str(message.hint or ""))
 
 

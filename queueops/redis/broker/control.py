@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from queueops import conf
 from queueops.errors import BadReply
 from queueops.errors.tasks import TooManyPausedNames
 from queueops.model import endings, states
@@ -47,6 +48,8 @@ class ControlCalls(StoreClient):
             self.lane_patterns.prepare(pool, [str(value)])
         allowed = ",".join(states.states_allowing(verb))
         second = "hard" if hard else reason if verb == "retry" else TRASH_MS
+        if verb in ("retry", "edit") and value not in ("", b"", "-") and (ring := conf.keyring()) is not None:
+            value = ring.seal(value)
         alone, *reply, ended = self._call(
             "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, seen, *ids
         )

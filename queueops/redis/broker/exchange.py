@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from queueops import conf
 from queueops.errors.refusals import LibraryRefused
 from queueops.model import endings, states
 from queueops.model.contracts import Exchange, RoundTrip, Settlement
@@ -67,6 +68,8 @@ class ExchangeCalls(StoreClient):
         ``number`` differs for each line of a lease: a repeated call adds no second line.
         """
         shown = ["" if number is None else repr(number) for number in (done, total)]
+        if line and (ring := conf.keyring()) is not None:
+            line = ring.seal_text(line)
         word: bytes = self._call("note", pool, task_id, fence, *shown, line, number)
         return word.decode()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import redis
 
+from queueops import conf
 from queueops.errors import TooMany
 from queueops.model import endings
 from queueops.model.records import pairs
@@ -82,6 +83,8 @@ class ScheduleCalls(StoreClient):
     ) -> str:
         """Put, align, pause, resume, orphan, rest or delete; returns OK, REPEAT, STALE or GONE."""
         due = "" if due_ms is None else due_ms
+        if data and (ring := conf.keyring()) is not None:
+            data = ring.seal(data)
         word: bytes = self._call("schedule", pool, verb, id, seen, due, who[:100], data, MOST_SCHEDULES)
         return word.decode()
 

@@ -36,8 +36,9 @@ _SUCCESS = Outcome.SUCCESS
 def returned(context: Context, value: Any) -> Settlement:
     """The task returned. Raises NotEncodable, PayloadTooLarge or what its kind raises for an unfit result."""
     lease = context.lease
-    encode = getattr(context.handler, "encode_result", encode_result)
-    return Settlement(lease.id, lease.fence, _SUCCESS, encode(lease.name, value), lane=lease.lane)
+    handler = context.handler
+    encode, is_open = getattr(handler, "encode_result", encode_result), getattr(handler, "is_result_open", False)
+    return Settlement(lease.id, lease.fence, _SUCCESS, encode(lease.name, value), lane=lease.lane, is_open=is_open)
 
 
 def raised(context: Context, error: BaseException, *, has_returned: bool = False) -> Settlement:

@@ -110,6 +110,7 @@ def encode_callbacks(push: Push, content: Mapping[str, Any], targets: Targets) -
 
 def _plan(push: Push, outcomes: tuple[str, ...], target: Target, about: Mapping[str, Any]) -> dict[str, Any]:
     lane = target.lane(push.pool)
+    arguments, ring = encode_arguments(CALLBACK, (), {**target.named, **about}), conf.keyring()
     fields = {
         "n": CALLBACK,
         "k": CALLBACK,
@@ -118,7 +119,7 @@ def _plan(push: Push, outcomes: tuple[str, ...], target: Target, about: Mapping[
         "r": str(of_jobs().callback_retry.retries),
         "rp": of_jobs().callback_retry.stored(),
         "t": str(round(attempt_seconds() * 1000)),
-        "a": encode_arguments(CALLBACK, (), {**target.named, **about}).decode(),
+        "a": arguments.decode() if ring is None else ring.seal(arguments).decode(),
     }
     return {
         "on": outcomes,

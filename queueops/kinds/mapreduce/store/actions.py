@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import redis
 
+from queueops import conf
 from queueops.kinds.mapreduce.contracts import ChunkAnswer
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key
 from queueops.model import endings
@@ -89,6 +90,8 @@ class ChunkActionCalls(StoreClient):
     def _mend(
         self, pool: str, task_id: str, verb: str, numbers: Sequence[int], whole: str, value: bytes, who: str, token: str
     ) -> ChunkAnswer:
+        if verb in ("edit", "redo") and (ring := conf.keyring()) is not None:
+            value = ring.seal(value)
         reply = self._call("chunks", pool, task_id, verb, value, whole, self.rules, who[:100], token, *numbers)
         endings.tell(endings.read(pool, reply[4]))
         rest = iter(reply[5:])

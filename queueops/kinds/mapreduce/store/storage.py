@@ -9,6 +9,7 @@ from typing import Any
 
 import redis
 
+from queueops import conf
 from queueops.errors import ChunksLost, StaleLease
 from queueops.kinds.mapreduce.contracts import ChunkRow
 from queueops.kinds.mapreduce.states import CHUNK_STATES
@@ -33,7 +34,9 @@ class ChunkCalls(StoreClient):
 
     def split(self, pool: str, task_id: str, fence: int, first: int, data: Sequence[bytes]) -> None:
         """Write the next stage of a running map, numbered from ``first``. Raises StaleLease if the lease is lost."""
-        self._split(pool, task_id, fence, "add", first, digest(data), *data)
+        ring = conf.keyring()
+        stored = data if ring is None else map(ring.seal, data)
+        self._split(pool, task_id, fence, "add", first, digest(data), *stored)
 
     def begin_map(self, pool: str, task_id: str, fence: int) -> int:
         """How many chunks of an earlier attempt of this map exist; all other chunks are deleted.

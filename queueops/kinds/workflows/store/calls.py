@@ -8,10 +8,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from queueops import conf
 from queueops.errors import BadReply
 from queueops.errors.workflows import InstanceGone, InstanceInUse, RunEnded
 from queueops.kinds.workflows import events
-from queueops.kinds.workflows.store.payloads import INLINE, apart
+from queueops.kinds.workflows.store.payloads import INLINE, apart, sealed
 from queueops.kinds.workflows.store.run_store import (
     CALLS_PAGE,
     HISTORY_PAGE,
@@ -105,6 +106,8 @@ class WorkflowCalls(PushCalls, StorageCalls):
         if what == "signal" and len(text) > INLINE:
             entry, payload = apart(events.decode(text), f"s:{token}")
             text = events.encode(entry)
+        if (ring := conf.keyring()) is not None:
+            text, payload = sealed(text), ring.seal(payload)
         said = (run, instance, what, text, self.rules, who[:100], name, payload, token)
 
         def tell(proof: Sequence[Any]) -> Any:

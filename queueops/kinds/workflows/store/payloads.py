@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from queueops import conf
 from queueops.errors.workflows import PayloadLost
 from queueops.kinds.workflows import events
 from queueops.kinds.workflows.events import Entry
@@ -29,6 +30,15 @@ def apart(entry: Entry, field: str) -> tuple[Entry, bytes]:
     if len(data) <= INLINE:
         return entry, b""
     return msgspec.structs.replace(entry, payload=events.NOTHING, kept=field, size=len(data)), data
+
+
+def sealed(text: bytes) -> bytes:
+    """An entry as it is stored: its payload is sealed, if there are keys."""
+    ring = conf.keyring()
+    entry = None if ring is None else events.decode(text)
+    if ring is None or entry is None or entry.payload is events.NOTHING:
+        return text
+    return events.encode(msgspec.structs.replace(entry, payload=events.raw(ring.seal(bytes(entry.payload)))))
 
 
 def filled(texts: Iterable[bytes], load: Load) -> Iterator[bytes]:

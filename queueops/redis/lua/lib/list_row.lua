@@ -3,7 +3,7 @@
 --@needs filter_conditions store_helpers
 
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
-local LONGEST = 4096
+local LONGEST, SEALED, LONGEST_SEALED = 4096, '"qe1:', 65536 -- the beginning of an encrypted value cannot be opened
 
 -- `fields` and `wanted` are lists of the same length. A text that is searched in arguments may be in the id as well. Also
 -- returns the bytes of arguments that were read.
@@ -26,7 +26,8 @@ end
 
 local function start_of(id, field)
   local _, value = lib.values_of(lib.task_key(id), field)
-  return value and string.sub(value, 1, LONGEST) or ''
+  if not value then return '' end
+  return string.sub(value, 1, string.sub(value, 1, #SEALED) == SEALED and LONGEST_SEALED or LONGEST)
 end
 
 -- State of a task. If its record has no state, or a wrong one, the index that names the task decides.

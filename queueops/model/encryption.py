@@ -1,0 +1,173 @@
+"""Encryption at rest: user values are sealed where they go into the store, and opened where its replies come from.
+
+A sealed value is a text of JSON, `"qe1:<token of Fernet>"`. It stands wherever the JSON of the value stood, so the
+scripts move it, join it and put it into other JSON without a key. A text inside another text is sealed without quotes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from queueops.errors import NotDecodable, QueueOpsError
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
+
+Text = TypeVar("Text", str, bytes)
+
+MARK = b"qe1:gAAAA"
+"""How every sealed value begins: the prefix, and the version of Fernet."""
+IN_CLEAR = (
+    "names, ids, lanes, tags, pools and limit keys",
+    "numbers, times and states, also those of progress",
+    "types and fingerprints of errors, and reasons in words",
+    "results of downloads, their files, and proxies and hosts of jobs",
+    "the audit of the console, and logs of processes",
+)
+"""What the setting does not cover, as `manage.py check` and docs/encryption.md say."""
+CLOSED = "(encrypted)"
+"""What stands for a sealed text that no key opens."""
+_TOKEN = re.compile(rb'(\\*)"qe1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]+={0,2})')
+_SEALED = re.compile(rb'"qe1:gAAAA[\w-]{80,}={0,2}"')
+_OF_ERROR = ("message", "traceback")
+_NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
+
+
+class NoCryptography(QueueOpsError, ImportError):
+    """QUEUEOPS['ENCRYPTION'] needs the package cryptography: pip install 'queueops[encryption]'."""
+
+
+class BadKey(QueueOpsError, ValueError):
+    """Key {number} of QUEUEOPS['ENCRYPTION'] is not a key of Fernet. Make one with Fernet.generate_key()."""
+
+    number: int
+
+
+class Keyring:
+    """The keys of the setting. The first one seals, all of them open."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        """Raises NoCryptography and BadKey."""
+        self._fernet, self._first = _fernet_of(keys), _fernet_of(keys[:1])
+
+    def seal(self, data: Text) -> Text:
+        """JSON as a sealed value; nothing stays nothing."""
+        if not data:
+            return data
+        plain = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+        token = b'"qe1:%b"' % self._fernet.encrypt(plain)
+        return token.decode() if isinstance(data, str) else token  # type: ignore[return-value]
+
+    def seal_text(self, text: Text) -> Text:
+        """A text that is not JSON."""
+        if not text:
+            return text
+        plain = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        sealed = self.seal(json.dumps(plain)).strip('"')
+        return sealed if isinstance(text, str) else sealed.encode()  # type: ignore[return-value]
+
+    def seal_error(self, data: bytes) -> bytes:
+        """A stored error, whose message and traceback are sealed."""
+        try:
+            error = msgspec.json.decode(data, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return self.seal_text(data)
+        sealed = {name: self.seal_text(error[name]) for name in _OF_ERROR if isinstance(error.get(name), str)}
+        return msgspec.json.encode(error | sealed)
+
+    def seal_title(self, title: str) -> str:
+        """The title of an error, `type: message`, whose message is sealed."""
+        kind, colon, message = title.partition(": ")
+        return kind + colon + self.seal_text(message)
+
+    def open(self, reply: Any) -> Any:
+        """A reply of the store with opened values. What no key opens stays, and a reader refuses it."""
+        if isinstance(reply, bytes):
+            return self._opened(reply) if MARK in reply else reply
+        return [self.open(each) for each in reply] if isinstance(reply, list) else reply
+
+    def again(self, data: bytes) -> bytes:
+        """The same data, sealed with the first key where another one sealed it."""
+
+        def renew(found: re.Match[bytes]) -> bytes:
+            token = found[2] or found[3]
+            if self._try(self._first, token) is not None or (plain := self._try(self._fernet, token)) is None:
+                return found[0]
+            return found[0].replace(token, self._fernet.encrypt(plain))
+
+        return _TOKEN.sub(renew, data) if MARK in data else data
+
+    def _opened(self, data: bytes) -> bytes:
+        is_json = data[:1] in (b"{", b"[", b'"')
+
+        def plain_of(found: re.Match[bytes]) -> bytes:
+            quoted, token = found[2], found[2] or found[3]
+            plain = self._try(self._fernet, token)
+            if plain is None:
+                return found[0] if quoted else CLOSED.encode()
+            if quoted:
+                return _escaped(plain, (len(found[1]) + 1).bit_length() - 1)
+            text: bytes = json.loads(plain).encode("utf-8", "surrogatepass")
+            return _escaped(text, 1) if is_json else text
+
+        return _TOKEN.sub(plain_of, data)
+
+    @staticmethod
+    def _try(fernet: MultiFernet, token: bytes) -> bytes | None:
+        from cryptography.fernet import InvalidToken
+
+        try:
+            return fernet.decrypt(token)
+        except InvalidToken:
+            return None
+
+
+def _fernet_of(keys: Sequence[str]) -> MultiFernet:
+    try:
+        from cryptography.fernet import Fernet, MultiFernet
+    except ImportError as error:
+        raise NoCryptography from error
+    made = []
+    for number, key in enumerate(keys, start=1):
+        try:
+            made.append(Fernet(key))
+        except ValueError:
+            raise BadKey(number=number) from None  # its cause may quote the key
+    return MultiFernet(made)
+
+
+def _escaped(data: bytes, times: int) -> bytes:
+    """The inside of a string of JSON, so many times."""
+    for _ in range(times):
+        data = json.dumps(data.decode("utf-8", "surrogatepass"), ensure_ascii=False)[1:-1].encode(
+            "utf-8", "surrogatepass"
+        )
+    return data
+
+
+@lru_cache(maxsize=8)
+def keyring(keys: tuple[str, ...]) -> Keyring | None:
+    """The keyring of the setting; None if nothing is encrypted."""
+    return Keyring(keys) if keys else None
+
+
+def refuse_sealed(what: str, name: str, data: bytes) -> None:
+    """Raise NotDecodable if a value that a task or a caller is about to get is still sealed."""
+    if MARK in data and _SEALED.search(data):
+        raise NotDecodable(what=what, name=name, reason=_NO_KEY)
+
+
+def without_tokens(data: bytes) -> bytes:
+    """Data to show, without what no key opens."""
+    return _TOKEN.sub(_closed, data) if MARK in data else data
+
+
+def _closed(found: re.Match[bytes]) -> bytes:
+    quote = b"" if found[2] is None else found[1] + b'"'
+    return quote + CLOSED.encode() + quote

@@ -1,0 +1,174 @@
+"""Encryption at rest: every kind of work with a marker in each value, and what the store holds and hears of it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+from cryptography.fernet import Fernet
+
+from queueops import TaskFailed, chain, control, group, inspect, jobs, schedules
+from queueops.checks import check_environment, check_settings
+from queueops.errors import NotDecodable
+from queueops.events import hub as hubs
+from queueops.kinds.workflows.kept_runs import kept_runs
+from queueops.model.encryption import IN_CLEAR, keyring
+from queueops.model.states import State
+from queueops.redis.broker import close_brokers
+from queueops.testing import run_worker
+from tests.redis import encrypted_work as work
+from tests.redis.encrypted_work import MARKER, marked
+
+KEYS = [Fernet.generate_key().decode() for _ in range(2)]
+
+
+@pytest.fixture
+def encrypted(namespace: str, settings: Any) -> Iterator[Callable[..., None]]:
+    """The setting, with the first key; a call sets other keys."""
+
+    def use(*keys: str) -> None:
+        hubs.close()
+        close_brokers()
+        settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": list(keys)}
+
+    use(KEYS[0])
+    kept_runs.clear()
+    yield use
+    kept_runs.clear()
+
+
+def texts_in(client: redis.Redis) -> Iterator[tuple[bytes, bytes]]:
+    """Every value of every key, with its key."""
+    read: dict[bytes, Callable[[bytes], Any]] = {
+        b"hash": client.hgetall, b"string": client.get, b"list": lambda key: client.lrange(key, 0, -1),
+        b"zset": lambda key: client.zrange(key, 0, -1), b"set": client.smembers, b"stream": client.xrange,
+    }  # fmt: skip
+    for key in client.scan_iter(count=1000):
+        yield key, repr(read[client.type(key)](key)).encode()
+
+
+def found_in(client: redis.Redis) -> list[tuple[bytes, bytes]]:
+    """The keys that have a marker in clear, with what is around it."""
+    return [(key, text[max(0, text.find(MARKER.encode()) - 80) :][:200])
+            for key, text in texts_in(client) if MARKER.encode() in text]  # fmt: skip
+
+
+@pytest.fixture
+def heard(redis_client: redis.Redis) -> Iterator[list[str]]:
+    """The commands that the server gets, as its append-only file has them."""
+    lines: list[str] = []
+    is_on = threading.Event()
+
+    def listen(monitor: Any) -> None:
+        is_on.set()
+        for line in monitor.listen():
+            if "end-of-monitoring" in line["command"]:
+                return
+            lines.append(line["command"])
+
+    with redis_client.monitor() as monitor:
+        thread = threading.Thread(target=listen, args=(monitor,))
+        thread.start()
+        assert is_on.wait(30)
+        yield lines
+        redis_client.get("end-of-monitoring")
+        thread.join(30)
+
+
+@pytest.mark.django_db
+def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_client):
+    plain = work.echo.using(meta={"tenant": marked("meta")}).push(marked("argument"), named=marked("named"))
+    failed = work.fails.using(follow_up={"failure": work.hears.s()}).push(marked("of failing"))
+    followed = work.echo.using(follow_up={"success": work.echo.s(marked("follow-up"))}).push(marked("followed"))
+    linked = chain(work.echo.s(marked("first")), work.echo.s(marked("second"))).push()
+    grouped = group(work.echo.s(marked("one")), work.echo.s(marked("two"))).push()
+    chunked = work.Chunked.push(marked("chunk"))
+    stepped = work.Steps.push(marked("state"))
+    running = work.run.start(marked("run"), id="run")
+    running.signal("say", marked("signal"))
+    broken = work.breaks.start(marked("broken"), id="breaks")
+    schedules.create(work.echo, schedules.Schedule("0 0 1 1 *", args=(marked("schedule"),)), id="sealed")
+    schedules.run_now("sealed")
+    many = [work.echo.using(meta={"m": marked("meta")}).push(marked(str(number))) for number in range(3)]
+    jobs.submit(
+        aggregation="a", handler="sealed.nobody", url=f"http://a.example/{MARKER}", extra=marked("extra"),
+        callback_url=f"http://b.example/{MARKER}", delay=999,
+    )  # fmt: skip
+    run_worker()
+    assert not found_in(redis_client)
+    running.signal("say", marked("large signal") * 1_000)
+    run_worker()
+    assert not found_in(redis_client)
+
+    assert plain.result() == [[marked("argument")], {"named": marked("named")}, {"tenant": marked("meta")}]
+    with pytest.raises(TaskFailed) as error:
+        failed.result()
+    assert error.value.message == marked("error")
+    assert marked("error") in error.value.traceback
+    assert linked.result()[0] == [[[marked("first")], {}, {}], marked("second")]
+    assert [each[0] for each in grouped.result()] == [[marked("one")], [marked("two")]]
+    assert chunked.result() == [marked("chunk") + str(number) for number in range(3)]
+    assert stepped.status().state == State.SUCCEEDED, inspect.task(stepped.id).error
+    assert followed.status().state == State.SUCCEEDED
+    assert all(each.result() for each in many)
+    assert running.result()[:2] == [marked("run"), marked("run")]
+    assert running.result()[3] == marked("run")
+    with pytest.raises(TaskFailed, match=MARKER):
+        broken.result()
+    shown = inspect.task(plain.id)
+    assert MARKER in repr(shown.args_json)
+    assert MARKER in repr(shown.result_json)
+    assert MARKER in repr(shown.log)
+    said = [line for line in heard if MARKER in line]
+    assert not said, said[0][max(0, said[0].find(MARKER) - 200) :][:400]
+
+
+@pytest.mark.parametrize("keys", [(KEYS[1],), ()], ids=["another key", "no key"])
+def test_a_task_without_its_key_waits_for_it_and_clear_values_are_read(encrypted, keys, redis_client):
+    encrypted()
+    clear = work.echo.push(marked("clear"))
+    encrypted(KEYS[0])
+    done = work.echo.push(marked("done"))
+    run_worker()
+    assert clear.result()[0] == [marked("clear")]
+    sealed, edited = work.echo.push(marked("sealed")), work.echo.push(marked("before"))
+    assert control.edit_and_retry(edited.id, [marked("after")], {}).word == "OK"
+    linked = chain(work.echo.s(1), work.hears.s()).push()
+    encrypted(*keys)
+    run_worker()
+    for handle in (sealed, edited, linked):
+        assert handle.status().state != State.SUCCEEDED
+    shown = inspect.task(sealed.id)
+    assert (shown.state, "lacks its key" in shown.reason) == (State.QUARANTINED, True)
+    assert "qe1:" not in repr(shown)
+    with pytest.raises(NotDecodable, match="lacks its key"):
+        done.result()
+    encrypted(KEYS[1], KEYS[0])
+    for handle in (sealed, edited):
+        assert control.requeue([handle.id])[0].word == "OK"
+    run_worker()
+    assert (sealed.result()[0], edited.result()[0]) == ([marked("sealed")], [marked("after")])
+
+
+def test_checks_name_bad_keys_without_showing_them_and_what_stays_in_clear(settings):
+    for wrong in ("a key", ["short"], [KEYS[0], KEYS[1][:-2]], [7]):
+        settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": wrong}
+        (found,) = check_settings()
+        assert found.id == "queueops.E001"
+        assert "Fernet.generate_key()" in found.msg
+        assert KEYS[0] not in found.msg
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": KEYS}
+    (told,) = [each for each in check_environment() if each.id == "queueops.I001"]
+    assert all(each in told.msg for each in IN_CLEAR)
+
+
+def test_without_the_package_one_sentence_says_what_to_install(settings, monkeypatch):
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": KEYS}
+    monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
+    keyring.cache_clear()
+    (found,) = [each for each in check_environment() if each.id == "queueops.E011"]
+    assert "pip install 'queueops[encryption]'" in found.msg
