@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
@@ -18,8 +18,6 @@ from queueops.errors import NotDecodable, QueueOpsError
 
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
-
-Text = TypeVar("Text", str, bytes)
 
 MARK = b"qe1:gAAAA"
 """How every sealed value begins: the prefix, and the version of Fernet."""
@@ -56,21 +54,29 @@ class Keyring:
         """Raises NoCryptography and BadKey."""
         self._fernet, self._first = _fernet_of(keys), _fernet_of(keys[:1])
 
-    def seal(self, data: Text) -> Text:
+    @overload
+    def seal(self, data: bytes) -> bytes: ...
+    @overload
+    def seal(self, data: str) -> str: ...
+    def seal(self, data: str | bytes) -> str | bytes:
         """JSON as a sealed value; nothing stays nothing."""
         if not data:
             return data
-        plain = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-        token = b'"qe1:%b"' % self._fernet.encrypt(plain)
-        return token.decode() if isinstance(data, str) else token  # type: ignore[return-value]
+        if isinstance(data, str):
+            return self.seal(data.encode("utf-8", "surrogatepass")).decode()
+        return b'"qe1:%b"' % self._fernet.encrypt(data)
 
-    def seal_text(self, text: Text) -> Text:
+    @overload
+    def seal_text(self, text: bytes) -> bytes: ...
+    @overload
+    def seal_text(self, text: str) -> str: ...
+    def seal_text(self, text: str | bytes) -> str | bytes:
         """A text that is not JSON."""
         if not text:
             return text
-        plain = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        sealed = self.seal(json.dumps(plain)).strip('"')
-        return sealed if isinstance(text, str) else sealed.encode()  # type: ignore[return-value]
+        if isinstance(text, bytes):
+            return self.seal_text(text.decode("utf-8", "replace")).encode()
+        return self.seal(json.dumps(text)).strip('"')
 
     def seal_error(self, data: bytes) -> bytes:
         """A stored error, whose message and traceback are sealed."""

@@ -82,7 +82,7 @@ class EmbeddedStores:
 class FakeScripts(Scripts):
     """Calls that go through the client, for a fake has no connection to send on."""
 
-    def execute(self, key: str, *command: Any, soon: bool = False) -> Any:
+    def execute(self, key: str, *command: Any, soon: bool = False, relayed: bool = False) -> Any:
         """Make one call."""
         return self._servers.client(key).execute_command(*command)
 

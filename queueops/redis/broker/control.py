@@ -49,7 +49,7 @@ class ControlCalls(StoreClient):
         allowed = ",".join(states.states_allowing(verb))
         second = "hard" if hard else reason if verb == "retry" else TRASH_MS
         if verb in ("retry", "edit") and value not in ("", b"", "-") and (ring := conf.keyring()) is not None:
-            value = ring.seal(value)
+            value = ring.seal(value if isinstance(value, bytes) else str(value).encode())
         alone, *reply, ended = self._call(
             "control", pool, verb, token or new_id(), value, second, self.rules, who[:100], allowed, seen, *ids
         )
