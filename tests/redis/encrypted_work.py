@@ -94,6 +94,12 @@ async def run(text: str, round: int = 0) -> list[str]:
     return [small, large[: len(text)], said, below]
 
 
+@workflow(name="sealed.reaches")
+async def reaches(text: str) -> str:
+    """Calls an activity of another pool."""
+    return await wf.call(repeat.using(pool="far"), text, 1)
+
+
 @workflow(name="sealed.breaks")
 async def breaks(text: str) -> None:
     """Fails."""

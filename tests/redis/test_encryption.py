@@ -86,6 +86,11 @@ def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_c
     followed = work.echo.using(follow_up={"success": work.echo.s(marked("follow-up"))}).push(marked("followed"))
     linked = chain(work.echo.s(marked("first")), work.echo.s(marked("second"))).push()
     grouped = group(work.echo.s(marked("one")), work.echo.s(marked("two"))).push()
+    far = work.echo.using(pool="far")
+    crossed = chain(work.echo.s(marked("here")), far.s(marked("there")), work.echo.s(marked("back"))).push()
+    spread = group(work.echo.s(marked("near")), far.s(marked("far"))).push()
+    work.echo.using(follow_up={"success": far.s(marked("far"))}, id="to-far").push(marked("to follow"))
+    distant = work.reaches.start(marked("distant"))
     chunked = work.Chunked.push(marked("chunk"))
     stepped = work.Steps.push(marked("state"))
     running = work.run.start(marked("run"), id="run")
@@ -111,6 +116,10 @@ def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_c
     assert marked("error") in error.value.traceback
     assert linked.result()[0] == [[[marked("first")], {}, {}], marked("second")]
     assert [each[0] for each in grouped.result()] == [[marked("one")], [marked("two")]]
+    assert crossed.result()[0][1] == marked("back")
+    assert crossed.result()[0][0][0][1] == marked("there")
+    assert [each[0] for each in spread.result()] == [[marked("near")], [marked("far")]]
+    assert distant.result() == marked("distant")
     assert chunked.result() == [marked("chunk") + str(number) for number in range(3)]
     assert stepped.status().state == State.SUCCEEDED, inspect.task(stepped.id).error
     assert followed.status().state == State.SUCCEEDED
