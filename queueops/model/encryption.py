@@ -52,7 +52,7 @@ class Keyring:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises NoCryptography and BadKey."""
-        self._fernet, self._first = _fernet_of(keys), _fernet_of(keys[:1])
+        self._fernet = _fernet_of(keys)
 
     @overload
     def seal(self, data: bytes) -> bytes: ...
@@ -98,23 +98,12 @@ class Keyring:
             return self._opened(reply) if MARK in reply else reply
         return [self.open(each) for each in reply] if isinstance(reply, list) else reply
 
-    def again(self, data: bytes) -> bytes:
-        """The same data, sealed with the first key where another one sealed it."""
-
-        def renew(found: re.Match[bytes]) -> bytes:
-            token = found[2] or found[3]
-            if self._try(self._first, token) is not None or (plain := self._try(self._fernet, token)) is None:
-                return found[0]
-            return found[0].replace(token, self._fernet.encrypt(plain))
-
-        return _TOKEN.sub(renew, data) if MARK in data else data
-
     def _opened(self, data: bytes) -> bytes:
         is_json = data[:1] in (b"{", b"[", b'"')
 
         def plain_of(found: re.Match[bytes]) -> bytes:
             quoted, token = found[2], found[2] or found[3]
-            plain = self._try(self._fernet, token)
+            plain = self._decrypted(token)
             if plain is None:
                 return found[0] if quoted else CLOSED.encode()
             if quoted:
@@ -124,12 +113,11 @@ class Keyring:
 
         return _TOKEN.sub(plain_of, data)
 
-    @staticmethod
-    def _try(fernet: MultiFernet, token: bytes) -> bytes | None:
+    def _decrypted(self, token: bytes) -> bytes | None:
         from cryptography.fernet import InvalidToken
 
         try:
-            return fernet.decrypt(token)
+            return self._fernet.decrypt(token)
         except InvalidToken:
             return None
 

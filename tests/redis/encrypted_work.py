@@ -96,8 +96,9 @@ async def run(text: str, round: int = 0) -> list[str]:
 
 @workflow(name="sealed.reaches")
 async def reaches(text: str) -> str:
-    """Calls an activity of another pool."""
-    return await wf.call(repeat.using(pool="far"), text, 1)
+    """Records a value, and calls an activity of another pool."""
+    noted = wf.side_effect(lambda: text)
+    return await wf.call(repeat.using(pool="far"), noted, 1)
 
 
 @workflow(name="sealed.breaks")
