@@ -251,7 +251,7 @@ def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
     try:
         conf.keyring()
     except (NoCryptography, BadKey) as error:
-        yield Error(str(error), hint="No value is written or read until then.", id="queueops.E011")
+        yield Error(str(error), hint="No value is written or read until then.", id="queueops.E012")
         return
     text = f"QUEUEOPS['ENCRYPTION'] does not cover: {'; '.join(IN_CLEAR)}."
     yield Info(text, hint="See docs/encryption.md.", id="queueops.I001")

@@ -185,5 +185,5 @@ def test_without_the_package_one_sentence_says_what_to_install(settings, monkeyp
     settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": KEYS}
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     keyring.cache_clear()
-    (found,) = [each for each in check_environment() if each.id == "queueops.E011"]
+    (found,) = [each for each in check_environment() if each.id == "queueops.E012"]
     assert "pip install 'queueops[encryption]'" in found.msg
