@@ -1,7 +1,8 @@
 """Encryption at rest: user values are sealed where they go into the store, and opened where its replies come from.
 
-A sealed value is a text of JSON, `"qe1:<token of Fernet>"`. It stands wherever the JSON of the value stood, so the
-scripts move it, join it and put it into other JSON without a key. A text inside another text is sealed without quotes.
+A sealed value is a text of JSON, `"\\u0071e1:<token of Fernet>"`. It stands wherever the JSON of the value stood, so the
+scripts move it, join it and put it into other JSON without a key. Encoders write no `q` like this, so a user's own
+text never looks so. A text inside another text, such as the message of an error, is sealed as `qe1:<token>`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from queueops.errors import NotDecodable, QueueOpsError
 if TYPE_CHECKING:
     from cryptography.fernet import MultiFernet
 
-MARK = b"qe1:gAAAA"
-"""How every sealed value begins: the prefix, and the version of Fernet."""
+MARK = b"e1:gAAAA"
+"""What every sealed value has: the end of the prefix, and the version of Fernet."""
+_HEAD = b'"\\u0071e1:'
+"""How a sealed value begins. No encoder escapes this letter, so no value of a user begins so."""
 IN_CLEAR = (
     "names, ids, lanes, tags, pools and limit keys",
     "numbers, times and states, also those of progress",
@@ -31,8 +34,9 @@ IN_CLEAR = (
 """What the setting does not cover, as `manage.py check` and docs/encryption.md say."""
 CLOSED = "(encrypted)"
 """What stands for a sealed text that no key opens."""
-_TOKEN = re.compile(rb'(\\*)"qe1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]+={0,2})')
-_SEALED = re.compile(rb'"qe1:gAAAA[\w-]{80,}={0,2}"')
+_TOKEN = re.compile(rb'(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
+_WHOLE = re.compile(rb'(?<!\\)"\\u0071e1:gAAAA[\w-]{80,}={0,2}"')
+_TEXT = re.compile(r"qe1:gAAAA[\w-]{80,}={0,2}", re.ASCII)
 _OF_ERROR = ("message", "traceback")
 _NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
 
@@ -64,7 +68,7 @@ class Keyring:
             return data
         if isinstance(data, str):
             return self.seal(data.encode("utf-8", "surrogatepass")).decode()
-        return b'"qe1:%b"' % self._fernet.encrypt(data)
+        return b'%b%b"' % (_HEAD, self._fernet.encrypt(data))
 
     @overload
     def seal_text(self, text: bytes) -> bytes: ...
@@ -76,7 +80,7 @@ class Keyring:
             return text
         if isinstance(text, bytes):
             return self.seal_text(text.decode("utf-8", "replace")).encode()
-        return self.seal(json.dumps(text)).strip('"')
+        return f"qe1:{self._fernet.encrypt(json.dumps(text).encode()).decode()}"
 
     def seal_error(self, data: bytes) -> bytes:
         """A stored error, whose message and traceback are sealed."""
@@ -105,7 +109,7 @@ class Keyring:
             quoted, token = found[2], found[2] or found[3]
             plain = self._decrypted(token)
             if plain is None:
-                return found[0] if quoted else CLOSED.encode()
+                return found[0]
             if quoted:
                 return _escaped(plain, (len(found[1]) + 1).bit_length() - 1)
             text: bytes = json.loads(plain).encode("utf-8", "surrogatepass")
@@ -153,15 +157,15 @@ def keyring(keys: tuple[str, ...]) -> Keyring | None:
 
 def refuse_sealed(what: str, name: str, data: bytes) -> None:
     """Raise NotDecodable if a value that a task or a caller is about to get is still sealed."""
-    if MARK in data and _SEALED.search(data):
+    if _HEAD in data and _WHOLE.search(data):
         raise NotDecodable(what=what, name=name, reason=_NO_KEY)
 
 
-def without_tokens(data: bytes) -> bytes:
-    """Data to show, without what no key opens."""
-    return _TOKEN.sub(_closed, data) if MARK in data else data
+def without_sealed(data: bytes) -> bytes:
+    """JSON to show, without what no key opens."""
+    return _WHOLE.sub(b'"%b"' % CLOSED.encode(), data) if _HEAD in data else data
 
 
-def _closed(found: re.Match[bytes]) -> bytes:
-    quote = b"" if found[2] is None else found[1] + b'"'
-    return quote + CLOSED.encode() + quote
+def without_tokens(text: str) -> str:
+    """A text to show, without what no key opens."""
+    return _TEXT.sub(CLOSED, text) if "qe1:gAAAA" in text else text

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from queueops.model.encryption import without_tokens
+from queueops.model.encryption import without_sealed, without_tokens
 from queueops.model.redact_text import MASK as MASK
 from queueops.model.redact_text import Words, mask_text
 from queueops.model.redact_text import mask_in as mask_in
@@ -83,7 +83,7 @@ class Redactor:
     def compact(self, data: bytes, parameters: Sequence[str] = ()) -> str:
         """Encoded arguments as compact, masked JSON; as masked text if they are undecodable."""
         try:
-            masked = self.arguments(json.loads(without_tokens(data)), parameters)
+            masked = self.arguments(json.loads(without_sealed(data)), parameters)
         except (ValueError, RecursionError):
             return self.text(readable(data))
         return json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
@@ -95,14 +95,14 @@ class Redactor:
         """
         hide: Callable[[Any], Any] = self.value if parameters is None else lambda v: self.arguments(v, parameters)
         try:
-            return json.dumps(hide(json.loads(without_tokens(data))), ensure_ascii=False, indent=2)
+            return json.dumps(hide(json.loads(without_sealed(data))), ensure_ascii=False, indent=2)
         except (ValueError, RecursionError):
             return self.text(readable(data))
 
     def call(self, data: bytes, parameters: Sequence[str] = (), limit: int = 120) -> str:
         """Encoded arguments as a short call: `42, template='bye'`."""
         try:
-            positional, named = self.arguments(json.loads(without_tokens(data)), parameters)
+            positional, named = self.arguments(json.loads(without_sealed(data)), parameters)
             parts = [_short(item) for item in positional] + [f"{key}={_short(item)}" for key, item in named.items()]
         except (ValueError, TypeError, AttributeError, RecursionError):
             return cut(self.text(readable(data)), limit)
@@ -170,7 +170,7 @@ _BETWEEN = frozenset(
 
 def readable(data: bytes) -> str:
     """Any bytes as text: bytes that are not UTF-8 are written as hexadecimal codes. A sealed value is not shown."""
-    return without_tokens(data).decode("utf-8", "backslashreplace")
+    return without_tokens(without_sealed(data).decode("utf-8", "backslashreplace"))
 
 
 def cut(text: str, limit: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from queueops.errors import QueueOpsError, TaskCancelled, TaskFailed
+from queueops.model.encryption import without_tokens
 from queueops.model.records import Record
 from queueops.model.states import State
 
@@ -32,9 +33,13 @@ def error_of(record: Record) -> StoredError:
     if not record.error:
         return StoredError(type="WorkerLost" if record.crashes else "Failed", message=record.reason)
     try:
-        return msgspec.json.decode(record.error, type=StoredError)
+        found = msgspec.json.decode(record.error, type=StoredError)
     except msgspec.MsgspecError:  # the record was written by other software
         return StoredError(message=record.error[:200].decode("utf-8", "replace"))
+    if "qe1:" in found.message:
+        shown = (without_tokens(text) for text in (found.message, found.traceback))
+        return msgspec.structs.replace(found, **dict(zip(("message", "traceback"), shown, strict=True)))
+    return found
 
 
 def raised_by(record: Record) -> QueueOpsError:
