@@ -74,7 +74,7 @@ class Settings:
     grace: float = 25.0  # seconds that a worker's tasks get to end at shutdown
     unknown_after: float = 7 * DAY  # after this time a task whose name no worker knows is quarantined
     redact: tuple[str, ...] = PATTERNS
-    encryption: tuple[str, ...] = field(default=(), repr=False)  # keys of Fernet: the first seals user values in the store, all of them open
+    encryption: tuple[str, ...] = field(default=(), repr=False)  # keys of Fernet; the first one encrypts
     transactions: Transactions | None = None  # what a push in a database transaction does; None: the pusher's default
     read_only: bool = False  # the console is read-only
     environment: Environment | None = None  # the mark on the pages of the console

@@ -17,6 +17,7 @@ from queueops.control.per_pool_calls import MOST
 from queueops.control.pool_messages import drop_commands, drop_dead_commands, requeue_commands, requeue_dead_commands
 from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
 from queueops.control.push import push_task
+from queueops.control.reencryption import NoKeys, reencrypt
 from queueops.control.schedules import (
     Backfilled,
     backfill_schedule,
@@ -99,6 +100,7 @@ __all__ = [
     "ChunkAnswer",
     "EmptiedTrash",
     "NewApiToken",
+    "NoKeys",
     "PoolInUse",
     "Row",
     "TooMany",
@@ -141,6 +143,7 @@ __all__ = [
     "reasons",
     "recall",
     "redeliver_callbacks",
+    "reencrypt",
     "reinstate",
     "release",
     "release_chunks",

@@ -157,6 +157,7 @@ OTHERS: dict[str, Verb] = {verb.name: verb for verb in (
          afterwards=_("No task of this name starts in %(pools)s. Running tasks continue.")),
     Verb("resume_name", _("Resume the name"), afterwards=_("Its tasks return to their places in their lanes.")),
     Verb("fsck", _("Repair the findings of the check")),
+    Verb("reencrypt", _("Encrypt anew")),
     Verb("flush", _("Flush the pool"), "delete everything in a pool, or in the whole namespace, for good"),
     Verb("empty_trash", _("Empty the trash"), afterwards=_("Its tasks cannot be restored."),
          sentence=_("Empty the trash of %(what)s")),

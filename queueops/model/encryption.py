@@ -1,15 +1,16 @@
 """Encryption at rest: user values are sealed where they go into the store, and opened where its replies come from.
 
-A sealed value is a text of JSON, `"\\u0071e1:<token of Fernet>"`. It stands wherever the JSON of the value stood, so the
-scripts move it, join it and put it into other JSON without a key. Encoders write no `q` like this, so a user's own
-text never looks so. A text inside another text, such as the message of an error, is sealed as `qe1:<token>`.
+A sealed value is a text of JSON, `"qe1:<token of Fernet>"`, whose q is written as an escape. It stands wherever the
+JSON of the value stood, so the scripts move it, join it and put it into other JSON without a key. Encoders write no q
+like this, so a user's own text never looks so. What is no JSON, such as a line of a log, is sealed as `qe1:<token>`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
@@ -35,7 +36,7 @@ IN_CLEAR = (
 CLOSED = "(encrypted)"
 """What stands for a sealed text that no key opens."""
 _TOKEN = re.compile(rb'(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
-_WHOLE = re.compile(rb'(?<!\\)"\\u0071e1:gAAAA[\w-]{80,}={0,2}"')
+_WHOLE = re.compile(rb'(?<!\\)"\\u0071e1:gAAAA[\w-]{80,}={0,2}(?:"|\Z)')
 _TEXT = re.compile(r"qe1:gAAAA[\w-]{80,}={0,2}", re.ASCII)
 _OF_ERROR = ("message", "traceback")
 _NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
@@ -56,7 +57,7 @@ class Keyring:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises NoCryptography and BadKey."""
-        self._fernet = _fernet_of(keys)
+        self._fernet, self._first = _fernet_of(keys), _fernet_of(keys[:1])
 
     @overload
     def seal(self, data: bytes) -> bytes: ...
@@ -88,11 +89,31 @@ class Keyring:
             error = msgspec.json.decode(data, type=dict[str, Any])
         except msgspec.MsgspecError:
             return self.seal_text(data)
-        sealed = {name: self.seal_text(error[name]) for name in _OF_ERROR if isinstance(error.get(name), str)}
-        return msgspec.json.encode(error | sealed)
+        texts = {name: msgspec.json.encode(error[name]) for name in _OF_ERROR if isinstance(error.get(name), str)}
+        return msgspec.json.encode(error | {name: msgspec.Raw(self.seal(text)) for name, text in texts.items()})
 
-    def seal_title(self, title: str) -> str:
+    def seal_line(self, data: bytes) -> bytes:
+        """A line of a task's log, whose texts of the user are sealed."""
+        try:
+            line = msgspec.json.decode(data, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return data
+        seals: dict[str, Callable[[str], str]] = {"error": self._seal_error_text, "was": self.seal}
+        if line.get("k") == "log":
+            seals["text"] = self.seal_text
+        return msgspec.json.encode(line | {name: seal(line[name]) for name, seal in seals.items() if line.get(name)})
+
+    def _seal_error_text(self, text: str) -> str:
+        return self.seal_error(text.encode()).decode()
+
+    @overload
+    def seal_title(self, title: bytes) -> bytes: ...
+    @overload
+    def seal_title(self, title: str) -> str: ...
+    def seal_title(self, title: str | bytes) -> str | bytes:
         """The title of an error, `type: message`, whose message is sealed."""
+        if isinstance(title, bytes):
+            return self.seal_title(title.decode("utf-8", "replace")).encode()
         kind, colon, message = title.partition(": ")
         return kind + colon + self.seal_text(message)
 
@@ -102,12 +123,25 @@ class Keyring:
             return self._opened(reply) if MARK in reply else reply
         return [self.open(each) for each in reply] if isinstance(reply, list) else reply
 
+    def renew(self, data: bytes, count: Counter[str]) -> bytes:
+        """The same with each sealed value under the first key; counts `current`, `old` and `unknown` keys of them."""
+
+        def renewed(found: re.Match[bytes]) -> bytes:
+            token: bytes = found[2] or found[3]
+            age = (
+                "current" if _decrypted(self._first, token) else "old" if _decrypted(self._fernet, token) else "unknown"
+            )
+            count[age] += 1
+            return found[0].replace(token, self._fernet.rotate(token)) if age == "old" else found[0]
+
+        return _TOKEN.sub(renewed, data) if MARK in data else data
+
     def _opened(self, data: bytes) -> bytes:
         is_json = data[:1] in (b"{", b"[", b'"')
 
         def plain_of(found: re.Match[bytes]) -> bytes:
             quoted, token = found[2], found[2] or found[3]
-            plain = self._decrypted(token)
+            plain = _decrypted(self._fernet, token)
             if plain is None:
                 return found[0]
             if quoted:
@@ -117,13 +151,14 @@ class Keyring:
 
         return _TOKEN.sub(plain_of, data)
 
-    def _decrypted(self, token: bytes) -> bytes | None:
-        from cryptography.fernet import InvalidToken
 
-        try:
-            return self._fernet.decrypt(token)
-        except InvalidToken:
-            return None
+def _decrypted(fernet: MultiFernet, token: bytes) -> bytes | None:
+    from cryptography.fernet import InvalidToken
+
+    try:
+        return fernet.decrypt(token)
+    except InvalidToken:
+        return None
 
 
 def _fernet_of(keys: Sequence[str]) -> MultiFernet:
@@ -159,6 +194,11 @@ def refuse_sealed(what: str, name: str, data: bytes) -> None:
     """Raise NotDecodable if a value that a task or a caller is about to get is still sealed."""
     if _HEAD in data and _WHOLE.search(data):
         raise NotDecodable(what=what, name=name, reason=_NO_KEY)
+
+
+def is_sealed(data: bytes) -> bool:
+    """Whether data has a sealed value in it, under whatever key."""
+    return MARK in data and _TOKEN.search(data) is not None
 
 
 def without_sealed(data: bytes) -> bytes:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from io import StringIO
 from typing import Any
 
 import pytest
 import redis
 from cryptography.fernet import Fernet
+from django.core.management import call_command
 
 from queueops import TaskFailed, chain, control, group, inspect, jobs, schedules
 from queueops.checks import check_environment, check_settings
@@ -134,6 +138,7 @@ def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_c
     assert running.result()[3] == marked("run")
     with pytest.raises(TaskFailed, match=MARKER):
         broken.result()
+    assert [MARKER in each.error.message for each in inspect.task(failed.id).attempts] == [True] * 2
     shown = inspect.task(plain.id)
     assert MARKER in repr(shown.args_json)
     assert MARKER in repr(shown.result_json)
@@ -167,6 +172,70 @@ def test_a_task_without_its_key_waits_for_it_and_clear_values_are_read(encrypted
         assert control.requeue([handle.id])[0].word == "OK"
     run_worker()
     assert (sealed.result()[0], edited.result()[0]) == ([marked("sealed")], [marked("after")])
+
+
+@pytest.mark.parametrize("keys", [(KEYS[0],), ()], ids=["on", "off"])
+def test_a_text_of_the_user_that_looks_encrypted_comes_back_unchanged(encrypted, keys):
+    encrypted(*keys)
+    token = Fernet(KEYS[0]).encrypt(b"[1]").decode()
+    texts = [
+        f"qe1:{token}",
+        f"qe1:{token[:50]}",
+        f'"\\u0071e1:{token}"',
+        f'["\\u0071e1:{token}"]',
+        {"qe1:gAAAA": [f"qe1:{token}"]},
+    ]
+    plain, linked = work.echo.push(*texts), chain(work.echo.s(texts[0]), work.echo.s(texts)).push()
+    run = work.child.start(texts[2])
+    run_worker()
+    assert plain.result()[0] == texts
+    assert linked.result()[0] == [[[texts[0]], {}, {}], texts]
+    assert run.result() == texts[2]
+
+
+def rotated(*arguments: str) -> dict[str, int]:
+    """What `queue reencrypt` tells."""
+    out = StringIO()
+    with suppress(SystemExit):
+        call_command("queue", "reencrypt", "--json", *arguments, stdout=out)
+    return json.loads(out.getvalue())
+
+
+@pytest.mark.django_db
+def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis_client):
+    encrypted()
+    clear = work.echo.using(meta={"m": marked("meta")}).push(marked("clear"))
+    failed = work.fails.push("in clear")
+    run_worker()
+    encrypted(KEYS[0])
+    waiting, ended = work.echo.push(marked("waiting"), delay=999), work.echo.push(marked("ended"))
+    grouped, running = group(work.echo.s(marked("a")), work.echo.s(marked("b"))).push(), work.run.start(marked("run"))
+    chunked, stepped = work.Chunked.push(marked("chunk")), work.Steps.push(marked("state"))
+    jobs.submit(aggregation="a", handler="sealed.nobody", url=f"http://a.example/{MARKER}", delay=999)
+    schedules.create(work.echo, schedules.Schedule("0 0 1 1 *", args=(marked("schedule"),)), id="rotated")
+    work.echo.push_many([(marked(str(number)),) for number in range(120)])
+    run_worker()
+    encrypted(KEYS[1], KEYS[0])
+    told = rotated("--dry-run")
+    assert (told["changed"], told["current"]) == (0, 0)
+    assert (told["old"] > 100, told["clear"] >= 4, told["unknown"]) == (True, True, 0)
+    assert rotated("--dry-run") == told
+    told = rotated()
+    assert (told["old"], told["clear"], told["unknown"]) == (0, 0, 0)
+    assert told["current"] >= told["changed"] > 100
+    assert not found_in(redis_client)
+    encrypted(KEYS[1])
+    for _ in range(2):
+        running.signal("say", marked("signal"))
+        run_worker()
+    assert clear.result()[0] == [marked("clear")]
+    assert [MARKER in each.error.message for each in inspect.task(failed.id).attempts] == [True] * 2
+    assert [each[0] for each in grouped.result()] == [[marked("a")], [marked("b")]]
+    assert (running.result(timeout=30)[0], ended.result()[0]) == (marked("run"), [marked("ended")])
+    assert chunked.result()[0] == marked("chunk") + "0"
+    assert stepped.status().state == State.SUCCEEDED
+    assert MARKER in repr(inspect.task(waiting.id).args_json)
+    assert MARKER in schedules.get("rotated").args
 
 
 def test_checks_name_bad_keys_without_showing_them_and_what_stays_in_clear(settings):

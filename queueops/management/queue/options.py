@@ -34,6 +34,7 @@ from queueops.management.queue import (
     pool_messages,
     pools,
     queries,
+    reencrypt,
     registry,
     schedules,
     trash,
@@ -75,7 +76,13 @@ RUNS: dict[str, Any] = {
 }
 """What performs each verb."""
 TRASH = {"trash": (trash.trash, "how many deleted tasks are kept, or with --empty their end")}
-OWN_OPTIONS = (*pool_messages.COMMANDS, *follow_ups.COMMANDS, *schedules.COMMANDS, *outbox.COMMANDS)
+OWN_OPTIONS = (
+    *pool_messages.COMMANDS,
+    *follow_ups.COMMANDS,
+    *schedules.COMMANDS,
+    *outbox.COMMANDS,
+    *reencrypt.COMMANDS,
+)
 """Subcommands whose options stand beside them."""
 TASKS = [name.replace("_", "-") for name, verb in ON_TASKS.items() if verb.about]
 ALL = QUESTIONS | {name.replace("_", "-"): (run, VERBS[name].about) for name, run in RUNS.items()} | TRASH

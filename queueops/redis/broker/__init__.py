@@ -27,6 +27,7 @@ from queueops.redis.broker.history import HistoryCalls
 from queueops.redis.broker.maintenance import MaintenanceCalls
 from queueops.redis.broker.pool_messages import OutboxCalls
 from queueops.redis.broker.push import PushCalls
+from queueops.redis.broker.reencryption import ReencryptCalls
 from queueops.redis.broker.schedules import ScheduleCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.store_client import StoreClient
@@ -44,6 +45,7 @@ class RedisBroker(
     OutboxCalls,
     ScheduleCalls,
     AlertCalls,
+    ReencryptCalls,
 ):
     """All roles on one store client: those of the kernel, and those of the registered kinds."""
 
@@ -64,6 +66,7 @@ CAPABILITIES: dict[type, Capability] = {
     HistoryCalls: Capability.HISTORY,
     MaintenanceCalls: Capability.UPKEEP,
     OutboxCalls: Capability.MESSAGES,
+    ReencryptCalls: Capability.UPKEEP,
     ScheduleCalls: Capability.SCHEDULES,
 }
 """What a store leaves out that does not have the calls of a role; of other calls it is QUESTIONS."""
