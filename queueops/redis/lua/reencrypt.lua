@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- reencrypt: replaces values of one key, such as encrypted ones by the same under another key. A value that has changed since
 -- it was read stays as it is.
 -- KEYS: 1 the pool's prefix
