@@ -59,7 +59,8 @@ def texts_in(client: redis.Redis) -> Iterator[tuple[bytes, bytes]]:
         b"zset": lambda key: client.zrange(key, 0, -1), b"set": client.smembers, b"stream": client.xrange,
     }  # fmt: skip
     for key in client.scan_iter(count=1000):
-        yield key, repr(read[client.type(key)](key)).encode()
+        if (type := client.type(key)) != b"none":  # it has expired meanwhile
+            yield key, repr(read[type](key)).encode()
 
 
 def found_in(client: redis.Redis) -> list[tuple[bytes, bytes]]:
