@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
+from queueops.errors import NotDecodable, ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
+from queueops.model.encryption import NO_KEY
 from queueops.model.ids import new_id
 from queueops.redis.broker import get_broker, get_role, in_role
 from queueops.redis.broker.schedules import RIPE, ScheduleCalls
@@ -96,10 +97,8 @@ def delete_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
 def run_schedule(id: str, *, pool: str = "", who: str = "") -> str:
     """Create its task now, whatever else runs; returns the task's id. Raises UnknownSchedule."""
     state = _known(id, pool)
-    if state.definition is None:
-        raise UnknownSchedule(id=id)
+    definition = push_hooks.of_schedule(_definition(state))
     run = f"{id}@now.{new_id()}"
-    definition = push_hooks.of_schedule(state.definition)
     word, *_ = get_role(ScheduleCalls).fire_by_hand(definition, run, Reader(get_broker()).now_ms(), who)
     if word == "GONE":
         raise UnknownSchedule(id=id)
@@ -120,9 +119,7 @@ def backfill_schedule(id: str, since_ms: int, until_ms: int, *, pool: str = "", 
     Raises UnknownSchedule and BadOption.
     """
     state = _known(id, pool)
-    definition = state.definition
-    if definition is None:
-        raise UnknownSchedule(id=id)
+    definition = _definition(state)
     now_ms = Reader(get_broker()).now_ms()
     definition = push_hooks.of_schedule(definition)
     ticks = backfill_ticks(definition.line, definition.zone, since_ms, until_ms, now_ms)
@@ -132,6 +129,15 @@ def backfill_schedule(id: str, since_ms: int, until_ms: int, *, pool: str = "", 
         _check(word, id)
         made += words
     return Backfilled(made.count("FIRED"), made.count("EXISTS"))
+
+
+def _definition(state: ScheduleState) -> ScheduleDefinition:
+    """What can run. Raises NotDecodable for one whose key is missing, and UnknownSchedule."""
+    if state.is_closed:
+        raise NotDecodable(what="definition", name=state.id, reason=NO_KEY)
+    if state.definition is None:
+        raise UnknownSchedule(id=state.id)
+    return state.definition
 
 
 def _new_definition(task: Any, schedule: Schedule | str, id: str, source: str) -> ScheduleDefinition:

@@ -39,7 +39,7 @@ _TOKEN = re.compile(rb'(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{
 _WHOLE = re.compile(rb'(?<!\\)"\\u0071e1:gAAAA[\w-]{80,}={0,2}(?:"|\Z)')
 _TEXT = re.compile(r"qe1:gAAAA[\w-]{80,}={0,2}", re.ASCII)
 _OF_ERROR = ("message", "traceback")
-_NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
+NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
 
 
 class NoCryptography(QueueOpsError, ImportError):
@@ -193,7 +193,7 @@ def keyring(keys: tuple[str, ...]) -> Keyring | None:
 def refuse_sealed(what: str, name: str, data: bytes) -> None:
     """Raise NotDecodable if a value that a task or a caller is about to get is still sealed."""
     if _HEAD in data and _WHOLE.search(data):
-        raise NotDecodable(what=what, name=name, reason=_NO_KEY)
+        raise NotDecodable(what=what, name=name, reason=NO_KEY)
 
 
 def is_sealed(data: bytes) -> bool:

@@ -65,8 +65,8 @@ class Redactor:
         return [positional, self.value(value[1])]
 
     def text(self, text: str) -> str:
-        """Free text with masked secrets."""
-        return mask_text(text, self._words)
+        """Free text with masked secrets, and without what no key opens."""
+        return mask_text(without_tokens(text), self._words)
 
     def words_of_task(self, text: str) -> str:
         """Text from a task's own code: a log line, a reason. It may quote any value."""
@@ -170,7 +170,7 @@ _BETWEEN = frozenset(
 
 def readable(data: bytes) -> str:
     """Any bytes as text: bytes that are not UTF-8 are written as hexadecimal codes. A sealed value is not shown."""
-    return without_tokens(without_sealed(data).decode("utf-8", "backslashreplace"))
+    return without_sealed(data).decode("utf-8", "backslashreplace")
 
 
 def cut(text: str, limit: int) -> str:

@@ -87,7 +87,10 @@ def check_schedule_id(value: str) -> str:
 
 
 class ScheduleState(msgspec.Struct, kw_only=True):
-    """A schedule with its state. Times are milliseconds of the epoch; `broken` says why there is no definition."""
+    """A schedule with its state. Times are milliseconds of the epoch; `broken` says why there is no definition.
+
+    `is_closed`: it is encrypted, and this process lacks the key.
+    """
 
     id: str
     pool: str
@@ -95,6 +98,7 @@ class ScheduleState(msgspec.Struct, kw_only=True):
     fields: Mapping[str, str]
     definition: ScheduleDefinition | None
     broken: str = ""
+    is_closed: bool = False
     queued: int = 0
     last_state: str = ""
 

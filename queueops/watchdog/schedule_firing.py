@@ -42,6 +42,7 @@ class ScheduleFiring:
         self._next: dict[str, float] = {}
         self._seen: dict[str, int] = {}
         self._full = False
+        self._closed: set[str] = set()
 
     def ahead_s(self) -> float:
         """Seconds until the next known tick; infinite if there is none."""
@@ -108,6 +109,11 @@ class ScheduleFiring:
 
     def _run(self, row: ScheduleState, now_ms: int) -> list[str]:
         definition = row.definition
+        if row.is_closed:  # another watchdog may have the key, and this one after a restart: the tick stays due
+            if row.id not in self._closed:
+                logger.error("a schedule of pool %s does not run: %s", row.pool, row.broken)
+            self._closed.add(row.id)
+            return []
         if definition is None:
             logger.error("a schedule of pool %s does not run: %s", row.pool, row.broken)
             self._broker.change_schedule(row.pool, row.id, "rest", row.broken.encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator as Several
 from typing import Any
 
-from queueops import Batch, Iterator, MapReduce, Results, Retry, activity, current, task, wf, workflow
+from queueops import Batch, Iterator, MapReduce, Results, Retry, activity, current, jobs, task, wf, workflow
 
 MARKER = "Secret-Marker"
 """What may be nowhere in the store."""
@@ -105,3 +105,9 @@ async def reaches(text: str) -> str:
 async def breaks(text: str) -> None:
     """Fails."""
     raise Trouble(text)
+
+
+@jobs.job_handler("sealed.handles")
+def handles(job: jobs.Job) -> str:
+    """Returns the URL of its job."""
+    return job.url

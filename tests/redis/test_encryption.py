@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from base64 import b64encode
@@ -20,11 +21,13 @@ from queueops import TaskFailed, chain, control, group, inspect, jobs, schedules
 from queueops.checks import check_environment, check_settings
 from queueops.errors import NotDecodable
 from queueops.events import hub as hubs
+from queueops.inspect import TaskQuery
 from queueops.kinds.workflows.kept_runs import kept_runs
 from queueops.model.encryption import IN_CLEAR, keyring
 from queueops.model.states import State
-from queueops.redis.broker import close_brokers
+from queueops.redis.broker import close_brokers, get_broker
 from queueops.testing import run_worker
+from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.redis import encrypted_work as work
 from tests.redis.encrypted_work import MARKER, marked
 
@@ -149,30 +152,56 @@ def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_c
 
 
 @pytest.mark.parametrize("keys", [(KEYS[1],), ()], ids=["another key", "no key"])
-def test_a_task_without_its_key_waits_for_it_and_clear_values_are_read(encrypted, keys, redis_client):
+def test_work_without_its_key_waits_for_it_and_clear_values_are_read(encrypted, keys, redis_client):
     encrypted()
     clear = work.echo.push(marked("clear"))
     encrypted(KEYS[0])
-    done = work.echo.push(marked("done"))
+    done, begun = work.echo.push(marked("done")), work.run.start(marked("begun"))
     run_worker()
     assert clear.result()[0] == [marked("clear")]
     sealed, edited = work.echo.push(marked("sealed")), work.echo.push(marked("before"))
     assert control.edit_and_retry(edited.id, [marked("after")], {}).word == "OK"
     linked = chain(work.echo.s(1), work.hears.s()).push()
+    grouped = group(work.echo.s(1), work.echo.s(marked("part"))).push()
+    chunked, stepped = work.Chunked.push(marked("chunk")), work.Steps.push(marked("state"))
+    child = work.child.start(marked("child"))
+    jobs.submit(aggregation="a", handler="sealed.handles", url=f"http://a.example/{MARKER}", id="job")
+    schedules.create(work.echo, schedules.Schedule("* * * * *", args=(marked("tick"),)), id="closed")
+    redis_client.zadd(get_broker().keys("default").schedules, {"closed": 1})
     encrypted(*keys)
+    kept_runs.clear()
+    begun.signal("say", "in clear")
     run_worker()
-    for handle in (sealed, edited, linked):
-        assert handle.status().state != State.SUCCEEDED
-    shown = inspect.task(sealed.id)
-    assert (shown.state, "lacks its key" in shown.reason) == (State.QUARANTINED, True)
-    assert "qe1:" not in repr(shown)
+
+    assert ScheduleFiring(get_broker()).act("default") == {}
+    assert redis_client.zscore(get_broker().keys("default").schedules, "closed") == 1
+    with pytest.raises(NotDecodable, match="lacks its key"):
+        schedules.run_now("closed")
+    rows = inspect.tasks(TaskQuery(), limit=100).rows
+    assert {row.state for row in rows} <= {
+        State.QUARANTINED,
+        State.SUCCEEDED,
+        State.IDLE,
+        State.WAITING,
+        State.POSTPONED,
+    }
+    for handle in (sealed, edited, chunked, stepped, child, begun):
+        assert "lacks its key" in inspect.task(handle.id).reason
+    shown = repr([inspect.task(row.id) for row in rows])
+    assert not re.findall(".{200}(?:qe1:|u0071).{30}", shown)
     with pytest.raises(NotDecodable, match="lacks its key"):
         done.result()
     encrypted(KEYS[1], KEYS[0])
-    for handle in (sealed, edited):
-        assert control.requeue([handle.id])[0].word == "OK"
+    kept_runs.clear()
+    control.requeue([row.id for row in rows if row.state == State.QUARANTINED])
+    control.run_now([child.id, begun.id])
     run_worker()
     assert (sealed.result()[0], edited.result()[0]) == ([marked("sealed")], [marked("after")])
+    assert (grouped.result()[1][0], child.result()) == ([marked("part")], marked("child"))
+    assert chunked.result()[0] == marked("chunk") + "0"
+    assert [each.status().state for each in (linked, stepped)] == [State.SUCCEEDED] * 2
+    assert inspect.task("job").state == State.SUCCEEDED
+    assert ScheduleFiring(get_broker()).act("default")
 
 
 @pytest.mark.parametrize("keys", [(KEYS[0],), ()], ids=["on", "off"])

@@ -8,8 +8,9 @@ from typing import Any
 import redis
 
 from queueops import conf
-from queueops.errors import TooMany
+from queueops.errors import NotDecodable, TooMany
 from queueops.model import endings
+from queueops.model.encryption import refuse_sealed
 from queueops.model.records import pairs
 from queueops.redis import pushwire, query_replies
 from queueops.redis.schedule_keys import log_key
@@ -139,10 +140,12 @@ def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:
         id, broken = query_replies.text(raw_id), ""
         fields = pairs(flat)
         definition: ScheduleDefinition | None = None
+        is_closed = False
         try:
-            definition = decode_definition(id, fields.pop(b"x", b""))
-        except Undefined as error:
-            broken = str(error)
+            refuse_sealed("definition", id, text := fields.pop(b"x", b""))
+            definition = decode_definition(id, text)
+        except (Undefined, NotDecodable) as error:
+            broken, is_closed = str(error), isinstance(error, NotDecodable)
         if definition is not None and definition.push.pool != pool:
             broken = f"The schedule {id} is that of the pool {definition.push.pool}."
             definition = None
@@ -153,6 +156,7 @@ def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:
             fields={query_replies.text(name): query_replies.text(value) for name, value in fields.items()},
             definition=definition,
             broken=broken,
+            is_closed=is_closed,
             queued=queued,
             last_state=query_replies.text(last),
         )
