@@ -12,6 +12,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from queueops import conf
+from queueops.conf.sealed_fields import SEALED, SealedJSON
 
 if not apps.is_installed("console"):  # before Django says that a model has no app_label
     raise ImproperlyConfigured("The URLs of the console need 'queueops' and 'console' in INSTALLED_APPS.")
@@ -101,6 +102,8 @@ class AuditEntry(models.Model):
     The console itself updates the entries of bulk actions, undone actions and denied actions later.
     """
 
+    SEALED: ClassVar = ("before", "after")
+
     objects: ClassVar[OfStore[Self]] = OfStore()
     store = models.CharField(_("store"), max_length=STORE_LENGTH, blank=True, default=conf.store_name)
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
@@ -116,8 +119,8 @@ class AuditEntry(models.Model):
     count = models.PositiveIntegerField(_("how many"), default=0)
     changed = models.PositiveIntegerField(_("changed"), default=0)
     reason = models.CharField(_("reason"), max_length=500, blank=True)
-    before = models.JSONField(_("before"), default=dict)
-    after = models.JSONField(_("after"), default=dict)
+    before = SealedJSON(_("before"), default=dict)
+    after = SealedJSON(_("after"), default=dict)
     outcome = models.CharField(_("outcome"), max_length=10, choices=Outcome, default=Outcome.BEGUN)
     detail = models.CharField(_("detail"), max_length=1000, blank=True)
     undoes = models.ForeignKey(
@@ -143,6 +146,11 @@ class AuditEntry(models.Model):
     def is_mass(self) -> bool:
         """Whether it is a bulk action, whose parts hold the tasks."""
         return bool(self.filter) and not self.ids
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its values are encrypted, and no key opens them."""
+        return SEALED in self.before or SEALED in self.after
 
     @property
     def goes_on(self) -> bool:

@@ -35,7 +35,7 @@ def steps(entry: AuditEntry, who: str = "") -> list[Step]:
     """The calls that undo the action; empty if it cannot be undone, or already was."""
     if entry.outcome not in (Outcome.DONE, Outcome.PARTLY) or not has_way_back(entry):
         return []
-    if entry.undone_by.exclude(_lost()).exists():
+    if entry.is_closed or entry.undone_by.exclude(_lost()).exists():
         return []
     return list(_inverse(entry.verb)(entry, who=who, token=f"{entry.token}.undo"))
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.models import AuditEntry, Outcome
+from queueops import conf
 
 MOST = 500
 
@@ -48,6 +49,7 @@ LABELS: dict[str, str | Promise] = {
     "told": gettext_lazy("Told"),
     "values": gettext_lazy("With"),
     "condition": gettext_lazy("Condition"),
+    "sealed": gettext_lazy("Values"),
 }
 """The facts with a label of their own on the screen; they come first, in this order."""
 ELSEWHERE = ("pool", "lane", "id", "args", "data")
@@ -98,4 +100,4 @@ def _spelled(value: Any, *, known: bool) -> str:
         return ", ".join(f"{name} {each}" for name, each in value.items()) or "–"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "–"
-    return _("none") if value is None else str(value)
+    return _("none") if value is None else conf.redactor().text(str(value))

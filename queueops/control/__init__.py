@@ -17,7 +17,7 @@ from queueops.control.per_pool_calls import MOST
 from queueops.control.pool_messages import drop_commands, drop_dead_commands, requeue_commands, requeue_dead_commands
 from queueops.control.pools import EmptiedTrash, PoolInUse, empty_trash, flush, repair
 from queueops.control.push import push_task
-from queueops.control.reencryption import NoKeys, reencrypt
+from queueops.control.reencryption import NoKeys, reencrypt, reencrypt_tables
 from queueops.control.schedules import (
     Backfilled,
     backfill_schedule,
@@ -144,6 +144,7 @@ __all__ = [
     "recall",
     "redeliver_callbacks",
     "reencrypt",
+    "reencrypt_tables",
     "reinstate",
     "release",
     "release_chunks",

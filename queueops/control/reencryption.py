@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
+
+from django.apps import apps
+from django.db import connections, models, router
+from django.db.models.functions import Cast
 
 from queueops import conf
 from queueops.errors import QueueOpsError
+from queueops.model.encryption import Keyring, is_sealed
 from queueops.redis.broker import get_broker
+
+ROWS = 200
+"""How many rows of a table are read at once."""
+EMPTY = ("", "{}", "null")
 
 
 class NoKeys(QueueOpsError, LookupError):
@@ -29,3 +40,50 @@ def reencrypt(pool: str, *, dry_run: bool = False) -> Iterator[Counter[str]]:
         yield from raw.reencrypt(pool, ring, dry_run=dry_run)
     finally:
         raw.close()
+
+
+def reencrypt_tables(*, dry_run: bool = False) -> Iterator[Counter[str]]:
+    """The same for tables of the databases: the audit, the outbox, and results of `once`. `rows` are counted, too."""
+    ring = conf.keyring()
+    if ring is None:
+        raise NoKeys
+    for model in apps.get_models():
+        for column in getattr(model, "SEALED", ()):
+            for database in _databases(model):
+                yield from _of_column(ring, model._default_manager.using(database), column, dry_run=dry_run)
+
+
+def _databases(model: type[models.Model]) -> Iterator[str]:
+    for alias in connections:
+        tables = connections[alias].introspection.table_names()
+        if router.allow_migrate_model(alias, model) and model._meta.db_table in tables:
+            yield alias
+
+
+def _of_column(ring: Keyring, table: Any, column: str, *, dry_run: bool) -> Iterator[Counter[str]]:
+    """A row that has changed since it was read is left to the next walk."""
+    rows, last = table.annotate(stored=Cast(column, models.TextField())), None
+    is_json = isinstance(table.model._meta.get_field(column), models.JSONField)
+    while found := list(_behind(rows, last).values_list("pk", "stored")[:ROWS]):
+        count = Counter(rows=len(found))
+        for key, old in found:
+            new = _renewed(ring, old, count, is_json=is_json)
+            if new is not None and not dry_run:
+                count["changed"] += rows.filter(pk=key, stored=old).update(**{column: new})
+        last = found[-1][0]
+        yield count
+
+
+def _behind(rows: Any, last: Any) -> Any:
+    return (rows if last is None else rows.filter(pk__gt=last)).order_by("pk")
+
+
+def _renewed(ring: Keyring, old: str, count: Counter[str], *, is_json: bool) -> Any:
+    """What replaces a value; None if nothing does. A field of JSON encrypts a new object itself."""
+    if is_sealed(old.encode()):
+        new = ring.renew(old.encode(), count).decode()
+        return None if new == old else json.loads(new) if is_json else new
+    if old in EMPTY:
+        return None
+    count["clear"] += 1
+    return json.loads(old) if is_json else ring.seal(old)

@@ -30,7 +30,7 @@ IN_CLEAR = (
     "numbers, times and states, also those of progress",
     "types and fingerprints of errors, and reasons in words",
     "results of downloads, their files, and proxies and hosts of jobs",
-    "the audit of the console, and logs of processes",
+    "alerts, logs of processes, and reasons, filters and targets of the audit",
 )
 """What the setting does not cover, as `manage.py check` and docs/encryption.md say."""
 CLOSED = "(encrypted)"

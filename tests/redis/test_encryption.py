@@ -16,7 +16,11 @@ import pytest
 import redis
 from cryptography.fernet import Fernet
 from django.core.management import call_command
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
+from console.audit.log import new_entry, written
+from console.models import AuditEntry
 from queueops import TaskFailed, chain, control, group, inspect, jobs, schedules
 from queueops.checks import check_environment, check_settings
 from queueops.errors import NotDecodable
@@ -229,6 +233,39 @@ def rotated(*arguments: str) -> dict[str, int]:
     with suppress(SystemExit):
         call_command("queue", "reencrypt", "--json", *arguments, stdout=out)
     return json.loads(out.getvalue())
+
+
+@pytest.mark.django_db
+def test_the_audit_is_encrypted_and_rotated_too(encrypted, client, django_user_model):
+    encrypted()
+    plain = new_entry("edit", "in clear", actor_name="a", before={"args": marked("clear")})
+    encrypted(KEYS[0])
+    with written("edit", "t", [("default", "t")], actor_name="a", before={"args": marked("before")}) as entry:
+        entry.after["args"] = marked("after")
+    stored = AuditEntry.objects.annotate(text=Cast("before", TextField()), more=Cast("after", TextField()))
+    texts = stored.values_list("text", "more")
+    assert MARKER not in repr(texts.filter(pk=entry.pk))
+    encrypted(KEYS[1], KEYS[0])
+    told = rotated("--dry-run")
+    assert (told["old"], told["clear"], told["rows"]) == (2, 1, 4)
+    told = rotated()
+    assert (told["changed"], told["old"], told["clear"]) == (3, 0, 0)
+    assert MARKER not in repr(texts)
+    encrypted(KEYS[1])
+    found = AuditEntry.objects.get(pk=entry.pk)
+    assert (found.before["args"], found.after["args"]) == (marked("before"), marked("after"))
+    assert AuditEntry.objects.get(pk=plain.pk).before == {"args": marked("clear")}
+    client.force_login(django_user_model.objects.create_superuser("ada"))
+    for keys, shown, is_closed in (
+        ((KEYS[1],), MARKER, False),
+        ((KEYS[0],), "(encrypted)", True),
+        ((), "(encrypted)", True),
+    ):
+        encrypted(*keys)
+        page = client.get(f"/ops/audit/{entry.pk}/").content.decode()
+        assert shown in page
+        assert "qe1:" not in page
+        assert AuditEntry.objects.get(pk=entry.pk).is_closed == is_closed
 
 
 @pytest.mark.django_db

@@ -10,6 +10,7 @@ from django.db import models
 class DoneTask(models.Model):
     """A task whose effects were committed, and what it returned, as JSON."""
 
+    SEALED: ClassVar = ("result",)
     objects: ClassVar[models.Manager[Any]] = models.Manager()
     key = models.CharField(max_length=320, primary_key=True)
     result = models.TextField()

@@ -10,6 +10,7 @@ from django.db import models
 class OutboxRow(models.Model):
     """A push that the store does not have yet, or whose row a relay has not deleted yet."""
 
+    SEALED: ClassVar = ("body",)
     objects: ClassVar[models.Manager[Any]] = models.Manager()
     id = models.BigAutoField(primary_key=True)
     form = models.CharField(max_length=20)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from queueops import control
@@ -17,18 +18,24 @@ from queueops.management.queue.lookup import check_pool
 PASSES = 3
 """How often a pool is walked at most: a value that was moved meanwhile is found by the next walk."""
 TOLD = 10_000
-"""After so many keys of the store a line tells how far the walk is."""
-COUNTS = ("keys", "current", "old", "clear", "unknown", "changed")
+"""After so many keys of the store, or rows, a line tells how far the walk is."""
+TABLES = "tables of the databases"
+Walk = Callable[..., Iterator[Counter[str]]]
+COUNTS = ("keys", "rows", "current", "old", "clear", "unknown", "changed")
 
 
 def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[str]:
     """Put all values under the first key. Fails at its end if a value under another key, or in clear, is left."""
     if pool:
         check_pool(pool)
+    pools = [pool] if pool else open_reader().pools()
+    walks: dict[str, Walk] = {name: partial(control.reencrypt, name) for name in pools}
+    if not pool:
+        walks[TABLES] = control.reencrypt_tables
     total: Counter[str] = Counter()
-    for name in [pool] if pool else open_reader().pools():
+    for name, walk in walks.items():
         found: Counter[str] = Counter()
-        for line in _walk(name, found, dry_run=True) if dry_run else _recorded(name, found):
+        for line in _once(name, walk, found, dry_run=True) if dry_run else _recorded(name, walk, found):
             if not as_json:
                 yield line
         total += found
@@ -37,35 +44,37 @@ def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[
         raise SystemExit(1)
 
 
-def _recorded(pool: str, found: Counter[str]) -> Iterator[str]:
-    with audit.recorded(verb="reencrypt", target=pool, pool=pool) as act:
-        yield from _until_done(pool, found)
+def _recorded(name: str, walk: Walk, found: Counter[str]) -> Iterator[str]:
+    with audit.recorded(verb="reencrypt", target=name, pool="" if walk is control.reencrypt_tables else name) as act:
+        yield from _until_done(name, walk, found)
         act.changed, act.after = found["changed"], {each: found[each] for each in COUNTS}
 
 
-def _until_done(pool: str, found: Counter[str]) -> Iterator[str]:
+def _until_done(name: str, walk: Walk, found: Counter[str]) -> Iterator[str]:
     """Walks until one finds nothing to do. What they changed is added up; the rest is what the last one saw."""
     for _ in range(PASSES):
         changed = found["changed"]
         found.clear()
-        yield from _walk(pool, found, dry_run=False)
+        yield from _once(name, walk, found, dry_run=False)
         done = not found["old"] and not found["clear"]
         found["changed"] += changed
         if done:
             return
 
 
-def _walk(pool: str, found: Counter[str], *, dry_run: bool) -> Iterator[str]:
-    for count in control.reencrypt(pool, dry_run=dry_run):
-        before = found["keys"] // TOLD
+def _once(name: str, walk: Walk, found: Counter[str], *, dry_run: bool) -> Iterator[str]:
+    told = 0
+    for count in walk(dry_run=dry_run):
         found.update(count)
-        if found["keys"] // TOLD > before:
-            yield f"{printable(pool)}: {found['keys']:,} keys read, {found['changed']:,} values encrypted anew."
+        if (read := found["keys"] + found["rows"]) // TOLD > told:
+            told = read // TOLD
+            yield f"{printable(name)}: {read:,} read, {found['changed']:,} values encrypted anew."
 
 
 def _summary(found: Counter[str]) -> str:
+    places = f"{found['keys']:,} keys of the store and {found['rows']:,} rows of the databases"
     lines = [
-        f"{found['changed']:,} values were encrypted anew. Now there are, among {found['keys']:,} keys of the store:",
+        f"{found['changed']:,} values were encrypted anew. Now there are, in {places}:",
         f"  {found['current']:,} values under the first key",
         f"  {found['old']:,} values under another key of the setting",
         f"  {found['clear']:,} values in clear",
