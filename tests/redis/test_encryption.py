@@ -27,6 +27,9 @@ from queueops.errors import NotDecodable
 from queueops.events import hub as hubs
 from queueops.inspect import TaskQuery
 from queueops.kinds.workflows.kept_runs import kept_runs
+from queueops.management.doctor import encrypted_values
+from queueops.management.doctor.finding import FAIL, OK, WARN
+from queueops.management.queue.fsck import _walk
 from queueops.model.encryption import IN_CLEAR, keyring
 from queueops.model.states import State
 from queueops.redis.broker import close_brokers, get_broker
@@ -195,6 +198,8 @@ def test_work_without_its_key_waits_for_it_and_clear_values_are_read(encrypted, 
     assert not re.findall(".{200}(?:qe1:|u0071).{30}", shown)
     with pytest.raises(NotDecodable, match="lacks its key"):
         done.result()
+    assert [each.level for each in encrypted_values.findings()] == [FAIL if keys else OK]
+    assert not [fault for page in _walk(control.repair, "default") for fault in page.faults]
     encrypted(KEYS[1], KEYS[0])
     kept_runs.clear()
     control.requeue([row.id for row in rows if row.state == State.QUARANTINED])
@@ -262,6 +267,7 @@ def test_the_audit_is_encrypted_and_rotated_too(encrypted, client, django_user_m
         ((), "(encrypted)", True),
     ):
         encrypted(*keys)
+        assert ("are encrypted in the store" in client.get("/ops/tasks/?contains=x").content.decode()) == bool(keys)
         page = client.get(f"/ops/audit/{entry.pk}/").content.decode()
         assert shown in page
         assert "qe1:" not in page
@@ -282,6 +288,8 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
     schedules.create(work.echo, schedules.Schedule("0 0 1 1 *", args=(marked("schedule"),)), id="rotated")
     work.echo.push_many([(marked(str(number)),) for number in range(120)])
     run_worker()
+    levels = [(each.level, "reencrypt" in each.remedy) for each in encrypted_values.findings()]
+    assert levels == [(WARN, True)]
     encrypted(KEYS[1], KEYS[0])
     told = rotated("--dry-run")
     assert (told["changed"], told["current"]) == (0, 0)
@@ -291,6 +299,7 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
     assert (told["old"], told["clear"], told["unknown"]) == (0, 0, 0)
     assert told["current"] >= told["changed"] > 100
     assert not found_in(redis_client)
+    assert [each.level for each in encrypted_values.findings()] == [OK]
     encrypted(KEYS[1])
     for _ in range(2):
         running.signal("say", marked("signal"))

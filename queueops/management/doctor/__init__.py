@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from queueops import conf, inspect
 from queueops.errors import BadSetting, QueueOpsError
 from queueops.errors.kinds import NotOffered
-from queueops.management.doctor import database, files, project, proxies, running
+from queueops.management.doctor import database, encrypted_values, files, project, proxies, running
 from queueops.management.doctor.finding import FAIL, WARN, Finding
 from queueops.redis.broker import get_broker
 
@@ -22,7 +22,7 @@ NO_STORE, NO_SETTINGS = "the store does not answer.", "settings of QUEUEOPS are 
 REFUSED = "the store refuses a question."
 NOT_OFFERED = "the store does not offer it."
 ORDER = (
-    *("settings", "store", "persistence", "permissions", "versions", "clock", "database"),
+    *("settings", "store", "persistence", "permissions", "encryption", "versions", "clock", "database"),
     *("workers", "watchdog", "schedules", "alerts", "work", "files", "proxies"),
 )
 """The checks, in the order in which they are shown."""
@@ -40,6 +40,7 @@ def examine(url: str = "") -> list[Finding]:
     if not conf.problems() and silence is None:
         found += _guarded("store", lambda: project.sound({each.check for each in found}))
         found += _guarded("store", running.findings)
+        found += _guarded("encryption", encrypted_values.findings)
     found += _not_looked_at(found, silence)
     return sorted(dict.fromkeys(map(_masked, found)), key=lambda each: ORDER.index(each.check))
 

@@ -1,0 +1,36 @@
+"""Encrypted values: a sample of the store, and whether the keys of the settings open them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from queueops import conf, control
+from queueops.inspect.store import open_reader
+from queueops.management.doctor.finding import FAIL, OK, WARN, Finding
+
+STEPS, POOLS = 20, 10
+"""How many steps of a walk are made in a pool, and in how many pools: about 100 keys each."""
+
+
+def findings() -> Iterator[Finding]:
+    """One finding."""
+    if not conf.current().encryption:
+        yield Finding("encryption", OK, "QUEUEOPS['ENCRYPTION'] has no key: values are stored in clear.")
+        return
+    found: Counter[str] = Counter()
+    for pool in open_reader().pools()[:POOLS]:
+        for count in islice(control.reencrypt(pool, dry_run=True), STEPS):
+            found.update(count)
+    seen = f"Of values in {found['keys']:,} keys of the store, "
+    if found["unknown"]:
+        remedy = "Put their key back into QUEUEOPS['ENCRYPTION'], as the last one, in all processes."
+        yield Finding(
+            "encryption", FAIL, f"{seen}{found['unknown']:,} are encrypted under a key that is missing.", remedy
+        )
+    elif found["old"] or found["clear"]:
+        told = f"{seen}{found['old']:,} are encrypted under an older key, and {found['clear']:,} are in clear."
+        yield Finding("encryption", WARN, told, "manage.py queue reencrypt")
+    else:
+        yield Finding("encryption", OK, f"{seen}all {found['current']:,} are encrypted under the first key.")
