@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
+from queueops.model.encryption import without_sealed
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 from queueops.redis.reader import Reader
 
@@ -96,6 +97,7 @@ def read_failure(data: bytes) -> Failure | None:
     """A stored error; of a cut or damaged error the readable part, None if there is no error."""
     if not data:
         return None
+    data = without_sealed(data)
     try:
         found = json.loads(data)
         return Failure(**{field: str(found.get(field) or "") for field in Failure.__struct_fields__})

@@ -12,6 +12,7 @@ from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.task_history import Attempt, LogLine
 from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_ACTIONS, REDUCING, ChunkState
 from queueops.kinds.mapreduce.store.reader import Single
+from queueops.model.encryption import without_sealed
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import TERMINAL, State
 from queueops.redis.query_replies import maybe_whole, text, whole
@@ -160,7 +161,7 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
 def preview(data: bytes, hide: Redactor, limit: int) -> str:
     """The data of a chunk in one line, redacted and cut."""
     try:
-        return cut(json.dumps(hide.value(json.loads(data)), ensure_ascii=False), limit)
+        return cut(json.dumps(hide.value(json.loads(without_sealed(data))), ensure_ascii=False), limit)
     except (ValueError, RecursionError):
         return cut(hide.text(readable(data)), limit)
 
