@@ -248,6 +248,10 @@ def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
     """Whether the keys of ENCRYPTION can be used, and what it leaves in clear."""
     if not settings.encryption:
         return
+    if settings.store:
+        text = f"QUEUEOPS['ENCRYPTION'] encrypts nothing: {settings.store} gets all values in clear."
+        yield Error(text, hint="Let the store encrypt, or use Redis or Valkey.", id="queueops.E012")
+        return
     try:
         conf.keyring()
     except (NoCryptography, BadKey) as error:

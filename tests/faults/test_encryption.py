@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from cryptography.fernet import Fernet
 
-from queueops import chain, group, jobs, schedules
+from queueops import chain, control, group, jobs, schedules
 from queueops.redis.broker import close_brokers
 from queueops.redis.client_factory import connect
 from queueops.results import waiting
-from tests.faults.conftest import Bench, use
+from queueops.testing import run_worker
+from tests.faults.conftest import Bench, pools_apart, use
 from tests.jobs.conftest import LOCAL
 from tests.jobs.world import World, count_callbacks, end_back_off
 from tests.redis import encrypted_work as work
 from tests.redis.encrypted_work import MARKER, marked
 from tests.redis.test_encryption import found_in, has_marker
+from tests.support import topology
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -77,3 +81,24 @@ def test_no_value_is_in_clear_in_the_keys_and_the_files_of_the_store(
     files = [path for path in empty_directory.rglob("*") if path.is_file()]
     assert any("aof" in path.name for path in files)
     assert [path.name for path in files if has_marker(path.read_bytes())] == []
+
+
+@pytest.mark.cluster
+def test_in_a_cluster_values_cross_from_server_to_server_encrypted(
+    bench: Bench, settings: Any, nodes: list[topology.Node]
+) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": [Fernet.generate_key().decode()]}
+    first, second, third = pools_apart(bench)
+    parts = [work.echo.using(pool=pool).s(marked(pool)) for pool in (first, second, third)]
+    linked, grouped = chain(*parts).push(), group(*parts).push()
+    followed = work.echo.using(pool=first, follow_up={"success": work.echo.using(pool=second).s(1)}).push(marked("a"))
+    run_worker()
+    assert [each[0] for each in grouped.result(timeout=60)] == [[marked(pool)] for pool in (first, second, third)]
+    assert linked.result(timeout=60)[0][0][0][0][0] == [marked(first)]
+    assert followed.status().state == "succeeded"
+    for node in nodes:
+        with redis.Redis(port=node.port) as client:
+            assert not found_in(client)
+    found = sum((sum(control.reencrypt(pool, dry_run=True), Counter()) for pool in (first, second, third)), Counter())
+    assert (found["current"] > 10, found["old"], found["clear"], found["unknown"]) == (True, 0, 0, 0)
+    bench.finished = True
