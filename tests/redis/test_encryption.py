@@ -240,11 +240,36 @@ def rotated(*arguments: str) -> dict[str, int]:
     return json.loads(out.getvalue())
 
 
+def test_a_value_that_changed_since_it_was_read_is_not_replaced(namespace, redis_client):
+    broker = get_broker()
+    prefix = broker.keys("default").prefix
+    places = {"hash": "field", "list": 1, "zset": "", "string": ""}
+    for type, place in places.items():
+        key = f"{prefix}:snapshot-{type}"
+        {
+            "hash": lambda key: redis_client.hset(key, "field", "new"),
+            "list": lambda key: redis_client.rpush(key, "first", "new"),
+            "zset": lambda key: redis_client.zadd(key, {"new": 7}),
+            "string": lambda key: redis_client.set(key, "new"),
+        }[type](key)
+        redis_client.expire(key, 1_000)
+        before = redis_client.dump(key)
+        assert broker._call("reencrypt", "default", f"snapshot-{type}", type, place, "old", "newer") == 0
+        assert redis_client.dump(key) == before
+        assert broker._call("reencrypt", "default", f"snapshot-{type}", type, place, "new", "newer") == 1
+        assert redis_client.dump(key) != before
+        assert redis_client.ttl(key) > 0
+    assert redis_client.zrange(f"{prefix}:snapshot-zset", 0, -1, withscores=True) == [(b"newer", 7.0)]
+    assert redis_client.lrange(f"{prefix}:snapshot-list", 0, -1) == [b"first", b"newer"]
+
+
 @pytest.mark.django_db
 def test_the_audit_is_encrypted_and_rotated_too(encrypted, client, django_user_model):
     encrypted()
     plain = new_entry("edit", "in clear", actor_name="a", before={"args": marked("clear")})
     encrypted(KEYS[0])
+    with written("pause_pool", "default", [], actor_name="a", before={"pool": "default", "lanes": ["a"]}) as paused:
+        pass
     with written("edit", "t", [("default", "t")], actor_name="a", before={"args": marked("before")}) as entry:
         entry.after["args"] = marked("after")
     stored = AuditEntry.objects.annotate(text=Cast("before", TextField()), more=Cast("after", TextField()))
@@ -252,9 +277,9 @@ def test_the_audit_is_encrypted_and_rotated_too(encrypted, client, django_user_m
     assert MARKER not in repr(texts.filter(pk=entry.pk))
     encrypted(KEYS[1], KEYS[0])
     told = rotated("--dry-run")
-    assert (told["old"], told["clear"], told["rows"]) == (2, 1, 4)
+    assert (told["old"], told["clear"], told["rows"]) == (3, 1, 6)
     told = rotated()
-    assert (told["changed"], told["old"], told["clear"]) == (3, 0, 0)
+    assert (told["changed"], told["old"], told["clear"]) == (4, 0, 0)
     assert MARKER not in repr(texts)
     encrypted(KEYS[1])
     found = AuditEntry.objects.get(pk=entry.pk)
@@ -272,6 +297,8 @@ def test_the_audit_is_encrypted_and_rotated_too(encrypted, client, django_user_m
         assert shown in page
         assert "qe1:" not in page
         assert AuditEntry.objects.get(pk=entry.pk).is_closed == is_closed
+        page = client.get(f"/ops/audit/{paused.pk}/").content.decode()
+        assert ("_undo" in page) != is_closed
 
 
 @pytest.mark.django_db
