@@ -149,7 +149,10 @@ def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_c
     assert running.result()[3] == marked("run")
     with pytest.raises(TaskFailed, match=MARKER):
         broken.result()
-    assert [MARKER in each.error.message for each in inspect.task(failed.id).attempts] == [True] * 2
+    errors = [each.error for each in inspect.task(failed.id).attempts]
+    assert [(MARKER in each.message, MARKER in each.traceback, each.type[-7:]) for each in errors] == [
+        (True, True, "Trouble")
+    ] * 2
     shown = inspect.task(plain.id)
     assert MARKER in repr(shown.args_json)
     assert MARKER in repr(shown.result_json)
