@@ -95,7 +95,7 @@ class Settings:
         return self.of_kinds[name] if name in self.of_kinds else kinds.settings_reader(name)({})
 
 
-OF_STORES = frozenset({"URL", "NAMESPACE", "CONNECT", "POOLS", "ENVIRONMENT", "READ_ONLY"})
+OF_STORES = frozenset({"URL", "NAMESPACE", "CONNECT", "POOLS", "ENVIRONMENT", "READ_ONLY", "ENCRYPTION"})
 """What an entry of STORES may set; all else is as in the project's own store."""
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
@@ -199,6 +199,11 @@ def keyring() -> Keyring | None:
     """The keys of the setting ENCRYPTION; None if nothing is encrypted. Raises NoCryptography."""
     keys = current().encryption
     return encryption.keyring(keys) if keys else None
+
+
+def keyring_of_databases() -> Keyring | None:
+    """The same for values in the project's databases, also while it shows another store."""
+    return encryption.keyring(own().encryption)
 
 
 def redactor() -> Redactor:

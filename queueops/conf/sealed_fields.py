@@ -23,14 +23,14 @@ class SealedJSON(models.JSONField):
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """Encrypt an object that has something."""
-        ring = conf.keyring()
+        ring = conf.keyring_of_databases()
         if ring is not None and isinstance(value, dict) and value and value.keys() != {SEALED}:
             value = {SEALED: ring.seal_text(json.dumps(value, cls=self.encoder))}
         return super().get_db_prep_value(value, connection, prepared)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         """Decrypt."""
-        value, ring = super().from_db_value(value, expression, connection), conf.keyring()
+        value, ring = super().from_db_value(value, expression, connection), conf.keyring_of_databases()
         if ring is None or not isinstance(value, dict) or value.keys() != {SEALED}:
             return value
         try:

@@ -44,13 +44,13 @@ def reencrypt(pool: str, *, dry_run: bool = False) -> Iterator[Counter[str]]:
 
 def reencrypt_tables(*, dry_run: bool = False) -> Iterator[Counter[str]]:
     """The same for tables of the databases: the audit, the outbox, and results of `once`. `rows` are counted, too."""
-    ring = conf.keyring()
+    ring = conf.keyring_of_databases()
     if ring is None:
         raise NoKeys
     for model in apps.get_models():
         for column in getattr(model, "SEALED", ()):
             for database in _databases(model):
-                yield from _of_column(ring, model._default_manager.using(database), column, dry_run=dry_run)
+                yield from _of_column(ring, model._base_manager.using(database), column, dry_run=dry_run)
 
 
 def _databases(model: type[models.Model]) -> Iterator[str]:

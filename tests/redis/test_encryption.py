@@ -21,7 +21,7 @@ from django.db.models.functions import Cast
 
 from console.audit.log import new_entry, written
 from console.models import AuditEntry
-from queueops import TaskFailed, chain, control, group, inspect, jobs, schedules
+from queueops import TaskFailed, chain, conf, control, group, inspect, jobs, schedules
 from queueops.checks import check_environment, check_settings
 from queueops.errors import NotDecodable
 from queueops.events import hub as hubs
@@ -342,6 +342,16 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
     assert stepped.status().state == State.SUCCEEDED
     assert MARKER in repr(inspect.task(waiting.id).args_json)
     assert MARKER in schedules.get("rotated").args
+
+
+def test_another_store_has_keys_of_its_own(encrypted, settings, namespace):
+    other = {"eu": {"NAMESPACE": f"{namespace}-eu", "ENCRYPTION": [KEYS[1]]}}
+    settings.QUEUEOPS = settings.QUEUEOPS | {"STORES": other}
+    with conf.in_store("eu"):
+        handle = work.echo.push(marked("eu"))
+        assert MARKER in inspect.task(handle.id).args_json
+        (found,) = [count for count in control.reencrypt("default", dry_run=True) if count["current"]]
+    assert (found["current"], found["unknown"]) == (1, 0)
 
 
 def test_checks_name_bad_keys_without_showing_them_and_what_stays_in_clear(settings):
