@@ -30,6 +30,7 @@ from queueops.errors import (
 )
 from queueops.errors.outbox import OutboxRefused, OutboxRowUnreadable
 from queueops.errors.refusals import LibraryRefused
+from queueops.model.encryption import refuse_sealed
 from queueops.model.ports import Producer
 from queueops.model.redact import cut
 from queueops.tasks import outbox, push_hooks
@@ -165,7 +166,9 @@ def _body(row: OutboxRow) -> Any:
     """What the row holds, as it is sent now; the error of one that cannot be read."""
     try:
         found, ring = outbox.form(row.form), conf.keyring()
-        body = msgspec.json.decode(row.body if ring is None else ring.open(row.body.encode()), type=found.type)
+        text = row.body.encode() if ring is None else ring.open(row.body.encode())
+        refuse_sealed("row", row.name, text)
+        body = msgspec.json.decode(text, type=found.type)
         age_ms = max(0, round((timezone.now() - row.created).total_seconds() * 1000))
         for push in found.begin(body):
             outbox.kept_an_hour(push)
