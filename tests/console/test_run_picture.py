@@ -11,6 +11,7 @@ from console.diagram.graph import Arrow, Box
 from console.kinds.workflows.run_graph import layers_of
 from console.kinds.workflows.run_picture import picture
 from queueops import inspect, wf, workflow
+from queueops.inspect import RunLine, RunSpan, RunView
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.testing import run_worker
 from tests.workflows.test_runs import add, add_slowly, sums
@@ -28,10 +29,12 @@ async def saga() -> int:
 
 @workflow(name="wf.rounds")
 async def rounds(count: int) -> None:
-    """A loop."""
+    """A loop of two calls, then one of one call."""
     for number in range(count):
         await wf.call(add, number, 1)
         await wf.call(add_slowly, number, 1)
+    for number in range(count - 2):
+        await wf.call(add, number, 2)
     await wf.sleep(3600)
 
 
@@ -89,11 +92,18 @@ def test_the_rounds_of_a_loop_are_one_round(namespace: str) -> None:
     assert shown(run) == {
         "6 × wf.add": ("6 done", True, []),
         "6 × wf.aadd": ("6 done", True, ["wf.add"]),
-        "timer": ("open", True, ["wf.aadd"]),
+        "4 × wf.add": ("4 done", True, ["wf.aadd"]),
+        "timer": ("open", True, ["wf.add"]),
     }
 
 
-def test_a_run_whose_commands_wait_for_none_has_no_picture(namespace: str, viewer: Client) -> None:
+def test_a_page_that_only_drops_earlier_commands_has_no_picture() -> None:
+    spans = tuple(RunSpan(number=number, ended_ms=1, outcome="dropped") for number in (1, 2))
+    lines = tuple(RunLine(number=200 + span.number, kind="drop", command=span.number) for span in spans)
+    assert picture(RunView(instance="a", lines=lines, spans=spans), "default") is None
+
+
+def test_a_run_of_one_command_has_no_picture(namespace: str, viewer: Client) -> None:
     run = sums.start(0)
     run_worker()
     assert "graph-box" not in viewer.get(f"/ops/tasks/{run.id}/run/").content.decode()

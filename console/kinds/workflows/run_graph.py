@@ -90,7 +90,8 @@ def _nodes(run: RunView) -> list[Node]:
         elif line.command in spans and line.kind in EVENTS:
             came.append(nodes.get(line.command) or _node(nodes, line.command, spans[line.command], line, []))
         elif line.command in spans and line.command not in nodes and spans[line.command].kind:
-            needs = [event for event in came if not any(event in other.needs for other in came)]
+            earlier = {id(need) for event in came for need in event.needs}
+            needs = [event for event in came if id(event) not in earlier]
             _node(nodes, line.command, spans[line.command], line, needs)
             began = began or line.kind != "timer"  # a timer does not count: it can be a timeout
     return list(nodes.values())

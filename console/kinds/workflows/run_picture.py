@@ -27,9 +27,9 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 def picture(run: RunView, pool: str) -> Picture | None:
-    """The picture of a page of the history; None if no command waited for another."""
+    """The picture of a page of the history; None for fewer than two commands."""
     layers = layers_of(run)
-    if len(layers) < 2:
+    if not layers or len(run.spans) < 2:
         return None
     drawing = _Drawing(run, pool, layers)
     graphs = tuple(Graph.of(name, drawing.piece(room, narrow=name == "narrow")) for name, room in SIZES)
