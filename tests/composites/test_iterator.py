@@ -13,7 +13,7 @@ from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from queueops.testing import run_worker
 from tests.composites.channel import CHANNEL
-from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Unfit, Wide, Wrong, broken, seen, tell
+from tests.composites.work import Brief, Burst, Count, Mixed, Passing, Patient, Unfit, Wrong, broken, seen, tell
 from tests.kernel import invariants
 from tests.kernel.desk import Desk, end
 from tests.kernel.picture import server_of
@@ -390,23 +390,3 @@ def test_one_whose_task_failed_fails_when_it_is_taken_from_its_worker() -> None:
     (row,) = desk.control("release", handle.id)
     assert (row.word, row.state, handle.state) == ("OK", "failed", "failed")
     assert desk.settle(running) == "STALE"
-
-
-def test_its_tasks_end_with_it_when_its_own_run_fails_for_good() -> None:
-    handle, desk, running, (first, second) = begun()
-    desk.exchange(settle=[end(first, Outcome.RELEASE), end(running, Outcome.ERROR, b"{}", delay_ms=-1)])
-    assert (handle.state, desk.state(first.id)) == ("failed", "cancelled")
-    assert [told[0] for told in desk.extend(second).cancels] == [second.id]
-    desk.check()
-    desk.settle(second, Outcome.CANCEL, b"told")
-    assert desk.claim(9) == []
-
-
-def test_of_many_that_end_in_one_call_the_last_hundred_are_known() -> None:
-    handle, desk = Wide.push(), Desk(get_broker())
-    desk.broker.exchange("default", "w1", RoundTrip(settle=[run(desk.lease(), CHANNEL)]))
-    leases = [lease for lease in desk.claim(200) if lease.id != handle.id]
-    assert len(leases) == 120
-    desk.exchange(settle=[end(lease) for lease in leases])
-    known = desk.client.lrange(f"{desk.keys.task(handle.id)}#latest", 0, -1)
-    assert [task_id.decode() for task_id in known] == [lease.id for lease in leases[-100:]]

@@ -73,6 +73,7 @@ def test_pages_follow_each_other_over_all_pools_without_a_gap(desk: Desk) -> Non
             break
     assert sorted(seen) == sorted(f"a{n}" for n in range(40))
     assert len(inspect.aggregations("p1").rows) == 13
+    assert len(inspect.aggregations("p1", limit=1).rows) == 1
 
 
 def test_a_place_of_another_list_is_refused(desk: Desk) -> None:

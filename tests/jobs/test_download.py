@@ -376,20 +376,6 @@ def test_two_attempts_of_one_job_do_not_write_to_one_file(tmp_path: Path) -> Non
     assert [(tmp_path / "files" / name).read_bytes() for name in "ab"] == [b"second", b"first"]
 
 
-def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target, synced, fsync = tmp_path / "files" / "a", [], os.fsync
-
-    def watched(descriptor: int) -> None:
-        synced.append((os.fstat(descriptor).st_ino, target.exists()))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", watched)
-    with partial_file("job-1", tmp_path / "partial") as part:
-        part.file.write(b"whole")
-        publish(part, "a", FileSystemStorage(tmp_path / "files"))
-    assert (target.stat().st_ino, False) in synced
-
-
 def test_a_directory_of_another_user_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from django.core.files.storage import InMemoryStorage
+from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from queueops.kinds.jobs.files.download import Downloaded, download
 from queueops.kinds.jobs.files.download_options import Download
+from queueops.kinds.jobs.files.file_store import partial_file, publish
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.lying_server import Lie, LyingServer, Validator, version
 from tests.jobs.servers import LocalServer, serving
@@ -271,3 +272,17 @@ def test_whatever_a_server_answers_a_stored_file_is_one_of_its_versions_in_full(
             assert outcome.failure.kind in ("encoding", "status")
             return
     raise AssertionError("An honest server was not believed.")
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, synced, fsync = tmp_path / "files" / "a", [], os.fsync
+
+    def watched(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, target.exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    with partial_file("job-1", tmp_path / "partial") as part:
+        part.file.write(b"whole")
+        publish(part, "a", FileSystemStorage(tmp_path / "files"))
+    assert (target.stat().st_ino, False) in synced

@@ -258,7 +258,7 @@ def test_a_step_names_the_cancelled_tasks_of_the_kinds_with_a_listener(desk: Des
 
 
 GIVEN: dict[str, dict[str, object]] = {
-    "keep": {"seconds": 60},
+    "keep": {"seconds": 0.5},
     "move": {"lane": "side"},
     "postpone": {"seconds": 60},
     "priority": {"priority": 1},
