@@ -53,6 +53,7 @@ from queueops.inspect import (
     Finding,
     LaneRow,
     Moment,
+    NameKey,
     Part,
     PoolView,
     TaskDetail,
@@ -61,6 +62,7 @@ from queueops.inspect import (
     bound_of,
     lane_label,
 )
+from queueops.inspect.filter_text import condition_text
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -189,6 +191,13 @@ def tab_url(task: TaskDetail, tab: str) -> str:
 def facet_url(query: TaskQuery, facet: str, value: str) -> str:
     """The URL of the list with one facet changed."""
     return filters.address(query, **{facet: value})
+
+
+@register.simple_tag
+def key_url(key: NameKey, name: str) -> str:
+    """The URL of the list with the waiting tasks of a key; `*` is that of all tasks of a name."""
+    text = "" if key.key == "*" else condition_text("key", ":", key.key)
+    return filters.address(TaskQuery(name=name, pool=key.pool, state="pending", q=text))
 
 
 @register.simple_tag

@@ -41,8 +41,9 @@ def of_row(row: TaskRow) -> Checked:
     """A row of an earlier page."""
     fields = {
         "s": row.state, "n": row.name, "k": row.kind, "l": row.lane, "tg": ",".join(row.tags), "w": row.worker,
-        "pi": row.parent, "c": str(row.created_ms), "b": str(row.begun_ms or ""), "e": str(row.ended_ms or ""),
-        "d": str(row.due_ms or ""), "at": str(row.attempt), "cr": str(row.crashes), "p": str(row.priority),
+        "pi": row.parent, "lk": row.limit_key, "c": str(row.created_ms), "b": str(row.begun_ms or ""),
+        "e": str(row.ended_ms or ""), "d": str(row.due_ms or ""),
+        "at": str(row.attempt), "cr": str(row.crashes), "p": str(row.priority),
     }  # fmt: skip
     return Checked(row.id, fields, row.error.partition(": ")[0], None if row.error else "")
 

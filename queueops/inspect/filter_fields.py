@@ -38,6 +38,7 @@ FIELDS: dict[str, Field] = {
     "id": Field("id", "id:order-*", "id"),
     "text": Field("a", 'text:"order 4711"', "text in the arguments or the id"),
     "parent": Field("pi", "parent:01KB*", "id of the parent task"),
+    "key": Field("lk", "key:user_id=42", "key of its limits"),
     "age": Field("age", "age>10m", "time since the push", filter_values.span),
     "waited": Field("waited", "waited>5m", "time from the push to the latest start, or until now", filter_values.span),
     "ran": Field("ran", "ran>30s", "duration of the latest run, or its time until now", filter_values.span),

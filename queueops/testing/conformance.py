@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -352,6 +353,8 @@ class StoreConformance(StoreSteps):
             Capability.HISTORY: lambda: self.store.history_marks(POOL),
             Capability.UPKEEP: lambda: self.store.tick(POOL),
             Capability.QUESTIONS: lambda: self.store.fan_out,
+            Capability.WAKING: lambda: self.store.waker(POOL, WORKER),
+            Capability.ENDS: lambda: self.store.end_listener(POOL),
             Capability.CONFLICTS: lambda: self.push("a", conflict=Conflict.RUN_AFTER),
             "composites": lambda: self.push("a", kind="chain"),
         }
@@ -360,3 +363,28 @@ class StoreConformance(StoreSteps):
                 with pytest.raises(NotOffered, match=f"does not offer {capability}"):
                     call()
                 assert self.store.record(POOL, "a") is None
+
+    def test_a_waker_brings_a_token_to_an_idle_worker(self) -> None:
+        """Of each of two pushes: `work`, or the lease of the task. For a store that offers it."""
+        if Capability.WAKING in self.store.capabilities:
+            with closing(self.store.waker(POOL, WORKER)) as waker:
+                for id in "ab":
+                    assert self.claim(1, idle=True) == []
+                    self.push(id)
+                    (token,) = self.arrived(waker)
+                    assert ([token.id] if isinstance(token, Lease) else self.ids()) == [id]
+                    waker.arm()
+
+    def test_an_end_listener_tells_of_the_end_of_a_task(self) -> None:
+        """Of channels that it subscribed to, after a `wait` asked for it. For a store that offers it."""
+        if Capability.ENDS in self.store.capabilities:
+            self.push("a", "b")
+            a, b = (self.store.done_channel(POOL, id) for id in "ab")
+            with closing(self.store.end_listener(POOL)) as listener:
+                listener.subscribe([b])
+                assert self.arrived(listener)[0][:2] == ("subscribe", b)
+                assert [self.store.wait(POOL, id) for id in "ab"] == ["pending", "pending"]
+                for lease in self.claim(2):
+                    self.end(lease)
+                assert [each[:2] for each in self.arrived(listener)] == [("message", b)], f"not {a}"
+                assert self.store.wait(POOL, "b") == "succeeded"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,6 +92,12 @@ class StoreSteps:
     def state(self, id: str) -> str:
         """The state of a task."""
         return self.record(id).state
+
+    def arrived(self, source: Any) -> list[Any]:
+        """What a waker or an end listener reads, once its descriptor is readable."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(source, selectors.EVENT_READ)
+            return list(self.until(lambda: selector.select(PATIENCE_S) and source.read()))
 
     def until(self, found: Callable[[], Any]) -> Any:
         """What ``found`` returns as soon as it is true."""

@@ -122,6 +122,9 @@ def test_a_name_tells_for_which_keys_its_tasks_wait(desk: Desk, viewer: Client) 
     assert re.findall(r"user_id=\d+", page) == ["user_id=42", "user_id=7"]
     for text in ("Keys that wait", "2 keys have all of their turns taken", "2 wait", "1 run, 1 ready", "/ops/tasks/c/"):
         assert text in page
+    first, _ = re.findall(r'href="(/ops/tasks/\?[^"]+)">\d wait', page)
+    held = viewer.get(html.unescape(first)).content.decode()
+    assert [f"/ops/tasks/{id}/" in held for id in "abcdefg"] == [False, *[True] * 3, *[False] * 3]
     why = viewer.get("/ops/tasks/c/why/").content.decode()
     assert "It waits for its key user_id=42: 1 of 2 run, 1 ready (a)." in why
     assert '<a class="btn btn-sm" href="/ops/registry/shop.mail/">See the name</a>' in why

@@ -17,9 +17,10 @@ from queueops import events
 from queueops.errors import BrokerUnavailable
 from queueops.events import hub
 from queueops.redis import embedded, subscription
-from queueops.redis.broker import close_brokers
+from queueops.redis.broker import close_brokers, get_broker
 from queueops.redis.events import Tail
 from queueops.results import waiting
+from queueops.results.handle import TaskHandle
 from tests.faults import tasks
 from tests.faults.conftest import Bench, use
 from tests.faults.proxy import FaultProxy, Mode
@@ -100,12 +101,14 @@ def only_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("queueops.redis.events.RENEW_S", NEVER_S)
 
 
-def listened(client: Any) -> int:
-    """How many connections of a server listen."""
+def listeners(client: Any, task: TaskHandle[Any]) -> list[int]:
+    """How many connections of a server listen for the events of the pool, and for the end of a task."""
+    broker = get_broker()
+    channels = broker.keys(task.pool).events, broker.done_channel(task.pool, task.id)
     try:
-        return len(client.client_list(_type="pubsub"))
+        return [count for _, count in client.pubsub_numsub(*channels)]
     except redis.ConnectionError:
-        return 0
+        return []
 
 
 @pytest.mark.usefixtures("only_messages")
@@ -114,10 +117,10 @@ def test_what_listens_hears_an_end_on_the_replica_that_took_over(bench: Bench, p
     assert pair.primary.client.wait(1, 10_000) == 1
     with ThreadPoolExecutor() as threads, events.follow(name=tasks.work.name, pool="default", kinds=["end"]) as stream:
         result = threads.submit(task.result, 2 * SOON_S)
-        wait_until(lambda: listened(pair.primary.client) == 2, 60)
+        wait_until(lambda: listeners(pair.primary.client, task) == [1, 1], 60)
         with pair.primary.frozen():
             wait_until(pair.has_failed_over, 60)
-            wait_until(lambda: listened(pair.replica.client) == 2, 60, say=bench.say)
+            wait_until(lambda: listeners(pair.replica.client, task) == [1, 1], 60, say=bench.say)
             bench.worker()
             result.result(SOON_S)
             assert next(event for event in stream if event.is_end).state == "succeeded"
@@ -141,10 +144,10 @@ def test_what_listens_loses_no_end_that_a_dead_connection_swallowed(
         tailed = threads.submit(list, tail.follow())
         result = threads.submit(task.result, 2 * SOON_S)
         bench.started(task)
-        wait_until(lambda: listened(direct) == 3, 60)
+        wait_until(lambda: listeners(direct, task) == [2, 1], 60)
         proxy.mode = Mode.BLACKHOLE
         bench.ledger.open("end")
-        wait_until(lambda: listened(direct) == 0, 60)
+        wait_until(lambda: listeners(direct, task) == [0, 0], 60)
         proxy.mode = Mode.PASS
         result.result(SOON_S)
         assert next(event for event in stream if event.is_end).state == "succeeded"

@@ -85,7 +85,7 @@ def mixed(desk: Desk) -> Desk:
     )
     desk.push("b", name="shop.ship", lane="bulk", tags=("vip-2",))
     desk.claim(1, worker="web-4:9")
-    desk.push("c", name="mail.send")
+    desk.push("c", name="mail.send", own=(("lk", "user_id=42"), ("lm", 1)))
     desk.push("d", name="mail.send.late", lane="slow", priority=-5)
     desk.push("e", name="mail.news", lane="slow", priority=5)
     control.cancel(["e"], pool="default")
@@ -117,6 +117,9 @@ FOUND = {
     "-error:timeout": "bcde",
     "error:shop -name:shop.charge": "",
     "error:traceback": "",
+    "key:user_id=42": "c",
+    "key:user* -key:*7": "c",
+    "-key:user_id=42": "abde",
     "attempts>0": "a",
     "attempts:0": "bcde",
     "priority<0": "d",

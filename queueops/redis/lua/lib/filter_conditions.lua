@@ -2,7 +2,7 @@
 -- an operator and its operands. In a list of wanted fields such a condition stands under the name '?'.
 --@needs store_helpers
 
-local FIELDS = { 's', 'n', 'k', 'l', 'tg', 'er', 'w', 'pi', 'c', 'b', 'e', 'd', 'at', 'cr', 'p' }
+local FIELDS = { 's', 'n', 'k', 'l', 'tg', 'er', 'w', 'pi', 'lk', 'c', 'b', 'e', 'd', 'at', 'cr', 'p' }
 local DEFAULTS = { k = 'task', l = 'default', p = '0', at = '0', cr = '0' }
 local WORDS_IN = { 'n', 'tg', 'l', 'w' }
 

@@ -2,7 +2,7 @@
 -- page small.
 --@needs filter_conditions store_helpers
 
-local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi' }
+local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi', 'lk' }
 local LONGEST, SEALED, LONGEST_SEALED = 4096, '"\\u0071e1:', 65536 -- the beginning of an encrypted value cannot be opened
 
 -- `fields` and `wanted` are lists of the same length. A text that is searched in arguments may be in the id as well. Also
