@@ -12,14 +12,17 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from console.models import AuditEntry, ErrorTriage, PoolGrant
-from queueops import conf, inspect
+from queueops import Schedule, conf, control, inspect
 from queueops.redis.broker import get_broker
 from tests.console.standin import World
 from tests.console.test_permissions import entry
 from tests.console.walk import PAGES, Address, for_each_address
 from tests.kernel.desk import Desk
+from tests.schedules.conftest import FAR
+from tests.schedules.jobs import report
 from tests.support.for_each import for_each
 
+SURE = {"pool": "default", "confirmed": "1", "typed": "1", "reason": "x"}
 OF_PROJECT = {"outbox", "outbox-rows", "api-tokens"}
 """Pages of the project's database."""
 
@@ -86,6 +89,15 @@ def test_an_action_changes_its_own_store_alone_and_its_audit_entry_stays_there(
     assert states(desks) == ["pending", "cancelled"]
     assert administrator.post(undo, {"confirmed": "1"}).status_code == 302
     assert states(desks) == ["pending", "pending"]
+
+
+def test_after_a_deletion_the_list_of_the_same_store_follows(administrator: Client, desks: tuple[Desk, Desk]) -> None:
+    with conf.in_store("eu"):
+        control.create_schedule(report, Schedule(FAR, args=["x"]), id="there")
+    for address, list in (("tasks/a1/_delete", "tasks"), ("schedules/there/_delete", "schedules")):
+        answer = administrator.post(f"/ops/@eu/{address}", SURE)
+        assert (answer.status_code, answer["Location"]) == (302, f"/ops/@eu/{list}/")
+    assert desks[0].broker.record("default", "a1") is not None
 
 
 def test_a_list_and_a_streamed_export_are_of_the_store_that_is_shown(
