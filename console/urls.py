@@ -156,4 +156,8 @@ def of_stores(names: Iterable[str]) -> Iterator[URLResolver]:
         yield path(f"@{name}/", include((pages, "console"), namespace=console_of(name)), {"store": name})
 
 
-urlpatterns = [*of_stores(conf.store_names()), path("", include((PAGES, "console")))]
+urlpatterns: list[URLPattern | URLResolver] = [*PAGES]
+if conf.store_names():  # each store's pages have a namespace beside the own one, so Django refuses `namespace=` then
+    urlpatterns = [*of_stores(conf.store_names()), path("", include((PAGES, "console")))]
+else:
+    app_name = "console"

@@ -45,6 +45,7 @@ def check_environment(**_: Any) -> list[CheckMessage]:
         *_missing_task_modules(settings),
         *_unusable_store(settings),
         *_encryption(settings),
+        *(message for store in settings.stores.values() for message in _unreadable_address(store)),
     ]
 
 
@@ -241,6 +242,8 @@ def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
         check(settings.url, **settings.connect)
     except (BadUrl, BadSetting) as error:
         place = conf.url_source() if isinstance(error, BadUrl) else "the settings"
+        if settings.store_name:
+            place = f"QUEUEOPS['STORES'][{settings.store_name!r}]"
         yield Error(str(error), hint=f"Correct {place}; the server is not asked.", id="queueops.E004")
 
 

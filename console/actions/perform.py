@@ -20,6 +20,7 @@ from console.http import redirects
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
 from console.ui.kind_pages import RecordWords, verb_of_kind, words_of_record
+from console.ui.links import url
 
 MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
@@ -36,7 +37,8 @@ def answer(
 ) -> HttpResponse:
     """Ask, or perform the action and tell the user: the whole way of one click.
 
-    Then the user returns to the page of the form (to `otherwise`, if the form does not name it), or goes `onward`.
+    Then the user returns to the page of the form (to `otherwise`, if the form does not name it), or goes to the page
+    named `onward`.
     """
     if not len(choice):
         return redirects.back(request, otherwise)
@@ -44,7 +46,7 @@ def answer(
     if question := unanswered(request, action, choice, form, otherwise):
         return question
     perform(request, action, choice, form.values, **facts)
-    return redirect(onward) if onward else redirects.back(request, otherwise)
+    return redirect(url(onward)) if onward else redirects.back(request, otherwise)
 
 
 def perform(request: HttpRequest, action: Action, choice: Choice, values: dict[str, Any], **facts: Any) -> AuditEntry:

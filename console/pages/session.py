@@ -11,12 +11,12 @@ from django.contrib.auth.views import LoginView
 from django.db import OperationalError, ProgrammingError, connections, router
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.access import login_url
 from console.access.login_throttle import Attempt
 from console.models import LoginThrottle
+from console.ui.links import url
 from console.ui.render import Frame, page
 
 
@@ -30,11 +30,11 @@ class Login(LoginView):
         """Redirect to the project's own login page, if it has one: it may ask for more than a password."""
         if login_url.is_ours() or request.user.is_authenticated:
             return super().dispatch(request, *args, **kwargs)
-        return redirect(login_url.address(request, self.get_redirect_url() or reverse("console:overview")))
+        return redirect(login_url.address(request, self.get_redirect_url() or url("overview")))
 
     def get_default_redirect_url(self) -> str:
         """The overview."""
-        return reverse("console:overview")
+        return url("overview")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """The form's context, with the frame of the console."""

@@ -86,6 +86,11 @@ class Settings:
     retry: BrokerRetry = field(default_factory=BrokerRetry)
     of_kinds: Mapping[str, Any] = field(default_factory=dict)  # what each kind reads, by the name of the kind
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The store and its namespace: what a process remembers of one of them is not true of another."""
+        return self.store_name, self.url, self.namespace
+
     def pool(self, name: str) -> PoolSettings:
         """The defaults of a pool; an undeclared pool has none."""
         return self.pools.get(name, PoolSettings())
@@ -159,7 +164,9 @@ def _stores(raw: Any, project: Settings, errors: list[QueueOpsError]) -> Iterato
             shown = DEFAULT.text(repr(entry))
             errors.append(BadSetting(place=_place(*place), value=shown, expected='a dict with a "URL"'))
         else:
-            own: dict[str, Any] = {"environment": Environment(name=name), "connect": {}, "alerts": NO_ALERTS}
+            own: dict[str, Any] = {"environment": Environment(name=name), "pools": {}, "alerts": NO_ALERTS}
+            if "URL" in entry:
+                own["connect"] = {}  # those of the project are for the server of its own URL
             yield name, replace(project, **own | dict(_read(entry, errors, place)), store="", store_name=name)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
 
+from queueops import conf
 from queueops.inspect.answers import Answer
 from queueops.inspect.spans import span
 
@@ -66,7 +67,9 @@ _FIGURES = ("--limit", "--rate", "maxmemory")
 
 
 def manage(*words: str) -> str:
-    """A command of `manage.py`, as it is typed into a shell."""
+    """A command of `manage.py`, as it is typed into a shell; `queue` names the store if it is not the project's own."""
+    if words[0] == "queue" and (store := conf.store_name()):
+        words = ("queue", "--store", store, *words[1:])
     return shlex.join(("manage.py", *words))
 
 

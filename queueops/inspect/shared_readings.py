@@ -61,8 +61,7 @@ class SharedReadings(Generic[T]):
         return found
 
     def _entry(self, question: Hashable) -> _Entry[T]:
-        settings = conf.current()
-        key = settings.url, settings.namespace, conceals(), question
+        key = conf.current().place, conceals(), question
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)

@@ -55,13 +55,12 @@ class _Kept:
         self.names: list[str] = []
 
 
-_kept: dict[tuple[str, str, bool], _Kept] = {}
+_kept: dict[tuple[tuple[str, str, str], bool], _Kept] = {}
 
 
 def status(max_age_s: float = 0.0) -> Status:
     """The alarms now, or at most `max_age_s` seconds ago. A store that does not answer is an alarm."""
-    settings = open_reader().settings
-    kept = _kept.setdefault((settings.url, settings.namespace, conceals()), _Kept())
+    kept = _kept.setdefault((open_reader().settings.place, conceals()), _Kept())
     with kept.lock:
         if monotonic() - kept.at > max_age_s:
             kept.status = _read(kept, max_age_s)

@@ -58,7 +58,7 @@ def to_wait_for(
     Without a `mode` the setting counts. With `outbox` it is a row, in a transaction or not.
     """
     mode = Transactions.OUTBOX if outbox else mode or conf.current().transactions or Transactions.NOW
-    if mode is Transactions.NOW:
+    if mode is Transactions.NOW or conf.store_name():  # an outbox and its transactions are of the project's own store
         return None
     opened = _opened()
     if mode is Transactions.OUTBOX and (opened or outbox) and not brokers.runs_here():

@@ -12,14 +12,19 @@ from django.core.management.base import CommandError
 from django.test import Client
 
 from console.models import AuditEntry, ErrorTriage, PoolGrant
-from queueops import conf, inspect
+from queueops import Schedule, conf, control, inspect
+from queueops.checks import check_environment
+from queueops.inspect.alarm import manage
 from queueops.redis.broker import get_broker
 from tests.console.standin import World
 from tests.console.test_permissions import entry
 from tests.console.walk import PAGES, Address, for_each_address
 from tests.kernel.desk import Desk
+from tests.schedules.conftest import FAR
+from tests.schedules.jobs import report
 from tests.support.for_each import for_each
 
+SURE = {"pool": "default", "confirmed": "1", "typed": "1", "reason": "x"}
 OF_PROJECT = {"outbox", "outbox-rows", "api-tokens"}
 """Pages of the project's database."""
 
@@ -86,6 +91,15 @@ def test_an_action_changes_its_own_store_alone_and_its_audit_entry_stays_there(
     assert states(desks) == ["pending", "cancelled"]
     assert administrator.post(undo, {"confirmed": "1"}).status_code == 302
     assert states(desks) == ["pending", "pending"]
+
+
+def test_after_a_deletion_the_list_of_the_same_store_follows(administrator: Client, desks: tuple[Desk, Desk]) -> None:
+    with conf.in_store("eu"):
+        control.create_schedule(report, Schedule(FAR, args=["x"]), id="there")
+    for address, list in (("tasks/a1/_delete", "tasks"), ("schedules/there/_delete", "schedules")):
+        answer = administrator.post(f"/ops/@eu/{address}", SURE)
+        assert (answer.status_code, answer["Location"]) == (302, f"/ops/@eu/{list}/")
+    assert desks[0].broker.record("default", "a1") is not None
 
 
 def test_a_list_and_a_streamed_export_are_of_the_store_that_is_shown(
@@ -178,3 +192,46 @@ def test_a_store_has_the_settings_of_its_entry_and_else_those_of_the_project(set
     assert found.environment is not None
     assert found.environment.name == "eu"
     assert (conf.current().url, conf.current().read_only, dict(conf.current().pools)) == ("redis://us:1/0", False, {})
+
+
+def test_what_is_meant_for_the_projects_own_server_and_pools_does_not_reach_another(settings: Any) -> None:
+    own = {"URL": "redis://us:1", "CONNECT": {"password": "pw"}, "POOLS": {"mail": {"lanes": {"*": {"limit": 1}}}}}
+    stores = {"eu": {"URL": "redis://eu:1"}, "billing": {"NAMESPACE": "billing"}}
+    settings.QUEUEOPS = {**own, "STORES": stores}
+    with conf.in_store("eu"):
+        assert (dict(conf.current().connect), dict(conf.current().pools)) == ({}, {})
+    with conf.in_store("billing"):
+        assert (dict(conf.current().connect), dict(conf.current().pools)) == ({"password": "pw"}, {})
+
+
+def test_stores_that_differ_in_their_connection_alone_share_no_answer(settings: Any) -> None:
+    url = settings.QUEUEOPS["URL"].partition("?")[0]
+    entries = {name: {"URL": url, "CONNECT": {"db": number}} for name, number in (("eu", 1), ("us", 2))}
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": entries}
+    with conf.in_store("eu"):
+        desk = Desk(get_broker())
+        desk.push("a1")
+    told = {}
+    for name in ("eu", "us"):
+        with conf.in_store(name):
+            told[name] = str(inspect.status(60).alarms)
+    assert "1 task waits" in told["eu"]
+    assert "waits" not in told["us"]
+    with conf.in_store("eu"):
+        assert get_broker() is desk.broker
+        client = get_broker().client
+        client.delete(*client.keys(f"*{desk.broker.settings.namespace}*"))
+
+
+def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk]) -> None:
+    with conf.in_store("eu"):
+        control.pause_name(inspect.task("a1").name)  # type: ignore[union-attr]
+        assert "manage.py queue --store eu resume" in str(inspect.why("a1"))
+    assert manage("queue", "errors") == "manage.py queue errors"
+
+
+def test_an_unreadable_address_of_a_store_is_an_error_of_the_checks(settings: Any) -> None:
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": {"eu": {"URL": "redis://h:port"}}}
+    (message,) = check_environment()
+    assert message.id == "queueops.E004"
+    assert "QUEUEOPS['STORES']['eu']" in str(message.hint)

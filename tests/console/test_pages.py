@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.test import Client
-from django.urls import include, re_path
+from django.urls import include, re_path, reverse
 from msgspec import structs
 
 from console.ui import language
@@ -118,6 +118,17 @@ def test_the_console_may_stand_below_the_language_of_a_project(
     links = set(re.findall(r'(?:href|action|hx-get)="(/(?!static)[^"]*)"', answer.content.decode()))
     assert len(links) > 8
     assert {link for link in links if not link.startswith(root)} == set()
+
+
+def test_a_project_may_give_the_console_a_namespace_of_its_own(
+    world: World, administrator: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    urls = ModuleType("urls_with_a_namespace")
+    urls.urlpatterns = [re_path("^ops/", include("console.urls", namespace="backoffice"))]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, urls.__name__, urls)
+    settings.ROOT_URLCONF = urls.__name__
+    assert administrator.get("/ops/").status_code == 200
+    assert (reverse("backoffice:tasks"), reverse("console:tasks")) == ("/ops/tasks/", "/ops/tasks/")
 
 
 def test_the_login_of_a_project_may_stand_below_its_language(client: Client, settings: Any, monkeypatch: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from queueops import chain, group, jobs, task_named, workflow
+from queueops import chain, conf, group, jobs, task_named, workflow
 from queueops.checks import check_settings
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow
@@ -100,6 +100,20 @@ def test_outside_a_transaction_a_push_is_sent_at_once_unless_it_asks_for_a_row(a
     assert (handle.status(), named.status()) == (None, None)
     assert app.relay() == 2
     assert handle.state == "pending"
+
+
+def test_a_push_to_another_store_is_no_row_which_a_relay_would_send_to_the_own_one(
+    app: Any, settings: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": {"eu": {"NAMESPACE": f"{get_broker().settings.namespace}-eu"}}}
+    with conf.in_store("eu"):
+        handle = tasks.add.using(outbox=True).push(1)
+        with transaction.atomic():
+            second = tasks.add.push(1)
+        assert (handle.state, second.state) == ("pending", "pending")
+    assert not OutboxRow.objects.exists()
+    assert handle.status() is None
 
 
 def test_a_rollback_to_a_savepoint_takes_its_rows_and_leaves_the_others(app: Any) -> None:

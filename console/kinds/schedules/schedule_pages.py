@@ -79,7 +79,7 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Pause or resume the schedule, run its task now, or delete the schedule."""
     schedule = find(request, id)
     becomes = {} if verb == "delete" else facts(schedule) | CHANGES.get(verb, {})
-    onward = "console:schedules" if verb == "delete" else ""
+    onward = "schedules" if verb == "delete" else ""
     return answer(request, ACTIONS[verb], thing(schedule, becomes), "schedules", onward=onward)
 
 

@@ -30,7 +30,7 @@ def act(request: HttpRequest, id: str, verb: str) -> HttpResponse:
     """Perform the verb; the engine refuses it if the state does not allow it."""
     choice, action = Choice(((request.POST.get("pool", ""), id),)), ACTIONS[verb]
     # after a delete the page of the task does not exist any more
-    return answer(request, action, choice, onward="console:tasks" if action.permission is Verb.DESTROY else "")
+    return answer(request, action, choice, onward="tasks" if action.permission is Verb.DESTROY else "")
 
 
 def edit(request: HttpRequest, id: str) -> HttpResponse:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.alarm import manage
@@ -117,7 +116,7 @@ def _paused_name(detail: Detail) -> Iterator[Finding]:
     if detail.name_paused is not None:
         age = span(max(0, detail.now - detail.name_paused))
         told = f"All tasks of the name {name} are paused, for {age}. Resume the name, or type"
-        command = shlex.join(("manage.py", "queue", "resume", "--name", name))
+        command = manage("queue", "resume", "--name", name)
         yield bad(f"{told} `{command}`.", value="paused", verb="resume_name", target=name, place="name")
     elif detail.held is not None:
         yield bad(f"The name {name} was resumed. Its tasks return to their lanes, in parts.", value="returning")

@@ -24,12 +24,12 @@ def uses_jobs() -> bool:
     """
     if "JOBS" in getattr(django_settings, "QUEUEOPS", {}) or any(kind == JOB for kind, _ in registry.handlers()):
         return True
-    namespace = conf.current().namespace
-    if namespace not in _seen and monotonic() >= _next.get(namespace, 0.0):
-        _next[namespace] = monotonic() + AGAIN_S
+    place = conf.current().place
+    if place not in _seen and monotonic() >= _next.get(place, 0.0):
+        _next[place] = monotonic() + AGAIN_S
         if _has_jobs():
-            _seen.add(namespace)
-    return namespace in _seen
+            _seen.add(place)
+    return place in _seen
 
 
 def _has_jobs() -> bool:
@@ -39,5 +39,5 @@ def _has_jobs() -> bool:
         return False
 
 
-_seen: set[str] = set()
-_next: dict[str, float] = {}
+_seen: set[tuple[str, str, str]] = set()
+_next: dict[tuple[str, str, str], float] = {}

@@ -106,7 +106,7 @@ def capability_of(call: str) -> str:
     return _by_role().get(owner, Capability.QUESTIONS) if owner else ""
 
 
-_brokers: dict[tuple[str, str], RedisBroker] = {}
+_brokers: dict[tuple[str, str, str], RedisBroker] = {}
 _in_place: Any = None
 """The broker that replaces the store."""
 
@@ -127,10 +127,10 @@ def get_broker() -> RedisBroker:
     if _in_place is not None:
         return cast("RedisBroker", _in_place)
     settings = conf.current()
-    key = (settings.url, settings.namespace)
-    broker = _brokers.get(key)
+    broker = _brokers.get(settings.place)
     if broker is None or broker.settings is not settings:
-        broker = _brokers[key] = store_class(settings.store)(settings) if settings.store else RedisBroker(settings)
+        made = store_class(settings.store) if settings.store else RedisBroker
+        broker = _brokers[settings.place] = made(settings)
     return broker
 
 
