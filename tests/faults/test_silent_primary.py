@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +140,8 @@ def test_what_listens_loses_no_end_that_a_dead_connection_swallowed(
     settings.QUEUEOPS = settings.QUEUEOPS | {"CONNECT": {"socket_timeout": 1}}
     bench.ledger.close("end")
     task = tasks.wait_at_gate.push("end")
-    tail = Tail(bench.broker, ["default"])
-    with ThreadPoolExecutor() as threads, events.follow(id=task) as stream:
+    followed = closing(Tail(bench.broker, ["default"]))
+    with ThreadPoolExecutor() as threads, followed as tail, events.follow(id=task) as stream:
         tailed = threads.submit(list, tail.follow())
         result = threads.submit(task.result, 2 * SOON_S)
         bench.started(task)
