@@ -15,7 +15,7 @@ from console.actions.selection import Thing
 from console.ui.forms import DELAYS, ActionForm
 from console.ui.links import url
 from console.ui.render import fragment, live_update, page
-from queueops import alerts
+from queueops import alerts, conf
 from queueops.errors import QueueOpsError
 
 Call = Callable[..., None]
@@ -96,4 +96,4 @@ def _context() -> dict[str, Any]:
     rules = [(row.rule.name, row.silence, row.firing) for row in found.rules]
     targets = [(row.name, row.shown, row.state) for row in found.targets]
     update = live_update(url("alerts-rows"), shown, rules, targets, found.history)
-    return {"alerts": found, "durations": DELAYS[2:], **update}
+    return {"alerts": found, "elsewhere": conf.store_name(), "durations": DELAYS[2:], **update}

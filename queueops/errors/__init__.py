@@ -80,7 +80,7 @@ class BadUrl(QueueOpsError, ValueError):
 
 
 class BrokerUnavailable(QueueOpsError):
-    """The store at {url} did not answer (attempts: {attempts}): {reason}. Is it running, and is QUEUEOPS_URL right?"""
+    """The store at {url} did not answer (attempts: {attempts}): {reason}. Is it running, and is its URL right?"""
 
     url: str
     attempts: int

@@ -15,6 +15,7 @@ from console.models import AuditEntry, ErrorTriage, PoolGrant
 from queueops import Schedule, conf, control, inspect
 from queueops.checks import check_environment
 from queueops.inspect.alarm import manage
+from queueops.inspect.remembered import Remembered
 from queueops.redis.broker import get_broker
 from tests.console.standin import World
 from tests.console.test_permissions import entry
@@ -56,9 +57,11 @@ def test_pages_of_the_projects_database_are_in_its_own_console_alone(administrat
     assert "api-tokens" not in administrator.get("/ops/@eu/").content.decode()
 
 
-def test_an_empty_store_of_another_project_shows_no_first_steps(operator: Client) -> None:
+def test_an_empty_store_of_another_project_shows_no_steps_that_change_this_one(operator: Client) -> None:
     assert "Start a worker" in operator.get("/ops/").content.decode()
     assert "Start a worker" not in operator.get("/ops/@eu/").content.decode()
+    assert "No rule yet" in operator.get("/ops/alerts/").content.decode()
+    assert "No rule yet" not in operator.get("/ops/@eu/alerts/").content.decode()
 
 
 @pytest.fixture
@@ -228,6 +231,15 @@ def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk]) -> No
         control.pause_name(inspect.task("a1").name)  # type: ignore[union-attr]
         assert "manage.py queue --store eu resume" in str(inspect.why("a1"))
     assert manage("queue", "errors") == "manage.py queue errors"
+
+
+def test_what_one_store_does_not_know_is_asked_of_another() -> None:
+    titles: Remembered[str] = Remembered()
+    with conf.in_store("eu"):
+        assert titles.to_read(["a"]) == ["a"]
+        titles.put("b", "there")
+    assert titles.to_read(["a", "b"]) == ["a", "b"]
+    assert titles.get("b") is None
 
 
 def test_an_unreadable_address_of_a_store_is_an_error_of_the_checks(settings: Any) -> None:

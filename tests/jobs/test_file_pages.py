@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from html import unescape
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import inspect
+from queueops import conf, control, inspect
 from queueops.kinds.jobs.file_calls import QueuedFile, Settled
+from queueops.kinds.jobs.files.file_list import OF_PROJECT
 from queueops.kinds.jobs.store import JobCalls
 from queueops.redis.broker import get_role
 from queueops.testing import run_worker
@@ -116,6 +118,17 @@ def test_a_file_without_a_job_is_shown_and_deleted(files: Files, administrator: 
     run_worker()
     run_worker()
     assert not files.exists(f"01J/{id}")
+
+
+def test_a_file_of_the_own_store_is_no_orphan_of_another(files: Files, settings: Any) -> None:  # noqa: F811
+    path = files.path(files.download())
+    other = {"NAMESPACE": f"{settings.QUEUEOPS['NAMESPACE']}-eu"}
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": {"eu": other}}
+    with conf.in_store("eu"):
+        found = inspect.orphan_files()
+        assert (found.paths, found.fault) == ((), OF_PROJECT)
+        assert not control.delete_file(path)
+        assert inspect.file_deletions().rows == ()
 
 
 def lines(*arguments: str) -> list[str]:

@@ -388,5 +388,5 @@ def test_a_store_that_is_away_says_how_often_it_was_asked() -> None:
     error = translate(exceptions.ConnectionError("Connection refused."), "redis://h", 1)
     assert str(error) == (
         "The store at redis://h did not answer (attempts: 1): ConnectionError: Connection refused."
-        " Is it running, and is QUEUEOPS_URL right?"
+        " Is it running, and is its URL right?"
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from queueops import conf
 from queueops.errors.job_network import BucketNotRead
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
@@ -23,6 +24,7 @@ MOST = 200
 INDEX = "files"
 ORPHANS_S, MOST_LOOKED_AT = 2.0, 20_000
 """A page looks for orphans for so long, and at so many files at most."""
+OF_PROJECT = "Files without a job are found in the console of the project's own store alone."
 
 
 class QueuedFileRow(Answer, frozen=True, kw_only=True):
@@ -114,6 +116,8 @@ def orphan_files(limit: int = 50) -> OrphanFiles:
     """
     from queueops.kinds.jobs.files.orphans import files_without_job
 
+    if conf.store_name():
+        return OrphanFiles(paths=(), fault=OF_PROJECT)
     until, looked = time.monotonic() + ORPHANS_S, 0
 
     def is_over() -> bool:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 from django.core.files.storage import Storage, default_storage
 
+from queueops import conf
 from queueops.errors.job_network import BucketNotRead, BucketUnknown
 from queueops.kinds.jobs.aggregations.job_list import JobRow, jobs
 from queueops.kinds.jobs.files.download_options import DOWNLOAD
@@ -132,7 +133,12 @@ def id_of(name: str) -> str:
 
 
 def without_job(names: list[str]) -> list[str]:
-    """Those of these files whose job is gone, and those that were being published and are old."""
+    """Those of these files whose job is gone, and those that were being published and are old.
+
+    None for another store of the console: the files are of the project's storage, and the jobs would be of that store.
+    """
+    if conf.store_name():
+        return []
     calls, ids = get_role(JobCalls), [id_of(name) for name in names]
     kept = {id for pool in calls.pools() for id in calls.kept(pool, ids)} if names else set()
     return [
