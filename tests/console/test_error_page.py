@@ -54,7 +54,7 @@ def test_the_tasks_of_an_error_are_live_with_their_number(
     fresh = viewer.get(live).content.decode()
     assert failed(fresh) == "2"
     assert "2 new or changed: show" in fresh
-    assert re.findall(r'href="/ops/tasks/(\w)/', fresh.split("<tbody>")[1]) == ["b", "a"]
+    assert re.findall(r'href="/ops/tasks/(\w)/', fresh.split("<tbody>")[1].split("</tbody>")[0]) == ["b", "a"]
     assert "now" in fresh
     page = viewer.get(PAGE).content.decode()
     assert re.findall(r'href="/ops/tasks/(\w)/', page.split("<tbody>")[1])[:2] == ["c", "b"]
@@ -88,3 +88,10 @@ def test_the_traceback_of_an_error_stands_above_its_many_tasks(desk: Desk, viewe
     page = viewer.get(PAGE).content.decode()
     assert "All tasks with this error" not in page  # it would lead to this page
     assert page.index("card-bad") < page.index('id="history"') < page.index('id="error-live"')
+
+
+def test_the_figures_of_an_error_stand_first(desk: Desk, operator: Client) -> None:
+    fail(desk, "a")
+    page = operator.get(PAGE).content.decode()
+    assert page.index('id="error-figures"') < page.index("Triage</h2>") < page.index("card-bad")
+    assert page.count('id="error-figures"') == 1

@@ -10,7 +10,7 @@ from console.ui import json_text
 from tests.console.browsing import Open
 from tests.console.standin import World
 
-WIDTHS = {360: 480, 768: 240, 1024: 160, 1200: 160, 1440: 160}
+WIDTHS = {360: 480, 641: 240, 768: 240, 1024: 160, 1200: 160, 1440: 160}
 """The width of the window, and the height in px that a row has at most."""
 LISTS = ("", "tasks/", "errors/", "workflows/", "schedules/", "lanes/", "workers/", "registry/", "commands/", "audit/",
          "aggregations/", "callbacks/", "files/", "api-tokens/", "mapreduce/", "tasks/task-1/")  # fmt: skip
