@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from queueops import conf
 from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
 from queueops.inspect.spans import span
@@ -96,7 +97,9 @@ def outbox(*, dead: bool = False, database: str = "", after: int = 0, limit: int
 
 
 def outbox_alarms() -> Iterator[Alarm]:
-    """Rows that wait for long, and rows that were given up, in each database."""
+    """Rows that wait for long, and rows that were given up, in each database. They are for the project's own store."""
+    if conf.store_name():
+        return
     try:
         found = outbox_figures()
     except Exception as error:  # of the database, whatever its driver raises; the store's alarms are told

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from queueops import conf
 from queueops.errors import BrokenPool
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
@@ -129,8 +130,8 @@ def schedules(pool: str = "") -> Listing[ScheduleRow]:
 
 
 def unkept_schedules() -> tuple[str, ...]:
-    """The ids of schedules in this process's code that no watchdog has stored yet."""
-    return unkept([state for _, state in _states(open_reader(), "", {})], in_code())
+    """The ids of schedules in this process's code that no watchdog has stored yet. They are for the own store alone."""
+    return () if conf.store_name() else unkept([state for _, state in _states(open_reader(), "", {})], in_code())
 
 
 def _states(reader: Reader, pool: str, broken: dict[str, tuple[str, ...]]) -> Iterator[tuple[int, ScheduleState]]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from django.conf import settings
 
+from queueops import conf
 from queueops.errors import QueueOpsError
 from queueops.schedules.definition import ScheduleDefinition, ScheduleState
 from queueops.tasks.declared_schedules import define_code, scheduled_tasks, task_names
@@ -30,9 +31,9 @@ def known_names() -> frozenset[str]:
 
 
 def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
-    """The differences of the code from the store; empty when they agree."""
+    """The differences of the code from the store; empty when they agree, and for another store of the console."""
     definition = state.definition
-    if definition is None or state.orphaned_ms is not None:
+    if definition is None or state.orphaned_ms is not None or conf.store_name():
         return ""
     if names and definition.push.name not in names:
         return (

@@ -226,10 +226,14 @@ def test_stores_that_differ_in_their_connection_alone_share_no_answer(settings: 
         client.delete(*client.keys(f"*{desk.broker.settings.namespace}*"))
 
 
-def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk]) -> None:
+def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk], capsys: pytest.CaptureFixture[str]) -> None:
     with conf.in_store("eu"):
         control.pause_name(inspect.task("a1").name)  # type: ignore[union-attr]
         assert "manage.py queue --store eu resume" in str(inspect.why("a1"))
+        control.resume_name(inspect.task("a1").name)  # type: ignore[union-attr]
+        control.pause_lane("default", "default")
+    call_command("queue", "--store", "eu", "why", "a1")
+    assert "mend it: manage.py queue --store eu resume" in capsys.readouterr().out
     assert manage("queue", "errors") == "manage.py queue errors"
 
 

@@ -11,6 +11,7 @@ from django.test import Client
 from console.models import AuditEntry
 from queueops.contrib.outbox.database_outbox import DatabaseOutbox
 from queueops.contrib.outbox.models import OutboxRow
+from queueops.redis.broker import get_broker
 from tests.support import tasks_for_tests as tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,6 +53,22 @@ def test_the_page_shows_what_waits_and_what_was_given_up_and_acts_on_it(
         ("retry_outbox", "done", 1), ("drop_outbox", "done", 1), ("drop_outbox", "refused", 0)
     ]  # fmt: skip
     assert OutboxRow.objects.filter(pk=third, dead=True).exists()
+
+
+def test_an_alarm_of_the_outbox_is_of_the_own_store_alone(
+    admin: Client, app: Any, settings: Any, monkeypatch: Any
+) -> None:
+    other = {"NAMESPACE": f"{get_broker().settings.namespace}-eu"}
+    settings.QUEUEOPS, settings.ROOT_URLCONF = (
+        {**settings.QUEUEOPS, "STORES": {"eu": other}},
+        "tests.console.store_urls",
+    )
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    tasks.add.using(outbox=True).push(1)
+    OutboxRow.objects.update(dead=True)
+    for store, is_told in (("", True), ("@eu/", False)):
+        page = admin.get(f"/ops/{store}")
+        assert (page.status_code, "of the outbox was given up" in page.content.decode()) == (200, is_told)
 
 
 def test_wrong_addresses_and_forms_get_an_answer(admin: Client, app: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from queueops import MapReduce, Schedule, inspect, schedules, task
+from queueops import MapReduce, Schedule, conf, inspect, schedules, task
 from queueops.errors import BadOption, BadSchedule
 from queueops.schedules.definition import ScheduleDefinition
 from queueops.tasks import code_schedules, registry
@@ -210,6 +210,19 @@ def test_what_the_code_says_and_no_watchdog_has_taken_over_is_told(
     detail = inspect.schedule("tests.report")
     assert detail is not None
     assert detail.note == ""
+
+
+def test_the_code_says_nothing_of_the_schedules_of_another_store(
+    deploy: Deploy, namespace: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deploy(stated())
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": {"eu": {"NAMESPACE": namespace}}}  # the same, as if of others
+    in_the_code(monkeypatch, stated(id="new"))
+    assert "does not declare this schedule" in notes()["tests.report"]
+    assert inspect.unkept_schedules() == ("new",)
+    with conf.in_store("eu"):
+        assert notes() == {"tests.report": ""}
+        assert inspect.unkept_schedules() == ()
 
 
 def test_of_another_project_s_schedules_nothing_is_said(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:

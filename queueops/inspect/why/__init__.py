@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from queueops.inspect.alarm import manage
 from queueops.inspect.detail import fields_of, find, state_of
 from queueops.inspect.why.findings import Finding, bad
 from queueops.inspect.why.parked import parked_findings, waiting_findings
@@ -71,10 +72,10 @@ def _indexes(detail: Detail) -> Iterator[Finding]:
     state, named = state_of(detail), ", ".join(sorted(detail.states)) or "none"
     if set(detail.states) != {state}:
         yield bad(
-            "The state indexes do not match the record. Run `manage.py queue fsck`.",
+            f"The state indexes do not match the record. Run `{manage('queue', 'fsck')}`.",
             value=f"record: {state or 'none'}, indexes: {named}",
         )
     if state == State.PENDING and detail.rank is None and detail.held is None and detail.key_rank is None:
-        yield bad("The task is ready, but no lane holds it. Run `manage.py queue fsck`.", value=detail.lane)
+        yield bad(f"The task is ready, but no lane holds it. Run `{manage('queue', 'fsck')}`.", value=detail.lane)
     if state in table().on_agenda and detail.due is None:
-        yield bad("The task has no entry in the agenda. Run `manage.py queue fsck`.", value="not on the agenda")
+        yield bad(f"The task has no entry in the agenda. Run `{manage('queue', 'fsck')}`.", value="not on the agenda")

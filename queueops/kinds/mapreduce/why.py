@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+from queueops.inspect.alarm import manage
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.why.waiting import servers
@@ -42,7 +43,7 @@ def _aggregating(detail: Detail) -> Iterator[Finding]:
         return
     done = f"{view.counts['done']:,} of {view.total:,} done"
     if not view.open:
-        yield bad("All chunks have ended, but the reduce is not ready. Run `manage.py queue fsck`.", value=done)
+        yield bad(f"All chunks have ended, but the reduce is not ready. Run `{manage('queue', 'fsck')}`.", value=done)
         return
     yield bad(f"The reduce waits for {view.open:,} chunks.", value=done)
     if view.paused:

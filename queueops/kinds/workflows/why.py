@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from queueops.inspect.alarm import manage
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why import state_and_reason
 from queueops.inspect.why.findings import Finding, bad, caused, good
@@ -99,7 +100,7 @@ def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
     for pool, id in places_of_calls(store, detail.pool, ids[:MOST_NAMED]).values():
         elsewhere = pool if pool != detail.pool else ""
         record = store.record(pool, id)
-        lost = f"on its way to the pool {elsewhere}" if elsewhere else "which is gone: run `manage.py queue fsck`"
+        lost = f"on its way to the pool {elsewhere}" if elsewhere else f"which is gone: run `{manage('queue', 'fsck')}`"
         state = "to be retried" if record and record.state == State.RESTART else record.state if record else ""
         told = f"{record.name}, which is {state}" if record else lost
         waits = record is not None and (record.state == State.PENDING or record.state in TIMED)

@@ -12,6 +12,7 @@ import msgspec
 from queueops import control, inspect
 from queueops.control.verbs import FREEING, ON_TASKS
 from queueops.inspect import Operation, TaskQuery
+from queueops.inspect.alarm import manage
 from queueops.inspect.selection import extent
 from queueops.management.operator_command import CTRL_C
 from queueops.management.queue import audit
@@ -112,8 +113,8 @@ def _left(places: Places) -> str:
     """What Ctrl-C leaves, and how to see and to stop it."""
     lines = ["Workers go on with the action. Nothing is lost by the end of this command."]
     for pool, id in places:
-        lines.append(f"  manage.py queue show {id} --pool {pool}")
-        lines.append(f"  manage.py queue cancel {id} --pool {pool}    # stops it; what is changed stays changed")
+        lines.append(f"  {manage('queue')} show {id} --pool {pool}")
+        lines.append(f"  {manage('queue')} cancel {id} --pool {pool}    # stops it; what is changed stays changed")
     return "\n".join(lines)
 
 
@@ -125,7 +126,8 @@ def _report(ended: Sequence[Operation]) -> Iterator[str]:
             yield f"Pool {each.pool}: more match than the number that was confirmed."
         if each.fails and not each.has_ended:
             yield f"Pool {each.pool}: the operation {each.id} fails: {printable(each.error)}. Workers try again."
-            yield f"  manage.py queue cancel {each.id} --pool {each.pool}    # stops it; what is changed stays changed"
+            stop = f"{manage('queue')} cancel {each.id} --pool {each.pool}"
+            yield f"  {stop}    # stops it; what is changed stays changed"
         elif each.state != "succeeded":
             reason = printable(each.reason or each.error)
             yield f"Pool {each.pool}: the operation {each.id} is {each.state}: {reason}"

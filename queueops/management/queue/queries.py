@@ -10,6 +10,7 @@ from typing import Any
 from queueops import inspect
 from queueops.errors import advice
 from queueops.inspect import ErrorRow, Finding, TaskQuery, TaskRow
+from queueops.inspect.alarm import manage
 from queueops.inspect.export import TASK_COLUMNS, pieces, task_pages
 from queueops.inspect.query import FACETS
 from queueops.inspect.selection import PAGE, extent, extent_of
@@ -98,8 +99,8 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
         yield to_json(findings)
     for finding in () if as_json else findings:
         value = f"  ({cell(finding.value, 200)})" if finding.value else ""
-        mend = f"\n    mend it: manage.py queue {command}" if (command := _command(finding, pool)) else ""
-        see = f"\n    see: manage.py queue tree {finding.target} --only open" if finding.place == "parts" else ""
+        mend = f"\n    mend it: {manage('queue')} {command}" if (command := _command(finding, pool)) else ""
+        see = f"\n    see: {manage('queue')} tree {finding.target} --only open" if finding.place == "parts" else ""
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
     if inspect.task(id, pool) is None:
         raise SystemExit(1)
