@@ -221,6 +221,11 @@ def test_runs_are_filtered_by_status_tag_instance_and_age(run: Handle, operator:
         assert reply.status_code == 400
         assert 'role="alert"' in reply.content.decode()
     assert 'name="status"' not in viewer.get("/ops/workflows/").content.decode()
+    chips = operator.get("/ops/workflows/?tag=rare&younger=1h&state=idle").content.decode().split("chosen-chips")[1]
+    assert re.findall(r'href="([^"]+)"[^>]*aria-label="Filter ([^"]+): remove"', chips.split("</p>")[0]) == [
+        ("/ops/workflows/?state=idle&amp;younger=1h", "tag: rare"),
+        ("/ops/workflows/?state=idle&amp;tag=rare", "younger: 1h"),
+    ]
 
 
 def test_a_search_that_has_found_nothing_yet_goes_on(

@@ -33,6 +33,7 @@ def test_the_page_shows_what_waits_and_what_was_given_up_and_acts_on_it(
     page = admin.get("/ops/outbox/").content.decode()
     assert "waiting <b>3</b>" in page
     assert "&lt;b&gt;one" in page
+    assert 'aria-sort="ascending">Written' in page  # the oldest first
     assert 'href="/ops/outbox/" aria-current="page"' in page or "/ops/outbox/" in page
     OutboxRow.objects.update(form="letters")
     app.relay()

@@ -123,6 +123,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         **asked,
         "asked": asked,
         "is_filtered": any(asked.values()),
+        "chips": [(f"{part}: {asked[part]}", _address(asked | {part: ""})) for part in PARTS[1:] if asked[part]],
         "ages": AGES,
         "states": [(word, counts.get(word), _address(asked | {"state": word})) for word in STATES],
         "names": sorted({*inspect.workflow_names(), *(row.name for row in found.rows)}),
