@@ -39,6 +39,7 @@ class Access(models.Model):
 
 
 STORE_LENGTH = 30
+"""The column has a default in the database, too: in a rolling deploy, processes of the last version write no store."""
 Row = TypeVar("Row", bound=models.Model)
 
 
@@ -64,7 +65,12 @@ class PoolGrant(models.Model):
     pool = models.CharField(_("pool"), max_length=100, help_text=_("A name, or a pattern such as mail*."))
     level = models.CharField(_("level"), max_length=20, choices=Level, default=Level.OPERATE)
     store = models.CharField(
-        _("store"), max_length=STORE_LENGTH, blank=True, help_text=_("A name of STORES; empty: the project's own.")
+        _("store"),
+        max_length=STORE_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("A name of STORES; empty: the project's own."),
     )
 
     class Meta:
@@ -105,7 +111,7 @@ class AuditEntry(models.Model):
     SEALED: ClassVar = ("before", "after")
 
     objects: ClassVar[OfStore[Self]] = OfStore()
-    store = models.CharField(_("store"), max_length=STORE_LENGTH, blank=True, default=conf.store_name)
+    store = models.CharField(_("store"), max_length=STORE_LENGTH, blank=True, default=conf.store_name, db_default="")
     at = models.DateTimeField(_("when"), auto_now_add=True, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("who")
@@ -200,7 +206,7 @@ class ErrorTriage(models.Model):
     """What operators have noted about an error. Times are epoch milliseconds, that of `resolved_ms` of the store."""
 
     objects: ClassVar[OfStore[Self]] = OfStore()
-    store = models.CharField(max_length=STORE_LENGTH, blank=True, default=conf.store_name)
+    store = models.CharField(max_length=STORE_LENGTH, blank=True, default=conf.store_name, db_default="")
     fingerprint = models.CharField(max_length=200)
     resolved_ms = models.BigIntegerField(null=True)
     assignee = models.CharField(max_length=150, blank=True)  # the name of a user; it stays when the account is deleted

@@ -19,18 +19,25 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="auditentry",
             name="store",
-            field=models.CharField(blank=True, default=conf.store_name, max_length=30, verbose_name="store"),
+            field=models.CharField(
+                blank=True, db_default="", default=conf.store_name, max_length=30, verbose_name="store"
+            ),
         ),
         migrations.AddField(
             model_name="errortriage",
             name="store",
-            field=models.CharField(blank=True, default=conf.store_name, max_length=30),
+            field=models.CharField(blank=True, db_default="", default=conf.store_name, max_length=30),
         ),
         migrations.AddField(
             model_name="poolgrant",
             name="store",
             field=models.CharField(
-                blank=True, help_text="A name of STORES; empty: the project's own.", max_length=30, verbose_name="store"
+                blank=True,
+                db_default="",
+                default="",
+                help_text="A name of STORES; empty: the project's own.",
+                max_length=30,
+                verbose_name="store",
             ),
         ),
         migrations.AlterField(

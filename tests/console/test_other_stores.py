@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
 
 from console.models import AuditEntry, ErrorTriage, PoolGrant
@@ -251,3 +252,10 @@ def test_an_unreadable_address_of_a_store_is_an_error_of_the_checks(settings: An
     (message,) = check_environment()
     assert message.id == "queueops.E004"
     assert "QUEUEOPS['STORES']['eu']" in str(message.hint)
+
+
+@pytest.mark.django_db
+def test_a_process_of_the_last_version_still_writes_rows_during_a_deploy() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {ErrorTriage._meta.db_table} (fingerprint, assignee, note) VALUES ('f1', '', '')")
+    assert ErrorTriage.objects.get().fingerprint == "f1"
