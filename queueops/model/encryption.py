@@ -123,6 +123,8 @@ class Keyring:
         """A reply of the store with opened values. What no key opens stays, and a reader refuses it."""
         if isinstance(reply, bytes):
             return self._opened(reply) if MARK in reply else reply
+        if isinstance(reply, dict):  # as fakeredis replies
+            return {name: self.open(value) for name, value in reply.items()}
         return [self.open(each) for each in reply] if isinstance(reply, list) else reply
 
     def renew(self, data: bytes, count: Counter[str]) -> bytes:
@@ -148,8 +150,8 @@ class Keyring:
                 return found[0]
             if quoted:
                 return _escaped(plain, (len(found[1]) + 1).bit_length() - 1)
-            text: bytes = json.loads(plain).encode("utf-8", "surrogatepass")
-            return _escaped(text, 1) if is_json else text
+            text = _text_in(plain)
+            return found[0] if text is None else _escaped(text, 1) if is_json else text
 
         return _TOKEN.sub(plain_of, data)
 
@@ -161,6 +163,15 @@ def _decrypted(fernet: MultiFernet, token: bytes) -> bytes | None:
         return fernet.decrypt(token)
     except InvalidToken:
         return None
+
+
+def _text_in(plain: bytes) -> bytes | None:
+    """The text of a value that `seal_text` made. None for another one, which was put in its place in the store."""
+    try:
+        text = json.loads(plain)
+    except ValueError:
+        return None
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else None
 
 
 def _fernet_of(keys: Sequence[str]) -> MultiFernet:

@@ -1,0 +1,81 @@
+"""Encrypted values that are closed, long or moved: schedules without their key, errors in lists, misplaced values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from queueops import inspect, schedules
+from queueops.errors import NotDecodable
+from queueops.errors.schedules import ScheduleNotStored
+from queueops.inspect import TaskQuery
+from queueops.redis.broker import close_brokers, get_broker
+from queueops.tasks.declared_schedules import define
+from queueops.testing import run_worker
+from queueops.watchdog.schedule_firing import ScheduleFiring
+from tests.redis import encrypted_work as work
+from tests.redis.encrypted_work import marked
+
+KEYS = [Fernet.generate_key().decode() for _ in range(2)]
+
+
+@pytest.fixture
+def use(namespace: str, settings: Any) -> Callable[..., None]:
+    """Sets the keys; the first one is set."""
+
+    def these(*keys: str) -> None:
+        close_brokers()
+        settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": list(keys)}
+
+    these(KEYS[0])
+    return these
+
+
+@pytest.mark.parametrize("keys", [(KEYS[1],), ()], ids=["another key", "no key"])
+def test_a_schedule_without_its_key_is_neither_overwritten_nor_resumed_but_can_be_deleted(use, keys):
+    made = schedules.Schedule("0 0 1 1 *", args=(marked("tick"),))
+    schedules.create(work.echo, made, id="closed")
+    schedules.pause("closed")
+    before = get_broker().schedule("default", "closed")
+    use(*keys)
+    for act in (partial(schedules.resume, "closed"), partial(schedules.update, "closed", made, task=work.echo)):
+        with pytest.raises(NotDecodable, match="or delete the schedule"):
+            act()
+    declared = define(work.echo, schedules.Schedule("* * * * *"), "closed", source="code", origin="shop.settings")
+    with pytest.raises(ScheduleNotStored, match="lacks its key"):
+        ScheduleFiring(get_broker(), lambda: [declared], "shop.settings").begin("default")
+    use(KEYS[0])
+    assert get_broker().schedule("default", "closed") == before
+    assert schedules.resume("closed")
+    assert get_broker().schedule("default", "closed").due_ms
+    use(*keys)
+    assert schedules.delete("closed")
+
+
+def test_lists_decrypt_long_errors_of_tasks_and_of_chunks(use):
+    failed, chunked = work.fails_long.push(), work.LongErrors.push()
+    run_worker()
+    (row,) = (each for each in inspect.tasks(TaskQuery()).rows if each.id == failed.id)
+    (chunk,) = inspect.chunks(chunked.id).rows
+    (kind,) = inspect.chunks_of(chunked.id).errors
+    shown = (
+        row.error.partition(": ")[2],
+        chunk.error.message,
+        kind.failure.message,
+        inspect.task(failed.id).error.message,
+    )
+    assert [each[:100] for each in shown] == [work.LONG[:100]] * 4
+
+
+def test_a_value_that_was_put_in_the_place_of_a_text_is_not_shown(use, redis_client):
+    handle = work.echo.push(marked("moved"))
+    key = get_broker().keys("default").task(handle.id)
+    token = re.search(rb"gAAAA[\w-]+=*", redis_client.hget(key, "a"))[0]
+    for each in (token, Fernet(KEYS[0]).encrypt(b"no JSON")):
+        redis_client.hset(key, "y", b"qe1:" + each)
+        assert inspect.task(handle.id).reason == "(encrypted)"
