@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.test import RequestFactory
+from django.views.debug import ExceptionReporter, get_default_exception_reporter_filter
 
-from queueops import inspect, schedules
+from queueops import conf, inspect, schedules
+from queueops.checks import check_environment
 from queueops.errors import NotDecodable
 from queueops.errors.schedules import ScheduleNotStored
 from queueops.inspect import TaskQuery
+from queueops.model.encryption import BadKey, keyring
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.tasks.declared_schedules import define
 from queueops.testing import run_worker
@@ -79,3 +84,26 @@ def test_a_value_that_was_put_in_the_place_of_a_text_is_not_shown(use, redis_cli
     for each in (token, Fernet(KEYS[0]).encrypt(b"no JSON")):
         redis_client.hset(key, "y", b"qe1:" + each)
         assert inspect.task(handle.id).reason == "(encrypted)"
+
+
+def test_reports_of_errors_show_no_key_with_the_filter_that_a_check_names(use, settings):
+    assert KEYS[0] not in repr((conf.current().encryption, conf.current()))
+    (told,) = [each for each in check_environment() if each.id == "queueops.W007"]
+    assert KEYS[0] in text_of_report()
+    settings.DEFAULT_EXCEPTION_REPORTER_FILTER = told.hint.split("'")[1]
+    assert not [each for each in check_environment() if each.id == "queueops.W007"]
+    assert KEYS[0] not in text_of_report()
+
+
+def text_of_report() -> str:
+    """What Django mails to ADMINS of an error in the settings."""
+    get_default_exception_reporter_filter.cache_clear()
+    try:
+        keyring(("no key",))
+    except BadKey:
+        request = RequestFactory().get("/")
+        reporter = ExceptionReporter(request, *sys.exc_info(), is_email=True)
+        return reporter.get_traceback_text() + reporter.get_traceback_html()
+    finally:
+        get_default_exception_reporter_filter.cache_clear()
+    raise AssertionError("not raised")
