@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from io import StringIO
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core.management import call_command
 from django.test import RequestFactory
 from django.views.debug import ExceptionReporter, get_default_exception_reporter_filter
 
@@ -24,7 +27,7 @@ from queueops.tasks.declared_schedules import define
 from queueops.testing import run_worker
 from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.redis import encrypted_work as work
-from tests.redis.encrypted_work import marked
+from tests.redis.encrypted_work import MARKER, marked
 
 KEYS = [Fernet.generate_key().decode() for _ in range(2)]
 
@@ -84,6 +87,26 @@ def test_a_value_that_was_put_in_the_place_of_a_text_is_not_shown(use, redis_cli
     for each in (token, Fernet(KEYS[0]).encrypt(b"no JSON")):
         redis_client.hset(key, "y", b"qe1:" + each)
         assert inspect.task(handle.id).reason == "(encrypted)"
+
+
+@pytest.mark.django_db
+def test_another_store_is_rotated_with_its_keys_and_without_the_tables_of_the_project(use, namespace, settings):
+    def other(*keys: str) -> dict[str, Any]:
+        close_brokers()
+        return {"STORES": {"eu": {"NAMESPACE": f"{namespace}-eu", "ENCRYPTION": list(keys)}}}
+
+    use()
+    settings.QUEUEOPS = settings.QUEUEOPS | other(KEYS[0])
+    with conf.in_store("eu"):
+        handle = work.echo.push(marked("eu"))
+    settings.QUEUEOPS = settings.QUEUEOPS | other(KEYS[1], KEYS[0])
+    out = StringIO()
+    call_command("queue", "--store", "eu", "reencrypt", "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["changed"], told["current"], told["old"], told["rows"]) == (1, 1, 0, 0)
+    settings.QUEUEOPS = settings.QUEUEOPS | other(KEYS[1])
+    with conf.in_store("eu"):
+        assert MARKER in inspect.task(handle.id).args_json
 
 
 def test_reports_of_errors_show_no_key_with_the_filter_that_a_check_names(use, settings):
