@@ -37,11 +37,11 @@ IN_CLEAR = (
 """What the setting does not cover, as `manage.py check` and docs/encryption.md say."""
 CLOSED = "(encrypted)"
 """What stands for a sealed text that no key opens."""
-_TOKEN = re.compile(rb'(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
+_TOKEN = re.compile(rb'(?<!\\)(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
 _WHOLE = re.compile(rb'(?<!\\)"\\u0071e1:(?:gAAAA[\w-]{80,}={0,2}"|[\w=-]*\Z)')  # the scripts may cut it
 _TEXT = re.compile(r"qe1:gAAAA(?:[\w-]{80,}={0,2}|[\w-]{20,}\Z)", re.ASCII)
 _OF_ERROR = ("message", "traceback")
-NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
+NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, and requeue what is quarantined."
 
 
 class NoCryptography(QueueOpsError, ImportError):

@@ -21,7 +21,7 @@ from queueops.checks import check_environment
 from queueops.errors import NotDecodable
 from queueops.errors.schedules import ScheduleNotStored
 from queueops.inspect import TaskQuery
-from queueops.model.encryption import BadKey, keyring
+from queueops.model.encryption import MARK, BadKey, Keyring, keyring
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.tasks.declared_schedules import define
 from queueops.testing import run_worker
@@ -87,6 +87,12 @@ def test_a_value_that_was_put_in_the_place_of_a_text_is_not_shown(use, redis_cli
     for each in (token, Fernet(KEYS[0]).encrypt(b"no JSON")):
         redis_client.hset(key, "y", b"qe1:" + each)
         assert inspect.task(handle.id).reason == "(encrypted)"
+
+
+def test_backslashes_are_read_once_and_not_once_for_each_of_them():
+    """Else this takes many minutes."""
+    text = b'["%b%b"]' % (b"\\" * 500_000, MARK)
+    assert Keyring(KEYS).open(text) == text
 
 
 @pytest.mark.django_db
