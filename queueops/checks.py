@@ -260,6 +260,12 @@ def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
     except (NoCryptography, BadKey) as error:
         yield Error(str(error), hint="No value is written or read until then.", id="queueops.E012")
         return
+    from queueops.conf import error_reports
+
+    if error_reports.show(settings.encryption):
+        text = "Django's reports of errors, its mails to ADMINS and its page of DEBUG, show QUEUEOPS['ENCRYPTION']."
+        hint = "Write DEFAULT_EXCEPTION_REPORTER_FILTER = 'queueops.conf.error_reports.ReportFilter'."
+        yield Warning(text, hint=hint, id="queueops.W007")
     text = f"QUEUEOPS['ENCRYPTION'] does not cover: {'; '.join(IN_CLEAR)}."
     yield Info(text, hint="See docs/encryption.md.", id="queueops.I001")
 

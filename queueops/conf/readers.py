@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from queueops.errors import BadId, advice
 from queueops.model.ids import check_lane
+from queueops.model.redact import MASK
 
 DAY, TEN_YEARS = 86_400, 10 * 366 * 86_400
 """Maximum seconds of a duration for which a process waits, and of any other duration."""
@@ -224,6 +225,15 @@ def texts(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
+class Hidden(str):
+    """A text whose repr does not tell it: reports of errors show the variables of functions."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(MASK)
+
+
 def keys(value: Any) -> tuple[str, ...]:
     """A list of keys of Fernet, whose text is not told."""
     expected = "a list of keys, each as Fernet.generate_key() makes it: 32 bytes in URL-safe base64"
@@ -233,7 +243,7 @@ def keys(value: Any) -> tuple[str, ...]:
     for number, each in enumerate(found, start=1):
         if not isinstance(each, str) or not re.fullmatch(r"[\w-]{43}=", each, re.ASCII):
             raise Unfit(f"{expected}; key {number} is not one")
-    return tuple(found)
+    return tuple(map(Hidden, found))
 
 
 def modules(value: Any) -> tuple[str, ...]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from queueops.errors import NotDecodable, ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
-from queueops.model.encryption import NO_KEY
+from queueops.errors import ScheduleChanged, ScheduleFromCode, ScheduleInUse, UnknownSchedule
 from queueops.model.ids import new_id
 from queueops.redis.broker import get_broker, get_role, in_role
 from queueops.redis.broker.schedules import RIPE, ScheduleCalls
 from queueops.redis.reader import Reader
 from queueops.schedules.backfill import backfill_ticks
-from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState
+from queueops.schedules.definition import NEW, ScheduleDefinition, ScheduleState, without_key
 from queueops.schedules.schedule import Schedule
 from queueops.tasks import push_hooks
 from queueops.tasks.declared_schedules import define, find_task
@@ -55,7 +54,7 @@ def update_schedule(
     """Replace a schedule's definition and arguments; `seen` is the version that the user saw, '' for any.
 
     Without `task` the task stays, with its present options in the code. False if nothing has changed. Raises the errors
-    of `create_schedule`, UnknownSchedule, ScheduleFromCode and ScheduleChanged.
+    of `create_schedule`, UnknownSchedule, ScheduleFromCode, ScheduleChanged, and NotDecodable without its key.
     """
     state = _known(id, pool)
     definition = _changed_definition(state, task, schedule)
@@ -80,8 +79,9 @@ def pause_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
 
 
 def resume_schedule(id: str, *, pool: str = "", who: str = "") -> bool:
-    """Resume a schedule, from the next tick on. False if it is not paused."""
+    """Resume a schedule, from the next tick on. False if it is not paused. Raises NotDecodable without its key."""
     state = _known(id, pool)
+    _refuse_closed(state)
     orphaned = state.definition is None or state.orphaned_ms is not None
     return _change(state, "resume", who, None if orphaned else _due(state.definition))
 
@@ -133,8 +133,7 @@ def backfill_schedule(id: str, since_ms: int, until_ms: int, *, pool: str = "", 
 
 def _definition(state: ScheduleState) -> ScheduleDefinition:
     """What can run. Raises NotDecodable for one whose key is missing, and UnknownSchedule."""
-    if state.is_closed:
-        raise NotDecodable(what="definition", name=state.id, reason=NO_KEY)
+    _refuse_closed(state)
     if state.definition is None:
         raise UnknownSchedule(id=state.id)
     return state.definition
@@ -149,6 +148,7 @@ def _new_definition(task: Any, schedule: Schedule | str, id: str, source: str) -
 
 
 def _changed_definition(state: ScheduleState, task: Any, schedule: Schedule | str) -> ScheduleDefinition:
+    _refuse_closed(state)
     _refuse_code(state)
     before = state.definition
     made = find_task(task if task is not None else "" if before is None else before.push.name)
@@ -188,6 +188,11 @@ def _check(word: str, id: str) -> None:
         raise ScheduleChanged(id=id)
     if word == "GONE":
         raise UnknownSchedule(id=id)
+
+
+def _refuse_closed(state: ScheduleState) -> None:
+    if state.is_closed:
+        raise without_key(state.id)
 
 
 def _refuse_code(state: ScheduleState) -> None:

@@ -11,7 +11,11 @@ from msgspec import structs
 
 from queueops.inspect.alarm import CHECK, Alarm, danger, manage
 from queueops.model.faults import SHOWN_MS, Faults
+from queueops.model.redact import cut
 from queueops.model.states import State
+
+LONGEST = 500
+"""Characters of an error."""
 
 
 def own_work_alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -19,7 +23,8 @@ def own_work_alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for row in sampled.get("failing_work") or ():
         id, name = str(row["id"]), str(row["name"])
         ends = "has failed" if row["state"] == State.FAILED else "fails, and is tried again"
-        text = f"Pool {pool}: the task {name} {id} of QueueOps {ends}: {row['error'] or 'its error cannot be read'}"
+        error = cut(str(row["error"]), LONGEST) or "its error cannot be read"
+        text = f"Pool {pool}: the task {name} {id} of QueueOps {ends}: {error}"
         alarm = danger(text, f"why?id={quote(id)}&pool={quote(pool)}", manage("queue", "show", id, "--pool", pool))
         yield structs.replace(alarm, key=f"own {name} {id} {pool}")
     found = _faults(sampled)

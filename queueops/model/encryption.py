@@ -28,7 +28,7 @@ _HEAD = b'"\\u0071e1:'
 _BACKSLASH = ord("\\")
 """It is in each sealed value, and in few others. A number is found four times faster in bytes than bytes are."""
 IN_CLEAR = (
-    "names, ids, lanes, tags, pools and limit keys",
+    "names, ids, digests, lengths, lanes, tags, pools, and keys of limits",
     "numbers, times and states, also those of progress",
     "types and fingerprints of errors, and reasons in words",
     "results of downloads, their files, and proxies and hosts of jobs",
@@ -37,11 +37,11 @@ IN_CLEAR = (
 """What the setting does not cover, as `manage.py check` and docs/encryption.md say."""
 CLOSED = "(encrypted)"
 """What stands for a sealed text that no key opens."""
-_TOKEN = re.compile(rb'(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
+_TOKEN = re.compile(rb'(?<!\\)(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
 _WHOLE = re.compile(rb'(?<!\\)"\\u0071e1:(?:gAAAA[\w-]{80,}={0,2}"|[\w=-]*\Z)')  # the scripts may cut it
 _TEXT = re.compile(r"qe1:gAAAA(?:[\w-]{80,}={0,2}|[\w-]{20,}\Z)", re.ASCII)
 _OF_ERROR = ("message", "traceback")
-NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, then requeue the task."
+NO_KEY = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, and requeue what is quarantined."
 
 
 class NoCryptography(QueueOpsError, ImportError):
@@ -123,6 +123,8 @@ class Keyring:
         """A reply of the store with opened values. What no key opens stays, and a reader refuses it."""
         if isinstance(reply, bytes):
             return self._opened(reply) if MARK in reply else reply
+        if isinstance(reply, dict):  # as fakeredis replies
+            return {name: self.open(value) for name, value in reply.items()}
         return [self.open(each) for each in reply] if isinstance(reply, list) else reply
 
     def renew(self, data: bytes, count: Counter[str]) -> bytes:
@@ -148,8 +150,8 @@ class Keyring:
                 return found[0]
             if quoted:
                 return _escaped(plain, (len(found[1]) + 1).bit_length() - 1)
-            text: bytes = json.loads(plain).encode("utf-8", "surrogatepass")
-            return _escaped(text, 1) if is_json else text
+            text = _text_in(plain)
+            return found[0] if text is None else _escaped(text, 1) if is_json else text
 
         return _TOKEN.sub(plain_of, data)
 
@@ -161,6 +163,15 @@ def _decrypted(fernet: MultiFernet, token: bytes) -> bytes | None:
         return fernet.decrypt(token)
     except InvalidToken:
         return None
+
+
+def _text_in(plain: bytes) -> bytes | None:
+    """The text of a value that `seal_text` made. None for another one, which was put in its place in the store."""
+    try:
+        text = json.loads(plain)
+    except ValueError:
+        return None
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else None
 
 
 def _fernet_of(keys: Sequence[str]) -> MultiFernet:

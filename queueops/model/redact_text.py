@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import unquote
 
+from queueops.model.encryption import CLOSED
+
 MASK, IN_URL = "[redacted]", "***"
 SHORTEST = 3  # characters of a name, a sign and a secret
 LONGEST_USER = 500
@@ -116,12 +118,16 @@ def _masked_once(text: str, words: Words) -> str:
 
 
 def mask_in(text: str, is_secret: Callable[[str], bool] = bool) -> str:
-    """The mask that a text has in the place of a secret, empty without one. A shown text has it; input may not.
+    """The mask that a text has in the place of a secret, or of an encrypted value; empty without one.
+
+    A shown text has it; input may not.
 
     ``is_secret``: whether the value of a query parameter would be masked.
     """
     if MASK in text:
         return MASK
+    if text.strip() == CLOSED or f'"{CLOSED}"' in text:
+        return CLOSED
     names = (found["name"] for found in _MASKED_URL.finditer(text))
     return IN_URL if any(name is None or is_secret(name) for name in names) else ""
 

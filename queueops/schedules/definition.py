@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from queueops.errors import BadOption, QueueOpsError
+from queueops.errors import BadOption, NotDecodable, QueueOpsError
 from queueops.model.contracts import Push
 from queueops.model.ids import check_id
 from queueops.schedules.cron import Timetable, read_timetable
@@ -77,6 +77,12 @@ def decode_definition(id: str, data: bytes) -> ScheduleDefinition:
     if found.id != id:
         raise Undefined(id=id, reason=f"it is that of {found.id}.")
     return found
+
+
+def without_key(id: str) -> NotDecodable:
+    """The error for an encrypted definition that no key of this process opens."""
+    reason = "it is encrypted, and QUEUEOPS['ENCRYPTION'] lacks its key. Put the key back, or delete the schedule."
+    return NotDecodable(what="definition", name=id, reason=reason)
 
 
 def check_schedule_id(value: str) -> str:

@@ -20,6 +20,7 @@ from queueops import conf
 from queueops.conf import tables
 from queueops.errors import EmbeddedFailed
 from queueops.errors.kinds import NeedsServer
+from queueops.model.encryption import keyring
 from queueops.redis import embedded
 from queueops.redis.broker import broker_class
 from queueops.redis.embedded.program import find_server
@@ -101,6 +102,8 @@ class FakeStores:
         """A store with these settings."""
         broker = broker_class()(replace(settings, url="redis://fakeredis"))
         broker.servers = OneServer(self._make(server=self._server))
+        if (ring := keyring(settings.encryption)) is not None:
+            broker.servers.open_with(ring)
         broker.scripts = FakeScripts(broker.servers)
         return broker
 

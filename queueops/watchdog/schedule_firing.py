@@ -13,7 +13,7 @@ from django.conf import settings
 
 from queueops.errors import BrokerUnavailable, QueueOpsError, StoreFull
 from queueops.errors.schedules import ScheduleNotStored
-from queueops.schedules.definition import NEW, Firing, ScheduleDefinition, ScheduleState
+from queueops.schedules.definition import NEW, Firing, ScheduleDefinition, ScheduleState, without_key
 from queueops.schedules.missed_runs import LATE_MS, firing
 from queueops.schedules.schedule_store import ScheduleStore
 from queueops.tasks import push_hooks
@@ -176,6 +176,8 @@ class ScheduleFiring:
 
     def _put(self, pool: str, definition: ScheduleDefinition, row: ScheduleState | None, now_ms: int) -> None:
         before = None if row is None else row.definition
+        if row is not None and row.is_closed:  # another process reads it: a definition under another key would stop it
+            raise without_key(row.id)
         if before is not None and before.source != "code":
             logger.warning("the schedule %s of the code gives way to one of this id that a person made", definition.id)
             return

@@ -8,6 +8,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.test import Client
 
+from console.kinds.mapreduce.forms import ChunkForm
 from queueops.kinds.workflows.kept_runs import kept_runs
 from tests.console.test_secrets import TASKS, VALUE, pages
 from tests.console.test_secrets import known as known
@@ -34,6 +35,8 @@ def test_pages_decrypt_for_those_who_may_see_arguments_and_say_so_without_a_key(
         assert VALUE not in viewer.get(f"/ops/{path}").content.decode(), path
     encrypted(Fernet.generate_key().decode())
     kept_runs.clear()
+    form = operator.get("/ops/mapreduce/counts/1/edit/").context["form"]
+    assert not ChunkForm({"data": form["data"].initial}).is_valid()
     shown = dict(pages(operator, 422))  # a backfill of what cannot be read
     shown |= {
         f"{id} {page}": operator.get(f"/ops/tasks/{id}/{page}/").content.decode()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from io import StringIO
+from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import call_command
 
 from queueops import control, inspect
 from queueops.errors.schedules import ScheduleNotStored
 from queueops.inspect import Alarm, TaskQuery
 from queueops.model.contracts import Lease, Outcome
+from queueops.redis.broker import close_brokers
 from queueops.watchdog import Watchdog
 from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
@@ -69,6 +72,20 @@ def test_an_operation_that_has_failed_for_good_is_an_alarm(desk: Desk) -> None:
     assert "of QueueOps has failed: ResponseError: nonexistent" in alarms()[0].text
     desk.control("delete", lease.id)
     assert alarms() == []
+
+
+def test_a_long_error_is_told_though_it_is_encrypted(desk: Desk, settings: Any) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": [Fernet.generate_key().decode()]}
+    close_brokers()
+    desk.push("a", lane="side")
+    lease = begin(desk)
+    desk.settle(
+        lease, Outcome.ERROR, delay_ms=60_000, **stored(kind="ResponseError", message="no such variable " * 100)
+    )
+    (found,) = alarms()
+    assert "ResponseError: no such variable no such" in found.text
+    assert len(found.text) < 800
+    assert "no such variable no such" in inspect.operation(lease.id, "default").error
 
 
 def test_an_error_that_cannot_be_read_is_an_alarm_that_says_so(desk: Desk) -> None:

@@ -33,6 +33,31 @@ def fails(value: str) -> None:
     raise Trouble(marked("error"))
 
 
+LONG = 'é"' * 900
+"""A message that is longer, when encrypted, than what lists show of a value."""
+
+
+@task(name="sealed.fails-long", retries=0)
+def fails_long() -> None:
+    """Fails with a long message."""
+    raise Trouble(LONG)
+
+
+class LongErrors(MapReduce):
+    """A chunk that fails with a long message."""
+
+    name = "sealed.long-errors"
+    retries = 0
+
+    def map(self) -> Several[int]:
+        """One chunk."""
+        yield 1
+
+    def process(self, chunk: int) -> None:
+        """Fails."""
+        raise Trouble(LONG)
+
+
 @task(name="sealed.hears")
 def hears(story: Any) -> Any:
     """Returns how the task before it ended."""

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from queueops import ResultTimeout, TaskGone, chain, current, group, jobs, task
 from queueops.errors import EmbeddedFailed, UnknownTask
@@ -51,6 +52,15 @@ def test_a_program_ends_the_same_on_each_store(name: str, namespace: str, monkey
     assert eagerly(program) == wanted
     monkeypatch.setattr(eager_store, "_maker", fakes)
     assert eagerly(program) == wanted
+
+
+def test_each_store_decrypts_what_it_encrypts(namespace: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": [Fernet.generate_key().decode()]}
+    for _ in range(2):
+        with eager():
+            assert tasks.Letters.push("one", "two").result() == 6
+            assert chain(tasks.add.s(1), tasks.add.s()).push().result() == 3
+        monkeypatch.setattr(eager_store, "_maker", fakes)
 
 
 @pytest.mark.usefixtures("without_server")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from queueops import control
+from queueops import conf, control
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable, to_json
@@ -30,7 +30,7 @@ def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[
         check_pool(pool)
     pools = [pool] if pool else open_reader().pools()
     walks: dict[str, Walk] = {name: partial(control.reencrypt, name) for name in pools}
-    if not pool:
+    if not pool and not conf.store_name():  # they are the project's
         walks[TABLES] = control.reencrypt_tables
     total: Counter[str] = Counter()
     for name, walk in walks.items():

@@ -24,6 +24,7 @@ from queueops.schedules.definition import (
     ScheduleState,
     Undefined,
     decode_definition,
+    without_key,
 )
 
 MOST_SCHEDULES = 500
@@ -144,8 +145,10 @@ def _states(pool: str, rows: Sequence[Any]) -> Iterator[ScheduleState]:
         try:
             refuse_sealed("definition", id, text := fields.pop(b"x", b""))
             definition = decode_definition(id, text)
-        except (Undefined, NotDecodable) as error:
-            broken, is_closed = str(error), isinstance(error, NotDecodable)
+        except NotDecodable:
+            broken, is_closed = str(without_key(id)), True
+        except Undefined as error:
+            broken = str(error)
         if definition is not None and definition.push.pool != pool:
             broken = f"The schedule {id} is that of the pool {definition.push.pool}."
             definition = None

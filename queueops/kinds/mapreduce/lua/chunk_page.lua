@@ -7,7 +7,7 @@
 --        score, length of its data and of its result, its fields (the order of FIELDS), its data (if short), its error
 --        cut.
 -- Transitions: none.
---@needs store_helpers tolerant_reads
+--@needs store_helpers tolerant_reads value_starts
 
 lib.tolerate()
 
@@ -24,7 +24,7 @@ local function row_of(chunk, its_score)
   for i = 1, #FIELDS do values[i] = values[i] or '' end
   local size = call('HSTRLEN', key, 'a')
   return { chunk, its_score, size, call('HSTRLEN', key, 're'), values, size <= SHORT and call('HGET', key, 'a') or '',
-    string.sub(call('HGET', key, 'er') or '', 1, CUT) }
+    lib.start_of(call('HGET', key, 'er') or '', CUT) }
 end
 
 local function matches(chunk)

@@ -9,7 +9,7 @@
 --        attempts, crashes flat); runs (number, begun, ended flat); looked (errors that were looked at); errors
 --        (fingerprint, how many failed, how many errored, number of one, its error cut); paused (1: the task's lane is).
 -- Transitions: none.
---@needs store_helpers tolerant_reads
+--@needs store_helpers tolerant_reads value_starts
 
 lib.tolerate()
 
@@ -90,7 +90,7 @@ local function errors()
   for i = #list, kinds + 1, -1 do list[i] = nil end
   for i, row in ipairs(list) do
     local _, error, reason = chunk(row.latest, 'er', 'y')
-    list[i] = { row.kind, row.failed, row.errored, row.latest, string.sub(error or '', 1, 1000), string.sub(reason or '', 1, 300) }
+    list[i] = { row.kind, row.failed, row.errored, row.latest, lib.start_of(error or '', 1000), string.sub(reason or '', 1, 300) }
   end
   return list, looked
 end

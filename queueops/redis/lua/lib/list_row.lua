@@ -1,9 +1,9 @@
 -- List rows: the fields that a list shows of a task, and whether a task matches a filter. Large values are cut to keep a
 -- page small.
---@needs filter_conditions store_helpers
+--@needs filter_conditions store_helpers value_starts
 
 local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi', 'lk' }
-local LONGEST, SEALED, LONGEST_SEALED = 4096, '"\\u0071e1:', 65536 -- the beginning of an encrypted value cannot be opened
+local LONGEST = 4096
 
 -- `fields` and `wanted` are lists of the same length. A text that is searched in arguments may be in the id as well. Also
 -- returns the bytes of arguments that were read.
@@ -26,8 +26,7 @@ end
 
 local function start_of(id, field)
   local _, value = lib.values_of(lib.task_key(id), field)
-  if not value then return '' end
-  return string.sub(value, 1, string.sub(value, 1, #SEALED) == SEALED and LONGEST_SEALED or LONGEST)
+  return lib.start_of(value or '', LONGEST)
 end
 
 -- State of a task. If its record has no state, or a wrong one, the index that names the task decides.

@@ -3,11 +3,14 @@
 --@needs store_helpers transitions
 
 local LOOKED_AT, MOST, SHOWN_MS, LONG = 50, 3, 86400000, 1000
+local LONGEST, LONGEST_SEALED = 500, 16384 -- an encrypted message opens only as a whole
 
 local function error_of(row)
   local is_json, error = pcall(cjson.decode, row[F.error] or '')
-  if not is_json or type(error) ~= 'table' or not error.type then return row[F.reason] or '' end
-  return error.type .. ': ' .. tostring(error.message or '')
+  if not is_json or type(error) ~= 'table' or not error.type then return lib.shortened(row[F.reason] or '', LONGEST) end
+  local message = tostring(error.message or '')
+  local is_sealed = string.sub(message, 1, 9) == 'qe1:gAAAA'
+  return lib.shortened(error.type .. ': ' .. message, is_sealed and LONGEST_SEALED or LONGEST)
 end
 
 -- Own work of a kind in a state, the newest first.
@@ -35,7 +38,7 @@ function lib.failing_work()
       for _, id in ipairs(ids_in(state, kind)) do
         local row = lib.named_fields(lib.task_key(id), F.state, F.name, F.error, F.ended, F.reason)
         if row and row[F.state] == state and fails(row) and #found < MOST then
-          found[#found + 1] = { id = id, name = row[F.name] or kind, state = state, error = lib.shortened(error_of(row), 500) }
+          found[#found + 1] = { id = id, name = row[F.name] or kind, state = state, error = error_of(row) }
         end
       end
     end
