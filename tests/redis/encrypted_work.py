@@ -132,7 +132,6 @@ async def breaks(text: str) -> None:
     raise Trouble(text)
 
 
-@jobs.job_handler("sealed.handles")
 def handles(job: jobs.Job) -> str:
     """Returns the URL of its job."""
     return job.url

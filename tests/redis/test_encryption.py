@@ -33,6 +33,7 @@ from queueops.management.queue.fsck import _walk
 from queueops.model.encryption import IN_CLEAR, keyring
 from queueops.model.states import State
 from queueops.redis.broker import close_brokers, get_broker
+from queueops.tasks import registry
 from queueops.testing import run_worker
 from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.redis import encrypted_work as work
@@ -52,7 +53,9 @@ def encrypted(namespace: str, settings: Any) -> Iterator[Callable[..., None]]:
 
     use(KEYS[0])
     kept_runs.clear()
+    jobs.job_handler("sealed.handles")(work.handles)
     yield use
+    registry.unregister("job", "sealed.handles")
     kept_runs.clear()
 
 
