@@ -10,7 +10,7 @@ from typing import Any
 import redis
 
 from queueops.model.encryption import Keyring, is_sealed
-from queueops.model.subkeys import LOG
+from queueops.model.subkeys import LAST, LOG, NEXT
 from queueops.redis.keys import kind_of
 from queueops.redis.query_replies import text
 from queueops.redis.store_client import StoreClient
@@ -19,7 +19,14 @@ STEP = 100
 """About how many keys, or parts of one key, a call reads; workers and producers continue in between."""
 MOST_BYTES = 1_000_000
 """Above this size, replaced values go to the store in several calls."""
-RECORDS = ("task:<id>", "task:<id>#<number>", "task:<id>#<number>~", "task:<id>#last", "task:<id>#next", "trash:<id>")
+RECORDS = (
+    "task:<id>",
+    "task:<id>#<number>",
+    "task:<id>#<number>~",
+    f"task:<id>{LAST.name}",
+    f"task:<id>{NEXT.name}",
+    "trash:<id>",
+)
 VALUES = (b"a", b"me", b"pv")
 """Fields of records that hold a value of the user as a whole: arguments, metadata, and the result before."""
 RESULT, ERROR, KIND = b"re", b"er", b"k"
