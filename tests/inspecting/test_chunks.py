@@ -176,7 +176,7 @@ def test_the_pace_tells_how_long_the_rest_takes(work: ChunkWork) -> None:
     assert view.left_s == pytest.approx(40 / view.per_second)
     assert sum(view.pace) in (0, 60)  # 0: all within one millisecond
     done = chunk_set(work.broker.keys(work.pool), work.id, "done")
-    work.broker.client.zadd(done, {str(n): inspect.now_ms() - 1000 * (60 - n) for n in range(60)}, xx=True)
+    work.broker.client.zadd(done, {str(n): inspect.now_ms() - 1000 * (60 - n) + 500 for n in range(60)}, xx=True)
     assert sum(seen().pace) == 60, "each is counted in one step"
     assert view.skew is not None
     assert view.skew.sampled == 60
