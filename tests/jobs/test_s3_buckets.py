@@ -33,6 +33,7 @@ from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
 from tests.jobs.test_classic import GOOD as CLASSIC
 from tests.jobs.test_classic import classic, send  # noqa: F401  a fixture
+from tests.support.for_each import for_each
 
 BUCKET, REGION = "shop-files", "eu-central-1"
 TO_BUCKET = {"s3_bucket": BUCKET, "s3_region": REGION}
@@ -295,7 +296,7 @@ def test_the_classic_routes_take_a_bucket_also_without_a_callback(buckets: Bucke
     assert (status, "The option extra is 'none'" in text) == (400, True)
 
 
-@pytest.mark.parametrize("given", [{"Shop": REGION}, {"a": REGION}, {BUCKET: ""}, {BUCKET: "EU west"}, [BUCKET]])
+@for_each("given", [{"Shop": REGION}, {"a": REGION}, {BUCKET: ""}, {BUCKET: "EU west"}, [BUCKET]])
 def test_a_wrong_setting_is_refused(given: Any) -> None:
     from queueops.conf.readers import Unfit
 

@@ -122,16 +122,13 @@ def test_the_latest_ticks_are_found_however_many_there_were() -> None:
     assert minutes.latest(10**12 - 60_000, 10**12, 5) == [999_999_960_000]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [*BAD_LINES, *BAD_INTERVALS],
-)
+@for_each("line", [*BAD_LINES, *BAD_INTERVALS])
 def test_a_line_that_makes_no_sense_is_refused(line: str) -> None:
     with pytest.raises(BadSchedule, match="is not valid"):
         Schedule(line)
 
 
-@pytest.mark.parametrize("zone", ["Mars/Olympus", "../../etc/passwd", "Europe", "x" * 99, "\0", "/etc/localtime"])
+@for_each("zone", ["Mars/Olympus", "../../etc/passwd", "Europe", "x" * 99, "\0", "/etc/localtime"])
 def test_a_zone_that_nobody_knows_is_refused(zone: str) -> None:
     with pytest.raises(BadZone, match="There is no time zone"):
         Schedule("0 3 * * *", zone=zone)
