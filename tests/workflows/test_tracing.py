@@ -90,12 +90,15 @@ async def fails() -> None:
 @pytest.fixture(autouse=True)
 def exported() -> Iterator[None]:
     """The spans of one test."""
-    if not isinstance(otel.get_tracer_provider(), TracerProvider):
+    if not isinstance(provider := otel.get_tracer_provider(), TracerProvider):
         provider = TracerProvider(shutdown_on_exit=False)
-        provider.add_span_processor(SimpleSpanProcessor(_exporter))
         otel.set_tracer_provider(provider)
+    processor = SimpleSpanProcessor(_exporter)
+    provider.add_span_processor(processor)  # another file may have set the provider
     _exporter.clear()
     yield
+    active = provider._active_span_processor  # the SDK removes none
+    active._span_processors = tuple(each for each in active._span_processors if each is not processor)
     _exporter.clear()
 
 
