@@ -95,6 +95,15 @@ def test_a_saved_change_is_taken_up_and_one_that_cannot_be_loaded_harms_nobody(p
     assert project.worker.poll() is None
 
 
+def test_a_worker_that_is_told_to_end_while_it_reloads_does_not_come_back(project: Project) -> None:
+    wait_until(lambda: "Process" in project.text(), 120, project.text)
+    project.save(CODE.format(answer="two"))
+    wait_until(lambda: "reloading" in project.text(), 120, project.text)
+    project.worker.terminate()
+    project.worker.wait(60)
+    assert project.text().count("Worker started") == 1
+
+
 def test_nothing_changed_is_no_reason_to_reload() -> None:
     changed = ChangedFiles(time.time())  # modules that another test has written are older
     changed._look_at = 0.0

@@ -103,6 +103,9 @@ class Supervisor:
             signals.close()
             self._self_pipe.close()
             self._parent_watch.close()
+        self.reload_wanted = self.reload_wanted and not signals.count(
+            *END, HANG_UP
+        )  # from now on a signal ends the process
         logger.info("Worker ended with status %d", self._status)
         return self._status
 
