@@ -124,7 +124,7 @@ def test_no_value_of_any_kind_is_in_clear_in_the_store(encrypted, heard, redis_c
     schedules.run_now("sealed")
     many = [work.echo.using(meta={"m": marked("meta")}).push(marked(str(number))) for number in range(3)]
     jobs.submit(
-        aggregation="a", handler="sealed.nobody", url=f"http://a.example/{MARKER}", extra=marked("extra"),
+        aggregation="a", handler="sealed.unknown", url=f"http://a.example/{MARKER}", extra=marked("extra"),
         callback_url=f"http://b.example/{MARKER}", delay=999,
     )  # fmt: skip
     run_worker()
@@ -317,7 +317,7 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
     waiting, ended = work.echo.push(marked("waiting"), delay=999), work.echo.push(marked("ended"))
     grouped, running = group(work.echo.s(marked("a")), work.echo.s(marked("b"))).push(), work.run.start(marked("run"))
     chunked, stepped = work.Chunked.push(marked("chunk")), work.Steps.push(marked("state"))
-    jobs.submit(aggregation="a", handler="sealed.nobody", url=f"http://a.example/{MARKER}", delay=999)
+    jobs.submit(aggregation="a", handler="sealed.unknown", url=f"http://a.example/{MARKER}", delay=999)
     schedules.create(work.echo, schedules.Schedule("0 0 1 1 *", args=(marked("schedule"),)), id="rotated")
     work.echo.push_many([(marked(str(number)),) for number in range(120)])
     run_worker()
