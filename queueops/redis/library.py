@@ -229,14 +229,18 @@ def modules_of(name: str) -> list[str]:
             f"the module {one}": modules()[one].calls for one in order
         }
         for caller, called in callers.items():
+            _refuse_unknown_hooks(caller, called)
             for hook, words in called:
-                if hook not in fillers:
-                    raise LookupError(f"{caller} calls the hook {hook}, which the kernel does not have")
                 filling = (module for known, module in fillers[hook].items() if known.endswith(words))
                 missing |= set(filling) - set(order)
         if not missing:
             return order
         wanted = (*wanted, *sorted(missing))
+
+
+def _refuse_unknown_hooks(caller: str, called: tuple[tuple[str, str], ...]) -> None:
+    if unknown := [hook for hook, _ in called if hook not in hooks()]:
+        raise LookupError(f"{caller} calls the hook {unknown[0]}, which the kernel does not have")
 
 
 def _set(name: str, members: tuple[str, ...]) -> str:
@@ -362,8 +366,11 @@ class Library(NamedTuple):
 @functools.cache
 def library() -> Library:
     """The library of this version. Raises LookupError if files are missing or contradict each other."""
-    for name in functions():
-        modules_of(name)
+    for name, each in functions().items():
+        in_order((BASE, *each.needs), modules(), f"the function {name}")
+        _refuse_unknown_hooks(f"the function {name}", _calls(each.text))
+    for name, module in modules().items():
+        _refuse_unknown_hooks(f"the module {name}", module.calls)
     bodies = "".join(f"function functions.{name}()\n{each.text}end\n" for name, each in functions().items())
     calls = "".join(
         f"register('{name}', {{ {', '.join(map(repr, each.flags))} }})\n" for name, each in functions().items()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import resolve
 
@@ -26,6 +24,7 @@ from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.console.permission_table import VERB_OF
 from tests.console.walk import PAGES
+from tests.support.terminal import ask
 
 pytestmark = pytest.mark.django_db
 
@@ -254,13 +253,10 @@ def test_no_command_shows_a_secret(worked: list[str], form: tuple[str, ...]) -> 
     commands += [("chunks", "counts"), ("edit", "fails", "--args", json.dumps([SAID]), "--kwargs", '{"x": "y"}')]
     commands += [("show", f"redis://u:{SECRET}@h"), ("list", "--state", f"token={SECRET}")]
     for command in commands:
-        out = io.StringIO()
         try:
-            with suppress(SystemExit):
-                call_command("queue", *command, *form, stdout=out)
+            shown[command] = ask(*command, *form)
         except CommandError as error:
-            out.write(str(error))
-        shown[command] = out.getvalue()
+            shown[command] = str(error)
     assert [command for command, text in shown.items() if SECRET in text] == []
     assert VALUE in shown["show", "fails"]
     assert VALUE in shown["why", "waits"]

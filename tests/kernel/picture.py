@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from math import floor, inf
 from typing import Any
 
@@ -115,7 +117,7 @@ class Picture:
     def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
         self.keys = broker.keys(pool)
         client, prefix = server_of(broker, self.keys.seq), f"{self.keys.prefix}:"
-        names = sorted(name.decode()[len(prefix) :] for name in client.keys(f"{prefix}*"))
+        self._names = names = sorted(name.decode()[len(prefix) :] for name in client.keys(f"{prefix}*"))
         self.shapes = {name: shape_of(name) for name in names}
         passing = [name for name in names if PASSING.fullmatch(name)]
         with client.pipeline(transaction=False) as pipe:
@@ -155,11 +157,12 @@ class Picture:
 
     def under(self, start: str, *, sub: str = "") -> Iterator[str]:
         """The rest of every key that begins with ``start`` and ends with ``#sub`` (or has no sub-key)."""
-        for name in self.shapes:
-            if name.startswith(start):
-                rest, _, found = name[len(start) :].partition("#")
-                if found == sub:
-                    yield rest
+        for name in islice(self._names, bisect_left(self._names, start), None):
+            if not name.startswith(start):
+                return
+            rest, _, found = name[len(start) :].partition("#")
+            if found == sub:
+                yield rest
 
     def records(self) -> dict[str, dict[str, str]]:
         """Every readable record by id, short field names."""

@@ -104,6 +104,10 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
             {"lua/probe.lua": "#!lua\nreturn lib.hooks.nothing.probe()\n"},
             "the function probe calls the hook nothing, which the kernel does not have",
         ),
+        (
+            {"lua/lib/probe.lua": "local function probe() return lib.hooks.nothing.probe() end\n"},
+            "the module probe calls the hook nothing, which the kernel does not have",
+        ),
     ],
     ids=[
         "function-twice",
@@ -120,6 +124,7 @@ def test_a_kind_brings_functions_and_modules_from_its_package(
         "hook-in-brackets",
         "hook-in-a-block",
         "call-of-unknown-hook",
+        "call-of-unknown-hook-in-a-module",
     ],
 )
 def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(

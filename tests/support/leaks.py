@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
@@ -34,13 +33,21 @@ def running() -> tuple[set[int], set[threading.Thread]]:
 
 def _below(pid: int) -> Iterator[int]:
     """The ids of all processes below this one, without those below `kept`; `psutil` reads all of the machine."""
-    for lists in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):  # the thread has ended
-            for child in map(int, lists.read_text().split()):
-                if child not in kept:
-                    if child not in servers:
-                        yield child
-                    yield from _below(child)
+    for child in _children(pid):
+        if child not in kept:
+            if child not in servers:
+                yield child
+            yield from _below(child)
+
+
+def _children(pid: int) -> list[int]:
+    """The ids of the child processes. Each test asks several times: `Path.glob` would need three times the CPU."""
+    found: list[int] = []
+    with suppress(OSError):  # the process has ended
+        for thread in os.scandir(f"/proc/{pid}/task"):
+            with suppress(OSError), open(f"{thread.path}/children", "rb", buffering=0) as file:  # noqa: PTH123
+                found += map(int, file.read().split())
+    return found
 
 
 def runs(process: psutil.Process) -> bool:

@@ -145,7 +145,6 @@ async def needs_what_fails(how: str, number: int = Depends(fails_to_open, scope=
 
 @pytest.fixture(autouse=True)
 def _without_collector() -> Iterator[None]:
-    gc.collect()
     gc.disable()
     held.clear()
     yield
