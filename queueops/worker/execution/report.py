@@ -47,15 +47,20 @@ def started(lease: Lease) -> None:
              lease.name, masked(lease.id), lease.attempt, lease.retries + 1, told=_told(lease))  # fmt: skip
 
 
-def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") -> None:
-    """Log how the task ended, and its run time in milliseconds. `said`: how a success is told."""
+def ended(
+    lease: Lease, settlement: Settlement, seconds: float, words: Callable[[Any], str] | None = None, value: Any = None
+) -> None:
+    """Log how the task ended, and its run time in milliseconds.
+
+    With `words`, they tell a success and its value, if the kind has other words for it than "succeeded".
+    """
     if settlement.outcome in _FAILED:
         _failed(lease, settlement, round(seconds * 1000))
     elif logger.isEnabledFor(logging.INFO):
         ms = round(seconds * 1000)
         how = _ENDS.get(settlement.outcome, settlement.outcome)
-        if said and settlement.outcome is Outcome.SUCCESS:
-            how = masked(said)
+        if words is not None and settlement.outcome is Outcome.SUCCESS:
+            how = masked(words(value))
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
              lease.name, masked(lease.id), how, ms, lease.attempt, lease.retries + 1,
              told=_told(lease, ms=ms, outcome=str(settlement.outcome)))  # fmt: skip
