@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections import deque
+from queue import SimpleQueue
 from typing import Any, TextIO
 from weakref import WeakSet
 
@@ -51,8 +52,8 @@ class LineHandler(logging.StreamHandler[TextIO]):
             self._lines.append(self.format(record) + self.terminator)
             if _batches is None or len(self._lines) > MOST_WAITING:
                 self._write_waiting()
-            elif not _batches.is_set():
-                _batches.set()
+            elif _batches.empty():
+                _batches.put(None)
         except RecursionError:
             raise
         except Exception:
@@ -90,29 +91,20 @@ class LineHandler(logging.StreamHandler[TextIO]):
 def write_in_batches() -> None:
     """Let a thread of this process write the lines, each at most BATCH_S after its event."""
     global _batches
-    _batches = threading.Event()
+    _batches = SimpleQueue()
     threading.Thread(target=_write_batches, args=(_batches,), name="queueops-log", daemon=True).start()
 
 
-def _write_batches(wanted: threading.Event) -> None:
-    """Write all BATCH_S as long as lines come. Only the first line after a pause has to wake this thread."""
+def _write_batches(wanted: SimpleQueue[None]) -> None:
+    """Write the lines of each batch. Its first line asks for it, and wakes this thread only after a pause."""
     while True:
-        wanted.wait()
+        wanted.get()
         time.sleep(BATCH_S)
-        if not _write_all():
-            wanted.clear()
-            _write_all()  # what came before the event was cleared
-
-
-def _write_all() -> bool:
-    """Write the lines that wait; whether there were any."""
-    behind = [handler for handler in tuple(_handlers) if handler._lines]
-    for handler in behind:
-        try:
-            handler.flush()
-        except Exception as error:  # a closed stream, or a full disk: later lines may be written again
-            handler.handleError(logging.makeLogRecord({"msg": "lines lost: %s", "args": (error,)}))
-    return bool(behind)
+        for handler in [each for each in tuple(_handlers) if each._lines]:
+            try:
+                handler.flush()
+            except Exception as error:  # a closed stream, or a full disk: later lines may be written again
+                handler.handleError(logging.makeLogRecord({"msg": "lines lost: %s", "args": (error,)}))
 
 
 def _hold_all() -> None:
@@ -147,6 +139,6 @@ def _renew_all() -> None:
 
 _handlers: WeakSet[LineHandler] = WeakSet()
 _forking = threading.Lock()
-_batches: threading.Event | None = None
+_batches: SimpleQueue[None] | None = None
 _held: list[LineHandler] = []
 os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_renew_all)

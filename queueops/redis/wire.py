@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from operator import methodcaller
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -210,10 +211,7 @@ def with_first(args: bytes, first: bytes) -> bytes:
     return b"[[" + value + (b"" if args.startswith(b"[[]") else b",") + args[2:]
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
-
-
+_text: Callable[[bytes], str] = methodcaller("decode", "utf-8", "replace")
 _LEASE: dict[bytes, tuple[str, Callable[[bytes], Any]]] = {
     b"n": ("name", _text),
     b"a": ("args", bytes),

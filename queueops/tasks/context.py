@@ -244,25 +244,21 @@ def _check_amount(name: str, value: object) -> None:
         raise BadOption(name=name, value=value, expected="a number from 0 to 1e18, and no infinity")
 
 
-_running: ContextVar[Context] = ContextVar("queueops_context")
+_running: ContextVar[Context | None] = ContextVar("queueops_context", default=None)
 enter = _running.set
 leave = _running.reset
+running = _running.get
+"""The context of the task that runs here; None outside of tasks."""
 
 
 def current() -> Context:
     """The context of the task that runs here. Raises OutsideTask."""
-    try:
-        return _running.get()
-    except LookupError:
-        raise OutsideTask(what="current()") from None
+    if (context := running()) is None:
+        raise OutsideTask(what="current()")
+    return context
 
 
 def held() -> LeaseRef | None:
     """The lease of the task that runs here, for what it begins; None outside of tasks, and in a test environment."""
     context = running()
     return context._held if context is not None and context.lease.fence else None
-
-
-def running() -> Context | None:
-    """The context of the task that runs here, or None outside of tasks."""
-    return _running.get(None)

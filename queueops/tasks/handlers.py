@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from functools import cached_property
 from typing import Any
@@ -58,14 +58,15 @@ class FunctionHandler:
         args, kwargs = self.plan.decode(context.lease.args)
         return self.call(*args, **kwargs)
 
-    def call(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Call the function here and now; its dependencies are given and closed.
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """What calls the function here and now; its dependencies are given and closed.
 
         Returns what the function returns: a value, a coroutine or a generator.
         """
-        return self._with_dependencies(args, kwargs) if self.plan.dependencies else self.func(*args, **kwargs)
+        return self._with_dependencies if self.plan.dependencies else self.func
 
-    def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _with_dependencies(self, /, *args: Any, **kwargs: Any) -> Any:
         """The call with the dependencies."""
         with ExitStack() as stack:
             return self.func(*args, **kwargs, **enter_all(self._wanted(kwargs), stack))
@@ -98,7 +99,7 @@ class GeneratorHandler(FunctionHandler):
         finally:
             generator.close()
 
-    def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    def _with_dependencies(self, /, *args: Any, **kwargs: Any) -> Any:
         """The generator; the dependencies are closed with it."""
         with ExitStack() as stack:
             given = enter_all(self._wanted(kwargs), stack)
@@ -115,7 +116,7 @@ class CoroutineHandler(FunctionHandler):
         args, kwargs = self.plan.decode(context.lease.args)
         return await self.call(*args, **kwargs)
 
-    async def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    async def _with_dependencies(self, /, *args: Any, **kwargs: Any) -> Any:
         async with AsyncExitStack() as stack:
             given = await aenter_all(self._wanted(kwargs), stack)
             return await self.func(*args, **kwargs, **given)
@@ -138,7 +139,7 @@ class AsyncGeneratorHandler(GeneratorHandler):
             await generator.aclose()
         return yields.result(None)
 
-    async def _with_dependencies(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    async def _with_dependencies(self, /, *args: Any, **kwargs: Any) -> Any:
         """The async generator; the dependencies are closed with it."""
         async with AsyncExitStack() as stack:
             given = await aenter_all(self._wanted(kwargs), stack)

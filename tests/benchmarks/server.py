@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from queueops.redis.embedded.server import CONFIG, ENVIRONMENT
 
 START_SECONDS = 10
+SCRIPTS = {"eval", "evalsha", "fcall"}
 AS_EMBEDDED = ("hash-max-ziplist-value",)
 """Settings of the embedded server that change what is measured."""
 
@@ -48,6 +49,10 @@ class Server:
         asked = {"info", "flushall", "config|resetstat"}
         named = {name.removeprefix("cmdstat_"): (int(row["calls"]), int(row["usec"])) for name, row in rows.items()}
         return {name: row for name, row in named.items() if name not in asked}
+
+    def script_calls(self) -> int:
+        """Calls of scripts and functions since `empty`."""
+        return sum(count for name, (count, _) in self.commands().items() if name in SCRIPTS)
 
 
 @contextmanager

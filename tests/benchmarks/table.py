@@ -6,6 +6,8 @@ from statistics import median
 from tests.benchmarks.benchmark import Benchmark, Figures
 from tests.benchmarks.systems import EVERY, OURS
 
+RATE, NEAR = "/s", 0.9
+"""How the title of a rate ends, and the part of the best round that every round shall reach."""
 LOSSY = {system.name for system in EVERY if not system.keeps}
 
 
@@ -30,12 +32,18 @@ def table(benchmark: Benchmark, results: dict[str, list[Figures]], failures: dic
 
 
 def _rounds(results: dict[str, list[Figures]]) -> list[str]:
-    """The first column round by round, and how many times the median of each other system ours is."""
+    """The first column and the rates round by round, and how many times the median of each other system ours is."""
     lines, ours = [], results.get(OURS.name)
     for name, rounds in results.items():
-        column, each = next(iter(rounds[0])), _first(rounds)
-        ratio = f"; queueops is {median(_first(ours)) / median(each):.2f} of it" if ours and name != OURS.name else ""
-        lines.append(f"- {name}, {column}: {', '.join(map(_number, each))}{ratio}")
+        first, *rest = rounds[0]
+        for column in (first, *(each for each in rest if each.endswith(RATE))):
+            each = _column(rounds, column)
+            line = f"- {name}, {column}: {', '.join(map(_number, each))}"
+            if column.endswith(RATE):
+                line += f"; {sum(value < NEAR * max(each) for value in each)} of {len(each)} under {NEAR} of the best"
+            if ours and name != OURS.name:
+                line += f"; queueops is {median(_column(ours, column)) / median(each):.2f} of it"
+            lines.append(line)
         lines.append(f"  lowest round as a part of the highest: {', '.join(_spreads(rounds))}")
     return lines
 
@@ -47,8 +55,8 @@ def _spreads(rounds: list[Figures]) -> Iterator[str]:
         yield f"{column} {min(each) / max(each):.2f}" if max(each) > 0 else f"{column} -"
 
 
-def _first(rounds: list[Figures]) -> list[float]:
-    return [next(iter(figures.values())) for figures in rounds]
+def _column(rounds: list[Figures], column: str) -> list[float]:
+    return [figures[column] for figures in rounds]
 
 
 def _by_system(figures: dict[str, Figures]) -> list[list[str]]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import TextIO
 
 import pytest
@@ -168,27 +169,27 @@ def test_the_lines_that_come_during_a_fork_are_written_behind_it() -> None:
 
 
 @pytest.fixture
-def batches(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+def batches(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[None]:
     """Batches whose thread is not there: what a thread leaves for it."""
-    wanted = threading.Event()
+    wanted: SimpleQueue[None] = SimpleQueue()
     monkeypatch.setattr(log_handler, "_batches", wanted)
     return wanted
 
 
-def test_a_batch_waits_for_its_thread_and_is_one_write(batches: threading.Event) -> None:
+def test_a_batch_waits_for_its_thread_and_is_one_write(batches: SimpleQueue[None]) -> None:
     stream = SlowStream()
     stream.opened.set()
     logger = logger_to(stream)
     for number in range(5):
         logger.info("left %d", number)
-    assert batches.is_set()
+    assert batches.qsize() == 1
     assert stream.getvalue() == ""
     logger.handlers[0].flush()
     assert stream.getvalue().splitlines() == [f"left {number}" for number in range(5)]
     assert stream.writes == 1
 
 
-def test_more_lines_than_may_wait_are_written_without_the_thread(batches: threading.Event) -> None:
+def test_more_lines_than_may_wait_are_written_without_the_thread(batches: SimpleQueue[None]) -> None:
     stream = io.StringIO()
     logger = logger_to(stream)
     for number in range(MOST_WAITING + 1):
@@ -196,7 +197,7 @@ def test_more_lines_than_may_wait_are_written_without_the_thread(batches: thread
     assert len(stream.getvalue().splitlines()) == MOST_WAITING + 1
 
 
-def test_a_forked_process_has_no_thread_for_batches_and_writes_at_once(batches: threading.Event) -> None:
+def test_a_forked_process_has_no_thread_for_batches_and_writes_at_once(batches: SimpleQueue[None]) -> None:
     def log_and_look() -> None:
         stream = io.StringIO()
         logger_to(stream).info("here")
@@ -221,7 +222,7 @@ log_handler.write_in_batches()
 for line in ("first", "second"):
     for logger in loggers:
         logger.warning(line)
-    while log_handler._batches.is_set() or any(logger.handlers[0]._lines for logger in loggers):
+    while any(handler._lines or handler._writing.locked() for (handler,) in (each.handlers for each in loggers)):
         time.sleep(0.01)
 import os
 os._exit(0)  # no handler is flushed

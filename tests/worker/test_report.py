@@ -95,7 +95,9 @@ def test_a_project_may_turn_the_lines_off_and_keep_those_of_failures(
 def test_what_a_task_chooses_is_masked_in_its_line(caplog: pytest.LogCaptureFixture) -> None:
     lease = Lease(id="user:password=hunter2", fence=1, name="send")
     report.ended(lease, Settlement(lease.id, 1, Outcome.ERROR, title="ValueError: \x1btoken=hunter2"), 0.002)
-    report.ended(lease, Settlement(lease.id, 1, Outcome.SUCCESS), 0.002, "told password=hunter2")
+    report.ended(
+        lease, Settlement(lease.id, 1, Outcome.SUCCESS), 0.002, lambda value: f"told {value}", "password=hunter2"
+    )
     assert lines(caplog) == [
         "WARNING send user:password=[redacted] failed: ValueError: \\x1btoken=[redacted] (after N ms, attempt 1 of 1)",
         "INFO send user:password=[redacted] told password=[redacted] after N ms (attempt 1 of 1)",

@@ -53,7 +53,7 @@ def execute(slot: Slot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             _tell(slot, context, settlement, value, None)
-    report.ended(lease, settlement, slot.seconds(), _said(context, value))
+    report.ended(lease, settlement, slot.seconds(), getattr(context.handler, "words_of_success", None), value)
     if slot.cleans:
         db_connections.clean(lease)
     slot.clear()
@@ -87,15 +87,9 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     else:
         if signals.task_succeeded.receivers or hasattr(context.handler, "tell_end"):
             await _atell(slot, context, settlement, value, None)
-    report.ended(lease, settlement, slot.seconds(), _said(context, value))
+    report.ended(lease, settlement, slot.seconds(), getattr(context.handler, "words_of_success", None), value)
     slot.clear()
     return settlement
-
-
-def _said(context: Context, value: Any) -> str:
-    """How a success is told in the log, if the kind has other words for it than "succeeded"."""
-    words = getattr(context.handler, "words_of_success", None)
-    return "" if words is None or value is _NOTHING else str(words(value))
 
 
 def _failed(slot: Slot, context: Context, value: Any, error: BaseException) -> Settlement:

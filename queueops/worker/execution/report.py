@@ -47,18 +47,23 @@ def started(lease: Lease) -> None:
              lease.name, masked(lease.id), lease.attempt, lease.retries + 1, told=_told(lease))  # fmt: skip
 
 
-def ended(lease: Lease, settlement: Settlement, seconds: float, said: str = "") -> None:
-    """Log how the task ended, and its run time in milliseconds. `said`: how a success is told."""
+def ended(
+    lease: Lease, settlement: Settlement, seconds: float, words: Callable[[Any], str] | None = None, value: Any = None
+) -> None:
+    """Log how the task ended, and its run time in milliseconds.
+
+    With `words`, they tell a success and its value, if the kind has other words for it than "succeeded".
+    """
     if settlement.outcome in _FAILED:
         _failed(lease, settlement, round(seconds * 1000))
     elif logger.isEnabledFor(logging.INFO):
         ms = round(seconds * 1000)
         how = _ENDS.get(settlement.outcome, settlement.outcome)
-        if said and settlement.outcome is Outcome.SUCCESS:
-            how = masked(said)
+        if words is not None and settlement.outcome is Outcome.SUCCESS:
+            how = masked(words(value))
         _log(logger, logging.INFO, "%s %s %s after %d ms (attempt %d of %d)",
              lease.name, masked(lease.id), how, ms, lease.attempt, lease.retries + 1,
-             told={**_told(lease), "ms": ms, "outcome": settlement.outcome.value})  # fmt: skip
+             told=_told(lease, ms=ms, outcome=str(settlement.outcome)))  # fmt: skip
 
 
 def refused(lease: Lease) -> Settlement:
@@ -74,7 +79,7 @@ def _failed(lease: Lease, settlement: Settlement, ms: int) -> None:
         return
     how = "will be tried again" if settlements.will_be_retried(lease, settlement) else "failed"
     how = "failed as expected" if settlement.expected else how
-    told = {**_told(lease), "ms": ms, "outcome": settlement.outcome.value, "error": settlement.title}
+    told = _told(lease, ms=ms, outcome=str(settlement.outcome), error=settlement.title)
     _log(to, level, "%s %s %s: %s (after %d ms, attempt %d of %d)",
          lease.name, masked(lease.id), how, masked(settlement.title), ms, lease.attempt, lease.retries + 1,
          told=told)  # fmt: skip
@@ -84,7 +89,7 @@ def _log(to: logging.Logger, level: int, message: str, *args: object, told: dict
     """Log a line with masked arguments. The project's code may fail in it, such as a filter: the task continues."""
     global _has_failed
     try:
-        to.handle(_record(to, level, message, args, {TOLD: told, MASKED: True}))
+        to.handle(_record(to, level, message, args, told))
     except Exception:
         if not _has_failed:
             _has_failed = True
@@ -114,18 +119,25 @@ os.register_at_fork(after_in_child=_shared.find)
 
 
 def _record(
-    to: logging.Logger, level: int, message: str, args: tuple[object, ...], extra: dict[str, Any]
+    to: logging.Logger, level: int, message: str, args: tuple[object, ...], told: dict[str, Any]
 ) -> logging.LogRecord:
     """The record that `to.makeRecord` makes. It is called where the project may have changed what a record has."""
     shared = _shared.fields
     if shared is None or not _is_plain(type(to).makeRecord, logging.getLogRecordFactory()):
-        return to.makeRecord(to.name, level, __file__, 0, message, args, None, "_log", extra)
+        return to.makeRecord(to.name, level, __file__, 0, message, args, None, "_log", {TOLD: told, MASKED: True})
     record, now = logging.LogRecord.__new__(logging.LogRecord), time.time()
-    fields = vars(record)
-    fields.update(shared)
-    fields.update(extra, name=to.name, levelno=level, levelname=logging.getLevelName(level), msg=message, args=args,
-                  created=now, msecs=int(now % 1 * 1000) + 0.0,
-                  relativeCreated=shared["relativeCreated"] + (now - shared["created"]) * 1000)  # fmt: skip
+    record.__dict__ = shared | {
+        "name": to.name,
+        "levelno": level,
+        "levelname": logging.getLevelName(level),
+        "msg": message,
+        "args": args,
+        "created": now,
+        "msecs": int(now % 1 * 1000) + 0.0,
+        "relativeCreated": shared["relativeCreated"] + (now - shared["created"]) * 1000,
+        TOLD: told,
+        MASKED: True,
+    }
     return record
 
 
@@ -136,7 +148,7 @@ def _is_plain(make: Callable[..., logging.LogRecord], factory: Callable[..., log
     return is_of_logging and factory is logging.LogRecord
 
 
-def _told(lease: Lease) -> dict[str, Any]:
+def _told(lease: Lease, **end: object) -> dict[str, Any]:
     return {
         "task": lease.id,
         "root": lease.root or lease.id,
@@ -144,4 +156,5 @@ def _told(lease: Lease) -> dict[str, Any]:
         "pool": lease.pool,
         "attempt": lease.attempt,
         "attempts": lease.retries + 1,
+        **end,
     }

@@ -71,21 +71,25 @@ class ThreadExecutor:
         """Run these tasks, in this order, as slots become free."""
         if self._unwanted and not self.queued():
             self._unwanted.clear()
-        asynchronous = []
+        asynchronous, synchronous = [], []
         for lease in leases:
             handler = self._handlers.get((lease.kind, lease.name, lease.phase)) or self._find(lease)
             if handler is None:
                 continue
+            context = Context(lease, handler, self._channel, self.epoch)
             if handler.is_async:
-                asynchronous.append(Context(lease, handler, self._channel, self.epoch))
+                asynchronous.append(context)
             elif self._keeps:
-                self._keeps, self.kept = False, Context(lease, handler, self._channel, self.epoch)
+                self._keeps, self.kept = False, context
             else:
-                self._queue.put(Context(lease, handler, self._channel, self.epoch))
-                if len(self._slots) < self._limit and self._queue.items:
-                    self._start_thread()
-                elif self._idle_listener is not None and self._resting() < 0:
-                    self._idle_listener.recall()
+                synchronous.append(context)
+        if synchronous:
+            self._queue.put(*synchronous)
+        for _ in synchronous:
+            if len(self._slots) < self._limit and self._queue.items:
+                self._start_thread()
+            elif self._idle_listener is not None and self._resting() < 0:
+                self._idle_listener.recall()
         if asynchronous:
             self._async.submit(asynchronous)
 

@@ -31,10 +31,10 @@ class ThreadQueue(Generic[Item]):
         self._resting: list[Bell] = []  # the last one rings first
         self._is_one_waking = False  # it looks for more items when it has taken one
 
-    def put(self, item: Item) -> None:
-        """Add an item, and wake a thread for it if one rests."""
-        self.given += 1
-        self.items.append(item)
+    def put(self, *items: Item) -> None:
+        """Add items, and wake a thread for them if one rests."""
+        self.given += len(items)
+        self.items.extend(items)
         self._wake()
 
     def take_back(self) -> Item:
@@ -54,15 +54,15 @@ class ThreadQueue(Generic[Item]):
                 except IndexError:
                     self._rest(bell)
                 else:
-                    if self.items:
+                    if self._resting:
                         self._wake()
                     return item
 
         return take
 
     def _wake(self) -> None:
-        if self._resting and not self._is_one_waking:
-            with contextlib.suppress(IndexError):  # another thread has just taken the last bell
+        if self.items and not self._is_one_waking:
+            with contextlib.suppress(IndexError):  # no thread rests
                 bell = self._resting.pop()
                 self._is_one_waking = True
                 bell.put(None)

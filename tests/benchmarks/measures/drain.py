@@ -17,13 +17,16 @@ def measure(stage: Stage) -> Figures:
         "worker CPU us": one["worker_us"],
         "Redis CPU us": one["redis_us"],
         "commands a task": one["commands"],
+        "tasks a call": one["batch"],
+        "commands a task of 2": two["commands"],
+        "tasks a call of 2": two["batch"],
     }
 
 
 def drained(stage: Stage, processes: int) -> Figures:
     """Fill the queue, start the workers, wait: tasks a second, and what one task cost."""
     queued = stage.fill()
-    redis, before = stage.server.cpu_seconds(), stage.server.info("stats")
+    redis, before, calls = stage.server.cpu_seconds(), stage.server.info("stats"), stage.server.script_calls()
     with stage.workers(processes) as programs:
         stage.wait_for(1, 0, programs)
         worker = programs.cpu_seconds()
@@ -32,6 +35,7 @@ def drained(stage: Stage, processes: int) -> Figures:
         sleep(0.1)  # what lingers before it is settled belongs to the cost
         worker = programs.cpu_seconds() - worker
         redis, after = stage.server.cpu_seconds() - redis, stage.server.info("stats")
+        calls = stage.server.script_calls() - calls
     if len({mark.number for mark in stage.marks()}) < ended:
         raise RunFailed(f"{stage.system.name}: a task ran twice.")
     return {
@@ -40,6 +44,7 @@ def drained(stage: Stage, processes: int) -> Figures:
         "redis_us": 1e6 * redis / ended,
         "trips": (after["total_reads_processed"] - before["total_reads_processed"]) / ended,
         "commands": (after["total_commands_processed"] - before["total_commands_processed"]) / ended,
+        "batch": ended / max(1, calls),
     }
 
 

@@ -3,12 +3,12 @@
 from time import sleep
 
 from tests.benchmarks.benchmark import Benchmark, Figures
+from tests.benchmarks.server import SCRIPTS
 from tests.benchmarks.stage import RunFailed, Stage
 
 RATES = (200, 1000)
 SECONDS = 5
 SETTLE_SECONDS = 5
-SCRIPTS = {"eval", "evalsha", "fcall"}
 
 
 def measure(stage: Stage) -> Figures:
