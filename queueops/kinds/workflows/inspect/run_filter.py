@@ -30,7 +30,7 @@ MARKS = {BLOCKED: "vb", SUSPENDED: "vs", CONTINUED: "ve"}
 """States of runs alone, each with its field and an index: runs whose decision step could not be made, or that are
 suspended, whatever state they are in meanwhile; and runs that ended because they continued as new."""
 MOST = 200
-BUDGET = 2000
+BUDGET = 1000
 """The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
 READS = 5
 """The most pages that are read until one has a run that matches."""
