@@ -31,8 +31,8 @@ COPIED = (None, b"job", b"callback", b"workflow")
 """Kinds of which copies are made; None are plain tasks."""
 
 COPY = """#!lua
--- KEYS: 1 the pool's prefix. ARGV: 1 and 2 first and last number of the copies of each task, 3 ms by which each of them is
--- younger than the one before, 4.. ids.
+-- KEYS: 1 the pool's prefix. ARGV: 1 and 2 first and last number of the copies of each task, 3 ms by which each of
+-- them is younger than the one before, 4.. ids.
 local P, first, last, step, band = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), 17592186044416
 local call, entries, copies = redis.call, {}, last - first + 1
 local number = call('INCRBY', P .. ':seq', (#ARGV - 3) * copies) - (#ARGV - 3) * copies

@@ -118,7 +118,7 @@ local function add_fields(condition, found, seen)
   end
   local read = word == 'word' and WORDS_IN or word == 'error' and { F.error } or word == 'range' and OF_TIMES[field] or { field }
   for _, each in ipairs(read) do
-    if not seen[each] then seen[each] = true; found[#found + 1] = each end
+    if each ~= 'id' and not seen[each] then seen[each] = true; found[#found + 1] = each end
   end
 end
 
@@ -126,8 +126,8 @@ end
 function lib.meets_text(id, text, record)
   local known = ctx.conditions[text]
   if not known then
-    known = { condition = cjson.decode(text), fields = {} }
-    add_fields(known.condition, known.fields, {})
+    known = { condition = cjson.decode(text), fields = { F.state } } -- of a record that is gone it has no value
+    add_fields(known.condition, known.fields, { s = true })
     ctx.conditions[text] = known
   end
   record = record or lib.named_fields(lib.task_key(id), unpack(known.fields))
