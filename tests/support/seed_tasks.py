@@ -60,7 +60,7 @@ def settlement(lease: Lease) -> Settlement:
 def seed(
     broker: RedisBroker, pool: str, count: int, *, names: int = 50, lanes: int = 40, keys: int = 0
 ) -> Counter[str]:
-    """Push, run and cancel; return how many tasks each state has got. Some of the pending ones wait for so many keys."""
+    """Push, run and cancel; return how many tasks each state has got. Some pending ones wait for so many keys."""
     made: Counter[str] = Counter()
     settle: list[Settlement] = []
     for state, share in SHARES.items():
