@@ -126,7 +126,7 @@ def _sampled(pool: str, max_age_s: float) -> _Sampled:
 
 def _sample(pool: str) -> _Sampled:
     reader = open_reader()
-    samples = reader.samples(pools_of(reader, pool), MOST)
+    samples = reader.samples(pools_of(reader, pool), MOST, is_brief=True)
     told = {name: sampled.get("broken") or () for name, sampled in samples.items()}
     return _Sampled(samples, broken_pools(told, reader.silent))
 

@@ -29,7 +29,7 @@ MOST_SORTED = 500
 """Rows of one reading for a page that sorts them."""
 STEPS = 4
 """The most round trips of one step of a search, beside the one for the pools."""
-BUDGET = 2000
+BUDGET = 1000
 """Most candidates of one page. With more facets than one index covers, a page may end before it is full."""
 
 

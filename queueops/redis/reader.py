@@ -185,9 +185,9 @@ class Reader:
             rows += [(pool, beat) for beat in read_beats(beats)]
         return now, rows
 
-    def samples(self, names: Iterable[str], lanes: int) -> dict[str, dict[str, Any]]:
-        """The figures of each pool, counted now; see `lua/sample.lua`."""
-        found = self._answers("look_sample", dict.fromkeys(names, ((lanes, "", 0),)))
+    def samples(self, names: Iterable[str], lanes: int, *, is_brief: bool = False) -> dict[str, dict[str, Any]]:
+        """The figures of each pool, counted now; see `lua/sample.lua`. Brief ones do not tell what waits in a lane."""
+        found = self._answers("look_sample", dict.fromkeys(names, ((lanes, "", 0, int(is_brief)),)))
         return {pool: json.loads(text(data)) for pool, (data,) in found.items()}
 
     def locate(self, names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:

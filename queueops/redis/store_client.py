@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice, pairwise
 from typing import Any, Self, TypeVar
 
 import redis
@@ -124,6 +125,36 @@ class StoreClient:
         """Make the commands that ``fill`` puts into a pipeline, as `ask` does; None for each key of a wrong type."""
         found: list[Any] = self.ask(pool, lambda client: replies(client, fill, transaction=transaction))
         return found
+
+    def ask_records(
+        self, places: Sequence[tuple[str, str]], fill: Callable[[Any, Keys, str], object]
+    ) -> dict[tuple[str, str], list[Any]]:
+        """Make the commands that ``fill`` puts into a pipeline for each pool and id, as `ask_all` does.
+
+        There is one round trip to each server. Raises BrokerUnavailable if one of them does not answer.
+        """
+        wanted: dict[str, list[str]] = {}
+        for pool, id in dict.fromkeys(places):
+            wanted.setdefault(pool, []).append(id)
+
+        def ask(pools: list[str]) -> dict[str, list[list[Any]]]:
+            sizes: list[int] = []
+
+            def fill_all(pipe: Any) -> None:
+                sizes[:] = [0]
+                for pool in pools:
+                    for id in wanted[pool]:
+                        fill(pipe, self.keys(pool), id)
+                        sizes.append(len(pipe))
+
+            found = self.ask_all(pools[0], fill_all)
+            rows = (found[begin:end] for begin, end in pairwise(sizes))
+            return {pool: list(islice(rows, len(wanted[pool]))) for pool in pools}
+
+        answers, silent = self.fan_out.pools(wanted, ask)
+        if silent:
+            raise self.fan_out.unavailable(next(iter(silent.values())))
+        return {(pool, id): row for pool, rows in answers.items() for id, row in zip(wanted[pool], rows, strict=True)}
 
     def hasty(self) -> Self:
         """The same store with short timeouts, for callers that must not wait long, such as the console's pages."""

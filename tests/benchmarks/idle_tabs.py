@@ -1,20 +1,22 @@
-"""Idle tabs: `python -m tests.benchmarks.idle_tabs [PAGE ...]` measures what 50 open pages cost the store at rest.
+"""Idle tabs: `python -m tests.benchmarks.idle_tabs [--url URL] [PAGE ...]` measures what 50 open pages cost at rest.
 
-A server of its own gets tasks of 50 names in 50 lanes. Each tab has loaded its page, then asks for the live update at
-the default pace of 2 s, beside the status head. A watchdog samples each second. Printed is the share of one core that
-the store used, and the same without a tab.
+A server of its own gets tasks of 50 names in 50 lanes; `--url` is a store that `large_store` has filled. Each tab has
+loaded its page, then asks for the live update at the default pace of 2 s, beside the status head. A watchdog samples
+each second. Printed are the shares of one core that the store and the console used, and that of the store without a
+tab. A busy machine makes fewer updates: their number is printed, too.
 """
 
 from __future__ import annotations
 
+import argparse
 import html
 import os
 import re
-import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic, sleep
+from time import monotonic, sleep, thread_time
 
 TABS, PACE_S, SECONDS = 50, 2.0, 20.0
 TASKS, NAMES = 20_000, 50
@@ -47,44 +49,65 @@ def measure(page: str) -> None:
     loaded = [LIVE.findall(client.get(f"/ops/{page}").content.decode()) for _ in range(TABS)]
     tabs = [[html.unescape(address) for address in addresses] for addresses in loaded]
 
-    before, began, asked = used(), monotonic(), 0
+    before, began, mine, asked = used(), monotonic(), thread_time(), 0
     while (now := monotonic()) - began < SECONDS:
         for address in tabs[asked % TABS]:
             assert client.get(address).status_code in (200, 204), address
         asked += 1
         sleep(max(0.0, began + asked * PACE_S / TABS - now))
     spent = monotonic() - began
-    print(f"{page or 'overview':22} {asked / spent:5.1f} updates/s {(used() - before) / spent:6.2%} of one core")
+    store, console = (used() - before) / spent, (thread_time() - mine) / spent
+    print(
+        f"{page or 'overview':22} {asked / spent:5.1f} updates/s {store:6.2%} store {console:6.2%} console", flush=True
+    )
 
 
 def main() -> None:
-    """Start a server, fill it, measure each page."""
+    """Start a server, or take the one at the address; measure each page."""
     from tests.benchmarks.server import running
 
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.idle_tabs", description=__doc__)
+    parser.add_argument("--url", help="a store that is filled")
+    parser.add_argument("pages", nargs="*", default=PAGES)
+    options = parser.parse_args()
+    if options.url:
+        run(options.url, options.pages, is_filled=True)
+        return
     with tempfile.TemporaryDirectory() as folder, running("valkey", True, Path(folder)) as server:
-        os.environ |= {"DJANGO_SETTINGS_MODULE": "tests.settings", "QUEUEOPS_TESTS_URL": server.url}
-        import django
+        run(server.url, options.pages, is_filled=False)
 
-        django.setup()
-        from django.core.management import call_command
 
-        from queueops.model.contracts import Push
-        from queueops.redis.broker import get_broker
+def run(url: str, pages: Sequence[str], *, is_filled: bool) -> None:
+    """Fill the store if it is empty, and measure."""
+    os.environ |= {"DJANGO_SETTINGS_MODULE": "tests.settings", "QUEUEOPS_TESTS_URL": url}
+    import django
 
-        call_command("migrate", verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
-        broker = get_broker()
-        for start in range(0, TASKS, 500):
-            ids = range(start, start + 500)
-            broker.push([Push(id=f"t{n}", name=f"app.name{n % NAMES}", lane=f"lane-{n % NAMES}") for n in ids])
-        ended = Event()
-        sampler = Thread(target=lambda: [broker.draw("default", "one", 900) for _ in iter(lambda: ended.wait(1), True)])
-        sampler.start()
-        rest()
-        for page in sys.argv[1:] or PAGES:
-            measure(page)
-        ended.set()
-        sampler.join()
+    django.setup()
+    from django.core.management import call_command
+
+    from queueops.model.contracts import Push
+    from queueops.redis.broker import get_broker
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    broker, ended = get_broker(), Event()
+    for start in range(0, 0 if is_filled else TASKS, 500):
+        ids = range(start, start + 500)
+        broker.push([Push(id=f"t{n}", name=f"app.name{n % NAMES}", lane=f"lane-{n % NAMES}") for n in ids])
+    pools = broker.pools() or ("default",)
+
+    def sample() -> None:
+        while not ended.wait(1):
+            for pool in pools:
+                broker.draw(pool, "one", 900)
+
+    sampler = Thread(target=sample)
+    sampler.start()
+    rest()
+    for page in pages:
+        measure(page)
+    ended.set()
+    sampler.join()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-"""Pages: `python -m tests.benchmarks.pages [--tasks N] [--runs N]` measures each page of the console on a full store.
+"""Pages: `python -m tests.benchmarks.pages [--tasks N ...] [--server redis] [--runs N]` measures the console's pages.
 
-A server of its own gets the tasks, 1,000,000 by default, and 13 months of history. A watchdog samples each second.
-Printed are the medians of time and of round trips of each page. "CPU" is the time of the thread alone, which a
-busy machine makes hardly longer. The status is 1 if a page is over its budget.
+A server of its own gets the tasks, 1,000,000 by default, of all kinds and in all states, and 13 months of history.
+With several numbers the same store grows from each to the next, and what grows with it is named. `--url` measures a
+store that `large_store` has filled.
+
+Columns: time; processor time of the thread; processor time of the store; its commands, with those within functions;
+round trips; kB that the store sent; the slowest command; kB of the page. Each is a median, but the slowest command is
+the least of all runs. A busy machine changes times, and hardly the processor times. The status is 1 if a page grows.
 Each answer is read anew. Only the status head is shared, as between all pages that are open.
 """
 
@@ -12,149 +16,249 @@ import argparse
 import os
 import sys
 import tempfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from threading import Event, Thread
 from time import perf_counter, thread_time, time
-from typing import Any
+from typing import Any, NamedTuple
 
 TASKS, RUNS = 1_000_000, 9
-MOST_TRIPS = 5
+MOST_TRIPS, MOST_BLOCKED_MS = 5, 10.0
+LIST_MS, OTHER_MS = 100, 50
+GROWN, SOME = 1.2, 20
+"""A page has grown if its commands are so many times as many, and so many more."""
 NAME, LANE = "shop.task_1", "lanes/default/lane_1/"
-LISTS = ("tasks/", "errors/", "lanes/", "workers/", "registry/", "schedules/", "commands/", "audit/")
-LIST_MS = 100
-OTHER_MS = 50
+LISTS = ("tasks/", "errors/", "lanes/", "workers/", "registry/", "schedules/", "commands/", "audit/", "workflows/")
+STATES = (
+    *("pending", "locked", "restart", "postponed", "waiting", "idle", "quarantined"),
+    *("succeeded", "failed", "cancelled", "finished"),
+)
 PAGES = (
     *("", "?range=1h", "?range=14d", "?at={yesterday}", "_overview", "_status", "_history?range=24h"),
-    *("tasks/", "tasks/_rows", "tasks/?state=failed", "tasks/?state=pending", f"tasks/?name={NAME}"),
+    *("tasks/", "tasks/_rows", *(f"tasks/?state={state}" for state in STATES)),
     *(
+        f"tasks/?name={NAME}",
+        f"tasks/_rows?name={NAME}",
         "tasks/?tag=customer-3",
         "tasks/?lane=lane_1",
-        "tasks/failed-8/",
-        "tasks/pending-7/why/",
-        "tasks/failed-8/attempts/",
+        "tasks/?pool=mail",
     ),
+    *("tasks/?lane=lane_1&state=failed", f"tasks/?name={NAME}&tag=customer-3", "tasks/?error=seed00000001"),
+    *("tasks/?kind=job", "tasks/?kind=callback&state=failed", "tasks/?q=key:shop-1*", "tasks/?q=id:failed-12*"),
+    *("tasks/?q=age>1m -lane:lane_1", "tasks/?q=nowhere", "tasks/?contains=order", "tasks/?contains=nowhere"),
+    *("tasks/?q=error:refused", "tasks/_search?contains=nowhere", "tasks/?sort=-name"),
+    *("tasks/failed-8/", "tasks/pending-7/why/", "tasks/failed-8/attempts/", "tasks/failed-8/_live?tab=summary"),
+    *("tasks/count-0/", "tasks/count-0/chunks/", "mapreduce/", "tasks/group-0/", "tasks/group-0/children/"),
+    *("errors/", "errors/seed00000001/", "errors/seed00000001/?range=14d", "errors/seed00000001/?at={yesterday}"),
+    *("lanes/", LANE, f"{LANE}?at={{yesterday}}", "pools/default/"),
+    *("workers/", "workers/w1/", "workers/w1/?at={yesterday}"),
+    *("registry/", f"registry/{NAME}/", f"registry/{NAME}/?at={{yesterday}}"),
     *(
-        "errors/",
-        "errors/seed00000001/",
-        "lanes/",
-        LANE,
-        f"{LANE}?at={{yesterday}}",
-        "workers/",
-        "workers/w1/",
-        "pools/default/",
+        "find/?q=failed-8",
+        "find/?q=failed-",
+        "find/?q=task_1",
+        "_palette?q=failed-12",
+        "_palette?q=task_1",
+        "_palette?q=lane_",
     ),
-    *("errors/seed00000001/?range=14d", "errors/seed00000001/?at={yesterday}", "workers/w1/?at={yesterday}"),
-    *("registry/", f"registry/{NAME}/", f"registry/{NAME}/?at={{yesterday}}", "find/?q=failed-8", "find/?q=task_1"),
-    *("schedules/", "commands/", "audit/", "settings/"),
+    *("tasks/_complete?text=name:shop", "tasks/_complete?text=lane:", "tasks/_complete?text=tag:cust"),
+    *("workflows/", "workflows/_rows", "workflows/_search?instance=order*", "aggregations/", "callbacks/", "files/"),
+    *("schedules/", "commands/", "alerts/", "audit/", "settings/"),
 )
 
 
-def prepare(tasks: int) -> None:
-    """Fill the store."""
-    from queueops.redis.broker import get_broker
-    from tests.support import seed_history, seed_tasks
+class Measured(NamedTuple):
+    """What one request of a page costs."""
 
-    broker, begun = get_broker(), perf_counter()
-    made = seed_tasks.seed(broker, "default", tasks)
-    seed_history.seed(broker, "default", round(time() * 1000), names=50, lanes=40, errors=10, workers=4)
-    facts = {"host": "web1", "pid": 4711, "started": round(time() * 1000), "slots": 8, "busy": 2, "version": "1"}
-    broker.beat("default", "w1", facts | {"names": NAME, "state": "live", "pools": "default"})
-    used = broker.client.info("memory")["used_memory"] / 2**20
-    print(
-        f"{made.total():,} tasks and 13 months of history, {used:,.0f} MB, in {perf_counter() - begun:.0f} s",
-        flush=True,
-    )
+    ms: float
+    cpu_ms: float
+    store_ms: float
+    commands: float
+    trips: float
+    read_kb: float
+    slowest_ms: float
+    kb: float
+
+    def row(self) -> str:
+        """Its cells."""
+        return (
+            f"{self.ms:.0f} | {self.cpu_ms:.0f} | {self.store_ms:.1f} | {self.commands:,.0f} | {self.trips:.0f} "
+            f"| {self.read_kb:.0f} | {self.slowest_ms:.1f} | {self.kb:.0f}"
+        )
 
 
-def measure(client: Any, page: str, runs: int) -> tuple[float, float, int, int]:
-    """Median milliseconds, those of the processor, and round trips of a page, and the size of its answer."""
+class Store:
+    """The server, and what it counts for itself."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        client.config_set("slowlog-max-len", 1000)
+        client.config_set("slowlog-log-slower-than", 500)
+
+    @contextmanager
+    def counting(self, into: list[dict[str, float]]) -> Iterator[None]:
+        """Count what the block asks for."""
+        self.client.config_resetstat()
+        self.client.slowlog_reset()
+        began = self._used()
+        yield
+        used, stats = self._used() - began, self.client.info("stats")
+        rows = self.client.info("commandstats")
+        asked = ("cmdstat_info", "cmdstat_config", "cmdstat_slowlog")
+        into.append(
+            {
+                "store_ms": used * 1000,
+                "commands": sum(row["calls"] for name, row in rows.items() if not name.startswith(asked)),
+                "read_kb": stats["total_net_output_bytes"] / 1000,
+                "slowest_ms": max((each["duration"] for each in self.client.slowlog_get(1000)), default=0) / 1000,
+            }
+        )
+
+    def _used(self) -> float:
+        cpu = self.client.info("cpu")
+        return float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
+
+
+def measure(client: Any, store: Store, page: str, runs: int) -> Measured:
+    """The medians of a page, without its first request, which loads templates and functions.
+
+    The slowest command is the least of all runs: a busy machine makes commands longer, and never shorter.
+    """
     from tests.support.monitoring import counted_trips
 
-    took, used, trips, size = [], [], [], 0
-    for _ in range(runs + 1):
-        begun, began = perf_counter(), thread_time()
-        with counted_trips() as counted:
-            answer = client.get(f"/ops/{page}")
-        took.append((perf_counter() - begun) * 1000)
-        used.append((thread_time() - began) * 1000)
+    took, used, trips, told = [], [], [], list[dict[str, float]]()
+    address = f"/ops/{page}"
+    content = client.get(address).content
+    for _ in range(runs):
+        watch()
+        with store.counting(told):
+            begun, began = perf_counter(), thread_time()
+            with counted_trips() as counted:
+                answer = client.get(address)
+            took.append((perf_counter() - begun) * 1000)
+            used.append((thread_time() - began) * 1000)
         trips.append(counted.made)
-        assert answer.status_code in (200, 204, 302), (page, answer.status_code)
-        size = len(answer.content)
-    return (
-        median(took[1:]),
-        median(used[1:]),
-        round(median(trips[1:])),
-        size,
-    )  # the first one loads templates and functions
+        assert answer.status_code in (200, 204, 302, 404), (page, answer.status_code)
+    figures = {name: median(each[name] for each in told) for name in told[0]}
+    figures["slowest_ms"] = min(each["slowest_ms"] for each in told)
+    return Measured(ms=median(took), cpu_ms=median(used), trips=median(trips), kb=len(content) / 1000, **figures)
 
 
-def table(runs: int) -> bool:
-    """Print a row for each page; whether all are within their budgets."""
+def watch() -> None:
+    """What watchdogs and workers do each second."""
+    from queueops.redis.broker import get_broker
+
+    broker = get_broker()
+    for pool in broker.pools():
+        broker.client.delete(broker.keys(pool).sampler)
+        broker.draw(pool, "pages", 900)
+        broker.beat(pool, "w1", {"state": "live"})
+
+
+def table(store: Store, runs: int, only: str = "") -> dict[str, Measured]:
+    """Print a row for each page."""
     from datetime import UTC, datetime, timedelta
 
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from console.pages import history, tasks
+    from console.pages import errors, history, lane, lanes, pool, registry, tasks, worker
     from console.ui import render
+    from queueops.redis.broker import get_broker
 
-    history.READING_AGE_S = tasks.READING_AGE_S = 0.0
+    for module in (errors, history, lane, lanes, pool, registry, tasks, worker):
+        module.READING_AGE_S = 0.0
     render.STATUS_AGE_S = 600.0
-    client = Client()
+    client, pools = Client(), len(get_broker().pools())
     client.force_login(User.objects.get_or_create(username="pages", is_superuser=True)[0])
     yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%dT%H:%MZ}"
-    print("| page | ms | CPU | budget | round trips | kB |\n|---|---|---|---|---|---|")
-    is_well = True
+    print("\n| page | ms | CPU ms | store CPU ms | commands | trips | kB read | slowest ms | kB |\n" + "|---" * 9 + "|")
+    found = {}
     for page in PAGES:
-        ms, cpu, trips, size = measure(client, page.format(yesterday=yesterday), runs)
+        if only not in page:
+            continue
+        found[page] = each = measure(client, store, page.format(yesterday=yesterday), runs)
         budget = LIST_MS if page in LISTS or page.startswith(("tasks/?", "tasks/_rows")) else OTHER_MS
-        over = [word for word, is_over in (("**slow**", ms > budget), ("**chatty**", trips > MOST_TRIPS)) if is_over]
+        words = {
+            "**slow**": each.cpu_ms + each.store_ms > budget,
+            "**chatty**": each.trips > MOST_TRIPS,
+            "**blocks**": min(each.slowest_ms, each.store_ms / pools) > MOST_BLOCKED_MS,
+        }
         print(
-            f"| `/{page}` | {ms:.0f} | {cpu:.0f} | {budget} | {trips} | {size / 1000:.0f} {' '.join(over)} |",
-            flush=True,
+            f"| `/{page}` | {each.row()} {' '.join(word for word, is_over in words.items() if is_over)} |", flush=True
         )
-        is_well = is_well and not over
-    return is_well
+    return found
+
+
+def growth(tables: dict[int, dict[str, Measured]]) -> list[str]:
+    """The pages that ask for more, or send more, of a store with more tasks."""
+    (least, before), *_ = tables.items()
+    found = []
+    for tasks, after in tables.items():
+        for page, row in after.items():
+            for what in ("commands", "read_kb", "kb", "store_ms"):
+                small, large = getattr(before[page], what), getattr(row, what)
+                some = {"commands": SOME, "store_ms": 2}.get(what, 5)
+                if large > GROWN * small and large > small + some:
+                    found.append(
+                        f"/{page} grows from {least:,} to {tasks:,} tasks: {what} {small:,.1f} to {large:,.1f}"
+                    )
+    return found
+
+
+def add_history(broker: Any) -> None:
+    """13 months of it."""
+    from tests.benchmarks.kinds_of_tasks import occupy
+    from tests.support import seed_history
+
+    seed_history.seed(broker, "default", round(time() * 1000), names=50, lanes=40, errors=10, workers=4)
+    occupy(broker, "default")
 
 
 def main() -> int:
     """Start a server, fill it, measure."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.pages", description=__doc__)
+    parser.add_argument("--tasks", type=int, nargs="+", default=[TASKS])
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--server", choices=("valkey", "redis"), default="valkey")
+    parser.add_argument("--url", help="a store that was filled by tests.benchmarks.large_store")
+    parser.add_argument("--only", default="", help="a part of the addresses to measure")
+    options = parser.parse_args()
     from tests.benchmarks.server import running
 
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.pages", description=__doc__)
-    parser.add_argument("--tasks", type=int, default=TASKS)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running("valkey", False, Path(folder)) as server:
-        os.environ |= {"DJANGO_SETTINGS_MODULE": "tests.settings", "QUEUEOPS_TESTS_URL": server.url}
-        import django
-
-        django.setup()
-        from django.core.management import call_command
-
-        from queueops.redis.broker import get_broker
-
-        call_command("migrate", verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
-        prepare(options.tasks)
-        ended = Event()
-        with closing(get_broker()) as broker:
-            sampler = Thread(target=_sample, args=(broker, ended))
-            sampler.start()
-            try:
-                return 0 if table(options.runs) else 1
-            finally:
-                ended.set()
-                sampler.join()
+    if options.url:
+        return _measure(options.url, options)
+    with tempfile.TemporaryDirectory() as folder, running(options.server, False, Path(folder)) as server:
+        return _measure(server.url, options)
 
 
-def _sample(broker: Any, ended: Event) -> None:
-    """A watchdog's figures, each second, and a worker's heartbeat."""
-    while not ended.wait(1.0):
-        broker.draw("default", "pages", 900)
-        broker.beat("default", "w1", {"state": "live"})
+def _measure(url: str, options: argparse.Namespace) -> int:
+    os.environ |= {"DJANGO_SETTINGS_MODULE": "tests.settings", "QUEUEOPS_TESTS_URL": url}
+    import django
+
+    django.setup()
+    from django.core.management import call_command
+
+    from queueops.redis.broker import get_broker
+    from tests.benchmarks.large_store import LargeStore
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    broker, tables = get_broker(), {}
+    large, store = LargeStore(broker), Store(broker.client)
+    for tasks in sorted(options.tasks):
+        if not options.url:
+            begun = perf_counter()
+            large.grow(tasks)
+            if not tables:
+                add_history(broker)
+            used = broker.client.info("memory")["used_memory"] / 2**20
+            print(f"\n{tasks:,} tasks, {used:,.0f} MB, in {perf_counter() - begun:.0f} s", flush=True)
+        tables[tasks] = table(store, options.runs, options.only)
+    grown = growth(tables)
+    print("", *grown, sep="\n", flush=True)
+    return int(bool(grown))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from queueops.model.contracts import Lease, Outcome, Push, RoundTrip, Settlement
+from queueops.model.contracts import DEFAULT_LANE, Lease, Outcome, Push, RoundTrip, Settlement
 from queueops.redis.broker import RedisBroker
 
 POOL = "default"
@@ -21,13 +21,16 @@ ERROR = json.dumps(
 
 
 class ChunkWork:
-    """One task, alone in its pool, with one worker of the test's own."""
+    """One task, alone in its pool or in a named lane, with one worker of the test's own."""
 
-    def __init__(self, broker: RedisBroker, task_id: str = "count", pool: str = POOL, **own: str | int) -> None:
+    def __init__(
+        self, broker: RedisBroker, task_id: str = "count", pool: str = POOL, lane: str = DEFAULT_LANE, **own: str | int
+    ) -> None:
         self.broker, self.id, self.pool = broker, task_id, pool
+        self.lanes = () if lane == DEFAULT_LANE else (lane,)
         self.leases: dict[int, Lease] = {}
         fields = tuple({"xr": 0, "oc": "10000000", **own}.items())
-        broker.push([Push(id=task_id, name="tests.count", kind="mapreduce", pool=pool, own=fields)])
+        broker.push([Push(id=task_id, name="tests.count", kind="mapreduce", pool=pool, lane=lane, own=fields)])
 
     def map(self, data: Sequence[Any]) -> None:
         """Run the map: these are the chunks."""
@@ -56,7 +59,7 @@ class ChunkWork:
 
     def exchange(self, **values: Any) -> Any:
         """One round trip of the worker."""
-        return self.broker.exchange(self.pool, "w1", RoundTrip(**values))
+        return self.broker.exchange(self.pool, "w1", RoundTrip(lanes=self.lanes, **values))
 
     def _settle(self, numbers: Iterable[int], outcome: Outcome, value: bytes, **more: Any) -> None:
         ends = [Settlement(f"{self.id}#{n}", self.leases.pop(n).fence, outcome, value, **more) for n in numbers]

@@ -20,10 +20,10 @@ SHARES = {"succeeded": 40, "failed": 8, "restart": 4, "postponed": 5, "cancelled
 """Of 100 tasks, so many are in each state. The pending ones come last, so that no worker of the seeder claims them."""
 DAY_MS = 86_400_000
 ERRORS = 20
-WORKER = "seeder"
+WORKER, OWN_LANES = "seeder", ("lane_*",)
 
 
-def pushes(state: str, count: int, pool: str, names: int, lanes: int) -> Iterator[list[Push]]:
+def pushes(state: str, count: int, pool: str, names: int, lanes: int, keys: int = 0) -> Iterator[list[Push]]:
     """The pushes of all tasks of a state, in batches."""
     for begin in range(0, count, BATCH):
         yield [
@@ -37,6 +37,9 @@ def pushes(state: str, count: int, pool: str, names: int, lanes: int) -> Iterato
                 priority=number % 3,
                 retries=3 if state == "restart" else 0,
                 delay_ms=DAY_MS + number if state == "postponed" else None,
+                own=(("lk", f"shop-{number % keys}"), ("lm", 1))
+                if keys and state == "pending" and number % 50 == 0
+                else (),
             )
             for number in range(begin, min(begin + BATCH, count))
         ]
@@ -54,21 +57,23 @@ def settlement(lease: Lease) -> Settlement:
     return Settlement(lease.id, lease.fence, Outcome.ERROR, error.encoded(), delay_ms, **facts)
 
 
-def seed(broker: RedisBroker, pool: str, count: int, *, names: int = 50, lanes: int = 40) -> Counter[str]:
-    """Push, run and cancel; return how many tasks each state has got."""
+def seed(
+    broker: RedisBroker, pool: str, count: int, *, names: int = 50, lanes: int = 40, keys: int = 0
+) -> Counter[str]:
+    """Push, run and cancel; return how many tasks each state has got. Some pending ones wait for so many keys."""
     made: Counter[str] = Counter()
     settle: list[Settlement] = []
     for state, share in SHARES.items():
-        for batch in pushes(state, count * share // 100, pool, names, lanes):
+        for batch in pushes(state, count * share // 100, pool, names, lanes, keys):
             broker.push(batch)
             made[state] += len(batch)
             if state in ("succeeded", "failed", "restart"):
-                found = broker.exchange(pool, WORKER, RoundTrip(settle=settle, want=BATCH))
+                found = broker.exchange(pool, WORKER, RoundTrip(settle=settle, want=BATCH, lanes=OWN_LANES))
                 settle = [settlement(lease) for lease in found.leases]
             elif state == "cancelled":
                 broker.control(pool, "cancel", [push.id for push in batch])
         while settle:
-            found = broker.exchange(pool, WORKER, RoundTrip(settle=settle, want=BATCH))
+            found = broker.exchange(pool, WORKER, RoundTrip(settle=settle, want=BATCH, lanes=OWN_LANES))
             settle = [settlement(lease) for lease in found.leases]
     broker.leave(pool, WORKER)
     return made

@@ -146,7 +146,7 @@ def test_an_unknown_state_names_the_one_that_is_meant() -> None:
 
 
 def test_a_search_for_blocked_runs_goes_on_behind_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_filter, "BUDGET", 1)
+    monkeypatch.setattr(run_filter, "BUDGET", 5)
     blocked(*(f"order-{number}" for number in range(8)))
     first = inspect.workflow_runs("blocked", instance="order-0*")
     assert (first.rows, first.partial, first.seen) == ((), True, 5)

@@ -160,7 +160,7 @@ def test_an_age_without_any_run_is_refused() -> None:
 
 
 def test_a_search_that_no_index_covers_stops_at_its_limit_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_filter, "BUDGET", 10)
+    monkeypatch.setattr(run_filter, "BUDGET", 50)
     for number in range(80):
         packed.using(id=f"order-{number}").start("rare" if number == 5 else "common")
     run_worker()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -85,18 +84,8 @@ class FileCalls(StoreClient):
 
     def file_fields(self, ids: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[bytes, bytes]]:
         """The result of each job, and the time at which its file was deleted, by pool and id. Empty: nothing."""
-        found: dict[tuple[str, str], tuple[bytes, bytes]] = {}
-        for pool in dict.fromkeys(pool for pool, _ in ids):
-            wanted = [id for its_pool, id in ids if its_pool == pool]
-            rows = self.ask_all(pool, partial(self._ask_fields, pool, wanted))
-            for id, row in zip(wanted, rows, strict=True):
-                result, deleted = row or (None, None)
-                found[pool, id] = (result or b"", deleted or b"")
-        return found
-
-    def _ask_fields(self, pool: str, ids: Sequence[str], pipe: Any) -> None:
-        for id in ids:
-            pipe.hmget(self.keys(pool).task(id), "re", "fx")
+        found = self.ask_records(ids, lambda pipe, keys, id: pipe.hmget(keys.task(id), "re", "fx"))
+        return {place: (row[0] or b"", row[1] or b"") if row else (b"", b"") for place, (row,) in found.items()}
 
     def next_file(self, pool: str, before: Settled | None = None, *, takes: bool = True) -> DueFile | None:
         """Note what came of a file, and take the next one that is due; None if there is none, or if it takes none."""

@@ -16,7 +16,6 @@ from queueops.model.ids import new_id
 from queueops.model.states import states_allowing
 from queueops.redis import pushwire
 from queueops.redis.fencing import Fencing
-from queueops.redis.keys import Keys
 from queueops.redis.pushwire import Argument
 from queueops.redis.query_replies import text, whole
 
@@ -256,18 +255,8 @@ class JobCalls(FileCalls, Fencing):
 
     def _values(self, ids: Sequence[tuple[str, str]], *fields: str) -> dict[tuple[str, str], list[bytes]]:
         """Fields of records, by pool and id; empty where there is nothing."""
-        found: dict[tuple[str, str], list[bytes]] = {}
-        for pool in dict.fromkeys(pool for pool, _ in ids):
-            wanted = [id for its_pool, id in ids if its_pool == pool]
-            keys = self.keys(pool)
-
-            def fill(pipe: Any, wanted: Sequence[str] = wanted, keys: Keys = keys) -> None:
-                for id in wanted:
-                    pipe.hmget(keys.task(id), *fields)
-
-            for id, row in zip(wanted, self.ask_all(pool, fill), strict=True):
-                found[pool, id] = [value or b"" for value in row] if row else [b""] * len(fields)
-        return found
+        found = self.ask_records(ids, lambda pipe, keys, id: pipe.hmget(keys.task(id), *fields))
+        return {place: [value or b"" for value in row or (None,) * len(fields)] for place, (row,) in found.items()}
 
     def kinds_and_states(self, pool: str, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """The kind and the state of each record; empty texts for one that is gone."""

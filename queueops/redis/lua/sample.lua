@@ -2,7 +2,8 @@
 -- sample: the figures of a pool at one moment. The watchdog in turn stores them as the snapshot that every page reads.
 -- The cost does not grow with the number of tasks.
 -- KEYS: 1 the pool's prefix
--- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn
+-- ARGV: 1 how many lanes at most, 2 the watchdog ('' = only look), 3 for how many ms it has the turn, 4 '1': without the names
+--       of what waits in each lane, which estimates and alarms need
 -- Reply: '' when it is another watchdog's turn; else JSON:
 --        taken, states, oldest (entry time by state), lanes, workers, idle, kinds (tasks that are ready, by kind),
 --        overdue, clock, seq, loss (JSON, what was lost last), minute, before, earlier (by name: ended runs and their ms),
@@ -35,7 +36,7 @@ local function minute_key(ago) return P .. ':metrics:' .. string.format('%.0f', 
 local LOOKS, MOST_LOOKS = 400, 20
 local looked_names, lanes = {}, {}
 local listed = call('ZREVRANGE', P .. ':lanes', 0, tonumber(ARGV[1]) - 1, 'WITHSCORES')
-local looks = max(4, min(MOST_LOOKS, floor(LOOKS / max(1, #listed / 2))))
+local looks = ARGV[4] == '1' and 0 or max(4, min(MOST_LOOKS, floor(LOOKS / max(1, #listed / 2))))
 for i = 1, #listed, 2 do
   local row = lib.lane_figures(listed[i], looks)
   row.used = listed[i + 1]

@@ -19,8 +19,8 @@ from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.tasks.encoding import decode_arguments
 
-READS = 10
-"""Most readings of the store for one page. With a host or an age, a page may end before it is full."""
+READS = 2
+"""Most readings of the store for one page with a host or an age, which may end before it is full."""
 LONGEST_AGE_S = 100 * 366 * 86_400
 TYPE = re.compile(r"\A[\w.]+: ", re.ASCII)
 """The beginning of a stored error: its type. A list shows the message, as the page of one job does."""
@@ -76,7 +76,7 @@ def jobs(
     limit = max(1, min(limit, MOST))
     rows: list[JobRow] = []
     fits = _filter(host.lower(), _ago("older_than", older_than), _ago("newer_than", newer_than))
-    for _ in range(READS):
+    for _ in range(READS if host or older_than or newer_than else 1):
         page = tasks(query, after, limit - len(rows))
         stored = get_role(JobCalls).arguments([(row.pool, row.id) for row in page.rows])
         found = [(row, _content(row, stored[row.pool, row.id])) for row in page.rows]

@@ -30,10 +30,8 @@ MARKS = {BLOCKED: "vb", SUSPENDED: "vs", CONTINUED: "ve"}
 """States of runs alone, each with its field and an index: runs whose decision step could not be made, or that are
 suspended, whatever state they are in meanwhile; and runs that ended because they continued as new."""
 MOST = 200
-BUDGET = 2000
+BUDGET = 1000
 """The most candidates of one page. With a filter that no index covers, a page may end before it is full."""
-READS = 5
-"""The most pages that are read until one has a run that matches."""
 _AGE = re.compile(r"(\d{1,7})\s*(s|min|h|d)", re.IGNORECASE)
 _STORED = re.compile(r"[ !#-\[\]-~]+")
 """Printable ASCII without quotes and backslashes."""
@@ -112,14 +110,8 @@ class FoundRuns(NamedTuple):
 
 
 def find_runs(wanted: RunFilter, after: str, limit: int) -> FoundRuns:
-    """One page of the runs that match, newest first; it reads on, a few times, until it has one. Raises FilterError."""
-    limit, seen = max(1, min(limit, MOST)), 0
-    for _ in range(READS):
-        found = _read(wanted, after, limit)
-        seen, after = seen + found.seen, found.next
-        if found.rows or not after:
-            break
-    return found._replace(seen=seen)
+    """One page of the runs that match, newest first; it may have none and go on. Raises FilterError."""
+    return _read(wanted, after, max(1, min(limit, MOST)))
 
 
 def blocked_run_count(pool: str = "") -> int:

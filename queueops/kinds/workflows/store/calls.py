@@ -29,6 +29,7 @@ from queueops.model.states import TERMINAL
 from queueops.redis.broker.push import PushCalls
 from queueops.redis.broker.storage import StorageCalls
 from queueops.redis.durability import confirmed
+from queueops.redis.keys import Keys
 from queueops.redis.pushwire import due_argument, record_fields
 
 FIELDS = (
@@ -164,12 +165,8 @@ class WorkflowCalls(PushCalls, StorageCalls):
 
     def newest_runs(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
         """The last runs of children, by pool and the id of the first run; activities are what they are."""
-        found: dict[tuple[str, str], str] = {}
-        for pool in dict.fromkeys(pool for pool, _ in places):
-            tasks = [task for its_pool, task in places if its_pool == pool]
-            known = self.ask_one(pool, partial(_read_fields, self.keys(pool).instances, tasks)) or ()
-            found |= {(pool, task): _text(run) if run else task for task, run in zip(tasks, known, strict=False)}
-        return found
+        known = self.ask_records(places, lambda pipe, keys, task: pipe.hget(keys.instances, task))
+        return {(pool, task): _text(run) if run else task for (pool, task), (run,) in known.items()}
 
     def history(self, pool: str, run: str, first: int = 0, count: int = HISTORY_PAGE) -> list[bytes]:
         """Entries of the history of a run."""
@@ -208,24 +205,18 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return RunRow(fields, history or 0, inbox or 0, calls, open_calls or 0)
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
-        """The records of runs, by pool and id; one call for each pool."""
+        """The records of runs, by pool and id; one round trip to each server."""
+
+        def fill(pipe: Any, keys: Keys, run: str) -> None:
+            pipe.hmget(keys.task(run), FIELDS)
+            pipe.llen(f"{keys.task(run)}#history")
+            pipe.llen(f"{keys.task(run)}#inbox")
+
         found: dict[tuple[str, str], RunFields] = {}
-        for pool in dict.fromkeys(pool for pool, _ in places):
-            wanted = [run for its_pool, run in places if its_pool == pool]
-            keys = [self.keys(pool).task(run) for run in wanted]
-
-            def fill(pipe: Any, keys: Sequence[str] = keys) -> None:
-                for key in keys:
-                    pipe.hmget(key, FIELDS)
-                    pipe.llen(f"{key}#history")
-                    pipe.llen(f"{key}#inbox")
-
-            replies = self.ask_all(pool, fill)
-            for place, run in enumerate(wanted):
-                values, history, inbox = replies[3 * place : 3 * place + 3]
-                fields = _named(values)
-                known = fields if fields.get("k") == "workflow" else {}
-                found[pool, run] = RunFields(known, history or 0, inbox or 0)
+        for place, (values, history, inbox) in self.ask_records(places, fill).items():
+            fields = _named(values)
+            known = fields if fields.get("k") == "workflow" else {}
+            found[place] = RunFields(known, history or 0, inbox or 0)
         return found
 
     def open_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
@@ -300,22 +291,17 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return last, length, [(text, _text(id)) for text, id in found]
 
     def call_rows(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], CallRow]:
-        """Activities and children by pool and id; one call for each pool."""
+        """Activities and children by pool and id; one round trip to each server."""
+
+        def fill(pipe: Any, keys: Keys, id: str) -> None:
+            pipe.hmget(keys.task(id), CALL_FIELDS)
+            pipe.lrange(keys.log(id), -LINES, -1)
+
         found: dict[tuple[str, str], CallRow] = {}
-        for pool in dict.fromkeys(pool for pool, _ in places):
-            tasks = [id for its_pool, id in places if its_pool == pool]
-            keys = [(self.keys(pool).task(id), self.keys(pool).log(id)) for id in tasks]
-
-            def fill(pipe: Any, keys: Sequence[tuple[str, str]] = keys) -> None:
-                for record, log in keys:
-                    pipe.hmget(record, CALL_FIELDS)
-                    pipe.lrange(log, -LINES, -1)
-
-            replies = self.ask_all(pool, fill)
-            for id, values, lines in zip(tasks, replies[::2], replies[1::2], strict=True):
-                raw = {name.encode(): value for name, value in zip(CALL_FIELDS, values or (), strict=False) if value}
-                with suppress(Undecodable):  # a record that is gone, or cannot be read
-                    found[pool, id] = CallRow(decode(id, pool, raw), lines or ())
+        for (pool, id), (values, lines) in self.ask_records(places, fill).items():
+            raw = {name.encode(): value for name, value in zip(CALL_FIELDS, values or (), strict=False) if value}
+            with suppress(Undecodable):  # a record that is gone, or cannot be read
+                found[pool, id] = CallRow(decode(id, pool, raw), lines or ())
         return found
 
     def _texts(self, script: str, pool: str, *arguments: Any) -> list[str]:
@@ -325,10 +311,6 @@ class WorkflowCalls(PushCalls, StorageCalls):
         return reply
 
 
-def _read_fields(key: str, fields: Sequence[str], client: Any) -> Any:
-    return client.hmget(key, fields)
-
-
 def _named(values: Sequence[bytes | None] | None) -> dict[str, str]:
     pairs = zip(FIELDS, values or (), strict=False)
     return {name: _text(value) for name, value in pairs if value is not None}
@@ -336,3 +318,7 @@ def _named(values: Sequence[bytes | None] | None) -> dict[str, str]:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
+
+
+def _read_fields(key: str, fields: Sequence[str], client: Any) -> Any:
+    return client.hmget(key, fields)

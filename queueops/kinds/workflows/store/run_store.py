@@ -179,7 +179,7 @@ class RunStore(Protocol):
         """A run as it is stored; None if there is none."""
 
     def run_fields(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], RunFields]:
-        """The records of runs, by pool and id; one call for each pool."""
+        """The records of runs, by pool and id; one round trip to each server."""
 
     def raw_calls(self, pool: str, run: str, cursor: int, count: int) -> tuple[int, dict[str, str]]:
         """Open commands as they are stored; those of other pools have an `f` before the number."""
@@ -211,7 +211,7 @@ class RunStore(Protocol):
         """
 
     def call_rows(self, places: Sequence[tuple[str, str]]) -> dict[tuple[str, str], CallRow]:
-        """Activities and children by pool and id; one call for each pool."""
+        """Activities and children by pool and id; one round trip to each server."""
 
 
 def get_run_store() -> RunStore:

@@ -2,7 +2,6 @@
 -- an operator and its operands. In a list of wanted fields such a condition stands under the name '?'.
 --@needs store_helpers
 
-local FIELDS = { 's', 'n', 'k', 'l', 'tg', 'er', 'w', 'pi', 'lk', 'c', 'b', 'e', 'd', 'at', 'cr', 'p' }
 local DEFAULTS = { k = 'task', l = 'default', p = '0', at = '0', cr = '0' }
 local WORDS_IN = { 'n', 'tg', 'l', 'w' }
 
@@ -99,24 +98,39 @@ CHECKS['error'] = function(task, condition)
 end
 
 function CHECKS.word(task, condition)
-  if string.find(string.lower(task.id), condition[2], 1, true) then return true end
-  for _, field in ipairs(WORDS_IN) do
-    if string.find(string.lower(value_of(task, field)), condition[2], 1, true) then return true end
-  end
-  return false
+  local values = { task.id }
+  for i, field in ipairs(WORDS_IN) do values[i + 1] = value_of(task, field) end
+  return string.find(string.lower(table.concat(values, '\0')), condition[2], 1, true) ~= nil
 end
 
 -- Whether a task meets a decoded condition.
 function lib.meets(task, condition) return CHECKS[condition[1]](task, condition) end
 
+local PARTS = { ['and'] = true, ['or'] = true, ['not'] = true }
+local OF_TIMES = { c = { 'c', 's' }, age = { 'c', 's' }, waited = { 'c', 's', 'b', 'e' }, ran = { 'b', 'e', 's' } }
+
+-- Adds the fields of a record that a condition reads: a candidate costs the less, the fewer they are.
+local function add_fields(condition, found, seen)
+  local word, field = condition[1], condition[2]
+  if PARTS[word] then
+    for i = 2, #condition do add_fields(condition[i], found, seen) end
+    return
+  end
+  local read = word == 'word' and WORDS_IN or word == 'error' and { F.error } or word == 'range' and OF_TIMES[field] or { field }
+  for _, each in ipairs(read) do
+    if each ~= 'id' and not seen[each] then seen[each] = true; found[#found + 1] = each end
+  end
+end
+
 -- Whether a task meets a condition, given as JSON, and the record if it was read. Also returns the bytes that were read.
 function lib.meets_text(id, text, record)
   local known = ctx.conditions[text]
   if not known then
-    known = cjson.decode(text)
+    known = { condition = cjson.decode(text), fields = { F.state } } -- of a record that is gone it has no value
+    add_fields(known.condition, known.fields, { s = true })
     ctx.conditions[text] = known
   end
-  record = record or lib.named_fields(lib.task_key(id), unpack(FIELDS))
+  record = record or lib.named_fields(lib.task_key(id), unpack(known.fields))
   if not record then return false, 0 end
-  return lib.meets({ id = id, record = record }, known), #(record[F.error] or '')
+  return lib.meets({ id = id, record = record }, known.condition), #(record[F.error] or '')
 end

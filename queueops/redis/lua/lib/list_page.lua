@@ -56,24 +56,41 @@ function lib.rank_behind(key, cursor_score, cursor_id)
   return low
 end
 
-local function fill(source)
-  if source.at <= #source.rows then return true end
-  if source.rank < 0 then return false end
-  source.rows = call('ZREVRANGE', source.key, source.rank, source.rank + 99, 'WITHSCORES')
-  source.at, source.rank = 1, #source.rows == 200 and source.rank + 100 or -1
-  return #source.rows > 0
+-- Goes to the next member of a source; false at its end.
+local function advance(source)
+  source.at = source.at + 2
+  if source.at > #source.rows then
+    if source.rank < 0 then return false end
+    source.rows = call('ZREVRANGE', source.key, source.rank, source.rank + 99, 'WITHSCORES')
+    source.at, source.rank = 1, #source.rows == 200 and source.rank + 100 or -1
+    if #source.rows == 0 then return false end
+  end
+  source.id, source.text = source.rows[source.at], source.rows[source.at + 1]
+  source.score = tonumber(source.text)
+  return true
 end
 
-local function next_of(sources)
-  local best, id, score
-  for _, source in ipairs(sources) do
-    if fill(source) then
-      local its_id, its_score = source.rows[source.at], source.rows[source.at + 1]
-      local newer = not best or tonumber(its_score) > tonumber(score)
-      if newer or (its_score == score and not_after(its_id, id)) then best, id, score = source, its_id, its_score end
-    end
+local function is_newer(source, other)
+  if source.score ~= other.score then return source.score > other.score end
+  return not_after(source.id, other.id)
+end
+
+-- Moves the source at a place behind those that are newer. The sources after it are in order.
+local function sort_in(sources, place)
+  local source, other = sources[place], sources[place + 1]
+  while other and is_newer(other, source) do
+    sources[place], place = other, place + 1
+    other = sources[place + 1]
   end
-  if best then best.at = best.at + 2 end
+  sources[place] = source
+end
+
+-- The newest member of all sources, which are in order; nil at their end.
+local function next_of(sources)
+  local first = sources[1]
+  if not first then return nil end
+  local id, score = first.id, first.text
+  if advance(first) then sort_in(sources, 1) else table.remove(sources, 1) end
   return id, score
 end
 
@@ -84,8 +101,8 @@ function lib.list_page(args)
   local fields, values = conditions(args, index)
   local sources, rows, shown, seen = {}, {}, {}, 0
   for _, key in ipairs(keys_of(index)) do
-    local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = 1 }
-    if fill(source) then sources[#sources + 1] = source end
+    local source = { key = key, rank = lib.rank_behind(key, cursor_score, cursor_id), rows = {}, at = -1 }
+    if advance(source) then table.insert(sources, 1, source); sort_in(sources, 1) end
   end
   local ended, cost = false, 0
   while #rows < wanted and cost < budget do
