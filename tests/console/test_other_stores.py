@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -225,6 +226,19 @@ def test_stores_that_differ_in_their_connection_alone_share_no_answer(settings: 
         assert get_broker() is desk.broker
         client = get_broker().client
         client.delete(*client.keys(f"*{desk.broker.settings.namespace}*"))
+
+
+def test_a_question_of_the_terminal_names_the_store(
+    administrator: Client,
+    desks: tuple[Desk, Desk],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO())
+    for store, asked in (("eu", "In the store eu:\nDelete everything in the namespace"), ("", "Delete everything in")):
+        with pytest.raises(CommandError, match="add --yes"):
+            call_command("queue", "--store", store, "flush")
+        assert capsys.readouterr().err.startswith(asked)
 
 
 def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk], capsys: pytest.CaptureFixture[str]) -> None:
