@@ -98,6 +98,18 @@ def test_an_action_changes_its_own_store_alone_and_its_audit_entry_stays_there(
     assert states(desks) == ["pending", "pending"]
 
 
+def test_the_message_of_an_action_waits_for_a_page_of_its_store(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    administrator.post("/ops/@eu/tasks/a1/_cancel", {"pool": "default", "confirmed": "1"})
+    administrator.post("/ops/tasks/a1/_cancel", {"pool": "default", "confirmed": "1"})
+    for address, undo in (("/ops/", "/ops/"), ("/ops/@eu/", "/ops/@eu/")):
+        page = administrator.get(f"{address}settings/").content.decode()
+        assert page.count("data-flash") == 1
+        assert re.findall(r'action="([^"]+)audit/\d+/_undo"', page) == [undo]
+        assert "data-flash" not in administrator.get(f"{address}settings/").content.decode()
+
+
 def test_after_a_deletion_the_list_of_the_same_store_follows(administrator: Client, desks: tuple[Desk, Desk]) -> None:
     with conf.in_store("eu"):
         control.create_schedule(report, Schedule(FAR, args=["x"]), id="there")
