@@ -190,7 +190,8 @@ def current() -> Settings:
 
 def store_name() -> str:
     """The name in STORES of the store that `in_store` has chosen; empty: the project's own."""
-    return current().store_name
+    other = _other.get()
+    return other.store_name if other else ""
 
 
 @cache

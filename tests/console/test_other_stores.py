@@ -16,7 +16,7 @@ from django.test import Client
 from console.models import AuditEntry, ErrorTriage, PoolGrant
 from queueops import Schedule, conf, control, inspect
 from queueops.checks import check_environment
-from queueops.inspect.alarm import manage
+from queueops.inspect.alarm import manage, warning
 from queueops.inspect.remembered import Remembered
 from queueops.redis.broker import get_broker
 from tests.console.standin import World
@@ -262,6 +262,22 @@ def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk], capsy
     call_command("queue", "--store", "eu", "why", "a1")
     assert "mend it: manage.py queue --store eu resume" in capsys.readouterr().out
     assert manage("queue", "errors") == "manage.py queue errors"
+
+
+def test_a_command_that_serves_its_own_store_alone_names_the_project_of_the_store(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    started, mended = ("runworker", "--pool", "default"), ("queue", "fsck")
+    keys = {warning("", "health", manage(*words)).key for words in (started, mended)}
+    with conf.in_store("eu"):
+        assert manage(*started) == "manage.py runworker --pool default (in the project of eu)"
+        assert {warning("", "health", manage(*words)).key for words in (started, mended)} == keys
+        assert "start `manage.py runworker --pool default (in the project of eu)`" in str(inspect.why("a1"))
+    for address in ("", "workers/", "pools/default/", "schedules/", "audit/"):
+        page = administrator.get(f"/ops/@eu/{address}").content.decode()
+        shown = re.findall(r"<code>(manage.py [^<]*)</code>", page)
+        assert all("(in the project of eu)" in each or "queue --store eu" in each for each in shown), shown
+        assert shown or address == "schedules/"
 
 
 def test_what_one_store_does_not_know_is_asked_of_another() -> None:
