@@ -165,7 +165,7 @@ def _together(rows: Sequence[OutboxRow]) -> Iterator[list[tuple[OutboxRow, Any]]
 def _body(row: OutboxRow) -> Any:
     """What the row holds, as it is sent now; the error of one that cannot be read."""
     try:
-        found, ring = outbox.form(row.form), conf.keyring()
+        found, ring = outbox.form(row.form), conf.keyring_to_read()
         text = row.body.encode() if ring is None else ring.open(row.body.encode())
         refuse_sealed("row", row.name, text)
         body = msgspec.json.decode(text, type=found.type)
