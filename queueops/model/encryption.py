@@ -108,6 +108,8 @@ class Keyring:
         seals: dict[str, Callable[[str], str]] = {"error": self._seal_error_text, "was": self.seal}
         if line.get("k") == "log":
             seals["text"] = self.seal_text
+        if line.get("verb") in ("edit", "retry") and line.get("value") != "-":  # the new arguments
+            seals["value"] = self.seal
         return msgspec.json.encode(line | {name: seal(line[name]) for name, seal in seals.items() if line.get(name)})
 
     def _seal_error_text(self, text: str) -> str:
