@@ -256,7 +256,7 @@ def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
         yield Error(text, hint="Let the store encrypt, or use Redis or Valkey.", id="queueops.E012")
         return
     try:
-        conf.keyring()
+        encrypts = conf.keyring() is not None
     except (NoCryptography, BadKey) as error:
         yield Error(str(error), hint="No value is written or read until then.", id="queueops.E012")
         return
@@ -266,6 +266,10 @@ def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
         text = "Django's reports of errors, its mails to ADMINS and its page of DEBUG, show QUEUEOPS['ENCRYPTION']."
         hint = "Write DEFAULT_EXCEPTION_REPORTER_FILTER = 'queueops.conf.error_reports.ReportFilter'."
         yield Warning(text, hint=hint, id="queueops.W007")
+    if not encrypts:
+        text = "QUEUEOPS['ENCRYPTION'] begins with None: its keys decrypt, and all values are written in clear."
+        yield Info(text, hint="Put a key first when all processes have it.", id="queueops.I002")
+        return
     text = f"QUEUEOPS['ENCRYPTION'] does not cover: {'; '.join(IN_CLEAR)}."
     yield Info(text, hint="See docs/encryption.md.", id="queueops.I001")
 

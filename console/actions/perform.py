@@ -21,6 +21,7 @@ from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
 from console.ui.kind_pages import RecordWords, verb_of_kind, words_of_record
 from console.ui.links import url
+from console.ui.notices import notice
 
 MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
@@ -70,13 +71,13 @@ def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
     """Show the result to the user as one message, with an undo where possible; `name` is the label of the action."""
     name = name or label(entry.verb)
     if entry.outcome == Outcome.FAILED:
-        messages.error(request, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
+        notice(request, messages.ERROR, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
         return
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
     own = verb_of_kind(entry.verb)
     counted = own.counted if own is not None else None
     text = _of_tasks(entry, name) if counted is None else _of_others(entry, name, counted(entry.changed))
-    messages.add_message(request, level, text, extra_tags=f"undo-{entry.pk}" if undo.is_open(entry) else "")
+    notice(request, level, text, undo=entry.pk if undo.is_open(entry) else None)
 
 
 def _of_tasks(entry: AuditEntry, name: str) -> str:

@@ -62,6 +62,7 @@ from queueops.inspect import (
     bound_of,
     lane_label,
 )
+from queueops.inspect.alarm import manage
 from queueops.inspect.filter_text import condition_text
 from queueops.model.states import State, table
 
@@ -77,6 +78,7 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
 register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
 register.simple_tag(icon)
+register.simple_tag(manage)
 register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)

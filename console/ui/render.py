@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 from django.conf import settings
-from django.contrib.messages import get_messages
-from django.contrib.messages.storage.base import Message
 from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext
 from django.template.loader import get_template
@@ -25,6 +23,7 @@ from console.access.pools import granted_in, granted_somewhere
 from console.ui.kind_names import reserve
 from console.ui.kind_pages import NavigationItem, finders, kind_pages, of_project, section_of, section_of_record
 from console.ui.links import full_name_url, overview_of, with_query
+from console.ui.notices import Notice, taken
 from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
@@ -173,9 +172,9 @@ class Frame:
         return {"auto": "device-desktop", "light": "sun", "dark": "moon"}[self.preferences.theme]
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[Notice]:
         """The messages of the last action."""
-        return list(get_messages(self.request))
+        return taken(self.request)
 
     @property
     def sees_arguments(self) -> bool:

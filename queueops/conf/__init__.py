@@ -74,7 +74,7 @@ class Settings:
     grace: float = 25.0  # seconds that a worker's tasks get to end at shutdown
     unknown_after: float = 7 * DAY  # after this time a task whose name no worker knows is quarantined
     redact: tuple[str, ...] = PATTERNS
-    encryption: tuple[str, ...] = field(default=(), repr=False)  # keys of Fernet; the first one encrypts
+    encryption: tuple[str | None, ...] = field(default=(), repr=False)  # keys of Fernet; the first one encrypts
     transactions: Transactions | None = None  # what a push in a database transaction does; None: the pusher's default
     read_only: bool = False  # the console is read-only
     environment: Environment | None = None  # the mark on the pages of the console
@@ -190,7 +190,8 @@ def current() -> Settings:
 
 def store_name() -> str:
     """The name in STORES of the store that `in_store` has chosen; empty: the project's own."""
-    return current().store_name
+    other = _other.get()
+    return other.store_name if other else ""
 
 
 @cache
@@ -203,9 +204,14 @@ def own() -> Settings:
 
 
 def keyring() -> Keyring | None:
-    """The keys of the setting ENCRYPTION; None if nothing is encrypted. Raises NoCryptography."""
-    keys = current().encryption
-    return encryption.keyring(keys) if keys else None
+    """The keys of the setting ENCRYPTION, to encrypt; None if values are written in clear. Raises NoCryptography."""
+    ring = keyring_to_read()
+    return ring if ring is not None and ring.encrypts else None
+
+
+def keyring_to_read() -> Keyring | None:
+    """The keys of the setting ENCRYPTION, to decrypt; None if there are none. Raises NoCryptography."""
+    return encryption.keyring(current().encryption)
 
 
 def keyring_of_databases() -> Keyring | None:

@@ -17,8 +17,8 @@ class ReportFilter(SafeExceptionReporterFilter):
     hidden_settings = re.compile(f"{SafeExceptionReporterFilter.hidden_settings.pattern}|ENCRYPTION", re.IGNORECASE)
 
 
-def show(keys: Iterable[str]) -> bool:
+def show(keys: Iterable[str | None]) -> bool:
     """Whether the reports of this project show one of the keys."""
     of_project: Any = import_string(settings.DEFAULT_EXCEPTION_REPORTER_FILTER)()
     shown = repr(of_project.cleanse_setting("QUEUEOPS", settings.QUEUEOPS))
-    return any(key in shown for key in keys)
+    return any(key in shown for key in keys if key)

@@ -234,16 +234,18 @@ class Hidden(str):
         return repr(MASK)
 
 
-def keys(value: Any) -> tuple[str, ...]:
-    """A list of keys of Fernet, whose text is not told."""
+def keys(value: Any) -> tuple[str | None, ...]:
+    """A list of keys of Fernet, whose text is not told. The first may be None: then the others only decrypt."""
     expected = "a list of keys, each as Fernet.generate_key() makes it: 32 bytes in URL-safe base64"
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Unfit(expected)
     found = [each.decode("latin-1") if isinstance(each, bytes) else each for each in value]
     for number, each in enumerate(found, start=1):
+        if each is None and number == 1:
+            continue
         if not isinstance(each, str) or not re.fullmatch(r"[\w-]{43}=", each, re.ASCII):
             raise Unfit(f"{expected}; key {number} is not one")
-    return tuple(map(Hidden, found))
+    return tuple(each if each is None else Hidden(each) for each in found)
 
 
 def modules(value: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Fields of models whose values are encrypted in the database if QUEUEOPS['ENCRYPTION'] has a key."""
+"""Fields of models whose values are encrypted in the database if the first entry of QUEUEOPS['ENCRYPTION'] is a key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SealedJSON(models.JSONField):
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """Encrypt an object that has something."""
         ring = conf.keyring_of_databases()
-        if ring is not None and isinstance(value, dict) and value and value.keys() != {SEALED}:
+        if ring is not None and ring.encrypts and isinstance(value, dict) and value and value.keys() != {SEALED}:
             value = {SEALED: ring.seal_text(json.dumps(value, cls=self.encoder))}
         return super().get_db_prep_value(value, connection, prepared)
 

@@ -13,6 +13,7 @@ from django.db import connections, models, router
 from django.db.models.functions import Cast
 
 from queueops import conf
+from queueops.conf.sealed_fields import SEALED
 from queueops.errors import QueueOpsError
 from queueops.model.encryption import Keyring, is_sealed
 from queueops.redis.broker import get_broker
@@ -23,16 +24,18 @@ EMPTY = ("", "{}", "null")
 
 
 class NoKeys(QueueOpsError, LookupError):
-    """QUEUEOPS['ENCRYPTION'] has no key, so nothing can be encrypted. Put a key into it, in all processes."""
+    """QUEUEOPS['ENCRYPTION'] has no key, so no value can be read or encrypted. Put a key into it, in all processes."""
 
 
 def reencrypt(pool: str, *, dry_run: bool = False) -> Iterator[Counter[str]]:
     """Put the encrypted values of a pool under the first key, in steps; values of records in clear are encrypted, too.
 
+    If the setting begins with None, encrypted values are decrypted.
+
     Each step counts what it found: `keys` of the store, values under the `current` key, an `old` or an `unknown` one,
     those in `clear`, and those that it `changed`. Raises NoKeys, NotOffered and BrokerUnavailable.
     """
-    ring, broker = conf.keyring(), get_broker()
+    ring, broker = conf.keyring_to_read(), get_broker()
     if ring is None:
         raise NoKeys
     raw = type(broker)(replace(conf.current(), encryption=()))  # its replies stay encrypted
@@ -82,8 +85,11 @@ def _renewed(ring: Keyring, old: str, count: Counter[str], *, is_json: bool) -> 
     """What replaces a value; None if nothing does. A field of JSON encrypts a new object itself."""
     if is_sealed(old.encode()):
         new = ring.renew(old.encode(), count).decode()
-        return None if new == old else json.loads(new) if is_json else new
-    if old in EMPTY:
+        if new == old or not is_json:
+            return None if new == old else new
+        renewed = json.loads(new)
+        return renewed if ring.encrypts else json.loads(renewed[SEALED])
+    if old in EMPTY or not ring.encrypts:
         return None
     count["clear"] += 1
     return json.loads(old) if is_json else ring.seal(old)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
@@ -39,10 +40,10 @@ class Alarm(Answer, frozen=True, kw_only=True):
     failed: int = 0  # failed attempts: of alarms of one level, that with the most is the worst
 
     def __post_init__(self) -> None:
-        """Without a key, the page and the command without its figures tell one alarm from the others."""
+        """Without a key, the page and the command without store and figures tell one alarm from the others."""
         super().__post_init__()
         if not self.key:
-            words = self.command.split(" ")
+            words = _ELSEWHERE.sub("", self.command).split(" ")
             told = (word for before, word in zip(("", *words), words, strict=False) if before not in _FIGURES)
             force_setattr(self, "key", " ".join((self.url_hint, *told)))
 
@@ -64,17 +65,22 @@ def danger(text: str, hint: str, command: str, **more: Any) -> Alarm:
 
 _FIGURES = ("--limit", "--rate", "maxmemory")
 """Words of a command that a figure follows."""
+_ELSEWHERE = re.compile(r" --store [\w-]+| \(in the project of [\w-]+\)$")
+"""What `manage` adds for another store. A watchdog of that store does not add it."""
+CHECK = ("check", "--deploy")
+"""It says why the store does not answer."""
 
 
 def manage(*words: str) -> str:
-    """A command of `manage.py`, as it is typed into a shell; `queue` names the store if it is not the project's own."""
-    if words[0] == "queue" and (store := conf.store_name()):
+    """A command of `manage.py`, as it is typed into a shell. For another store `queue` names it.
+
+    All other commands serve the project's own store, so those of another store are for the project that owns it.
+    """
+    store = conf.store_name()
+    if store and words[0] == "queue":
         words = ("queue", "--store", store, *words[1:])
-    return shlex.join(("manage.py", *words))
-
-
-CHECK = manage("check", "--deploy")
-"""It says why the store does not answer."""
+    command = shlex.join(("manage.py", *words))
+    return f"{command} (in the project of {store})" if store and words[0] != "queue" else command
 
 
 def no_watchdog(pool: str, sampled: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
     """Pools that could not be read in full."""
     for broken in pools:
         hint = "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}"
-        command = CHECK if broken.reason else manage("queue", "fsck", "--repair")
+        command = manage(*CHECK) if broken.reason else manage("queue", "fsck", "--repair")
         yield danger(
             str(broken), hint, command, key=f"broken {broken.pool}", pools=(broken.pool,) * (broken.pool != "*")
         )
@@ -206,7 +206,8 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if sum(view.states.values()) and (told := no_watchdog(view.name, sampled)):
-        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"), key="watchdog")
+        command = manage("watchdog")
+        yield warning(f"{told}. Run `{command}`.", "health", command, key="watchdog")
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:

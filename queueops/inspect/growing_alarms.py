@@ -37,7 +37,7 @@ class _Cause(NamedTuple):
     about: str
     text: str
     hint: str
-    command: str
+    command: str = ""
     verb: str = ""
     target: str = ""
 
@@ -103,9 +103,8 @@ def _held(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
     paused = max(sampled.get("paused_names") or (), key=lambda row: int(row["waiting"]), default=None)
     if paused is not None and 2 * int(paused["waiting"]) >= view.states[State.PENDING]:
         name = str(paused["name"])
-        command, target = manage("queue", "resume", "--name", name, "--pool", view.name), f"{view.name}/{name}"
-        text = f"The name {name[:100]} is paused."
-        return _Cause(f"name {name[:100]}", text, f"name?id={quote(name)}", command, "resume_name", target)
+        text = f"The name {name[:100]} is paused."  # it has an alarm of its own, with the remedy
+        return _Cause(f"name {name[:100]}", text, f"name?id={quote(name)}")
     if most is None or 2 * most.ready < view.states[State.PENDING] or not (most.paused or bound_of(most)):
         return None
     told = "paused" if most.paused else f"at its {bound_of(most)}"

@@ -15,6 +15,7 @@ from queueops.inspect.clock_alarms import clock_alarms
 from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.host_alarms import host_alarms
+from queueops.inspect.key_alarms import key_alarms
 from queueops.inspect.library_alarms import library_alarms
 from queueops.inspect.named_hosts import said
 from queueops.inspect.outbox import outbox_alarms
@@ -62,6 +63,7 @@ def _of_pool(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) 
     yield from own_work_alarms(view.name, sampled)
     yield from alert_alarms(sampled)
     yield from library_alarms(view.name, sampled, beats)
+    yield from key_alarms(view.name, sampled, beats)
     yield from pool_alarms(view, sampled, beats)
     yield from silent_alarms(view.name, sampled, beats)
     yield from stuck_alarms(view, sampled, live(sampled, beats))

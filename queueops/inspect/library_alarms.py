@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import structs
 
-from queueops.inspect.alarm import CHECK, Alarm, danger
+from queueops.inspect.alarm import CHECK, Alarm, danger, manage
 from queueops.inspect.alarms import live, places
 from queueops.redis.query_replies import Beat
 
@@ -22,4 +22,4 @@ def library_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat])
         latest = max(refused, key=lambda beat: beat.beat_ms)
         told = f"{len(refused):,} {'worker claims' if len(refused) == 1 else 'workers claim'} no task of pool {pool}"
         text = f"{told}, and no outcome is stored{places(refused)}: {latest.fields['refused']}"
-        yield structs.replace(danger(text, "workers", CHECK), key="library")
+        yield structs.replace(danger(text, "workers", manage(*CHECK)), key="library")

@@ -30,7 +30,7 @@ def own_work_alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     found = _faults(sampled)
     if found is not None and sampled["taken"] - found.at <= SHOWN_MS:
         for doing, error in found.errors.items():
-            alarm = danger(f"The watchdog cannot {doing} pool {pool}: {error}", "health", CHECK)
+            alarm = danger(f"The watchdog cannot {doing} pool {pool}: {error}", "health", manage(*CHECK))
             yield structs.replace(alarm, key=f"duty {doing} {pool}")
 
 

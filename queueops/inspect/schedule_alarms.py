@@ -21,7 +21,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         id, age = str(late["id"]), sampled["taken"] - int(late["due"])
         text = f"Pool {pool}: {_not_firing(int(late['count']))}. {id[:100]} has been due for {span(age)}."
         text = f"{text} The store may be full, or the log of the watchdog has the reason."
-        yield warning(text, "schedules", CHECK, key=f"schedules {pool}")
+        yield warning(text, "schedules", manage(*CHECK), key=f"schedules {pool}")
     yield from _skipping(pool, sampled)
     for row in sampled.get("broken_schedules") or ():
         id, reason = str(row["id"]), str(row["reason"])

@@ -13,7 +13,7 @@ from time import monotonic
 import msgspec
 
 from queueops.errors import QueueOpsError
-from queueops.inspect.alarm import CHECK, Alarm, danger
+from queueops.inspect.alarm import CHECK, Alarm, danger, manage
 from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import conceals
 from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
@@ -80,7 +80,7 @@ def _read(kept: _Kept, max_age_s: float) -> Status:
             kept.names, kept.named_at = reader.pools(), monotonic()
         return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
     except QueueOpsError as error:
-        return _made((danger(f"The state of the system is unknown: {error}", "health", CHECK),))
+        return _made((danger(f"The state of the system is unknown: {error}", "health", manage(*CHECK)),))
 
 
 def _made(alarms: tuple[Alarm, ...]) -> Status:

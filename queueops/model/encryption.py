@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
@@ -35,6 +36,8 @@ IN_CLEAR = (
     "alerts, logs of processes, and reasons, filters and targets of the audit",
 )
 """What the setting does not cover, as `manage.py check` and docs/encryption.md say."""
+CLEAR = "clear"
+"""The id of None in the place of a key."""
 CLOSED = "(encrypted)"
 """What stands for a sealed text that no key opens."""
 _TOKEN = re.compile(rb'(?<!\\)(\\*)"\1\\u0071e1:(gAAAA[\w-]+={0,2})\1"|qe1:(gAAAA[\w-]{80,}={0,2})')
@@ -55,11 +58,13 @@ class BadKey(QueueOpsError, ValueError):
 
 
 class Keyring:
-    """The keys of the setting. The first one seals, all of them open."""
+    """The keys of the setting. The first one seals, all of them open. With None in its place nothing is sealed."""
 
-    def __init__(self, keys: Sequence[str]) -> None:
+    def __init__(self, keys: Sequence[str | None]) -> None:
         """Raises NoCryptography and BadKey."""
-        self._fernet, self._first = _fernet_of(keys), _fernet_of(keys[:1])
+        self.encrypts = keys[0] is not None
+        self._fernet = _fernet_of(keys)
+        self._first = _fernet_of(keys[:1]) if self.encrypts else None
 
     @overload
     def seal(self, data: bytes) -> bytes: ...
@@ -103,6 +108,8 @@ class Keyring:
         seals: dict[str, Callable[[str], str]] = {"error": self._seal_error_text, "was": self.seal}
         if line.get("k") == "log":
             seals["text"] = self.seal_text
+        if line.get("verb") in ("edit", "retry") and line.get("value") != "-":  # the new arguments
+            seals["value"] = self.seal
         return msgspec.json.encode(line | {name: seal(line[name]) for name, seal in seals.items() if line.get(name)})
 
     def _seal_error_text(self, text: str) -> str:
@@ -128,17 +135,26 @@ class Keyring:
         return [self.open(each) for each in reply] if isinstance(reply, list) else reply
 
     def renew(self, data: bytes, count: Counter[str]) -> bytes:
-        """The same with each sealed value under the first key; counts `current`, `old` and `unknown` keys of them."""
+        """The same with each sealed value under the first key; counts `current`, `old` and `unknown` keys of them.
+
+        If nothing is sealed, it opens what it can.
+        """
 
         def renewed(found: re.Match[bytes]) -> bytes:
             token: bytes = found[2] or found[3]
-            age = (
-                "current" if _decrypted(self._first, token) else "old" if _decrypted(self._fernet, token) else "unknown"
-            )
+            age = self._age(token)
             count[age] += 1
-            return found[0].replace(token, self._fernet.rotate(token)) if age == "old" else found[0]
+            return found[0].replace(token, self._fernet.rotate(token)) if self.encrypts and age == "old" else found[0]
 
-        return _TOKEN.sub(renewed, data) if MARK in data else data
+        if MARK not in data:
+            return data
+        same = _TOKEN.sub(renewed, data)
+        return same if self.encrypts else self._opened(data)
+
+    def _age(self, token: bytes) -> str:
+        if self._first is not None and _decrypted(self._first, token) is not None:
+            return "current"
+        return "unknown" if _decrypted(self._fernet, token) is None else "old"
 
     def _opened(self, data: bytes) -> bytes:
         is_json = data[:1] in (b"{", b"[", b'"')
@@ -174,13 +190,15 @@ def _text_in(plain: bytes) -> bytes | None:
     return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else None
 
 
-def _fernet_of(keys: Sequence[str]) -> MultiFernet:
+def _fernet_of(keys: Sequence[str | None]) -> MultiFernet:
     try:
         from cryptography.fernet import Fernet, MultiFernet
     except ImportError as error:
         raise NoCryptography from error
     made = []
     for number, key in enumerate(keys, start=1):
+        if key is None:
+            continue
         try:
             made.append(Fernet(key))
         except ValueError:
@@ -198,9 +216,14 @@ def _escaped(data: bytes, times: int) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def keyring(keys: tuple[str, ...]) -> Keyring | None:
-    """The keyring of the setting; None if nothing is encrypted."""
-    return Keyring(keys) if keys else None
+def keyring(keys: tuple[str | None, ...]) -> Keyring | None:
+    """The keyring of the setting; None without a key."""
+    return Keyring(keys) if any(keys) else None
+
+
+def ids_of(keys: Sequence[str | None]) -> tuple[str, ...]:
+    """A short digest of each key, to compare the keys of processes; `clear` for None."""
+    return tuple(CLEAR if key is None else sha256(key.encode()).hexdigest()[:8] for key in keys)
 
 
 def refuse_sealed(what: str, name: str, data: bytes) -> None:

@@ -18,6 +18,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from queueops import conf
 from queueops.errors import BrokerUnavailable, ResultTimeout, TaskGone
 from queueops.model.capabilities import Capability
 from queueops.model.durations import to_ms
@@ -50,8 +51,8 @@ explain: Callable[[str, str], tuple[str, str]] | None = None
 The result is empty if this is unknown.
 """
 
-_listeners: dict[str, ResultListener] = {}
-"""The result listeners, by server: a server that does not answer affects no wait at another one."""
+_listeners: dict[tuple[str, str], ResultListener] = {}
+"""The result listeners, by store and server: a server that does not answer affects no wait at another one."""
 _lock = threading.Lock()
 logger = logging.getLogger("queueops.waiting")
 
@@ -218,11 +219,11 @@ def _heard(future: Future[bool], seconds: float) -> bool:
 
 
 def _listen(broker: Any, pool: str, channel: str) -> Subscription:
-    server = broker.server(pool)
+    place = conf.store_name(), broker.server(pool)
     with _lock:
-        listener = _listeners.get(server)
+        listener = _listeners.get(place)
         if listener is None or listener.broker is not broker:
-            listener = _listeners[server] = ResultListener(broker, pool)
+            listener = _listeners[place] = ResultListener(broker, pool)
     return listener.listen(channel)
 
 

@@ -54,13 +54,18 @@ def _once(push: Push, options: Options, key: str) -> None:
     if push.conflict is not Conflict.NEW or None not in (options.throttle, options.debounce):
         expected = "the only one of throttle=, debounce=, unique= and id=: its id is made of its key"
         raise BadOption(name=given, value=getattr(options, given), expected=expected)
-    push.id, push.token = fit(f"{push.name}:{key}"), os.urandom(6).hex()
+    push.id, push.token = _id_of_key(push.name, key), os.urandom(6).hex()
     if options.throttle is not None:
         push.conflict = Conflict.IGNORE
         return _lock(push, to_ms("throttle", options.throttle))
     push.conflict = Conflict.DEBOUNCE
     if push.due is None and push.delay_ms is None:
         push.delay_ms = to_ms("debounce", options.debounce)
+
+
+def _id_of_key(name: str, key: str) -> str:
+    """The id of a key of this name. After a name with a colon the key begins behind a blank, which no name has."""
+    return fit(f"{name} {key}" if ":" in name else f"{name}:{key}")
 
 
 def _lock(push: Push, lock_ms: int) -> None:

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from queueops import conf
 from queueops.errors import BrokenPool, QueueOpsError
 from queueops.errors.refusals import LibraryRefused
-from queueops.model import kinds
+from queueops.model import encryption, kinds
 from queueops.model.memory_line import MemoryLine
 from queueops.model.ports import Broker
 from queueops.tasks import registry
@@ -77,6 +78,7 @@ class Heartbeat:
             "names": ",".join(names[:MAX_NAMES]),
             "names_hash": sha1("\n".join(names).encode(), usedforsecurity=False).hexdigest()[:12],
             "started": round(time.time() * 1000),
+            "keys": ",".join(encryption.ids_of(conf.current().encryption)),
         }
 
     def send(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from django.test import Client
 from console.models import AuditEntry, ErrorTriage, PoolGrant
 from queueops import Schedule, conf, control, inspect
 from queueops.checks import check_environment
-from queueops.inspect.alarm import manage
+from queueops.inspect.alarm import manage, warning
 from queueops.inspect.remembered import Remembered
 from queueops.redis.broker import get_broker
 from tests.console.standin import World
@@ -95,6 +96,18 @@ def test_an_action_changes_its_own_store_alone_and_its_audit_entry_stays_there(
     assert states(desks) == ["pending", "cancelled"]
     assert administrator.post(undo, {"confirmed": "1"}).status_code == 302
     assert states(desks) == ["pending", "pending"]
+
+
+def test_the_message_of_an_action_waits_for_a_page_of_its_store(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    administrator.post("/ops/@eu/tasks/a1/_cancel", {"pool": "default", "confirmed": "1"})
+    administrator.post("/ops/tasks/a1/_cancel", {"pool": "default", "confirmed": "1"})
+    for address, undo in (("/ops/", "/ops/"), ("/ops/@eu/", "/ops/@eu/")):
+        page = administrator.get(f"{address}settings/").content.decode()
+        assert page.count("data-flash") == 1
+        assert re.findall(r'action="([^"]+)audit/\d+/_undo"', page) == [undo]
+        assert "data-flash" not in administrator.get(f"{address}settings/").content.decode()
 
 
 def test_after_a_deletion_the_list_of_the_same_store_follows(administrator: Client, desks: tuple[Desk, Desk]) -> None:
@@ -227,6 +240,19 @@ def test_stores_that_differ_in_their_connection_alone_share_no_answer(settings: 
         client.delete(*client.keys(f"*{desk.broker.settings.namespace}*"))
 
 
+def test_a_question_of_the_terminal_names_the_store(
+    administrator: Client,
+    desks: tuple[Desk, Desk],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO())
+    for store, asked in (("eu", "In the store eu:\nDelete everything in the namespace"), ("", "Delete everything in")):
+        with pytest.raises(CommandError, match="add --yes"):
+            call_command("queue", "--store", store, "flush")
+        assert capsys.readouterr().err.startswith(asked)
+
+
 def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk], capsys: pytest.CaptureFixture[str]) -> None:
     with conf.in_store("eu"):
         control.pause_name(inspect.task("a1").name)  # type: ignore[union-attr]
@@ -236,6 +262,22 @@ def test_a_command_that_is_shown_names_the_store(desks: tuple[Desk, Desk], capsy
     call_command("queue", "--store", "eu", "why", "a1")
     assert "mend it: manage.py queue --store eu resume" in capsys.readouterr().out
     assert manage("queue", "errors") == "manage.py queue errors"
+
+
+def test_a_command_that_serves_its_own_store_alone_names_the_project_of_the_store(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    started, mended = ("runworker", "--pool", "default"), ("queue", "fsck")
+    keys = {warning("", "health", manage(*words)).key for words in (started, mended)}
+    with conf.in_store("eu"):
+        assert manage(*started) == "manage.py runworker --pool default (in the project of eu)"
+        assert {warning("", "health", manage(*words)).key for words in (started, mended)} == keys
+        assert "start `manage.py runworker --pool default (in the project of eu)`" in str(inspect.why("a1"))
+    for address in ("", "workers/", "pools/default/", "schedules/", "audit/"):
+        page = administrator.get(f"/ops/@eu/{address}").content.decode()
+        shown = re.findall(r"<code>(manage.py [^<]*)</code>", page)
+        assert all("(in the project of eu)" in each or "queue --store eu" in each for each in shown), shown
+        assert shown or address == "schedules/"
 
 
 def test_what_one_store_does_not_know_is_asked_of_another() -> None:

@@ -63,6 +63,14 @@ def test_a_moment_has_the_figures_of_its_step_of_all_pools(desk: Desk) -> None:
     assert found.row(worker="w1", pool="default").busy_share == 0.75  # type: ignore[union-attr]
 
 
+def test_a_moment_without_figures_has_no_row_of_all_pools(desk: Desk) -> None:
+    at = desk.now() - 300_000
+    assert inspect.past(at).row() is None
+    keep(desk, at)
+    found = inspect.past(at)
+    assert found.row() == found.total
+
+
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.word)
 def test_the_shortest_step_that_is_still_kept_is_taken(desk: Desk, level: Level) -> None:
     at = desk.now() - {"1m": 1, "10m": 3, "1h": 20}[level.word] * DAY_MS

@@ -7,12 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.contrib.auth.models import Group
 
 from queueops import MapReduce, task
 from queueops.contrib.once import forget, once
 from queueops.contrib.once.models import DoneTask
 from queueops.errors import BadOption
+from queueops.redis.broker import close_brokers
 from queueops.tasks import registry
 from queueops.testing import run_worker
 
@@ -53,6 +55,18 @@ def test_a_task_that_runs_again_has_its_first_result_and_no_second_effect(book: 
     run_worker()
     assert other.result(timeout=0) != first
     assert made_groups().count() == 2
+
+
+def test_an_encrypted_result_is_read_by_a_process_that_writes_in_clear(book: Any, settings: Any) -> None:
+    first, key = {}, Fernet.generate_key().decode()
+    for keys in ([key], [None, key]):
+        close_brokers()
+        settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": keys}
+        handle = book.using(id="mine").push("a")
+        run_worker()
+        first = first or handle.result(timeout=0)
+        assert handle.result(timeout=0) == first
+        assert "group" not in DoneTask.objects.get().result
 
 
 def test_an_attempt_that_fails_leaves_neither_effect_nor_mark(book: Any) -> None:

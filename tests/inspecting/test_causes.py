@@ -172,7 +172,15 @@ def test_a_backlog_behind_a_pause_or_a_limit_stands_below_that_and_else_slots_ar
     found = one()
     assert (found.key, found.verb, len(found.consequences)) == ("lane default/bulk", "resume_lane", 1)
     assert "Lane bulk is paused." in found.consequences[0]
-    desk.broker.lane("default", "bulk", paused=0, limit=1)
+    desk.broker.lane("default", "bulk", paused=0)
+    desk.broker.pause_name("default", "tests.noop", paused=True)
+    desk.tick()
+    found = one()
+    told = "The name tests.noop is paused."
+    assert (told in found.text or told in str(found.consequences), found.verb) == (True, "resume_name"), found
+    assert found.command == "manage.py queue resume --name tests.noop --pool default"
+    desk.broker.pause_name("default", "tests.noop", paused=False)
+    desk.broker.lane("default", "bulk", limit=1)
     (lease,) = desk.claim(5)
     found = one()
     assert found.text.endswith("Lane bulk is at its limit of 1.")

@@ -106,11 +106,11 @@ def test_chunks_get_other_data_by_number_and_what_keeps_its_data_is_told(work: C
     for wrong in (
         ["--fields", "[1]"],
         ["--fields", "{", "--state", "failed"],
-        [],
-        ["--data", "1", "--fields", "{}"],
         ["--fields", "{}", "0"],
     ):
         assert failing("edit-chunks", "count", *wrong)[0]
+    for wrong in ([], ["--data", "1", "--fields", "{}"]):
+        assert "--data" in failing("edit-chunks", "count", "0", *wrong)[1]
 
 
 def test_a_task_begins_again_at_a_stage(work: ChunkWork) -> None:

@@ -195,6 +195,24 @@ def test_a_lease_that_was_renewed_meanwhile_is_no_lost_one(
     assert len(tries) == 2
 
 
+def test_a_push_that_comes_too_late_each_time_is_refused_after_three_tries(
+    desk: Desk, lease: Lease, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, tries = desk.broker._call, []
+
+    def come_late(script: str, pool: str, *arguments: object) -> object:
+        if pool == OTHER and script == "enqueue":
+            tries.append(arguments[-1])
+            arguments = (*arguments[:-1], desk.now() - 1)
+        return call(script, pool, *arguments)
+
+    monkeypatch.setattr(desk.broker, "_call", come_late)
+    with pytest.raises(LeaseLost):
+        desk.broker.push([make("child", pool=OTHER)], under=ref(lease))
+    assert len(tries) == 3
+    assert not desk.client.exists(desk.broker.keys(OTHER).task("child"))
+
+
 def end_soon(desk: Desk, lease: Lease) -> None:
     """The lease ends in 50 ms, unless it is renewed."""
     desk.exchange(extend=[Extend(lease.id, lease.fence, 50)])

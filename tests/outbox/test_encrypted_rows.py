@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_row_whose_key_is_missing_is_kept_with_the_reason_until_the_key_is_back(app: Any, settings: Any) -> None:
     old, new, other = (Fernet.generate_key().decode() for _ in range(3))
 
-    def use(*keys: str) -> None:
+    def use(*keys: str | None) -> None:
         close_brokers()
         settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": list(keys)}
 
@@ -37,6 +37,7 @@ def test_a_row_whose_key_is_missing_is_kept_with_the_reason_until_the_key_is_bac
     assert (row.dead, "lacks its key" in row.error, "4711" in row.error) == (True, True, False)
     use(new)
     control.retry_outbox([row.pk])
+    use(None, new)
     assert app.relay() == 1
     run_worker()
     assert handle.result(timeout=30) == 4712

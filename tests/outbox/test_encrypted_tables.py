@@ -29,7 +29,7 @@ def test_rotation_reads_the_tables_of_each_database(
 ) -> None:
     old, new = (Fernet.generate_key().decode() for _ in range(2))
 
-    def use(*keys: str) -> None:
+    def use(*keys: str | None) -> None:
         settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": list(keys)}
 
     def write() -> None:
@@ -57,3 +57,12 @@ def test_rotation_reads_the_tables_of_each_database(
         counts = list(control.reencrypt_tables())
         told = sum(counts, start=type(counts[0])())
         assert (told["current"], told["changed"]) == (4, 0)
+        use(None, new)
+        assert [each.before for each in audit.all()] == [VALUES] * 2
+        counts = list(control.reencrypt_tables())
+        told = sum(counts, start=type(counts[0])())
+        assert (told["old"], told["clear"], told["changed"]) == (4, 0, 4)
+        use()
+        assert [each.before for each in audit.all()] == [VALUES] * 2
+        assert OutboxRow.objects.using(BOX).get().body == '{"a":1}'
+        assert DoneTask.objects.using(BOX).get().result == "[1]"

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.test import RequestFactory
 from django.views.debug import ExceptionReporter, get_default_exception_reporter_filter
 
-from queueops import conf, inspect, schedules
+from queueops import conf, control, inspect, schedules
 from queueops.checks import check_environment
 from queueops.errors import NotDecodable
 from queueops.errors.schedules import ScheduleNotStored
@@ -28,6 +28,7 @@ from queueops.testing import run_worker
 from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.redis import encrypted_work as work
 from tests.redis.encrypted_work import MARKER, marked
+from tests.redis.test_encryption import found_in
 
 KEYS = [Fernet.generate_key().decode() for _ in range(2)]
 
@@ -78,6 +79,22 @@ def test_lists_decrypt_long_errors_of_tasks_and_of_chunks(use):
         inspect.task(failed.id).error.message,
     )
     assert [each[:100] for each in shown] == [work.LONG[:100]] * 4
+
+
+@pytest.mark.django_db
+def test_long_arguments_of_an_edit_are_shown_in_the_log_and_encrypted_by_rotation(use, redis_client):
+    use()
+    clear = work.echo.push(marked("clear"))
+    assert control.edit_and_retry(clear.id, [marked("new")], {}).word == "OK"
+    use(KEYS[0])
+    edited = work.echo.push(marked("before"), "a" * 25_000)
+    assert control.edit_and_retry(edited.id, [marked("after"), "b" * 4_000], {}).word == "OK"
+    told = repr(inspect.task(edited.id).log)
+    assert "(encrypted)" not in told
+    assert told.count(MARKER) == 2
+    call_command("queue", "reencrypt", stdout=StringIO())
+    assert not found_in(redis_client)
+    assert MARKER in repr(inspect.task(clear.id).log)
 
 
 def test_a_value_that_was_put_in_the_place_of_a_text_is_not_shown(use, redis_client):

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from queueops import conf
+from queueops.errors import ResultTimeout
 from queueops.redis.broker import get_broker
 from queueops.results import result_listener, waiting
 from tests.support import tasks_for_tests as tasks
@@ -43,6 +45,14 @@ def test_without_a_wait_the_thread_ends_with_its_connection(namespace, redis_cli
     handle = tasks.add.push(2)
     later()
     assert handle.result(60) == 3
+
+
+def test_waits_in_two_stores_keep_one_thread_each(namespace, settings):
+    settings.QUEUEOPS = {**settings.QUEUEOPS, "STORES": {"eu": {"NAMESPACE": f"{namespace}-eu"}}}
+    for store in ("", "eu", "", "eu"):
+        with conf.in_store(store), pytest.raises(ResultTimeout):
+            tasks.add.push(1).result(0.1)
+    assert [thread.name for thread in threading.enumerate()].count("queueops-waiting") == 2
 
 
 class Ringing(result_listener.ResultListener):

@@ -54,6 +54,23 @@ def test_a_lock_outlives_the_end_of_its_task_and_ends_by_time(push: Any) -> None
     assert again.result(timeout=5) == "again"
 
 
+@task(name="tests.once", throttle=3600, limit_key=lambda key: key)
+def throttled(key: str) -> None:
+    """Do nothing."""
+
+
+@task(name="tests.once:key=eu", throttle=3600, limit_key=lambda key: key)
+def throttled_in_eu(key: str) -> None:
+    """Do nothing."""
+
+
+def test_a_name_with_a_colon_shares_no_id_with_a_key_that_has_one() -> None:
+    first = throttled.push("eu:key=1")
+    other = throttled_in_eu.push("1")
+    assert (first.word, other.word, throttled_in_eu.push("1").word) == ("OK", "OK", "EXISTS")
+    assert first.id != other.id
+
+
 def test_a_lock_keeps_its_record_as_long() -> None:
     broker = get_broker()
     for given, kept_ms in ((10, 3_600_000), (7200, 7_200_000)):

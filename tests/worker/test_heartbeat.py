@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
 from queueops.errors import BrokerUnavailable
+from queueops.model.encryption import ids_of
 from queueops.worker import heartbeat
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.heartbeat import Heartbeat, WorkDone
@@ -56,16 +58,18 @@ def beat(store: Store):
     table.close()
 
 
-def test_one_at_rest_says_it_once_and_again_when_it_has_news(beat):
-    assert beat("a") == [("a", "live")]
-    assert beat("a") == []
-    assert beat("a", done=WorkDone(3)) == [("a", "live")]
-    assert beat("a", "b", done=WorkDone(3)) == [("a", "live"), ("b", "live")]
-    assert beat("a", "b", done=WorkDone(3)) == []
+@pytest.fixture
+def keys(settings: Any) -> tuple[str, ...]:
+    """Two keys of the encryption, which this process does not encrypt with yet."""
+    made = tuple(Fernet.generate_key().decode() for _ in range(2))
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": [None, *made]}
+    return made
 
 
-def test_one_that_takes_nothing_more_says_each_time_that_it_is_there(beat):
-    assert beat("a", state="quiet") == beat("a", state="quiet") == [("a", "quiet")]
+def test_a_worker_reports_ids_of_its_keys_and_never_a_key(keys, beat, store):
+    beat("a")
+    assert store.fields["keys"] == ",".join(("clear", *ids_of(keys)))
+    assert not [key for key in keys if key in repr(store.fields)]
 
 
 def test_one_at_rest_says_it_now_and_then(beat, monkeypatch):

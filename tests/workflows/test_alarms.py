@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from queueops import inspect
+from queueops import control, inspect
 from queueops.inspect import Alarm
 from queueops.kinds.workflows.alarms import alarms
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.model.states import State
-from queueops.redis.broker import get_role
+from queueops.redis.broker import get_broker, get_role
 from queueops.testing import run_worker
+from tests.kernel.desk import Desk
 from tests.workflows.test_blocked import behaviour, calls_other_first, changes, waits_then_flaky
 
 pytestmark = pytest.mark.usefixtures("namespace")
@@ -61,6 +62,18 @@ def test_a_blocked_run_that_is_terminated_or_reset_is_no_alarm() -> None:
     assert (shown(), index()) == ([], [])
     run = blocked()
     run.reset(1)
+    assert (shown(), index()) == ([], [])
+
+
+def test_a_blocked_run_that_begins_again_from_its_start_is_no_alarm() -> None:
+    """A worker was lost with its step, so that it waits in back-off."""
+    run, desk = blocked(), Desk(get_broker())
+    run.run_now()
+    desk.lease()
+    desk.make_due(run.id)
+    desk.tick()
+    assert (run.state, len(index())) == (State.RESTART, 1)
+    assert control.retry([run.id], everything=True)[0].word == "OK"
     assert (shown(), index()) == ([], [])
 
 

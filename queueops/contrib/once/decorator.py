@@ -91,11 +91,12 @@ def _marked(key: str, using: str, function: Callable[..., Any], call: Callable[[
 
     name = getattr(function, "__qualname__", "once")
     types = ResultType.of(function, name)
-    marks, ring = DoneTask.objects.using(using), conf.keyring()
+    marks = DoneTask.objects.using(using)
     mark, is_new = marks.get_or_create(key=key, defaults={"result": "", "done": timezone.now()})
     if not is_new:
+        ring = conf.keyring_to_read()
         return types.decode(mark.result.encode() if ring is None else ring.open(mark.result.encode()))
-    result = call()
+    result, ring = call(), conf.keyring()
     text = types.encode(name, result).decode()
     marks.filter(pk=key).update(result=text if ring is None else ring.seal(text))
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from itertools import islice
 
 from django.db import close_old_connections, connections, router
 
@@ -58,7 +59,7 @@ def _turns(name: str, stopped: threading.Event | None) -> Iterator[Turn]:
     """Take turns on each lane of a database in which rows wait."""
     if not has_table(name):
         return
-    for pool, lane in list(waiting(name).order_by().values_list("pool", "lane").distinct()[:MOST_LANES]):
+    for pool, lane in islice(_lanes(name), MOST_LANES):
         for _ in range(MOST_TURNS):
             if stopped is not None and stopped.is_set():
                 return
@@ -66,6 +67,16 @@ def _turns(name: str, stopped: threading.Event | None) -> Iterator[Turn]:
             yield turn
             if not turn.more:
                 break
+
+
+def _lanes(name: str) -> Iterator[tuple[str, str]]:
+    """The lanes in which rows wait. Each is found by the index, however many rows wait in the lanes before it."""
+    lanes = waiting(name).order_by("pool", "lane").values_list("pool", "lane")
+    found = lanes.first()
+    while found is not None:
+        yield found
+        pool, lane = found
+        found = lanes.filter(pool=pool, lane__gt=lane).first() or lanes.filter(pool__gt=pool).first()
 
 
 class Relaying:

@@ -14,9 +14,13 @@ STEPS, POOLS = 20, 10
 """How many steps of a walk are made in a pool, and in how many pools: about 100 keys each."""
 
 
+NEXT = "If all processes have the keys, put one of them first. To turn encryption off: manage.py queue reencrypt"
+
+
 def findings() -> Iterator[Finding]:
     """One finding."""
-    if not conf.current().encryption:
+    ring = conf.keyring_to_read()
+    if ring is None:
         yield Finding("encryption", OK, "QUEUEOPS['ENCRYPTION'] has no key: values are stored in clear.")
         return
     found: Counter[str] = Counter()
@@ -29,6 +33,9 @@ def findings() -> Iterator[Finding]:
         yield Finding(
             "encryption", FAIL, f"{seen}{found['unknown']:,} are encrypted under a key that is missing.", remedy
         )
+    elif not ring.encrypts:
+        told = "QUEUEOPS['ENCRYPTION'] begins with None: values are stored in clear."
+        yield Finding("encryption", WARN, f"{told} {seen}{found['old']:,} are encrypted.", NEXT)
     elif found["old"] or found["clear"]:
         told = f"{seen}{found['old']:,} are encrypted under an older key, and {found['clear']:,} are in clear."
         yield Finding("encryption", WARN, told, "manage.py queue reencrypt")

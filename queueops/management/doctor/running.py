@@ -22,6 +22,7 @@ SUBJECTS = {
     "watchdog": ("watchdog", "overdue", "duty", "own"),
     "schedules": ("schedules", "skipping", "broken-schedule", "paused-schedule"),
     "alerts": ("alert-target",),
+    "encryption": ("keys",),
     "files": ("disk", "file"),
 }
 """The kinds of alarms by what they are about; all others are about the work itself."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from queueops import control, inspect
+from queueops import conf, control, inspect
 from queueops.control.per_pool_calls import located
 from queueops.control.verbs import ON_TASKS
 from queueops.management.queue import audit, by_workers
@@ -54,7 +54,9 @@ def act(**given: Any) -> Iterator[str]:
 
 
 def confirm(question: str) -> None:
-    """Ask on the standard error; raises CommandError unless the answer is yes."""
+    """Ask on the standard error; raises CommandError unless the answer is yes. Another store is named first."""
+    if store := conf.store_name():
+        question = f"In the store {store}:\n{question}"
     try:
         with redirect_stdout(sys.stderr):
             answer = input(f"{question} [y/N] ")

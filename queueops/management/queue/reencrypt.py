@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from queueops import conf, control
+from queueops.inspect.alarm import manage
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable, to_json
@@ -25,7 +26,7 @@ COUNTS = ("keys", "rows", "current", "old", "clear", "unknown", "changed")
 
 
 def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[str]:
-    """Put all values under the first key. Fails at its end if a value under another key, or in clear, is left."""
+    """Put all values under the first key, or decrypt them if the setting begins with None. Fails if a value is left."""
     if pool:
         check_pool(pool)
     pools = [pool] if pool else open_reader().pools()
@@ -68,20 +69,27 @@ def _once(name: str, walk: Walk, found: Counter[str], *, dry_run: bool) -> Itera
         found.update(count)
         if (read := found["keys"] + found["rows"]) // TOLD > told:
             told = read // TOLD
-            yield f"{printable(name)}: {read:,} read, {found['changed']:,} values encrypted anew."
+            yield f"{printable(name)}: {read:,} read, {found['changed']:,} values {_done()}."
+
+
+def _done() -> str:
+    return "encrypted anew" if conf.keyring() else "decrypted"
 
 
 def _summary(found: Counter[str]) -> str:
     places = f"{found['keys']:,} keys of the store and {found['rows']:,} rows of the databases"
     lines = [
-        f"{found['changed']:,} values were encrypted anew. Now there are, in {places}:",
+        f"{found['changed']:,} values were {_done()}. Now there are, in {places}:",
         f"  {found['current']:,} values under the first key",
         f"  {found['old']:,} values under another key of the setting",
         f"  {found['clear']:,} values in clear",
         f"  {found['unknown']:,} values that no key opens",
     ]
     if found["old"] or found["clear"]:
-        lines.append("Keep all keys. `manage.py queue reencrypt` encrypts the rest.")
+        rest = "encrypts" if conf.keyring() else "decrypts"
+        lines.append(f"Keep all keys. `{manage('queue', 'reencrypt')}` {rest} the rest.")
+    elif not conf.keyring():
+        lines.append("No value needs a key: the setting may be removed.")
     else:
         lines.append("No value needs another key than the first: the others may leave the setting.")
     return "\n".join(lines)
@@ -96,7 +104,7 @@ COMMANDS = (
     KindCommand(
         name="reencrypt",
         run=reencrypt,
-        text="put all encrypted values under the first key of the setting; --dry-run counts them",
+        text="put all encrypted values under the first key of the setting, or decrypt them if it is None",
         add_options=_options,
     ),
 )

@@ -1,4 +1,7 @@
-"""Rotation of keys: a walk over all keys of a pool, which puts encrypted values under the first key of the setting."""
+"""Rotation of keys: a walk over all keys of a pool, which puts encrypted values under the first key of the setting.
+
+If the setting begins with None, the walk decrypts them.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ class ReencryptCalls(StoreClient):
         self, pool: str, ring: Keyring, name: str, value: tuple[Place, bytes], count: Counter[str]
     ) -> bytes:
         field, old = value
-        seal = None if is_sealed(old) or not old else self._seal_of(ring, name, field)
+        seal = None if is_sealed(old) or not old or not ring.encrypts else self._seal_of(ring, name, field)
         if seal is None or (field == RESULT and self._has_kind(pool, name)):  # a kind's store may read its results
             return ring.renew(old, count)
         new = seal(old)

@@ -1,5 +1,5 @@
 -- An operator's action on one task: compare and set.
---@needs operator_verbs records store_helpers transitions trash
+--@needs operator_verbs records store_helpers transitions trash value_starts
 
 local NUMERIC = { postpone = true, priority = true, keep = true }
 
@@ -61,7 +61,7 @@ function lib.act_on(id, action, given)
     call('HSET', lib.task_key(id), F.operation, action.token)
     local reason = action.reason ~= '' and action.reason or nil
     lib.log_line(id, { k = 'operator', verb = verb, who = action.who, from = record[F.state], to = state,
-      value = string.sub(action.value, 1, 2000), text = reason })
+      value = lib.start_of(action.value, 2000), text = reason })
   end
   return 'OK', state, detail
 end

@@ -1,5 +1,5 @@
 -- Actions of an operator on a task, by verb. Each function gets the record and returns the new state ('' = gone).
---@needs cancel end_effects follow_ups lanes numbers outcomes records store_helpers transitions trash wakeup
+--@needs cancel end_effects follow_ups lanes numbers outcomes records store_helpers transitions trash value_starts wakeup
 
 lib.operator_verbs = {}
 -- Makes a task ready. Its earlier due time no longer counts.
@@ -105,7 +105,7 @@ function lib.operator_verbs.cancel(id, record, reason, how)
 end
 
 function lib.operator_verbs.edit(id, record, arguments)
-  lib.log_line(id, { k = 'edit', was = string.sub(record[F.args] or '', 1, 20000) })
+  lib.log_line(id, { k = 'edit', was = lib.start_of(record[F.args] or '', 20000) })
   start_over(id, record)
   if arguments == '-' then call('HDEL', lib.task_key(id), F.args) else call('HSET', lib.task_key(id), 'a', arguments) end
   return record[F.state]

@@ -1,4 +1,4 @@
--- Starts of values: a list shows the beginning of a large value. An encrypted value opens only as a whole.
+-- Starts of values: a list and a log have the beginning of a large value. An encrypted value opens only as a whole.
 
 local SEALED, LONGEST_SEALED = '"\\u0071e1:', 65536
 

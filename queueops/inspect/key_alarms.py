@@ -1,0 +1,26 @@
+"""Alarms about keys of the encryption: a process encrypts with a key that a worker does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from queueops import conf
+from queueops.inspect.alarm import Alarm, danger, manage
+from queueops.inspect.alarms import live, places
+from queueops.model.encryption import CLEAR, ids_of
+from queueops.redis.query_replies import Beat
+
+
+def key_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
+    """An alarm for each key with which a live worker or this process encrypts, and which live workers of the pool lack.
+
+    Workers of older versions do not report their keys; nothing is said of them.
+    """
+    known = [(beat, beat.fields["keys"].split(",")) for beat in live(sampled, beats) if "keys" in beat.fields]
+    first = {keys[0] for _, keys in known}.union(ids_of(conf.current().encryption)[:1])
+    for key in sorted(first - {"", CLEAR}):
+        if without := [beat for beat, keys in known if key not in keys]:
+            told = "1 worker lacks" if len(without) == 1 else f"{len(without):,} workers lack"
+            text = f"Values are encrypted with the key {key}, which {told}{places(without)}: tasks go into quarantine."
+            yield danger(f"Pool {pool}: {text}", "workers", manage("queueops", "doctor"), key=f"keys {pool} {key}")
