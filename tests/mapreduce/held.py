@@ -46,12 +46,19 @@ class Task(Held):
     unfinished: bool = False
     tolerated: int = 0
     limit: int | None = None
+    key_limit: int | None = None
     dropped: int = 0
     reduces: bool = False
     cancel: bool = False
 
     def of(self, *wanted: str) -> list[Chunk]:
         return [chunk for chunk in (self.chunks or {}).values() if chunk.state in wanted]
+
+    @property
+    def running(self) -> int:
+        """How many of its chunks run, and second runs of them."""
+        twins = [chunk.twin for chunk in (self.chunks or {}).values() if chunk.twin]
+        return len(self.of("active")) + sum(twin.state == "active" for twin in twins)
 
     @property
     def may_be_mended(self) -> bool:

@@ -54,13 +54,26 @@ class Model:
         chunks: dict[str, list[str]] = {}
         for task in self.tasks.values():
             for chunk in task.of("active", "errored"):
-                if chunk.twin and chunk.twin.state == "pending":
+                if chunk.twin and chunk.twin.state == "pending" and task.key_limit is None:
                     plain.add(f"{task.id}#{chunk.number}~")
             if task.state == "aggregating":
                 ready = [f"{task.id}#{chunk.number}" for chunk in sorted(task.of("pending"), key=lambda c: c.number)]
                 free = len(ready) if task.limit is None else max(0, task.limit - len(task.of("active")))
                 chunks[task.id] = ready[:free]
         return plain, chunks
+
+    def begin_of_key(self, chunks: dict[str, list[str]]) -> tuple[int, int]:
+        """How many of these chunks and of the second runs of tasks with a key begin, from least to most. All share one.
+
+        A second run of what is ready again has a turn until a worker meets it.
+        """
+        tasks = [task for task in self.tasks.values() if task.key_limit is not None]
+        twins = sum(1 for task in tasks for chunk in (task.chunks or {}).values() if chunk.twin) - sum(
+            task.running - len(task.of("active")) for task in tasks
+        )
+        ready, running = sum(len(chunks.get(task.id, ())) for task in tasks), sum(task.running for task in tasks)
+        most = max((task.key_limit or 0 for task in tasks), default=0)
+        return int(ready > 0 and not running and not twins), min(ready + twins, max(0, most - running))
 
     def useful_again(self, leases: Iterable[Lease]) -> set[str]:
         """Second runs of what was ready, and was claimed just before: they need not have been claimed, too."""
@@ -69,16 +82,16 @@ class Model:
 
     # Working
 
-    def push(self, task_id: str, tolerated: int, limit: int | None) -> None:
+    def push(self, task_id: str, tolerated: int, limit: int | None, key_limit: int | None) -> None:
         """A new run of an id, over whatever was there."""
-        self.tasks[task_id] = Task(id=task_id, tolerated=tolerated, limit=limit)
+        self.tasks[task_id] = Task(id=task_id, tolerated=tolerated, limit=limit, key_limit=key_limit)
 
     def claim(self, leases: Iterable[Lease], want: int, worker: str) -> None:
         leases = list(leases)
         plain, chunks = self.claimable()
-        total = len(plain) + sum(map(len, chunks.values()))
-        found_again = len(self.useful_again(leases))
-        low, high = min(want, total), min(want, total + found_again)
+        total = len(plain) + sum(len(found) for key, found in chunks.items() if self.tasks[key].key_limit is None)
+        found_again, (least, most) = len(self.useful_again(leases)), self.begin_of_key(chunks)
+        low, high = min(want, total + least), min(want, total + most + found_again)
         assert low <= len(leases) <= high, f"{[lease.id for lease in leases]} of {plain} and {chunks}"
         for task_id, expected in chunks.items():
             found = [lease.id for lease in leases if lease.id.startswith(f"{task_id}#") and not lease.id.endswith("~")]
