@@ -130,6 +130,34 @@ def test_a_task_that_is_replaced_or_deleted_leaves_nothing_of_its_key(desk: Chun
     desk.check()
 
 
+def test_a_task_in_a_paused_lane_keeps_one_turn_until_it_is_resumed_or_cancelled(desk: ChunkDesk) -> None:
+    gather(desk, 2, m=keyed(2) | {"lane": "slow"}, n=keyed(2))
+    desk.broker.lane(desk.pool, "slow", paused="1")
+    first = desk.claim(20)
+    assert [lease.id[0] for lease in first] == ["n"]
+    desk.check()
+    desk.broker.lane(desk.pool, "slow", paused="")
+    assert [lease.id[0] for lease in desk.claim(20)] == ["m"]
+    desk.check()
+    desk.end_all(first)
+    desk.control("cancel", "m", value="enough")
+    assert len(desk.claim(20)) == 1
+    desk.check()
+
+
+def test_chunks_that_an_operator_changes_come_back_to_their_key(desk: ChunkDesk) -> None:
+    gather(desk, 4, m=keyed(2), n=keyed(2))
+    leases = desk.claim(20)
+    for lease in leases:
+        desk.fail(lease, delay_ms=10**6)
+    desk.check()
+    assert desk.broker.mend_all(desk.pool, "m", "retry", "errored").changed == 1
+    assert desk.mend("drop", 3, task_id="n") == 1
+    desk.check()
+    assert len(desk.claim(20)) == 2
+    desk.check()
+
+
 def test_a_restart_from_the_map_gives_the_turns_back(desk: ChunkDesk) -> None:
     desk.push_several("m", "n", chunks=3, **keyed(2))
     desk.claim(20)
