@@ -177,6 +177,40 @@ def test_another_limit_holds_for_the_tasks_that_have_it(desk: ChunkDesk) -> None
     assert sum(lease.id[0] == "m" for lease in first) <= 1
 
 
+def test_a_task_with_a_higher_limit_does_not_pass_one_that_waits(desk: ChunkDesk) -> None:
+    gather(desk, 4, m=keyed(1), n=keyed(3))
+    desk.control("cancel", "m", value="enough")
+    desk.control("retry", "m")
+    (first,) = desk.claim(1)
+    assert first.id == "n#0"
+    assert desk.claim(20) == []
+    desk.check()
+    desk.end_all([first])
+    assert ids_of(desk.claim(1)) == ["m#0"]
+    desk.check()
+
+
+def test_a_task_that_is_replaced_gives_its_turn_back(desk: ChunkDesk) -> None:
+    gather(desk, 2, m=keyed(1), n=keyed(1))
+    (holder,) = (member.strip("#") for member in part(desk, "turn"))
+    desk.push_mapreduce(holder, conflict=Conflict.REPLACE, **keyed(1, "b"))
+    desk.check()
+    assert part(desk, "turn") == {"#n" if holder == "m" else "#m"}
+    desk.push_mapreduce("n", conflict=Conflict.REPLACE)
+    desk.push_mapreduce("m", conflict=Conflict.REPLACE)
+    desk.tick()
+    assert keys_of_limits(desk) == []
+
+
+def test_a_task_that_is_replaced_gives_the_place_of_a_second_run_back(desk: ChunkDesk) -> None:
+    desk.push_mapped("m", 1, **keyed(1))
+    desk.claim(20)
+    assert desk.mend("speculate", 0) == 1
+    desk.push_mapreduce("m", conflict=Conflict.REPLACE)
+    desk.tick()
+    assert keys_of_limits(desk) == []
+
+
 def test_a_second_run_counts_for_the_limit(desk: ChunkDesk) -> None:
     desk.push_mapped("m", 1, **keyed(1))
     (lease,) = desk.claim(20, "w1")
