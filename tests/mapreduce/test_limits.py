@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from queueops.model.contracts import Conflict, Outcome, Settlement
 from tests.kernel.desk import ids_of
 from tests.kernel.test_limits import faults_of
@@ -202,8 +204,9 @@ def test_a_task_that_is_replaced_gives_its_turn_back(desk: ChunkDesk) -> None:
     assert keys_of_limits(desk) == []
 
 
-def test_a_task_that_is_replaced_gives_the_place_of_a_second_run_back(desk: ChunkDesk) -> None:
-    desk.push_mapped("m", 1, **keyed(1))
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_task_that_is_replaced_gives_the_place_or_the_turn_of_a_second_run_back(desk: ChunkDesk, limit: int) -> None:
+    desk.push_mapped("m", 1, **keyed(limit))
     desk.claim(20)
     assert desk.mend("speculate", 0) == 1
     desk.push_mapreduce("m", conflict=Conflict.REPLACE)
