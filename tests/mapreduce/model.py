@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queueops.kinds.mapreduce.states import CHUNKS
 from queueops.model import states
 from queueops.model.contracts import Lease, Outcome
-from tests.mapreduce.held import LEASED, MAX_CRASHES, OPEN, RETRIES, TERMINAL, Chunk, Held, Task
+from tests.mapreduce.held import LEASED, MAX_CRASHES, OPEN, RETRIES, TERMINAL, Chunk, Held, Task, begin_of_key
 
 
 @dataclass
@@ -62,19 +62,6 @@ class Model:
                 chunks[task.id] = ready[:free]
         return plain, chunks
 
-    def begin_of_key(self, chunks: dict[str, list[str]]) -> tuple[int, int]:
-        """How many of these chunks and of the second runs of tasks with a key begin, from least to most. All share one.
-
-        A second run of what is ready again has a turn until a worker meets it.
-        """
-        tasks = [task for task in self.tasks.values() if task.key_limit is not None]
-        twins = sum(1 for task in tasks for chunk in (task.chunks or {}).values() if chunk.twin) - sum(
-            task.running - len(task.of("active")) for task in tasks
-        )
-        ready, running = sum(len(chunks.get(task.id, ())) for task in tasks), sum(task.running for task in tasks)
-        most = max((task.key_limit or 0 for task in tasks), default=0)
-        return int(ready > 0 and not running and not twins), min(ready + twins, max(0, most - running))
-
     def useful_again(self, leases: Iterable[Lease]) -> set[str]:
         """Second runs of what was ready, and was claimed just before: they need not have been claimed, too."""
         claimed = {lease.id for lease in leases}
@@ -90,7 +77,7 @@ class Model:
         leases = list(leases)
         plain, chunks = self.claimable()
         total = len(plain) + sum(len(found) for key, found in chunks.items() if self.tasks[key].key_limit is None)
-        found_again, (least, most) = len(self.useful_again(leases)), self.begin_of_key(chunks)
+        found_again, (least, most) = len(self.useful_again(leases)), begin_of_key(self.tasks.values(), chunks)
         low, high = min(want, total + least), min(want, total + most + found_again)
         assert low <= len(leases) <= high, f"{[lease.id for lease in leases]} of {plain} and {chunks}"
         for task_id, expected in chunks.items():
