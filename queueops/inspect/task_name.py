@@ -64,6 +64,7 @@ class NameKey(Answer, frozen=True, kw_only=True):
     running: int
     ready: int
     next: str  # the task that has the next turn
+    parts: int = 0  # chunks of the first tasks that wait, if it limits chunks
 
 
 class NameView(Answer, frozen=True, kw_only=True):
@@ -190,10 +191,16 @@ def _runs(found: Mapping[str, Sequence[Any]]) -> tuple[NameRun, ...]:
 def _keys(found: Mapping[str, Sequence[Any]]) -> tuple[NameKey, ...]:
     keys = [
         NameKey(
-            pool=pool, key=text(key), waiting=whole(waiting), running=int(running), ready=int(ready), next=text(first)
+            pool=pool,
+            key=text(key),
+            waiting=whole(waiting),
+            running=int(running),
+            ready=int(ready),
+            next=text(first).removeprefix("#").partition("#")[0],
+            parts=int(parts),
         )
         for pool, reply in found.items()
-        for key, waiting, running, ready, first in reply[11][1:]
+        for key, waiting, running, ready, first, parts in reply[11][1:]
     ]
     return tuple(sorted(keys, key=lambda each: (-each.waiting, each.pool, each.key))[:MOST_KEYS])
 

@@ -176,7 +176,7 @@ class ClassTask(Task[Any, Any, Any]):
 class RunClass(TaskClass, abstract=True):
     """A class whose methods workers run: each of its calls is one task, with a task's options."""
 
-    _options_of_all = _OF_A_RUN
+    _options_of_all: ClassVar[tuple[str, ...]] = _OF_A_RUN
     pool: ClassVar[str] = "default"
     lane: ClassVar[str | None] = None
     priority: ClassVar[int] = 0

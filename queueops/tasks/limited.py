@@ -13,7 +13,7 @@ from queueops.model.durations import to_ms
 from queueops.model.rates import WHOLE_TASK
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.limit_key import LimitKey
-from queueops.tasks.options import Options
+from queueops.tasks.options import OF_IDS, Options
 from queueops.tasks.signature import ArgumentSpec
 from queueops.tasks.unique_id import fit
 
@@ -21,9 +21,7 @@ from queueops.tasks.unique_id import fit
 def limit(push: Push, handler: FunctionHandler, options: Options, key: str | None) -> None:
     """Add to a push with this key what the options of its task say. Raises BadOption."""
     if handler.kind != "task":
-        given = next(name for name in ("limit", "rate", "unique_for", "throttle", "debounce") if getattr(options, name))
-        expected = "left out: only a task that is a function has it; give it to the tasks that this one consists of"
-        raise BadOption(name=given, value=getattr(options, given), expected=expected)
+        refuse(options, "limit", "rate", *OF_IDS)
     if options.unique_for is not None:
         if push.conflict is Conflict.NEW:
             raise BadOption(name="unique_for", value=options.unique_for, expected="given with unique=, or with an id")
@@ -34,6 +32,14 @@ def limit(push: Push, handler: FunctionHandler, options: Options, key: str | Non
         _once(push, options, key)
     if options.limit is not None or options.rate is not None:
         push.own += options.limit_fields(key)
+
+
+def refuse(options: Options, *names: str) -> None:
+    """Refuse these options, as of a class. Raises BadOption."""
+    for name in names:
+        if (value := getattr(options, name)) is not None:
+            expected = "left out: only a task that is a function has it; give it to the tasks that this one consists of"
+            raise BadOption(name=name, value=value, expected=expected)
 
 
 def key_of(

@@ -257,8 +257,12 @@ class Task(Generic[Params, Returned, Result]):
             push = Push(id=chosen, name=self.name, args=data, token=os.urandom(6).hex(), **self._fields)
         if self._needs_key:
             key = limited.key_of(self.limit_key, plan, args, kwargs, after=after)
-            limited.limit(push, self.handler, self.options, key)
+            self._limit(push, key)
         return push
+
+    def _limit(self, push: Push, key: str | None) -> None:
+        """Add to a push with this key what the options say of limits. Raises BadOption."""
+        limited.limit(push, self.handler, self.options, key)
 
     def _made_batch(self, batch: list[Sequence[Any]], first: int) -> list[Push]:
         pushes = []

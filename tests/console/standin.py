@@ -251,7 +251,7 @@ class World:
 
     def chunk_lanes(self, max_age_s: float = 0.0) -> list[ChunkLane]:
         self._ask()
-        facts = {"ready": 2394, "active": 6, "errored": 1, "limit": 8, "closed": True}
+        facts = {"ready": 2394, "active": 6, "errored": 1, "limit": 8, "closed": True, "waits": True}
         return [ChunkLane(pool="default", id="count-1", name=self.text, lane=self.text, **facts)]
 
     def workers(self) -> inspect.Listing[WorkerRow]:

@@ -80,8 +80,11 @@ class RegistryWorld:
             ),
             errors=tuple(self.world.errors()),
             paused=(NamePause(pool=text, since_ms=now - 5000, held=2),),
-            keys=(NameKey(pool="default", key=text, waiting=7, running=1, ready=0, next="task-1"),),
-            all_keys=1,
+            keys=(
+                NameKey(pool="default", key=text, waiting=7, running=1, ready=0, next="task-1"),
+                NameKey(pool="default", key=f"2 {text}", waiting=2, running=1, ready=0, next="task-1", parts=500),
+            ),
+            all_keys=2,
             oldest_ms=now - 7000,
             known=known,
         )

@@ -1,4 +1,4 @@
-"""A worker that is killed gives back the turns of the keys of its tasks."""
+"""A worker that is killed gives back the turns of the keys of its tasks, and of its chunks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 
 from tests.faults import tasks
 from tests.faults.conftest import Bench
+from tests.faults.counts import Shared
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 
@@ -27,4 +29,26 @@ def test_a_killed_worker_gives_its_turn_back_when_its_lease_ends(bench: Bench) -
     bench.ledger.open("work")
     records = bench.wait([first, second])
     assert [record.crashes for record in records] == [1, 0]
+    assert not [*bench.broker.client.scan_iter(f"{keys.prefix}:limit*", count=10_000)]
+
+
+def test_chunks_of_two_tasks_share_a_limit_and_a_killed_worker_gives_their_turns_back(bench: Bench) -> None:
+    bench.ledger.close("chunks")
+    lost = bench.worker(LEASE=1.0)
+    handles = [Shared.using(limit=2).push(3) for _ in range(2)]
+    wait_until(lambda: len(bench.ledger.lines("chunk")) == 2, say=bench.say)
+    keys = bench.broker.keys("default")
+    active = keys.limit(Shared.name, "*", "#active")
+    held = bench.broker.client.smembers(active)
+    assert held == {line.id.encode() for line in bench.ledger.lines("chunk")}
+    lost.signal_all(signal.SIGKILL)
+    lost.wait()
+    assert bench.broker.client.smembers(active) == held
+    bench.worker(LEASE=1.0)
+    bench.worker(LEASE=1.0)
+    wait_until(lambda: len(bench.ledger.lines("chunk")) == 4, say=bench.say)
+    assert bench.broker.client.scard(active) == 2
+    bench.ledger.open("chunks")
+    bench.wait(handles)
+    assert [len(handle.result()) for handle in handles] == [3, 3]
     assert not [*bench.broker.client.scan_iter(f"{keys.prefix}:limit*", count=10_000)]

@@ -18,6 +18,12 @@ def without_turn(picture: Picture) -> set[str]:
     return {task_id for ids in waiting(picture).values() for task_id in ids}
 
 
+def of_chunks(picture: Picture, member: str) -> dict[str, str]:
+    """The limit of the chunks of the task whose lane, or whose second run, this is."""
+    row = picture.hash(f"task:{member.strip('#').partition('#')[0]}")
+    return {"lm": row.get("cl", "1000000")} | ({"lr": row["cq"]} if "cq" in row else {})
+
+
 def problems(picture: Picture, records: Mapping[str, Mapping[str, str]], haunted: Set[str]) -> Iterator[str]:
     """A task with a key runs, has a turn of it, or waits for one; none waits while its key has a turn left.
 
@@ -33,10 +39,11 @@ def problems(picture: Picture, records: Mapping[str, Mapping[str, str]], haunted
     for part in ("turn", "active"):
         for scope in picture.under("limit:", sub=part):
             found[scope, part] = picture.members(f"limit:{scope}#{part}") - haunted
-    if (found := {place: members for place, members in found.items() if members}) != wanted:
-        yield f"of keys there is {found}, expected {wanted}"
+    tasks = {place: {member for member in members if "#" not in member} for place, members in found.items()}
+    if (tasks := {place: members for place, members in tasks.items() if members}) != wanted:
+        yield f"of keys there is {tasks}, expected {wanted}"
     for scope, ids in waits.items():
-        first = records.get(ids[0], {})
+        first = records.get(ids[0]) or of_chunks(picture, ids[0])
         taken = len(found.get((scope, "turn"), ())) + len(found.get((scope, "active"), ()))
         if taken >= int(first.get("lm", "1000000")):
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 TERMINAL = ("succeeded", "failed", "cancelled")
@@ -46,6 +47,7 @@ class Task(Held):
     unfinished: bool = False
     tolerated: int = 0
     limit: int | None = None
+    key_limit: int | None = None
     dropped: int = 0
     reduces: bool = False
     cancel: bool = False
@@ -54,7 +56,30 @@ class Task(Held):
         return [chunk for chunk in (self.chunks or {}).values() if chunk.state in wanted]
 
     @property
+    def running(self) -> int:
+        """How many of its chunks run, and second runs of them."""
+        twins = [chunk.twin for chunk in (self.chunks or {}).values() if chunk.twin]
+        return len(self.of("active")) + sum(twin.state == "active" for twin in twins)
+
+    @property
     def may_be_mended(self) -> bool:
         """Whether its chunks may be taken up."""
         stage = self.state == "aggregating" or self.state in TERMINAL or (self.reduces and self.state in RESTING)
         return self.chunks is not None and self.size is not None and stage
+
+
+def begin_of_key(tasks: Iterable[Task], chunks: Mapping[str, Sequence[str]]) -> tuple[int, int]:
+    """How many of these chunks and of the second runs of tasks with a key begin, from least to most. All share one.
+
+    A second run of what is ready again has a turn until a worker meets it.
+    """
+    keyed = [task for task in tasks if task.key_limit is not None]
+    running = sum(task.running for task in keyed)
+    twins = sum(
+        chunk.twin is not None and chunk.twin.state == "pending"
+        for task in keyed
+        for chunk in (task.chunks or {}).values()
+    )
+    ready = sum(len(chunks.get(task.id, ())) for task in keyed)
+    most = max((task.key_limit or 0 for task in keyed), default=0)
+    return int(ready > 0 and not running and not twins), min(ready + twins, max(0, most - running))

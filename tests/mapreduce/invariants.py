@@ -38,6 +38,11 @@ class Parts:
     def members(self, *wanted: str) -> set[str]:
         return {number for state in wanted for number in self.sets[state]}
 
+    def key(self, part: str) -> set[str]:
+        """What of the key of its chunks is in this part."""
+        name = f"limit:{self.task['n']} {self.task['ck']}#{part}"
+        return set(self.picture.scores(name)) if part == "waiting" else self.picture.members(name)
+
     @property
     def open(self) -> set[str]:
         return self.members("pending", "active", "errored")
@@ -98,10 +103,30 @@ def lane(parts: Parts, lost: set[str]) -> Problems:
     active = len(parts.sets["active"])
     may = parts.task.get("s") == "aggregating" and "rd" not in parts.task
     expected = may and bool(parts.sets["pending"]) and (limit is None or active < limit)
+    if "ck" in parts.task:
+        yield from turns(parts, expected)
+        expected = f"#{parts.id}" in parts.key("turn")
     if (f"#{parts.id}" in parts.picture.scores("lanes:ready")) != expected:
         yield f"its lane is {'not ' if expected else ''}in the round, with {parts.task} and {counts(parts)}"
     if limit is not None and active > limit:
         yield f"{active} chunks run, {limit} may"
+
+
+def turns(parts: Parts, wants: bool) -> Problems:
+    """Of a key its lane has a turn, or waits for one, if it has a chunk to begin; what runs is in `#active`."""
+    lane = f"#{parts.id}"
+    has, waits = lane in parts.key("turn"), lane in parts.key("waiting")
+    if (has, waits) not in ([(True, False), (False, True)] if wants else [(False, False)]):
+        yield f"its lane wants a turn: {wants}; it has one: {has}, and waits for one: {waits}"
+    twins = {number: parts.record(f"{number}~").get("s", "") for number in parts.twins}
+    runs = {f"{parts.id}#{number}" for number in parts.sets["active"] if "ch" in parts.task}
+    runs |= {f"{parts.id}#{number}~" for number, state in twins.items() if state == "active"}
+    if (found := {member for member in parts.key("active") if member.startswith(f"{parts.id}#")}) != runs:
+        yield f"{found} run by their key, {runs} by their records"
+    for number, state in twins.items():
+        places = {part for part in ("turn", "waiting") if f"{parts.id}#{number}~" in parts.key(part)}
+        if len(places) != (state == "pending"):
+            yield f"the second run {number} is {state}, and in {places} of its key"
 
 
 def by_worker(parts: Parts, lost: set[str]) -> Problems:
@@ -126,6 +151,7 @@ def second_runs(parts: Parts, lost: set[str]) -> Problems:
     for number in records:
         ref, row = f"{parts.id}#{number}~", parts.record(f"{number}~")
         waits = ref in parts.picture.scores(f"lane:{row['l']}")
+        waits |= "ck" in parts.task and ref in parts.key("waiting")
         runs = ref in parts.picture.scores("agenda")
         if (waits, runs) != (row["s"] == "pending", row["s"] == "active"):
             yield f"the second run {number} is {row['s']}, in a lane: {waits}, on the agenda: {runs}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from queueops.kinds.mapreduce.states import CHUNKS
 from queueops.model import states
 from queueops.model.contracts import Lease, Outcome
-from tests.mapreduce.held import LEASED, MAX_CRASHES, OPEN, RETRIES, TERMINAL, Chunk, Held, Task
+from tests.mapreduce.held import LEASED, MAX_CRASHES, OPEN, RETRIES, TERMINAL, Chunk, Held, Task, begin_of_key
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Model:
         chunks: dict[str, list[str]] = {}
         for task in self.tasks.values():
             for chunk in task.of("active", "errored"):
-                if chunk.twin and chunk.twin.state == "pending":
+                if chunk.twin and chunk.twin.state == "pending" and task.key_limit is None:
                     plain.add(f"{task.id}#{chunk.number}~")
             if task.state == "aggregating":
                 ready = [f"{task.id}#{chunk.number}" for chunk in sorted(task.of("pending"), key=lambda c: c.number)]
@@ -69,16 +69,16 @@ class Model:
 
     # Working
 
-    def push(self, task_id: str, tolerated: int, limit: int | None) -> None:
+    def push(self, task_id: str, tolerated: int, limit: int | None, key_limit: int | None) -> None:
         """A new run of an id, over whatever was there."""
-        self.tasks[task_id] = Task(id=task_id, tolerated=tolerated, limit=limit)
+        self.tasks[task_id] = Task(id=task_id, tolerated=tolerated, limit=limit, key_limit=key_limit)
 
     def claim(self, leases: Iterable[Lease], want: int, worker: str) -> None:
         leases = list(leases)
         plain, chunks = self.claimable()
-        total = len(plain) + sum(map(len, chunks.values()))
-        found_again = len(self.useful_again(leases))
-        low, high = min(want, total), min(want, total + found_again)
+        total = len(plain) + sum(len(found) for key, found in chunks.items() if self.tasks[key].key_limit is None)
+        found_again, (least, most) = len(self.useful_again(leases)), begin_of_key(self.tasks.values(), chunks)
+        low, high = min(want, total + least), min(want, total + most + found_again)
         assert low <= len(leases) <= high, f"{[lease.id for lease in leases]} of {plain} and {chunks}"
         for task_id, expected in chunks.items():
             found = [lease.id for lease in leases if lease.id.startswith(f"{task_id}#") and not lease.id.endswith("~")]

@@ -67,21 +67,27 @@ class MapReduceKernel(RuleBasedStateMachine):
         among = good if pick % 4 and good else self.leases
         return among[-1 - pick // 4 % len(among)] if among else Lease(id="a#0", fence=10**9)
 
-    @initialize(limit=st.sampled_from([None, 2]), tolerated=st.integers(0, 2))
-    def begin(self, limit: int | None, tolerated: int) -> None:
+    @initialize(limit=st.sampled_from([None, 2]), tolerated=st.integers(0, 2), key_limit=st.sampled_from([None, 1, 2]))
+    def begin(self, limit: int | None, tolerated: int, key_limit: int | None = None) -> None:
         """There is something to do."""
         for task_id in IDS:
-            self.push(task_id, tolerated, limit)
+            self.push(task_id, tolerated, limit, key_limit)
         self.map(5, "w1")
 
-    @rule(task_id=task_ids, tolerated=st.integers(0, 2), limit=st.sampled_from([None, None, 1, 2]))
-    def push(self, task_id: str, tolerated: int, limit: int | None) -> None:
-        """A new run of an id, over the old one; what that leaves behind is deleted."""
-        own = {"max_parallel": limit} if limit else {}
+    @rule(
+        task_id=task_ids,
+        tolerated=st.integers(0, 2),
+        limit=st.sampled_from([None, None, 1, 2]),
+        key_limit=st.sampled_from([None, 1, 2]),
+    )
+    def push(self, task_id: str, tolerated: int, limit: int | None, key_limit: int | None) -> None:
+        """A new run of an id, over the old one; what that leaves behind is deleted. Chunks with a limit share a key."""
+        own: dict[str, int | str] = {"max_parallel": limit} if limit else {}
+        own |= {"ck": "k", "cl": key_limit} if key_limit else {}
         self.desk.push_mapreduce(
             task_id, drop=str(tolerated), chunk_retries=RETRIES, retries=RETRIES, conflict=Conflict.REPLACE, **own
         )
-        self.model.push(task_id, tolerated, limit)
+        self.model.push(task_id, tolerated, limit, key_limit)
         self.desk.tick()
 
     @rule(size=st.integers(0, 6), worker=workers, ends=st.sampled_from([True, True, False]))

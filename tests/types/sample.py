@@ -116,6 +116,37 @@ class WordCount(MapReduce):
         return {"words": sum(results), "unread": len(self.dropped)}
 
 
+class Limited(MapReduce):
+    limit, rate = 3, "10/m"
+    limit_key = lambda user_id, **_: user_id  # noqa: E731
+
+    def map(self, user_id: int) -> Iterates[int]:
+        yield user_id
+
+    def process(self, chunk: int) -> int:
+        return chunk
+
+
+class LimitedByMethod(MapReduce):
+    rate = 0.5
+
+    def limit_key(self, user_id: int) -> int:
+        return user_id
+
+    def process(self, chunk: int) -> int:
+        return chunk
+
+
+class LimitedByTemplate(MapReduce):
+    limit, limit_key = 3, "{user_id}"
+
+    def map(self, user_id: int) -> Iterates[int]:
+        yield user_id
+
+    def process(self, chunk: int) -> int:
+        return chunk
+
+
 class WordCountLater(MapReduce):
     async def map(self, path: str) -> AsyncIterator[str]:
         yield path

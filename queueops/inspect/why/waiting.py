@@ -26,7 +26,9 @@ def ready_findings(detail: Detail) -> Iterator[Finding]:
     yield _lane(detail)
     yield from _slots(detail)
     yield from _rate(detail)
-    yield from _key(detail)
+    record = detail.record
+    if key := text(record.get(b"lk")):
+        yield from key_findings(detail, key, maybe_whole(record.get(b"lm")), shown(maybe_real(record.get(b"lr")) or 0))
     yield from servers(detail)
     if detail.key_rank is None:
         yield _position(detail)
@@ -157,23 +159,25 @@ def _rate(detail: Detail) -> Iterator[Finding]:
         yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
 
 
-def _key(detail: Detail) -> Iterator[Finding]:
-    """Whether its key lets it in, and which tasks have the turns of the key."""
-    key = text(detail.record.get(b"lk"))
-    if not key:
-        return
-    what = "its limit" if key == WHOLE_TASK else f"its key {key}"
-    limit, name = maybe_whole(detail.record.get(b"lm")), text(detail.record.get(b"n"))
+def key_findings(detail: Detail, key: str, limit: int | None, rate: str, chunks: int = 0) -> Iterator[Finding]:
+    """Whether its key lets a task in, or so many chunks of it, and what has the turns of the key."""
+    who, whose, has, waits = "It", "its", "has", "waits"
+    if chunks:
+        who, whose, has, waits = f"{chunks:,} chunks", "their", "have", "wait"
+    what = f"{whose} limit" if key == WHOLE_TASK else f"{whose} key {key}"
+    name = text(detail.record.get(b"n"))
     if detail.key_rank is None:
-        yield good(f"It has a turn of {what}.", value=_of_limit(detail.key_running + detail.key_ready, limit))
+        yield good(f"{who} {has} a turn of {what}.", value=_of_limit(detail.key_running + detail.key_ready, limit))
         return
     behind = f" {detail.key_rank:,} of them come first." if detail.key_rank else " It is the next one."
     value = f"{detail.key_waiting:,} wait"
+    if chunks:
+        behind = f" {detail.key_rank:,} tasks come first." if detail.key_rank else " The task is the next one."
+        value = f"{detail.key_waiting:,} tasks wait"
     if detail.key_token_at is not None:
         left = span(max(0, detail.key_token_at - detail.now))
-        rate = shown(maybe_real(detail.record.get(b"lr")) or 0)
         yield bad(
-            f"It waits for {what}: its rate of {rate} allows a start in {left}.{behind}",
+            f"{who} {waits} for {what}: its rate of {rate} allows a start in {left}.{behind}",
             value,
             target=name,
             place="name",
@@ -183,7 +187,7 @@ def _key(detail: Detail) -> Iterator[Finding]:
     taken = f"{_of_limit(detail.key_running, limit)} run"
     if detail.key_ready:
         taken += f", {detail.key_ready:,} ready"
-    yield bad(f"It waits for {what}: {taken}{holders}.{behind}", value, target=name, place="name")
+    yield bad(f"{who} {waits} for {what}: {taken}{holders}.{behind}", value, target=name, place="name")
 
 
 def _of_limit(count: int, limit: int | None) -> str:

@@ -5,7 +5,10 @@ from queueops.model.fields import Field
 FIELDS = {
     "bm": Field("map_begun"),
     "ch": Field("has_chunks", "flag"),
+    "ck": Field("chunk_key"),
+    "cl": Field("chunk_limit", "whole"),
     "cn": Field("chunks", "whole"),
+    "cq": Field("chunk_rate"),
     "mb": Field("map_retry"),
     "mr": Field("map_retries"),
     "mt": Field("map_timeout"),

@@ -16,7 +16,7 @@ from queueops.errors import BadChunks, TooManyChunks
 from queueops.kinds.mapreduce.chunk_store import get_chunk_store
 from queueops.kinds.mapreduce.chunk_writer import awrite_chunks, write_chunks
 from queueops.kinds.mapreduce.methods import Stages
-from queueops.kinds.mapreduce.options import ChunkOptions, ListedResults, Results
+from queueops.kinds.mapreduce.options import ChunkOptions, ListedResults, Results, limit_key_of
 from queueops.model.contracts import Push
 from queueops.model.ids import check_id
 from queueops.model.ports import Handler
@@ -30,6 +30,9 @@ from queueops.tasks.context import Context
 from queueops.tasks.encoding import decode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
+from queueops.tasks.limit_key import LimitBy
+from queueops.tasks.limited import refuse
+from queueops.tasks.options import OF_IDS
 
 if TYPE_CHECKING:
     from queueops.schedules.schedule import Schedule
@@ -45,16 +48,22 @@ class MapReduce(RunClass, abstract=True):
 
     ``retries``, ``retry``, ``retry_on`` and ``timeout`` (seconds) hold for the map, each chunk and the reduce.
     ``chunk_retries``, ``reduce_timeout`` and so on override them for one of these. ``max_parallel``: chunks of one task
-    at once; ``chunks_per_worker``: of those, in one worker process; None = no limit. ``on_chunk_failure``: "fail",
+    at once; ``chunks_per_worker``: of those, in one worker process; None = no limit. ``limit``: chunks of all tasks of
+    the class at once; ``rate``: how many of them begin, such as "10/m"; ``limit_key``: a function of the arguments or a
+    template such as "{user_id}", for each value of which limit and rate hold. ``on_chunk_failure``: "fail",
     "drop", "drop:20" (up to 20) or "drop:5%". ``cron``: when it runs by itself, a line or a `Schedule`; not inherited.
     """
 
+    _options_of_all = (*RunClass._options_of_all, "limit", "rate", "limit_key")
     _options_of_kind = (
         *("max_parallel", "chunks_per_worker", "on_chunk_failure", "chunk_retries", "chunk_retry", "chunk_timeout"),
         *("reduce_retries", "reduce_retry", "reduce_timeout"),
     )
     max_parallel: ClassVar[int | None] = None
     chunks_per_worker: ClassVar[int | None] = None
+    limit: ClassVar[int | None] = None
+    rate: ClassVar[str | float | None] = None
+    limit_key: LimitBy | None = None  # no ClassVar: type checkers refuse a method in its place
     on_chunk_failure: ClassVar[str] = "fail"
     chunk_retries: ClassVar[int | None] = None
     chunk_retry: ClassVar[Retry | None] = None
@@ -104,7 +113,8 @@ class MapReduce(RunClass, abstract=True):
         chunk_options = ChunkOptions.of(cls, name)
         is_async = chunk_options.async_stages
         handler = (AsyncMapHandler if "map" in is_async else MapHandler)(cls, name)
-        task = MapReduceTask(handler, options_of(cls), unique_of(cls), schedule)
+        options = options_of(cls).but(limit=cls.limit, rate=cls.rate)
+        task = MapReduceTask(handler, options, unique_of(cls), schedule, limit_key_of(cls, handler.func))
         task.chunk_options = chunk_options
         handler.task = cls.task = task
         handler.reduce = (AsyncReduceHandler if "reduce" in is_async else ReduceHandler)(handler)
@@ -112,10 +122,19 @@ class MapReduce(RunClass, abstract=True):
         registry.register((AsyncChunkHandler if "process" in is_async else ChunkHandler)(handler), place_of(cls))
 
 
+_OF_CHUNKS = {"lk": "ck", "lm": "cl", "lr": "cq"}
+"""The fields of a record that limit the chunks of a task, by those that limit a task."""
+
+
 class MapReduceTask(ClassTask):
     """The task of a MapReduce class: its pushes hold the limits of the chunks."""
 
     chunk_options: ChunkOptions
+
+    def _limit(self, push: Push, key: str | None) -> None:
+        refuse(self.options, *OF_IDS)
+        if key is not None:
+            push.own += tuple((_OF_CHUNKS[field], value) for field, value in self.options.limit_fields(key))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run map, process and reduce in this process, one chunk after the other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from queueops.model.durations import to_ms
 from queueops.model.retry import Retry
 from queueops.results import waiting
 from queueops.tasks.encoding import decode_result
+from queueops.tasks.limit_key import LimitKey
 
 _POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,2}(?:\.\d{1,3})?|100)%")
 _ANY = 10_000_000
@@ -69,6 +70,21 @@ class ChunkOptions:
             "rt": self.reduce_timeout_ms,
         }
         return tuple((field, value) for field, value in found.items() if value not in (None, ""))
+
+
+def limit_key_of(kind: Any, function: Callable[..., Any]) -> LimitKey | None:
+    """The key of the limits of a class: a template, or a function or method of the arguments of its map.
+
+    Raises BadOption.
+    """
+    given = kind.limit_key
+    if given is None:
+        return None
+    if kind.limit is None and kind.rate is None:
+        raise BadOption(name="limit_key", value=given, expected="given with limit or rate")
+    if inspect.isfunction(given) and next(iter(inspect.signature(given).parameters), "") == "self":
+        given = kind().limit_key
+    return LimitKey(given, function)
 
 
 class Results:

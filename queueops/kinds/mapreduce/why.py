@@ -9,7 +9,7 @@ from itertools import chain
 from queueops.inspect.alarm import manage
 from queueops.inspect.spans import clock, span
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.inspect.why.waiting import servers
+from queueops.inspect.why.waiting import key_findings, servers
 from queueops.kinds.mapreduce.details import goes_on_at
 from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of, counts_of
 from queueops.kinds.mapreduce.states import AGGREGATING
@@ -53,7 +53,7 @@ def _aggregating(detail: Detail) -> Iterator[Finding]:
     yield from _failed(view)
     yield from _errored(view)
     yield from _active(view)
-    yield from _pending(view)
+    yield from _pending(view, detail)
 
 
 def _failed(view: ChunksView) -> Iterator[Finding]:
@@ -89,12 +89,16 @@ def _active(view: ChunksView) -> Iterator[Finding]:
     yield good(text, value=longest.worker, target=longest.worker)
 
 
-def _pending(view: ChunksView) -> Iterator[Finding]:
+def _pending(view: ChunksView, detail: Detail) -> Iterator[Finding]:
     pending, active, most = view.counts["pending"], view.counts["active"], view.max_parallel
     if not pending:
         return
     if most is not None and active >= most:
         yield bad(f"{pending:,} chunks wait: the task runs at most {most:,} at once.", value=f"{active:,} of {most:,}")
         return
+    if view.key and not view.paused and not view.moving:
+        yield from key_findings(detail, view.key, view.key_limit, view.key_rate, pending)
+        if detail.key_rank is not None:
+            return
     pace = "none was done in the last minute" if not view.per_second else f"{view.per_second:.1f} a second"
     yield good(f"{pending:,} chunks wait for a worker, in turn with the other lanes of the pool.", value=pace)

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from queueops import control, inspect
 from queueops.errors import UnknownTask, advice
-from queueops.inspect import NamePause, NameRun, NameView, TaskQuery, lane_label
+from queueops.inspect import NameKey, NamePause, NameRun, NameView, TaskQuery, lane_label
 from queueops.inspect.spans import span
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
@@ -84,10 +84,16 @@ def _facts(found: NameView) -> Iterator[tuple[str, str]]:
     yield "wait", _percentiles(found.wait_p50_ms, found.wait_p95_ms)
     yield "run", _percentiles(found.run_p50_ms, found.run_p95_ms)
     yield "lanes", ", ".join(f"{pool}/{_named(lane)}" for pool, lane, _ in found.lanes)
-    waits = "; ".join(f"{each.key} ({each.waiting:,} wait, {each.running:,} run)" for each in found.keys[:5])
+    waits = "; ".join(f"{each.key} ({_waits(each)}, {each.running:,} run)" for each in found.keys[:5])
     yield "keys", f"{found.all_keys:,} wait: {waits}" if waits else ""
     yield "schedules", ", ".join(row.id for row in inspect.schedules() if row.task == found.name)
     yield "workers", ", ".join(known.workers) if known and known.workers else "no live worker reports it"
+
+
+def _waits(key: NameKey) -> str:
+    if key.parts:
+        return f"{key.parts:,} chunks of {key.waiting:,} tasks wait"
+    return f"{key.waiting:,} wait"
 
 
 def _paused(pause: NamePause, now_ms: int) -> str:

@@ -14,7 +14,7 @@
 --        parent_name, parent_state, parent_kind, parent_parts (of the same pool, while it is there); order (its own there),
 --        before and behind (in a chain: id, name, state); follow_ups (id, pool, name, state, ...: pushed by its last end).
 -- Transitions: none.
---@needs follow_ups limits rate_limit store_helpers task_counts tolerant_reads
+--@needs follow_ups key_details rate_limit store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 

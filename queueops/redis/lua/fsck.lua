@@ -103,6 +103,7 @@ local function check_round(lane)
   local conf, here = lib.lane_conf(lane), lib.safe_call('ZSCORE', P .. ':lanes:ready', lane)
   local free = not conf.limit or lib.safe_call(lib.is_own_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) < conf.limit
   local ready = not conf.paused and free and lib.safe_call('EXISTS', lib.lane_key(lane)) == 1
+  if conf.turn then ready = lib.check_turn_of_lane(lane, conf.turn, ready) end
   local waits = conf.rate and lib.tokens_of(conf) == 0 or lib.safe_call('ZSCORE', P .. ':agenda', '~lane:' .. lane)
   if ready and not here and not waits and lib.wrong('~lane:' .. lane, 'tasks wait in it, and no worker claims from it') then
     ctx.touched[lane] = true

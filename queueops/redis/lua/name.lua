@@ -8,9 +8,10 @@
 --        the fields in `FIELDS`; flat: lane, number of the looked-at tasks in it; error groups as in `errors.lua`;
 --        since when the name is paused ('' = it is not), how many of its tasks are held back, time at which the oldest waiting
 --        task became ready (-1: none is known); keys for which tasks wait, most first: pool-wide number of them, then for each
---        of the first: key, how many wait, run, and have a turn, and the task that is next.
+--        of the first: key, how many wait, run, and have a turn, which is next (the lane `#<task>` of a task's parts, too),
+--        and how many parts the first waiting lanes hold.
 -- Transitions: none.
---@needs limits store_helpers task_counts tolerant_reads
+--@needs lanes limits store_helpers task_counts tolerant_reads
 
 lib.tolerate()
 local name, most, minutes, buckets = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -83,13 +84,24 @@ for i = 1, #groups, 2 do
     errors[#errors + 1] = { groups[i], groups[i + 1], call('HGETALL', key), call('ZCARD', key .. SUBKEY.tasks) }
   end
 end
-local MOST_KEYS = 20
+local MOST_KEYS, MOST_LANES = 20, 50
+
+-- How many parts of tasks wait with their lanes.
+local function parts_of(members)
+  local parts = 0
+  for _, member in ipairs(members) do
+    if lib.is_own_lane(member) then parts = parts + call('ZCARD', lib.lane_key(member)) end
+  end
+  return parts
+end
+
 local keys = { call('ZCARD', P .. ':limits:' .. name) }
 local waiting = call('ZREVRANGE', P .. ':limits:' .. name, 0, MOST_KEYS - 1, 'WITHSCORES')
 for i = 1, #waiting, 2 do
   local key = lib.key_of_limit(waiting[i])
+  local first = call('ZRANGE', key .. SUBKEY.waiting, 0, MOST_LANES - 1)
   keys[#keys + 1] = { string.sub(waiting[i], #name + 2), waiting[i + 1], call('SCARD', key .. SUBKEY.active),
-    call('SCARD', key .. SUBKEY.turn), call('ZRANGE', key .. SUBKEY.waiting, 0, 0)[1] or '' }
+    call('SCARD', key .. SUBKEY.turn), first[1] or '', parts_of(first) }
 end
 
 return lib.told({ string.format('%.0f', now), states, sums, waits, runs, tasks, by_lane, errors,

@@ -32,6 +32,7 @@ class ChunkLane(Answer, frozen=True, kw_only=True):
     done: int = 0
     failed: int = 0
     limit: int | None = None
+    waits: bool = False  # for a turn of their key: all are taken, or the rate allows no start now
     closed: bool = False  # workers claim none now: the task's lane is paused, or chunks are being moved back to pending
 
 
@@ -109,6 +110,7 @@ def _rows(pool: str, sampled: Mapping[str, Any]) -> list[ChunkLane]:
             done=int(row.get("done") or 0),
             failed=int(row.get("failed") or 0),
             limit=None if row.get("limit") is None else int(row["limit"]),
+            waits=bool(row.get("waits")),
             closed=bool(row.get("closed")),
         )
         for row in (sampled.get("chunks") or {}).get("lanes") or ()

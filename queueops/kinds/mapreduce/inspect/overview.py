@@ -12,7 +12,8 @@ from queueops.inspect.errors import Failure, read_failure
 from queueops.kinds.mapreduce.inspect.pages import reader_of
 from queueops.kinds.mapreduce.inspect.strip import Strip, read_strip
 from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_STATES
-from queueops.redis.query_replies import maybe_whole, text, texts, whole
+from queueops.model.rates import shown
+from queueops.redis.query_replies import maybe_real, maybe_whole, text, texts, whole
 
 ANY = 10_000_000
 """The number of chunks that may fail, where all of them may."""
@@ -65,6 +66,9 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     pace_to_ms: int | None
     next_due_ms: int | None  # time at which the first errored chunk is tried again
     max_parallel: int | None
+    key: str  # for which its limits hold; `*`: all tasks of the class. Empty: it has no such limits
+    key_limit: int | None  # chunks of this key at once
+    key_rate: str  # how many of them begin, such as `10/m`; may be empty
     retries: int
     tolerated: int | None  # number of chunks that may fail; None: any number
     let_go: int  # failed chunks that an operator has dropped: they do not count
@@ -122,6 +126,9 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         pace_to_ms=(now if open_ else last_done) or None,
         next_due_ms=whole(summary["due"]) or None,
         max_parallel=maybe_whole(record.get("mx")),
+        key=record.get("ck", ""),
+        key_limit=maybe_whole(record.get("cl")),
+        key_rate=shown(rate) if (rate := maybe_real(record.get("cq"))) else "",
         retries=whole(record.get("xr")),
         tolerated=tolerated(record.get("oc", ""), whole(record.get("cn")) or total),
         let_go=whole(record.get("xd")),

@@ -103,6 +103,8 @@ lib.hooks.parts = {}
 --  .lane_key: the key of the ready members of a lane
 --  .lane_active: the key of its running members
 --  .lane_conf: its settings
+--  .waits_for_turn: whether a lane has a member to begin, or one member waits elsewhere; and the fields of its key
+--  .check_turn: whether a lane or a member may be in this part of a key, given the key with its name, and the part
 --  .lane_share: how many members this worker may take (0: the lane is closed; nil: this worker takes none)
 --  .lease_lane: leases members that were taken from it
 

@@ -1,6 +1,6 @@
 -- Lanes: where ready tasks wait, in claim order. A lane is in lanes:ready if and only if it has a ready task, a free
 -- slot, and no pause. A lane with a rate limit also needs a token.
---@needs limits minute_counts rate_limit store_helpers
+--@needs lane_turns limits minute_counts rate_limit store_helpers
 
 fresh.lane_confs, fresh.lane_entries, fresh.touched = TABLE, TABLE, TABLE
 fresh.gain = TABLE -- how many became ready beside those of `lane_entries`, by lane
@@ -69,11 +69,17 @@ function lib.lane_of_record(id)
   return state and (lane or 'default')
 end
 
+-- How many more tasks of the lane its own limit allows; nil = any number.
+local function free_of_limit(lane, conf)
+  local held = conf.limit and (lib.try(lib.is_own_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) or conf.limit)
+  return conf.limit and max(0, conf.limit - held)
+end
+
 -- How many more tasks of the lane may be leased now; nil = any number.
 function lib.free_slots(lane)
   local conf = lib.lane_conf(lane)
-  local held = conf.limit and (lib.try(lib.is_own_lane(lane) and 'ZCARD' or 'SCARD', lib.active_key(lane)) or conf.limit)
-  local free = conf.limit and max(0, conf.limit - held)
+  local free = free_of_limit(lane, conf)
+  if conf.turn then return min(free or 1e9, lib.turns_of_lane(lane, conf.turn)) end
   if not conf.rate then return free end
   return min(free or 1e9, lib.tokens_of(conf))
 end
@@ -94,7 +100,9 @@ end
 -- Adds the lane to the round or removes it. Returns whether it is in the round now.
 function lib.refresh_lane(lane)
   local conf = lib.lane_conf(lane)
-  local ready = not conf.paused and lib.free_slots(lane) ~= 0 and call('EXISTS', lib.lane_key(lane)) == 1
+  local free = conf.turn and free_of_limit or lib.free_slots
+  local ready = not conf.paused and free(lane, conf) ~= 0 and call('EXISTS', lib.lane_key(lane)) == 1
+  if conf.turn then ready = lib.hold_turn(lane, conf.turn, ready) end
   if not ready then
     lib.try('ZREM', P .. ':lanes:ready', lane)
     if conf.rate and not conf.paused and lib.tokens_of(conf) == 0 and call('EXISTS', lib.lane_key(lane)) == 1 then
@@ -115,7 +123,11 @@ end
 -- `brought` counts the tasks for which workers are woken. Tasks of a lane that no worker may claim from do not count.
 function lib.flush_lanes(placed)
   for _, each in ipairs(ctx.limits_touched and lib.pass_turns() or NONE) do
-    lib.append_scored(ctx.lane_entries, each.lane, each.score, each.id)
+    if lib.is_own_lane(each.id) then
+      ctx.touched[each.id], ctx.gain[each.id] = true, ctx.gain[each.id] or 1
+    else
+      lib.append_scored(ctx.lane_entries, each.lane, each.score, each.id)
+    end
   end
   for lane, entries in pairs(ctx.lane_entries) do
     if lane ~= placed and not lib.call_sliced('ZADD', lib.lane_key(lane), entries) then come_back(entries) end
@@ -135,4 +147,5 @@ function lib.flush_lanes(placed)
     end
   end
   ctx.lane_entries, ctx.touched = {}, {}
+  if ctx.limits_touched then lib.flush_lanes() end -- a lane has given its turn back
 end

@@ -2,6 +2,7 @@
 -- have all turns, it waits under the key. So a claim never meets a task whose key is full. `limit` is how many tasks of the
 -- key have a turn: those in a lane, and those that run. `rate` is how many of them begin, as in rate_limit.lua; those in a
 -- lane have their tokens aside. A turn that ends goes to the first that waits. That one enters its lane behind what is there.
+-- The lane of what belongs to one task takes turns like a task, see lane_turns.lua.
 --@needs minute_counts numbers rate_limit store_helpers
 
 local ADMIT_MOST = 200 -- so many tasks of a key get a turn in one call
@@ -29,14 +30,23 @@ local function keep_bucket(key, bucket)
   if left > 0 then call('SET', key .. SUBKEY.tat, lib.text(bucket.tat), 'PX', lib.text(left)) end
 end
 
+-- How many turns of a key are left for tasks with this record. If a rate says so, also its bucket, and how many turns have
+-- not begun.
+function lib.turns_left(scope, record)
+  local key, limit, rate = lib.key_of_limit(scope), lib.number_of(record[F.key_limit]), record[F.key_rate]
+  local ready = lib.try('SCARD', key .. SUBKEY.turn) or 0
+  local left = limit and max(0, limit - ready - (lib.try('SCARD', key .. SUBKEY.active) or 0)) or 1e9
+  local bucket = left > 0 and rate and bucket_of(key, rate)
+  if not (bucket and bucket.rate) then return left end
+  return min(left, max(0, lib.tokens_of(bucket) - ready)), bucket, ready
+end
+
 -- Whether a task with this record may have a turn of a key now: 'free', 'full' or 'rated'. If it is 'rated', also its bucket,
 -- unless tasks in a lane have tokens of it: each of them comes back here when it begins.
 function lib.turns_of(scope, record)
-  local key, limit, rate = lib.key_of_limit(scope), lib.number_of(record[F.key_limit]), record[F.key_rate]
-  local ready = lib.try('SCARD', key .. SUBKEY.turn) or 0
-  if limit and ready + (lib.try('SCARD', key .. SUBKEY.active) or 0) >= limit then return 'full' end
-  local bucket = rate and bucket_of(key, rate)
-  if not (bucket and bucket.rate) or lib.tokens_of(bucket) > ready then return 'free' end
+  local left, bucket, ready = lib.turns_left(scope, record)
+  if left > 0 then return 'free' end
+  if not bucket then return 'full' end
   return 'rated', ready == 0 and bucket
 end
 
@@ -66,20 +76,24 @@ function lib.take_turn(id, record, score)
   return false
 end
 
+-- What is leased begins: these ids, on the turn of one of them, or of their lane.
+function lib.begin_turns(scope, record, holder, ids)
+  local key = lib.key_of_limit(scope)
+  lib.try('SREM', key .. SUBKEY.turn, holder)
+  lib.try('SADD', key .. SUBKEY.active, unpack(ids))
+  local bucket = record[F.key_rate] and bucket_of(key, record[F.key_rate])
+  if bucket and bucket.rate then
+    bucket.tat = math.ceil(bucket.tat + #ids * bucket.period)
+    keep_bucket(key, bucket)
+  end
+  if call('EXISTS', key .. SUBKEY.waiting) == 1 then lib.touch_key(scope) end -- the first may have a rate, or another one
+end
+
 -- The task is leased: it begins. `fields` is its record as a list.
 function lib.begin_turn(id, fields)
   local record = {}
   for i = 1, #fields, 2 do record[fields[i]] = fields[i + 1] end
-  local scope = lib.scope_of(record)
-  local key = lib.key_of_limit(scope)
-  lib.try('SREM', key .. SUBKEY.turn, id)
-  lib.try('SADD', key .. SUBKEY.active, id)
-  local bucket = record[F.key_rate] and bucket_of(key, record[F.key_rate])
-  if bucket and bucket.rate then
-    bucket.tat = math.ceil(bucket.tat + bucket.period)
-    keep_bucket(key, bucket)
-  end
-  if call('EXISTS', key .. SUBKEY.waiting) == 1 then lib.touch_key(scope) end -- the first may have a rate, or another one
+  lib.begin_turns(lib.scope_of(record), record, id, { id })
 end
 
 -- The task leaves its lane, its key or its worker: what it had of its key goes to the next one. Needs name and key of the record.
@@ -92,14 +106,20 @@ function lib.end_turn(id, record)
   lib.touch_key(scope)
 end
 
--- Tasks of a key that get a turn now, with the lanes that they enter and their places there.
+-- What is first of a key: whether it still waits, and its record.
+function lib.first_of_key(id)
+  if lib.is_foreign(id) then return lib.hooks.parts.waits_for_turn(id) end
+  local row = lib.named_fields(TASK .. id, F.state, F.lane, F.key_limit, F.key_rate) or {}
+  return row[F.state] == 'pending', row
+end
+
+-- Tasks of a key that get a turn now, with the lanes that they enter and their places there; and lanes that do.
 local function admit(scope, found)
   local key = lib.key_of_limit(scope)
   for _ = 1, ADMIT_MOST do
     local id, score = unpack(lib.try('ZRANGE', key .. SUBKEY.waiting, 0, 0, 'WITHSCORES') or {})
     if not id then return end
-    local row = lib.named_fields(TASK .. id, F.state, F.lane, F.key_limit, F.key_rate) or {}
-    local waits = row[F.state] == 'pending'
+    local waits, row = lib.first_of_key(id)
     if waits and not has_turn_left(scope, row) then return end
     lib.try('ZREM', key .. SUBKEY.waiting, id)
     if waits then
@@ -110,7 +130,7 @@ local function admit(scope, found)
   end
 end
 
--- Passes on the turns that have ended in this call. Returns the tasks that enter their lanes.
+-- Passes on the turns that have ended in this call. Returns the tasks that enter their lanes, and the lanes that have a turn.
 function lib.pass_turns()
   local found, touched = {}, ctx.limits_touched
   ctx.limits_touched = false
@@ -124,21 +144,6 @@ function lib.pass_turns()
     end
   end
   return found
-end
-
--- What the page of a task tells of its key, by `put(name, value)`.
-function lib.key_details(id, record, put)
-  if not record[F.limit_key] then return end
-  local scope = lib.scope_of(record)
-  local key = lib.key_of_limit(scope)
-  put('key_running', call('SCARD', key .. SUBKEY.active))
-  put('key_ready', call('SCARD', key .. SUBKEY.turn))
-  put('key_waiting', call('ZCARD', key .. SUBKEY.waiting))
-  put('key_rank', call('ZRANK', key .. SUBKEY.waiting, id))
-  local holders = call('SRANDMEMBER', key .. SUBKEY.active, 5)
-  put('key_holders', holders[1] and holders or call('SRANDMEMBER', key .. SUBKEY.turn, 5))
-  local _, bucket = lib.turns_of(scope, record)
-  if bucket then put('key_token_at', lib.tokens_at(bucket, 1)) end
 end
 
 -- A token of the key is there.

@@ -1,6 +1,6 @@
 -- Chunks of a map-reduce task whose record is removed or replaced.
 -- Tells workers that run a chunk that it is not needed, at most 100. Other workers learn it when they renew the lease.
---@needs lanes store_helpers transitions wakeup
+--@needs chunk_turns lanes store_helpers transitions wakeup
 
 function lib.tell_holders(task)
   for _, number in ipairs(lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, 99)) do
@@ -28,11 +28,13 @@ local function has_any(id)
 end
 
 function lib.hooks.erase.mapreduce.abandon(id, record)
+  if record then lib.end_turns_of_chunks(id, record) end
   if record and record[F.has_chunks] or not record and has_any(id) then lib.abandon_chunks(id) end
 end
 
 function lib.hooks.erase.mapreduce.to_trash(id, record)
   if not record[F.has_chunks] then return end
+  lib.end_turns_of_chunks(id, record)
   lib.safe_call('DEL', lib.task_key(id) .. '#chunks:by')
   ctx.touched['#' .. id] = true
 end

@@ -1,5 +1,5 @@
 -- Claim of chunks: from the lane of their task, and of a second run from the lane of tasks.
---@needs chunk_sets lanes paused_names second_run store_helpers transitions
+--@needs chunk_sets lane_turns lanes limits paused_names second_run store_helpers transitions
 
 -- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none,
 -- and that lane stays in the round. The task's own lane or name is paused, or the worker does not know the class or has enough.
@@ -50,6 +50,11 @@ function lib.hooks.parts.lease_lane(lane, chunks, number, worker, deadline, repl
   local count = #reply - before
   if count > 0 then lib.collect_count('ch|pending>active', count) end
   lib.count_by_worker(task, worker, count)
+  if conf.turn and count > 0 then
+    local refs = {}
+    for i = 1, count do refs[i] = unpack(reply[before + i]) end
+    lib.begin_of_lane(lane, conf.turn, refs)
+  end
   if conf.limit or conf.each then lib.flush_chunks() end
 end
 
@@ -66,6 +71,7 @@ function lib.hooks.parts.claim(ref, number, worker, deadline, reply, score)
   lib.safe_call('HSET', TASK .. ref, F.state, 'active', F.fence, number, F.worker, worker, F.begun, NOW)
   lib.append_scored(ctx.entering, 'active', NOW, ref)
   lib.schedule(ref, deadline)
+  if conf.turn then lib.begin_turns(lib.scope_of(conf.turn), conf.turn, ref, { ref }) end
   local fields = chunk_fields(task, conf, args, attempts, crashes)
   reply[#reply + 1] = { ref, number, now - (lib.number_of(created) or now), fields }
 end

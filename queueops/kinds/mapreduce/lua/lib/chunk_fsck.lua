@@ -1,6 +1,6 @@
 -- Consistency check of chunks. A chunk must be in one set of its task. It must be on the agenda while it runs or is in
 -- back-off, and in `state:active` while it runs. A task must have all its chunks, and continue when none is open.
---@needs abandon_chunks chunk_sets fieldcheck lost_chunks purge rules store_helpers transitions
+--@needs abandon_chunks chunk_sets fieldcheck lanes limit_check lost_chunks purge rules store_helpers transitions
 
 local KNOWN = { pending = true, active = true, errored = true, done = true, failed = true }
 
@@ -44,6 +44,8 @@ local function check_chunk_times(ref, chunk)
   elseif due and not timed and lib.wrong(ref, 'it is ' .. state .. ', and on the agenda') then
     lib.unschedule(ref)
   end
+  local turn = lib.lane_conf('#' .. lib.split_ref(ref)).turn
+  if turn then lib.check_turn_of_part(ref, turn, runs) end
   if runs and not held and lib.wrong(ref, 'it is active, and not among those that run') then
     lib.safe_call('ZADD', P .. ':state:active', NOW, ref)
   elseif held and not runs and lib.wrong(ref, 'it is ' .. state .. ', and among those that run') then

@@ -3,7 +3,7 @@
 -- is lost. Active chunks are also in `state:active`, where those of a dead worker are found. The id of a second run of a
 -- chunk, its twin, is `<task>#<number>~`. A twin has a record while it waits or runs, and is in none of the five sets.
 -- Moves are collected, as those of tasks are. settle_up() writes them, and then checks which tasks continue.
---@needs abandon_chunks end_effects generations lanes numbers phases records rules run_time_stats
+--@needs abandon_chunks chunk_turns end_effects generations lanes numbers phases records rules run_time_stats
 --@needs store_helpers task_end transitions
 
 -- The first access in a call says that chunks may move.
@@ -38,7 +38,7 @@ function lib.move_chunk(task, number, chunk, to, score)
   local from, ref, lane = chunk[F.state], task .. '#' .. number, '#' .. task
   if from ~= to then lib.append(ctx.chunk_out, lib.chunk_set(task, from), number) end
   lib.append_scored(ctx.chunk_in, lib.chunk_set(task, to), score or NOW, number)
-  if from == 'active' then lib.append(ctx.leaving, 'active', ref); lib.count_by_worker(task, chunk[F.worker], -1) end
+  if from == 'active' then lib.leave_active(lane, ref); lib.count_by_worker(task, chunk[F.worker], -1) end
   if from == 'active' or from == 'pending' or to == 'pending' then ctx.chunk_lanes[lane] = true end
   if to == 'pending' then ctx.gain[lane] = (ctx.gain[lane] or 0) + 1 end
   if from ~= to then lib.collect_count('ch|' .. from .. '>' .. to, 1) end

@@ -1,6 +1,6 @@
 -- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or that
 -- in the trash. The agenda deletes chunks without a record.
---@needs chunk_sets lanes second_run store_helpers transitions
+--@needs chunk_sets chunk_turns lanes second_run store_helpers transitions
 
 fresh.purge_room = 500 -- chunks in one call of a script
 
@@ -9,7 +9,7 @@ local function forget_places(task, state, numbers)
   for _, number in ipairs(numbers) do
     local ref = task .. '#' .. number
     lib.unschedule(ref)
-    if state == 'active' then lib.append(ctx.leaving, 'active', ref) end
+    if state == 'active' then lib.leave_active('#' .. task, ref) end
   end
 end
 

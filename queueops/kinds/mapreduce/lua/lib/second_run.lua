@@ -1,6 +1,6 @@
 -- Second run of a slow chunk. The first run that succeeds counts, and the other is refused. A second run waits in the lane of
 -- its task, because the lane of the chunks may have no slot.
---@needs chunk_sets lanes numbers store_helpers transitions wakeup
+--@needs chunk_sets lanes limits numbers store_helpers transitions wakeup
 
 function lib.add_twin(task, number)
   local conf = lib.lane_conf('#' .. task)
@@ -8,7 +8,7 @@ function lib.add_twin(task, number)
   lib.safe_call('HSET', TASK .. task .. '#' .. number, F.has_second_run, 1)
   lib.safe_call('HSET', TASK .. ref, F.state, 'pending', F.created, NOW, F.lane, conf.lane)
   lib.safe_call('SADD', lib.chunk_set(task, 'twins'), number)
-  lib.enter_lane(conf.lane, ref, conf.priority, lib.next_number())
+  lib.enter_lane(conf.lane, ref, conf.priority, lib.next_number(), conf.turn)
 end
 
 function lib.drop_twin(task, number, silently)
@@ -20,6 +20,7 @@ function lib.drop_twin(task, number, silently)
     lib.unschedule(ref)
     if not silently then lib.tell_worker(row[F.worker], ref) end
   end
+  if lib.lane_conf('#' .. task).turn then lib.end_turn(ref, lib.lane_conf('#' .. task).turn) end
   lib.safe_call('DEL', TASK .. ref)
   lib.safe_call('SREM', lib.chunk_set(task, 'twins'), number)
   if lib.safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then
