@@ -17,7 +17,9 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.utils.formats import get_format
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext
+
+ENGLISH = "en"
 
 
 class Translatable(str):
@@ -113,8 +115,12 @@ def encodable(value: object) -> str:
     raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
+def language() -> str:
+    """The active language; English in a project without translations."""
+    return (get_language() or ENGLISH) if settings.USE_I18N else ENGLISH
+
+
 def _separators() -> dict[int, str]:
     """What separates thousands and decimals in the active language, instead of the English comma and point."""
-    if not settings.USE_I18N:
-        return {}
-    return {ord(","): get_format("THOUSAND_SEPARATOR"), ord("."): get_format("DECIMAL_SEPARATOR")}
+    thousand, decimal = (get_format(name, language()) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
+    return {ord(","): thousand, ord("."): decimal}

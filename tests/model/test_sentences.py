@@ -86,7 +86,8 @@ def test_a_translation_that_does_not_fit_its_values_leaves_english(pattern: str)
     assert translated(say(pattern, value="x")) == pattern % {"value": "x"}
 
 
-def test_a_project_without_translations_keeps_english_numbers(settings: Any) -> None:
+def test_a_project_without_translations_keeps_english_numbers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "_trans", type(translation._trans)())  # it keeps what the setting was at first
     settings.USE_I18N, settings.LANGUAGE_CODE = False, "de"
     assert translated(waiting(12_345)) == "Pool mail: 12,345 tasks wait."
 
