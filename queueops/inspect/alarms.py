@@ -52,8 +52,12 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         command = manage("queue", "requeue", "--state", "quarantined", "--pool", view.name)
-        one, many = "Pool %(pool)s: %(n)s task is quarantined.", "Pool %(pool)s: %(n)s tasks are quarantined."
-        text = say_n(one, many, count, pool=view.name)
+        text = say_n(
+            "Pool %(pool)s: %(n)s task is quarantined.",
+            "Pool %(pool)s: %(n)s tasks are quarantined.",
+            count,
+            pool=view.name,
+        )
         yield warning(text, hint, command, key=f"quarantined {view.name}")
 
 

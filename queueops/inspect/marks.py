@@ -14,7 +14,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.snapshot import WORKERS, alarms_of
 from queueops.inspect.store import open_reader
 from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
-from queueops.model.sentences import say, say_n
+from queueops.model.sentences import say
 from queueops.redis.query_replies import Beat, whole
 
 MOST = 100
@@ -83,8 +83,7 @@ def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> 
             known, names = mark.version, names | {mark.names}
         told = rows[0][1].text
         if len(rows) > 1:
-            one, many = "%(n)s workers of pool %(pool)s started.", "%(n)s workers of pool %(pool)s started."
-            told = say_n(one, many, len(rows), pool=pool)
+            told = say("%(count)s workers of pool %(pool)s started.", count=len(rows), pool=pool)
         yield HistoryMark(at_ms=minute * MINUTE_MS, kind=START, text=told, pool=pool)
 
 

@@ -32,8 +32,12 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         target = f"{pool}/{row['id']}"
         yield warning(text, hint, command, "run_now", target, key=f"blocked {target}")
     if (more := (found.get("count") or 0) - len(rows)) > 0:
-        one, many = "Pool %(pool)s: %(n)s more run is blocked.", "Pool %(pool)s: %(n)s more runs are blocked."
-        text = say_n(one, many, more, pool=pool)
+        text = say_n(
+            "Pool %(pool)s: %(n)s more run is blocked.",
+            "Pool %(pool)s: %(n)s more runs are blocked.",
+            more,
+            pool=pool,
+        )
         yield warning(
             text, "workflows?state=blocked", manage("queue", "runs", "--state", "blocked"), key=f"blocked {pool}"
         )
