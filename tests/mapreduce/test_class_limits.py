@@ -115,7 +115,7 @@ def test_why_and_the_name_tell_which_chunks_wait_for_which_key(capsys: pytest.Ca
     other = "n" if lease.id[0] == "m" else "m"
     told = f"3 chunks wait for their key user_id=7: 1 of 1 run ({lease.id}). The task is the next one."
     assert told in texts_of(other)
-    assert f"2 chunks wait for their key user_id=7: 1 of 1 run ({lease.id}). 1 tasks come first." in texts_of(
+    assert f"2 chunks wait for their key user_id=7: 1 of 1 run ({lease.id}). 1 task comes first." in texts_of(
         lease.id[0]
     )
     found = inspect.task_name("tests.count")
