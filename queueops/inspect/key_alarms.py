@@ -9,6 +9,7 @@ from queueops import conf
 from queueops.inspect.alarm import Alarm, danger, manage
 from queueops.inspect.alarms import live, places
 from queueops.model.encryption import CLEAR, ids_of
+from queueops.model.sentences import say_n
 from queueops.redis.query_replies import Beat
 
 
@@ -21,6 +22,14 @@ def key_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> 
     first = {keys[0] for _, keys in known}.union(ids_of(conf.current().encryption)[:1])
     for key in sorted(first - {"", CLEAR}):
         if without := [beat for beat, keys in known if key not in keys]:
-            told = "1 worker lacks" if len(without) == 1 else f"{len(without):,} workers lack"
-            text = f"Values are encrypted with the key {key}, which {told}{places(without)}: tasks go into quarantine."
-            yield danger(f"Pool {pool}: {text}", "workers", manage("queueops", "doctor"), key=f"keys {pool} {key}")
+            text = say_n(
+                "Pool %(pool)s: Values are encrypted with the key %(key)s, which %(n)s worker lacks%(places)s: tasks go"
+                " into quarantine.",
+                "Pool %(pool)s: Values are encrypted with the key %(key)s, which %(n)s workers lack%(places)s: tasks go"
+                " into quarantine.",
+                len(without),
+                pool=pool,
+                key=key,
+                places=places(without),
+            )
+            yield danger(text, "workers", manage("queueops", "doctor"), key=f"keys {pool} {key}")
