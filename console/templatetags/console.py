@@ -35,6 +35,7 @@ from console.ui import (
     links,
     live_list,
     state_badges,
+    stored_words,
     traceback,
 )
 from console.ui.badges import badge, condition, icon
@@ -102,6 +103,9 @@ register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", state_badges.css_class)
 register.filter("state_label", state_badges.label)
+register.filter("attempt_label", stored_words.attempt)
+register.filter("outcome_label", stored_words.outcome)
+register.filter("fact_label", stored_words.fact)
 register.filter("short_key", live_list.short)
 
 
@@ -127,7 +131,7 @@ def state_use(name: str) -> SafeString:
 def worker_state(name: str) -> SafeString:
     """A worker's condition: icon and label."""
     known = name if name in WORKER_ICONS else "unknown"
-    return condition(WORKER_ICONS.get(name, "help-circle"), name, known)
+    return condition(WORKER_ICONS.get(name, "help-circle"), stored_words.worker(name), known)
 
 
 @register.simple_tag
