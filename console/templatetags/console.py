@@ -21,7 +21,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from console.actions.catalog import label
+from console.actions.catalog import label, on_all
 from console.actions.remedies import alarm_remedy, remedy
 from console.ui import (
     break_points,
@@ -77,6 +77,7 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
 
 register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
+register.filter("on_all", on_all)
 register.simple_tag(icon)
 register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
@@ -106,6 +107,7 @@ register.filter("state_label", state_badges.label)
 register.filter("attempt_label", stored_words.attempt)
 register.filter("outcome_label", stored_words.outcome)
 register.filter("fact_label", stored_words.fact)
+register.filter("alert_label", stored_words.alert)
 register.filter("short_key", live_list.short)
 
 

@@ -40,6 +40,21 @@ FACTS: Mapping[str, str | Promise] = {
     "disk": pgettext_lazy("fact of a worker", "disk"),
 }
 """What heartbeats tell beside the usual; a kind of another package may tell more."""
+ALERTS: Mapping[str, str | Promise] = {
+    "firing": pgettext_lazy("alert", "firing"),
+    "again": pgettext_lazy("alert", "again"),
+    "recovered": pgettext_lazy("alert", "recovered"),
+    "given up": pgettext_lazy("alert", "given up"),
+    "acknowledged": pgettext_lazy("alert", "acknowledged"),
+    "silenced": pgettext_lazy("alert", "silenced"),
+    "unsilenced": pgettext_lazy("alert", "unsilenced"),
+    "test": pgettext_lazy("alert", "test"),
+}
+ANSWERS: Mapping[str, str | Promise] = {
+    "REFUSED": pgettext_lazy("answer to an action", "refused"),
+    "GONE": pgettext_lazy("answer to an action", "gone"),
+    "STALE": pgettext_lazy("answer to an action", "stale"),
+}
 
 
 def attempt(kind: str) -> str:
@@ -55,6 +70,16 @@ def outcome(word: str) -> str:
 def worker(condition: str) -> str:
     """The condition of a worker."""
     return str(WORKERS.get(condition, condition))
+
+
+def alert(what: str) -> str:
+    """What happened to an alert."""
+    return str(ALERTS.get(what, what))
+
+
+def answer(word: str) -> str:
+    """Why the engine did not act on a task, if it said no more."""
+    return str(ANSWERS.get(word, word.lower()))
 
 
 def fact(name: str) -> str:
