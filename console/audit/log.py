@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.translation import ngettext
 
 from console.models import AuditedTask, AuditEntry, Outcome
+from console.ui import stored_words
 from queueops import conf
 from queueops.errors import BrokerUnavailable, EmbeddedFailed, QueueOpsError, StoreFull
 
@@ -120,7 +121,7 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
             repeated += 1
         else:
             refused += 1
-            entry.detail = entry.detail or detail or row.word.lower()
+            entry.detail = entry.detail or detail or stored_words.answer(row.word)
     if repeated:
         already = ngettext("%(n)d was already in this state", "%(n)d were already in this state", repeated) % {
             "n": repeated

@@ -87,7 +87,9 @@ class _Drawing:
             width=width,
             name=span.name or run_words.command(span.kind) or f"#{span.number}",
             number=f"{formatting.count(len(node.spans))} × " if many else "",
-            words=graph.counted((run_words.outcome(word), n) for word, n in counts.most_common()) if many else self._words(node),
+            words=graph.counted((run_words.outcome(word), n) for word, n in counts.most_common())
+            if many
+            else self._words(node),
             state=state,
             url=task_url(span.task, self.pool) if span.task and not many else f"#history-{node.line}",
             tracks=self._tracks(node, counts, state),
