@@ -50,11 +50,6 @@ ALERTS: Mapping[str, str | Promise] = {
     "unsilenced": pgettext_lazy("alert", "unsilenced"),
     "test": pgettext_lazy("alert", "test"),
 }
-ANSWERS: Mapping[str, str | Promise] = {
-    "REFUSED": pgettext_lazy("answer to an action", "refused"),
-    "GONE": pgettext_lazy("answer to an action", "gone"),
-    "STALE": pgettext_lazy("answer to an action", "stale"),
-}
 
 
 def attempt(kind: str) -> str:
@@ -75,11 +70,6 @@ def worker(condition: str) -> str:
 def alert(what: str) -> str:
     """What happened to an alert."""
     return str(ALERTS.get(what, what))
-
-
-def answer(word: str) -> str:
-    """Why the engine did not act on a task, if it said no more."""
-    return str(ANSWERS.get(word, word.lower()))
 
 
 def fact(name: str) -> str:
