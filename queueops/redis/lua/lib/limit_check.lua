@@ -62,7 +62,7 @@ end
 -- Checks that a part of a task is in `#active` of its key if and only if it runs.
 function lib.check_turn_of_part(ref, turn, runs)
   local key = lib.key_of_limit(lib.scope_of(turn))
-  local text = runs and 'it runs, and is not in #active of its key' or 'it does not run, and is in #active of its key'
+  local text = (runs and 'it runs, and is not in ' or 'it does not run, and is in ') .. SUBKEY.active .. ' of its key'
   if has(key, SUBKEY.active, ref) == runs or not lib.wrong(ref, text) then return end
   lib.try(runs and 'SADD' or 'SREM', key .. SUBKEY.active, ref)
   lib.touch_key(lib.scope_of(turn))
