@@ -25,6 +25,7 @@ from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
 from console.ui import (
     break_points,
+    dates,
     entry_links,
     error_names,
     filters,
@@ -97,6 +98,8 @@ register.filter("about", formatting.about)
 register.filter("about_ms", formatting.about_ms)
 register.filter("size", formatting.size)
 register.filter("retry_policy", formatting.retry_policy)
+register.filter("to_minute", dates.minute)
+register.filter("to_second", dates.second)
 register.filter("arguments", json_text.shown)
 register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
@@ -156,7 +159,7 @@ def exact(ms: int | None) -> str:
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms))
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {moment.tzname()}"
+    return f"{dates.second(moment)}{formatting.local('.')}{moment.microsecond // 1000:03d} {moment.tzname()}"
 
 
 @register.simple_tag
@@ -165,7 +168,7 @@ def exact_second(ms: int | None, zone: str = "") -> str:
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms), ZoneInfo(zone) if zone else None)
-    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}"
+    return f"{dates.second(moment)} {moment.tzname()}"
 
 
 @register.filter
