@@ -43,7 +43,9 @@ Key = tuple[str | None, str]
 
 
 class Extraction(makemessages.Command):
-    """Django's `makemessages`."""
+    """Django's `makemessages`, which also takes the sentences of the engine."""
+
+    xgettext_options = [*makemessages.Command.xgettext_options, "--keyword=say:1", "--keyword=say_n:1,2"]
 
 
 def extracted() -> Catalog:
