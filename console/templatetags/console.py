@@ -23,6 +23,7 @@ from django.utils.translation import gettext
 
 from console.actions.catalog import label
 from console.actions.remedies import alarm_remedy, remedy
+from console.audit.log import told
 from console.ui import (
     break_points,
     dates,
@@ -82,6 +83,7 @@ register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
 register.filter("alarm_url", links.alarm_url)
+register.filter("told", told)
 register.filter("target_url", entry_links.target_url)
 register.filter("target_name", entry_links.target_name)
 register.filter("lane_label", lane_label)

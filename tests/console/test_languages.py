@@ -10,9 +10,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.translation import override
 
+from console.kinds.schedules.schedule_appearance import cron_words
+from console.models import AuditEntry
 from console.templatetags import history
 from console.templatetags.console import exact
 from console.ui import formatting, language
+from queueops import inspect
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db
@@ -124,8 +127,31 @@ def test_numbers_and_dates_are_written_as_the_language_does(world: World) -> Non
         assert exact(1_764_424_803_123) == "2025-11-29 14:00:03.123 UTC"
 
 
+def test_cron_sentences_are_in_the_language() -> None:
+    with override("de"):
+        assert cron_words("0 3 * * 1-5") == "Um 03:00, Montag bis Freitag"
+        assert cron_words("@every 1h30m") == f"Alle 1{N}h 30{N}min"
+        assert cron_words("0 0 */2 * 1") == "0 0 */2 * 1"
+    assert cron_words("0 3 * * 1-5") == "At 03:00, Monday through Friday"
+    assert cron_words("@every 1h30m") == "Every 1 hour 30 minutes"
+    assert inspect.in_words("* * * * *", "tlh") == "* * * * *"
+
+
 def test_what_programs_read_is_in_no_language(world: World, operator: Client) -> None:
     pages = [operator.get("/ops/tasks/task-1/", headers={"Accept-Language": code}) for code in ("en", "de")]
     english, german = (page.content.decode() for page in pages)
     for pattern in (r'datetime="[^"]+"', r'data-ms="[^"]+"', r'href="/ops/[^"?]*"', r'name="[^"]+"', r' id="[^"]+"'):
         assert re.findall(pattern, german) == re.findall(pattern, english)
+
+
+def test_the_audit_log_is_stored_in_one_language(world: World, administrator: Client) -> None:
+    """Users of several languages read it: what the catalog has as a whole is translated when it is shown."""
+    form = {"task": ["default task-1", "default a/b:c"], "confirmed": "2", "next": "/ops/tasks/"}
+    administrator.post("/ops/tasks/_cancel", form, headers=GERMAN)
+    entry = AuditEntry.objects.get()
+    assert entry.target == "2 tasks"
+    AuditEntry.objects.update(detail="it was undone before its end")
+    pages = [
+        administrator.get("/ops/audit/", headers={"Accept-Language": code}).content.decode() for code in ("de", "en")
+    ]
+    assert ["it was undone before its end" in page for page in pages] == [False, True]

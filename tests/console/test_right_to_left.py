@@ -32,7 +32,8 @@ def test_a_wide_page_is_mirrored_and_drawings_are_not(
     pseudo.speak(settings, tmp_path)
     page = open_page("", viewport={"width": 1440, "height": 900}, locale=pseudo.CODE)
     side, main = (page.locator(each).bounding_box() for each in ("#side", "#main"))
-    assert side and main
+    assert side
+    assert main
     assert (side["x"] + side["width"], main["x"]) == (1440, 0)
     assert page.locator("svg.machine-wide").evaluate(DIRECTION) == "ltr"
     page.goto("/ops/tasks/")
