@@ -64,6 +64,6 @@ def _is_translated(code: str, folders: tuple[str, ...]) -> bool:
 
 def _name_of(code: str, name: str) -> str:
     try:
-        return get_language_info(code)["name_local"]
+        return str(get_language_info(code)["name_local"])
     except KeyError:  # a language that Django does not know
         return name

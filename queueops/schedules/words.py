@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
 
-import cron_descriptor
 from cron_descriptor import ExpressionDescriptor, Options
 from cron_descriptor.Exception import FormatException, MissingFieldException, WrongArgumentException
 
@@ -18,23 +16,17 @@ UNCLEAR = re.compile(r"  |\bL\b|\bW\b|[#*?]")
 
 
 @lru_cache(maxsize=1024)
-def in_words(line: str, language: str = "en") -> str:
-    """The sentence of an expression in this language; the expression itself if there is none.
-
-    Names of days and months are English in each of them.
-    """
+def in_words(line: str) -> str:
+    """The sentence of an expression; the expression itself if there is none."""
     tidy = " ".join(line.split()).lower()
-    locale = _locale_of(language)
     if match := EVERY.fullmatch(tidy):
-        if language != "en":
-            return line
         parts = PART.findall(match[1])
         return f"Every {' '.join(_counted(int(number), UNITS[unit], len(parts)) for number, unit in parts)}"
     cron = NICKNAMES.get(tidy, tidy.upper())
-    if _is_both_days(cron) or not locale:
+    if _is_both_days(cron):
         return line
     try:
-        words = ExpressionDescriptor(cron, _options(locale)).get_description()
+        words = ExpressionDescriptor(cron, _options()).get_description()
     except (FormatException, MissingFieldException, WrongArgumentException, LookupError, ValueError, TypeError):
         return line
     return line if UNCLEAR.search(words) else words
@@ -50,13 +42,5 @@ def _is_both_days(cron: str) -> bool:
     return "*" not in (day, weekday) and (day.startswith("*") or weekday.startswith("*"))
 
 
-def _locale_of(language: str) -> str:
-    """The catalog of the descriptor for this language, such as de_DE for de; empty if it has none."""
-    if language == "en":
-        return "en_US"
-    files = Path(cron_descriptor.__file__).parent.glob(f"locale/{language.partition('-')[0]}_*.mo")
-    return min((file.stem for file in files), default="")
-
-
-def _options(locale: str) -> Options:
-    return Options(use_24hour_time_format=True, locale_code=locale)
+def _options() -> Options:
+    return Options(use_24hour_time_format=True, locale_code="en_US")

@@ -10,12 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.translation import override
 
-from console.kinds.schedules.schedule_appearance import cron_words
 from console.models import AuditEntry
 from console.templatetags import history
 from console.templatetags.console import exact
 from console.ui import formatting, language
-from queueops import inspect
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db
@@ -125,16 +123,6 @@ def test_numbers_and_dates_are_written_as_the_language_does(world: World) -> Non
         assert formatting.ago(95_000, 100_000) == f"vor 5{N}s"
     with override("en"):
         assert exact(1_764_424_803_123) == "2025-11-29 14:00:03.123 UTC"
-
-
-def test_cron_sentences_are_in_the_language() -> None:
-    with override("de"):
-        assert cron_words("0 3 * * 1-5") == "Um 03:00, Montag bis Freitag"
-        assert cron_words("@every 1h30m") == f"Alle 1{N}h 30{N}min"
-        assert cron_words("0 0 */2 * 1") == "0 0 */2 * 1"
-    assert cron_words("0 3 * * 1-5") == "At 03:00, Monday through Friday"
-    assert cron_words("@every 1h30m") == "Every 1 hour 30 minutes"
-    assert inspect.in_words("* * * * *", "tlh") == "* * * * *"
 
 
 def test_what_programs_read_is_in_no_language(world: World, operator: Client) -> None:

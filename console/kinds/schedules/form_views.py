@@ -11,7 +11,6 @@ from console.actions.catalog import Action
 from console.actions.perform import do, tell
 from console.actions.selection import Thing
 from console.kinds.schedules.form import ScheduleForm, as_sent
-from console.kinds.schedules.schedule_appearance import cron_words
 from console.kinds.schedules.schedule_pages import RUNS, facts, find, thing
 from console.models import AuditEntry, Outcome
 from console.ui.links import url
@@ -102,7 +101,7 @@ def _preview(form: ScheduleForm) -> dict[str, Any]:
     if not line:
         return {}
     try:
-        runs, words = inspect.next_runs(line, zone, RUNS), cron_words(line)
+        runs, words = inspect.next_runs(line, zone, RUNS), inspect.in_words(line)
         return {"runs": runs, "zone": zone, "words": words if words != line else ""}
     except QueueOpsError as error:
         return {} if form.errors else {"wrong": str(error)}

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from calendar import day_name, month_name
-
-from django.utils.dates import MONTHS, WEEKDAYS
 from django.utils.functional import Promise
-from django.utils.translation import get_language, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from console.kinds.schedules.form import CATCH_UP, OVERLAP
-from console.ui.formatting import NARROW
 from console.ui.links import url
-from queueops import inspect
 from queueops.inspect import ScheduleEvent, ScheduleRow
 
 CONDITIONS: dict[str, tuple[str, str | Promise, str]] = {
@@ -29,10 +23,6 @@ SOURCES: dict[str, tuple[str, str | Promise]] = {
     "console": ("user", gettext_lazy("console")),
     "api": ("bolt", gettext_lazy("program")),
 }
-EVERY, PART = re.compile(r"@every ((?:\d+[smhd])+)"), re.compile(r"(\d+)([smhd])")
-NAMES = {day_name[at]: name for at, name in WEEKDAYS.items()} | {month_name[at]: name for at, name in MONTHS.items()}
-"""Days and months as a cron sentence has them, with Django's words for them."""
-NAME = re.compile("|".join(NAMES))
 MISSED_AS = {"catch_up": dict(CATCH_UP), "overlap": dict(OVERLAP)}
 
 
@@ -41,18 +31,6 @@ def condition(schedule: ScheduleRow) -> tuple[str, str, str]:
     icon, words, colour = CONDITIONS.get(schedule.condition, CONDITIONS["broken"])
     by = _("paused by %(who)s") % {"who": schedule.paused_by[:60]} if schedule.paused_by else ""
     return icon, by if schedule.condition == "paused" and by else str(words), colour
-
-
-def cron_words(line: str) -> str:
-    """The sentence of an expression in the user's language; the expression itself if there is none."""
-    language = get_language() or "en"
-    words = inspect.in_words(line, language)
-    if language == "en":
-        return words
-    if every := EVERY.fullmatch(line.strip().lower()):
-        parts = (f"{number}{NARROW}{'min' if unit == 'm' else unit}" for number, unit in PART.findall(every[1]))
-        return _("Every %(time)s") % {"time": " ".join(parts)}
-    return NAME.sub(lambda found: str(NAMES[found[0]]), words) if words != line else line
 
 
 def source(name: str) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from queueops.inspect import ScheduleRow
 register = template.Library()
 register.filter("schedule_url", schedule_appearance.address)
 register.simple_tag(schedule_appearance.address, name="schedule_page")
-register.filter("cron_words", schedule_appearance.cron_words)
 register.filter("told_of", schedule_appearance.told_of)
 register.filter("catch_up_label", schedule_appearance.catch_up)
 register.filter("overlap_label", schedule_appearance.overlap)
