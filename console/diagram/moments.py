@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from msgspec import structs
 
 from console.diagram.chart import WIDTH
+from queueops.model.sentences import translated
 
 PLACES = 100
 """Places of the width in which moments share a line."""
@@ -77,7 +78,7 @@ def _weight(kind: str) -> int:
 
 def _line(found: list[Happening], begin_ms: int, end_ms: int) -> Line:
     found = sorted(found, key=lambda each: (_weight(each.kind), each.at_ms))
-    texts = [f"{each.word}: {each.text}" for each in found[:MOST_TEXTS]]
+    texts = [f"{each.word}: {translated(each.text)}" for each in found[:MOST_TEXTS]]
     if (more := len(found) - MOST_TEXTS) > 0:
         texts.append(_("and %(n)d more") % {"n": more})
     x = min(1.0, (found[0].at_ms - begin_ms) / (end_ms - begin_ms)) * WIDTH

@@ -15,6 +15,7 @@ from console.ui.render import page
 from queueops import conf
 from queueops.errors import QueueOpsError, StoreFull
 from queueops.errors.refusals import LibraryRefused
+from queueops.model.explained import explained
 
 RETRY_AFTER = "5"
 
@@ -56,7 +57,7 @@ def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     if HtmxDetails(request):
         response = HttpResponse(_title(error), status=503, content_type="text/plain; charset=utf-8")
     else:
-        response = _failure(request, 503, _title(error), conf.redactor().text(str(error)))
+        response = _failure(request, 503, _title(error), _told(error))
     response["Retry-After"] = RETRY_AFTER
     return response
 
@@ -64,15 +65,15 @@ def unavailable(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
 def broken(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     """503: a foreign program wrote to a key of the pool that this request uses."""
     if HtmxDetails(request):
-        return HttpResponse(conf.redactor().text(str(error)), status=503, content_type="text/plain; charset=utf-8")
-    return _failure(request, 503, _("A pool is broken"), conf.redactor().text(str(error)))
+        return HttpResponse(_told(error), status=503, content_type="text/plain; charset=utf-8")
+    return _failure(request, 503, _("A pool is broken"), _told(error))
 
 
 def not_offered(request: HttpRequest, error: QueueOpsError) -> HttpResponse:
     """501: the store of the setting STORE leaves out what this page needs."""
     if HtmxDetails(request):
-        return HttpResponse(str(error), status=501, content_type="text/plain; charset=utf-8")
-    return _failure(request, 501, _("Not offered by the store"), str(error))
+        return HttpResponse(explained(error), status=501, content_type="text/plain; charset=utf-8")
+    return _failure(request, 501, _("Not offered by the store"), explained(error))
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
@@ -86,6 +87,10 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     response = _failure(request, 403, _("Not accepted"), text)
     protect(response)
     return response
+
+
+def _told(error: QueueOpsError) -> str:
+    return conf.redactor().text(explained(error))
 
 
 def _title(error: QueueOpsError) -> str:

@@ -28,6 +28,7 @@ from console.ui.links import url
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
 from queueops.inspect.selection import extent, gather
+from queueops.model.explained import explained
 
 
 def act(request: HttpRequest, verb: str) -> HttpResponse:
@@ -35,7 +36,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     try:
         query = TaskQuery.from_params(request.GET).whole()
     except FilterError as error:
-        return error_pages.bad_request(request, str(error))
+        return error_pages.bad_request(request, explained(error))
     if TABLE[f"tasks-all-{verb}"] not in granted_in(request.user, [query.pool]):
         raise PermissionDenied
     asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone

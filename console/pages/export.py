@@ -30,6 +30,8 @@ from queueops.errors.export import ExportStopped
 from queueops.inspect import ErrorRow, LaneRow, TaskQuery
 from queueops.inspect.export import FORMATS, OF_A_PAGE, TASK_COLUMNS, Piece, complete, pages_of, pieces, task_pages
 from queueops.inspect.redaction import concealing, conceals
+from queueops.model.explained import explained
+from queueops.model.sentences import encodable
 
 WAYS = ("format", "after", "seen", "found")
 """Parameters that are no part of the filter."""
@@ -50,7 +52,7 @@ def download(request: HttpRequest, list: str) -> HttpResponseBase:
         found = pieces(exported.columns, exported.pages(params), format)
         first = next(found)
     except FilterError as error:
-        raise SuspiciousOperation(str(error)) from error
+        raise SuspiciousOperation(explained(error)) from error
     except ExportStopped as error:
         return error_pages.unavailable(request, error)
     asked = urlencode({name: value for name, value in request.GET.dict().items() if value and name not in WAYS})
@@ -66,7 +68,7 @@ def task(request: HttpRequest, id: str) -> HttpResponseBase:
     found = find(request, id)
     with recorded(request, "export", found.id, tasks=[(found.pool, found.id)]) as entry:
         entry.changed, entry.after = 1, {"format": "json"}
-        return _attached(JsonResponse(msgspec.to_builtins(found)), "task.json")
+        return _attached(JsonResponse(msgspec.to_builtins(found, enc_hook=encodable)), "task.json")
 
 
 def _recorded(entry: AuditEntry, first: Piece, rest: Iterator[Piece], *, hidden: bool) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ from console.ui.render import fragment, live_update
 from queueops import inspect
 from queueops.inspect import RANGES as ALL_RANGES
 from queueops.inspect import Point, Series
+from queueops.model.sentences import translated
 
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
@@ -111,7 +112,7 @@ def values(request: HttpRequest) -> HttpResponse:
             "numbers": {figure.word: numbers_of(series, figure) for figure in figures_of(series)},
             "tops": {figure.word: tops_of(series, figure) for figure in figures_of(series)},
             "marks": [
-                {"at": each.at_ms, "kind": each.kind, "word": str(each.word), "text": each.text[:100]}
+                {"at": each.at_ms, "kind": each.kind, "word": str(each.word), "text": translated(each.text)[:100]}
                 for each in reversed(found["happenings"][:MOST_MARKS])
             ],
         }

@@ -19,6 +19,7 @@ from console.ui.narrowed import Columns, narrowed
 from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.inspect import FilterError, LaneRow
+from queueops.model.explained import explained
 
 READING_AGE_S = 1.0
 """So old the reading behind a live update may be: many open pages cost the store one reading a second."""
@@ -83,7 +84,7 @@ def _context(request: HttpRequest, max_age_s: float = 0.0) -> dict[str, Any]:
     try:
         found = inspect.lane_page(after=after, max_age_s=max_age_s)
     except FilterError as error:
-        found, fault = inspect.LanePage(rows=()), str(error)
+        found, fault = inspect.LanePage(rows=()), explained(error)
     pieces = [] if after else pieces_at("lanes", READING_AGE_S)
     shown_lanes = narrowed(url("lanes"), request.GET, in_place(found.rows), COLUMNS, after=after)
     lanes = inspect.Listing(shown_lanes.rows, found.broken)

@@ -25,6 +25,7 @@ from queueops import conf, inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
 from queueops.inspect.filter_text import has_field
 from queueops.inspect.selection import Extent, extent_of
+from queueops.model.explained import explained
 from queueops.model.states import FINISHED, State
 
 LIMIT = 50
@@ -48,7 +49,7 @@ def index(request: HttpRequest) -> HttpResponse:
     except FilterError as error:
         typed = TaskQuery(**{name: request.GET.get(name, "")[:MOST_TYPED] for name in TaskQuery.__struct_fields__})
         context = {
-            "error": str(error),
+            "error": explained(error),
             "query": typed,
             "typed": typed.text,
             "fields": permitted().items(),
@@ -69,7 +70,7 @@ def rows(request: HttpRequest) -> HttpResponse:
         most = SORTED if order.column else LIMIT
         found = inspect.browse(query, request.GET.get("after", ""), most, shown, READING_AGE_S)
     except FilterError as error:
-        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+        return HttpResponse(explained(error), status=400, content_type="text/plain; charset=utf-8")
     since = number_of(request, "since")
     lines = living.again(order.applied(found.page, LIMIT).rows, places, found.shown, query, since)
     return fragment(request, "tasks/live.html", _context(request, query, found, lines, since or lines.newest_ms))
@@ -81,7 +82,7 @@ def search(request: HttpRequest) -> HttpResponse:
         query = TaskQuery.from_params(request.GET)
         step = inspect.search(query, request.GET.get("after", ""))
     except FilterError as error:
-        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+        return HttpResponse(explained(error), status=400, content_type="text/plain; charset=utf-8")
     found, seen = (number_of(request, name) for name in ("found", "seen"))
     if step.match and not found:
         response = HttpResponse(status=204)

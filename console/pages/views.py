@@ -27,6 +27,7 @@ from console.ui.render import page
 from queueops import inspect
 from queueops.errors import FilterError, QueueOpsError
 from queueops.inspect import TaskQuery
+from queueops.model.explained import explained
 
 MOST = 20
 """The views of the navigation."""
@@ -63,7 +64,7 @@ def save(request: HttpRequest) -> HttpResponse:
     try:
         query = TaskQuery.from_params(dict(parse_qsl(request.POST.get("query", ""))))
     except FilterError as error:
-        raise SuspiciousOperation(str(error)) from error
+        raise SuspiciousOperation(explained(error)) from error
     if not form.is_valid():
         messages.error(request, _("Give the view a name of at most 80 characters."))
         return redirects.back(request, "tasks")

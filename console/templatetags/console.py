@@ -65,6 +65,7 @@ from queueops.inspect import (
     lane_label,
 )
 from queueops.inspect.filter_text import condition_text
+from queueops.model.sentences import Translatable
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -249,8 +250,8 @@ def worker_url(id: str, name: str = "worker") -> str:
 
 @register.filter
 def cut(text: object, length: int) -> str:
-    """Django's `truncatechars`, without its cost for a text that is short enough, as nearly all texts of lists are."""
-    made = str(text)
+    """Django's `truncatechars`, without its cost for a short text; a sentence of the engine is translated first."""
+    made = text.translated() if isinstance(text, Translatable) else str(text)
     return made if len(made) <= length else truncatechars(made, length)
 
 

@@ -31,6 +31,7 @@ from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
 from queueops import conf, inspect
 from queueops.inspect import Snapshot, Status, TaskDetail
+from queueops.model.sentences import encodable
 from queueops.model.states import TIMED, table
 
 NAVIGATION: dict[str, tuple[NavigationItem, ...]] = {
@@ -249,7 +250,7 @@ def fragment(request: HttpRequest, template: str, context: dict[str, Any]) -> Ht
 
 def version_of(*data: Any) -> str:
     """A digest of the data, for comparison."""
-    return hashlib.blake2b(msgspec.json.encode(data), digest_size=6).hexdigest()
+    return hashlib.blake2b(msgspec.json.encode(data, enc_hook=encodable), digest_size=6).hexdigest()
 
 
 def live_update(address: str, *data: Any, **params: Any) -> dict[str, str]:

@@ -76,7 +76,7 @@ def _lasting(rule: AlertRule, alarm: Alarm, incident: Incident | None, now_ms: i
     if incident is None or incident.status == RECOVERED:
         begun = min(now_ms, alarm.since_ms or now_ms)
         incident = Incident(rule=rule.name, key=alarm.key, level="", text="", begun_ms=begun, seen_ms=now_ms)
-    incident.level, incident.text, incident.command = alarm.level, alarm.text, alarm.command
+    incident.level, incident.text, incident.command = alarm.level, str(alarm.text), alarm.command
     incident.pools, incident.seen_ms = list(alarm.pools), now_ms
     return incident
 

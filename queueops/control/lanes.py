@@ -9,6 +9,7 @@ from queueops.control.per_pool_calls import check_pool
 from queueops.errors import BadOption, UnknownLane, advice
 from queueops.model.contracts import DEFAULT_LANE
 from queueops.model.ids import check_lane, lane_or_none
+from queueops.model.sentences import Figure, say
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
@@ -16,9 +17,11 @@ MOST_SLOTS = 1_000_000
 LEAST_RATE = 0.001
 MOST_WEIGHT = 1000
 ALLOWED = {
-    "limit": f"a whole number from 1 to {MOST_SLOTS:,}",
-    "rate": f"a number from {LEAST_RATE:g} to {MOST_RATE:,.0f}",
-    "weight": f"a whole number from 1 to {MOST_WEIGHT}",
+    "limit": say("a whole number from 1 to %(most)s", most=MOST_SLOTS),
+    "rate": say(
+        "a number from %(least)s to %(most)s", least=Figure(f"{LEAST_RATE:g}"), most=Figure(f"{MOST_RATE:,.0f}")
+    ),
+    "weight": say("a whole number from 1 to %(most)s", most=str(MOST_WEIGHT)),
 }
 MOST_LANES = 10_000
 """The lanes that a pool remembers."""
@@ -94,7 +97,7 @@ def set_lane(
     given = {name: value for name, value in wanted.items() if not isinstance(value, _Unchanged)}
     for name, value in given.items():
         if value is not None and not is_allowed(name, value):
-            raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
+            raise BadOption(name=name, value=value, expected=say("%(range)s, or None", range=ALLOWED[name]))
     _check(pool, lane, new=new)
     return get_broker().lane(pool, lane, **given)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from queueops.errors import BadOption, TooMany
 from queueops.model.contracts import Row
+from queueops.model.sentences import say
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import may_be_id
 from queueops.redis.reader import Reader
@@ -94,7 +95,7 @@ def located(ids: Sequence[str], pool: str) -> tuple[dict[str, list[str]], dict[s
 def check_pool(pool: str) -> None:
     """Raise BadOption for a pool that does not exist."""
     if not Reader(get_broker()).knows(pool):
-        raise BadOption(name="pool", value=pool, expected="one that has been used")
+        raise BadOption(name="pool", value=pool, expected=say("one that has been used"))
 
 
 def _told(row: Row) -> Row:

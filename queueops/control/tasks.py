@@ -10,6 +10,7 @@ from queueops.errors import BadOption
 from queueops.model.contracts import Row
 from queueops.model.ids import check_lane
 from queueops.model.reasons import kept
+from queueops.model.sentences import say
 from queueops.redis.broker import get_broker
 from queueops.redis.reader import Reader
 
@@ -65,7 +66,7 @@ def cancel(
     The other tasks of that process run again elsewhere.
     """
     if not _is(str, reason):
-        raise BadOption(name="reason", value=reason, expected="a text")
+        raise BadOption(name="reason", value=reason, expected=say("a text"))
     return act("cancel", ids, pool, value=kept(reason), hard=hard, who=who, token=token)
 
 
@@ -97,7 +98,7 @@ def discard(ids: Sequence[str], pool: str = "", *, who: str = "", token: str = "
 def set_priority(ids: Sequence[str], priority: int, pool: str = "", *, who: str = "", token: str = "") -> list[Row]:
     """Change the priority (-100 to 100, higher first) of tasks that have not begun. Raises BadOption."""
     if not _is(int, priority) or priority not in PRIORITIES:
-        raise BadOption(name="priority", value=priority, expected="a whole number from -100 to 100")
+        raise BadOption(name="priority", value=priority, expected=say("a whole number from -100 to 100"))
     return act("priority", ids, pool, value=priority, who=who, token=token)
 
 
@@ -116,18 +117,18 @@ def keep(
 def due_ms(seconds: float | timedelta | None, until_ms: int | None) -> int:
     """The time of a postpone, in epoch ms of the store's clock. Raises BadOption."""
     if (seconds is None) == (until_ms is None):
-        raise BadOption(name="postpone", value=None, expected="either seconds or until_ms")
+        raise BadOption(name="postpone", value=None, expected=say("either seconds or until_ms"))
     now = Reader(get_broker()).now_ms()
     due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
     if not _is(int, due) or not 0 < due <= now + LONGEST_S * 1000:
-        raise BadOption(name="until_ms", value=due, expected="a time within the next ten years")
+        raise BadOption(name="until_ms", value=due, expected=say("a time within the next ten years"))
     return due
 
 
 def _milliseconds(name: str, value: float | timedelta) -> int:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if not _is((int, float), seconds) or not 0 <= seconds <= LONGEST_S:
-        raise BadOption(name=name, value=value, expected="from 0 seconds to ten years")
+        raise BadOption(name=name, value=value, expected=say("from 0 seconds to ten years"))
     return round(seconds * 1000)
 
 

@@ -7,10 +7,10 @@ The fields are attributes of the error, so that a handler reads `error.limit` an
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Iterable
 from typing import Any, Self
+
+from queueops.errors.known_words import advice as advice
 
 
 class Explained(BaseException):
@@ -22,10 +22,19 @@ class Explained(BaseException):
         super().__init__(text if text is not None else self._message(fields))
 
     @classmethod
+    def template(cls) -> str:
+        """The message, with the fields in braces."""
+        return inspect.cleandoc(cls.__doc__ or cls.__name__).split("\n\n", 1)[0].replace("\n", " ")
+
+    @staticmethod
+    def tidy(text: str) -> str:
+        """The filled template, with one end: a cancel needs no reason, and an advice may be a question."""
+        text = text.removesuffix(": ")
+        return text[:-1] if text.endswith("?.") else text
+
+    @classmethod
     def _message(cls, fields: dict[str, Any]) -> str:
-        template = inspect.cleandoc(cls.__doc__ or cls.__name__).split("\n\n", 1)[0].replace("\n", " ")
-        text = template.format_map(_Lenient(fields)).removesuffix(": ")  # a cancel needs no reason
-        return text[:-1] if text.endswith("?.") else text  # an advice may be a question
+        return cls.tidy(cls.template().format_map(_Lenient(fields)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), str(self), self.fields)
@@ -388,12 +397,3 @@ class Restart(Interrupt):
 
 class Shutdown(Interrupt):
     """The worker stops, and the task goes back to its lane."""
-
-
-def advice(word: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: the nearest known one, or all of them."""
-    names = sorted(known)
-    near = difflib.get_close_matches(word.lower(), by_lower := {name.lower(): name for name in names}, n=1)
-    if near:
-        return f"; did you mean {by_lower[near[0]]!r}?"
-    return f"; known are: {', '.join(names)}" if names else "; there are none"

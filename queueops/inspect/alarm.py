@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr
 from queueops import conf
 from queueops.inspect.answers import Answer
 from queueops.inspect.spans import span
+from queueops.model.sentences import Sentence, say
 
 NO_WATCHDOG_MS = 15_000
 MOST_POOLS = 3
@@ -52,12 +53,12 @@ class Alarm(Answer, frozen=True, kw_only=True):
         return self.key.partition(" ")[0]
 
 
-def warning(text: str, hint: str, command: str, verb: str = "", target: str = "", **more: Any) -> Alarm:
+def warning(text: Sentence, hint: str, command: str, verb: str = "", target: str = "", **more: Any) -> Alarm:
     """A condition to look at; `hint` is the page with more about it, `command` or `verb` the remedy."""
     return Alarm(level="warning", text=text, url_hint=hint, command=command, verb=verb, target=target, **more)
 
 
-def danger(text: str, hint: str, command: str, **more: Any) -> Alarm:
+def danger(text: Sentence, hint: str, command: str, **more: Any) -> Alarm:
     """A condition that loses work, or stops it."""
     return Alarm(level="danger", text=text, url_hint=hint, command=command, **more)
 
@@ -77,20 +78,22 @@ CHECK = manage("check", "--deploy")
 """It says why the store does not answer."""
 
 
-def no_watchdog(pool: str, sampled: Mapping[str, Any]) -> str:
-    """A sentence if no watchdog serves the pool."""
+def no_watchdog(pool: str, sampled: Mapping[str, Any]) -> Sentence | None:
+    """A clause without its full stop, if no watchdog serves the pool."""
     tick = (sampled.get("clock") or {}).get("tick")
     if tick is None:
-        return f"No watchdog has served the pool {pool} yet"
-    age = sampled["taken"] - tick
-    return f"No watchdog serves the pool {pool}: the last one ran {span(age)} ago" if age > NO_WATCHDOG_MS else ""
+        return say("No watchdog has served the pool %(pool)s yet", pool=pool)
+    if (age := sampled["taken"] - tick) <= NO_WATCHDOG_MS:
+        return None
+    return say("No watchdog serves the pool %(pool)s: the last one ran %(age)s ago", pool=pool, age=span(age))
 
 
-def in_pools(pools: Iterable[str]) -> str:
+def in_pools(pools: Iterable[str]) -> Sentence:
     """`pool a`, `pools a and b`, `pools a, b, c and 2 more`."""
     (*others, last) = pools
     if not others:
-        return f"pool {last}"
-    if len(others) >= MOST_POOLS:
-        others, last = others[:MOST_POOLS], f"{len(others) + 1 - MOST_POOLS} more"
-    return f"pools {', '.join(others)} and {last}"
+        return say("pool %(name)s", name=last)
+    if len(others) < MOST_POOLS:
+        return say("pools %(names)s and %(last)s", names=", ".join(others), last=last)
+    more = len(others) + 1 - MOST_POOLS
+    return say("pools %(names)s and %(more)s more", names=", ".join(others[:MOST_POOLS]), more=more)

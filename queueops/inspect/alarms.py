@@ -17,6 +17,7 @@ from queueops.inspect.throughput import PoolView, pushed_names
 from queueops.inspect.workers import fate_of, names_told, serves, takes_kind
 from queueops.model import kinds
 from queueops.model.losses import SHOWN_MS, decode
+from queueops.model.sentences import Figure, Sentence, join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, whole
 
@@ -51,7 +52,12 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     if count := view.states.get(State.QUARANTINED, 0):
         hint = f"tasks/?state=quarantined&pool={view.name}"
         command = manage("queue", "requeue", "--state", "quarantined", "--pool", view.name)
-        text = f"Pool {view.name}: {some(count, 'task is quarantined', 'tasks are quarantined')}."
+        text = say_n(
+            "Pool %(pool)s: %(n)s task is quarantined.",
+            "Pool %(pool)s: %(n)s tasks are quarantined.",
+            count,
+            pool=view.name,
+        )
         yield warning(text, hint, command, key=f"quarantined {view.name}")
 
 
@@ -61,32 +67,43 @@ def broken_alarms(pools: Iterable[Broken]) -> Iterator[Alarm]:
         hint = "health" if broken.reason or broken.pool == "*" else f"tasks/?pool={broken.pool}"
         command = CHECK if broken.reason else manage("queue", "fsck", "--repair")
         yield danger(
-            str(broken), hint, command, key=f"broken {broken.pool}", pools=(broken.pool,) * (broken.pool != "*")
+            broken.sentence(), hint, command, key=f"broken {broken.pool}", pools=(broken.pool,) * (broken.pool != "*")
         )
 
 
 def lane_alarms(rows: Sequence[LaneRow], now: int) -> Iterator[Alarm]:
     """Lanes with waiting tasks that are paused, or that have been at their limit or rate for long."""
     for row in rows:
-        lane, words = f"Lane {row.label} of pool {row.pool}", (row.lane, "--pool", row.pool)
-        page = lane_page(row)
+        page, waiting = lane_page(row), tasks_wait(row.ready)
         if row.paused and row.ready:
-            text = f"{lane} is paused; {tasks_wait(row.ready)}."
-            resume = manage("queue", "resume", *words)
+            text = say(
+                "Lane %(lane)s of pool %(pool)s is paused; %(tasks)s.", lane=row.label, pool=row.pool, tasks=waiting
+            )
+            resume = manage("queue", "resume", row.lane, "--pool", row.pool)
             target = f"{row.pool}/{row.lane}"
             yield warning(text, page, resume, "resume_lane", target, key=f"lane {target}", pools=(row.pool,))
         elif (bound := bound_of(row)) and (waited := now - (row.oldest_ms or now)) > STUCK_MS:
-            empty = "" if row.drain_s is None else f"; drains in about {span(row.drain_s * 1000)} if no more come"
-            text = f"{lane} is at its {bound}: {tasks_wait(row.ready)}, the first for {span(waited)}{empty}."
+            empty: str = ""
+            if row.drain_s is not None:
+                empty = say("; drains in about %(time)s if no more come", time=span(row.drain_s * 1000))
+            text = say(
+                "Lane %(lane)s of pool %(pool)s is at its %(bound)s: %(tasks)s, the first for %(waited)s%(empty)s.",
+                lane=row.label,
+                pool=row.pool,
+                bound=bound,
+                tasks=waiting,
+                waited=span(waited),
+                empty=empty,
+            )
             yield warning(text, page, raised(row), key=f"limit {row.pool}/{row.lane}", pools=(row.pool,))
 
 
 def bound_of(row: LaneRow) -> str:
     """What keeps the waiting tasks of a lane from a start: `limit of 1` or `rate of 5/s`; empty if nothing does."""
     if row.ready and row.limit is not None and row.active >= row.limit:
-        return f"limit of {row.limit:,}"
+        return say("limit of %(limit)s", limit=row.limit)
     if row.ready and row.rate is not None and (row.spent or row.start_rate >= 0.95 * row.rate):
-        return f"rate of {row.rate:g}/s"
+        return say("rate of %(rate)s", rate=Figure(f"{row.rate:g}/s"))
     return ""
 
 
@@ -97,7 +114,7 @@ def lane_page(row: LaneRow) -> str:
 
 def raised(row: LaneRow) -> str:
     """The command that raises what bounds a lane."""
-    is_rate = (bound_of(row) or "").startswith("rate")
+    is_rate = bound_of(row).startswith("rate")
     option = ("--rate", _more(row.rate)) if is_rate else ("--limit", _more(row.limit))
     return manage("queue", "set-lane", row.lane, "--pool", row.pool, *option)
 
@@ -111,8 +128,13 @@ def _lost(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """Acknowledged data that is missing from the store, as a watchdog noticed within the last day."""
     loss = decode(str(sampled.get("loss") or ""))
     if loss is not None and (age := sampled["taken"] - loss.at) <= SHOWN_MS:
-        text = f"Pool {view.name} lost data that the store had acknowledged, {span(age)} ago: {loss}."
-        text = f"{text} Tasks may be missing, and ended tasks may run again."
+        text = say(
+            "Pool %(pool)s lost data that the store had acknowledged, %(age)s ago: %(loss)s. Tasks may be missing, and"
+            " ended tasks may run again.",
+            pool=view.name,
+            age=span(age),
+            loss=loss.sentence(),
+        )
         mend = manage("queue", "fsck", "--repair", "--pool", view.name)
         if loss.stranded:  # a repair would forget the tasks whose records are there
             mend = f"redis-cli --cluster fix {loss.left_on}"
@@ -123,10 +145,14 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
     waiting = view.states.get(State.PENDING, 0)
     start, key = manage("runworker", "--pool", view.name), f"unserved {view.name}"
     if waiting and not live:
-        text = f"No live worker serves the pool {view.name}: {tasks_wait(waiting)}."
+        text = say("No live worker serves the pool %(pool)s: %(tasks)s.", pool=view.name, tasks=tasks_wait(waiting))
         yield danger(text, "workers", start, key=key)
     elif waiting and all(beat.fields.get("state") in NOT_TAKING for beat in live):
-        text = f"All workers of the pool {view.name} are quiet, ending or silent: {tasks_wait(waiting)}."
+        text = say(
+            "All workers of the pool %(pool)s are quiet, ending or silent: %(tasks)s.",
+            pool=view.name,
+            tasks=tasks_wait(waiting),
+        )
         yield warning(text, "workers", start, key=key)
 
 
@@ -137,10 +163,14 @@ def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     found = [lane for lane in waiting if taking and not any(serves(beat, lane) for beat in taking)]
     if not found:
         return
-    told = tasks_wait(sum(waiting[lane] for lane in found))
-    text = f"No live worker serves the {_lanes_named(found)} of pool {view.name}: {told}."
+    text = say(
+        "No live worker serves the %(lanes)s of pool %(pool)s: %(tasks)s. Each was started with other --lanes.",
+        lanes=_lanes_named(found),
+        pool=view.name,
+        tasks=tasks_wait(sum(waiting[lane] for lane in found)),
+    )
     start = manage("runworker", "--pool", view.name, *_lane_options(found))
-    yield danger(f"{text} Each was started with other --lanes.", "lanes", start, key=f"lanes {view.name}")
+    yield danger(text, "lanes", start, key=f"lanes {view.name}")
 
 
 def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -149,14 +179,24 @@ def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     waiting = {str(kind): int(count) for kind, count in (sampled.get("kinds") or {}).items()}
     missing = [kind for kind in waiting if taking and not any(takes_kind(beat, kind) for beat in taking)]
     for kind in missing:
-        text = f"No live worker of the pool {view.name} takes the kind {kind}: {tasks_wait(waiting[kind])}."
+        text = say(
+            "No live worker of the pool %(pool)s takes the kind %(kind)s: %(tasks)s. Each was started with other"
+            " --kinds.",
+            pool=view.name,
+            kind=kind,
+            tasks=tasks_wait(waiting[kind]),
+        )
         start = manage("runworker", "--pool", view.name, "--kinds", kind)
-        text = f"{text} Each was started with other --kinds."
         yield danger(text, "workers", start, key=f"kind {kind} {view.name}")
     for kind, lanes in _lanes_without(sampled, taking, missing).items():
-        text = f"No live worker takes the kind {kind} from the {_lanes_named(lanes)} of pool {view.name}."
+        text = say(
+            "No live worker takes the kind %(kind)s from the %(lanes)s of pool %(pool)s. Those that take it were"
+            " started with other --lanes.",
+            kind=kind,
+            lanes=_lanes_named(lanes),
+            pool=view.name,
+        )
         start = manage("runworker", "--pool", view.name, "--kinds", kind, *_lane_options(lanes))
-        text = f"{text} Those that take it were started with other --lanes."
         yield danger(text, "lanes", start, key=f"kind {kind} of lanes {view.name}")
 
 
@@ -181,17 +221,22 @@ def _lane_options(lanes: Sequence[str]) -> list[str]:
     return [word for lane in lanes for word in ("--lanes", lane)] if len(lanes) <= MOST_PLACES else []
 
 
-def _lanes_named(lanes: Sequence[str]) -> str:
-    more = f" and {len(lanes) - MOST_PLACES:,} more" if len(lanes) > MOST_PLACES else ""
-    return f"{'lane' if len(lanes) == 1 else 'lanes'} {', '.join(lane[:100] for lane in lanes[:MOST_PLACES])}{more}"
+def _lanes_named(lanes: Sequence[str]) -> Sentence:
+    names = ", ".join(lane[:100] for lane in lanes[:MOST_PLACES])
+    if len(lanes) > MOST_PLACES:
+        return say("lanes %(names)s and %(more)s more", names=names, more=len(lanes) - MOST_PLACES)
+    return say("lane %(name)s", name=names) if len(lanes) == 1 else say("lanes %(names)s", names=names)
 
 
 def _overdue(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if count := sampled.get("overdue") or 0:
-        told = some(count, "lease, delay or retention is", "leases, delays or retentions are")
-        yield danger(
-            f"Pool {view.name}: {told} over 5 s overdue.", "health", manage("watchdog"), key=f"overdue {view.name}"
+        text = say_n(
+            "Pool %(pool)s: %(n)s lease, delay or retention is over 5 s overdue.",
+            "Pool %(pool)s: %(n)s leases, delays or retentions are over 5 s overdue.",
+            count,
+            pool=view.name,
         )
+        yield danger(text, "health", manage("watchdog"), key=f"overdue {view.name}")
 
 
 def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -199,14 +244,15 @@ def _unknown_names(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Be
     if not (told := names_told(live)):
         return
     for name in sorted(pushed_names(sampled) - {name for names in told for name in names})[:5]:
-        text = f"No worker of the pool {view.name} knows the task {name[:100]}."
+        text = say("No worker of the pool %(pool)s knows the task %(name)s.", pool=view.name, name=name[:100])
         page = f"tasks?name={quote(name)}&pool={quote(view.name)}"
         yield danger(text, page, manage("queue", "tasks"), key=f"unknown {view.name}/{name[:100]}")
 
 
 def _watchdog(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if sum(view.states.values()) and (told := no_watchdog(view.name, sampled)):
-        yield warning(f"{told}. Run `manage.py watchdog`.", "health", manage("watchdog"), key="watchdog")
+        text = say("%(told)s. Run `manage.py watchdog`.", told=told)
+        yield warning(text, "health", manage("watchdog"), key="watchdog")
 
 
 def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterator[Alarm]:
@@ -216,24 +262,33 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
         rows = [beat for beat in late if fate_of(beat) == fate]
         if not rows:
             continue
-        told = f"{len(rows)} of {some(len(beats), 'worker', 'workers')} {words[len(rows) > 1]}"
+        text = say(
+            "Pool %(pool)s: %(late)s of %(workers)s %(fate)s%(places)s.",
+            pool=view.name,
+            late=len(rows),
+            workers=say_n("%(n)s worker", "%(n)s workers", len(beats)),
+            fate=words[len(rows) > 1],
+            places=places(rows),
+        )
         command = resumed(rows) if fate == "frozen" else manage("runworker", "--pool", view.name)
-        yield warning(f"Pool {view.name}: {told}{places(rows)}.", "workers", command, key=f"late {fate} {rows[0].id}")
+        yield warning(text, "workers", command, key=f"late {fate} {rows[0].id}")
 
 
 _FATES = {
-    "frozen": ("is frozen: its process is stopped", "are frozen: their processes are stopped"),
-    "dead": ("is dead: its process has ended", "are dead: their processes have ended"),
-    "late": ("has sent no heartbeat for 15 s", "have sent no heartbeat for 15 s"),
+    "frozen": (say("is frozen: its process is stopped"), say("are frozen: their processes are stopped")),
+    "dead": (say("is dead: its process has ended"), say("are dead: their processes have ended")),
+    "late": (say("has sent no heartbeat for 15 s"), say("have sent no heartbeat for 15 s")),
 }
 
 
 def places(beats: Sequence[Beat]) -> str:
-    """Hosts and processes of the first workers, as far as they are known."""
+    """Hosts and processes of the first workers in brackets, as far as they are known."""
     known = [
-        f"{beat.fields['host']} process {beat.fields['pid']}" for beat in beats if {"host", "pid"} <= {*beat.fields}
+        say("%(host)s process %(pid)s", host=beat.fields["host"], pid=beat.fields["pid"])
+        for beat in beats
+        if {"host", "pid"} <= {*beat.fields}
     ]
-    return f" ({', '.join(known[:MOST_PLACES])})" if known else ""
+    return join(" (", join(*known[:MOST_PLACES], by=", "), ")", by="") if known else ""
 
 
 def resumed(beats: Sequence[Beat]) -> str:
@@ -264,18 +319,19 @@ def _paused_names(view: PoolView, sampled: Mapping[str, Any]) -> Iterator[Alarm]
         name, waiting = str(row["name"]), int(row["waiting"])
         if waiting:
             oldest = row.get("oldest")
-            waited = f", the first for {span(max(0, sampled['taken'] - oldest))}" if oldest else ""
-            text = f"Task name {name[:100]} of pool {view.name} is paused: {tasks_wait(waiting)}{waited}."
+            waited = say(", the first for %(time)s", time=span(max(0, sampled["taken"] - oldest))) if oldest else ""
+            text = say(
+                "Task name %(name)s of pool %(pool)s is paused: %(tasks)s%(waited)s.",
+                name=name[:100],
+                pool=view.name,
+                tasks=tasks_wait(waiting),
+                waited=waited,
+            )
             command = manage("queue", "resume", "--name", name, "--pool", view.name)
             target = f"{view.name}/{name}"
             yield warning(text, f"name?id={quote(name)}", command, "resume_name", target, key=f"paused-name {target}")
 
 
-def tasks_wait(count: int) -> str:
+def tasks_wait(count: int) -> Sentence:
     """How many tasks wait, in words."""
-    return some(count, "task waits", "tasks wait")
-
-
-def some(count: int, one: str, more: str) -> str:
-    """A count with its word."""
-    return f"{count:,} {one if count == 1 else more}"
+    return say_n("%(n)s task waits", "%(n)s tasks wait", count)

@@ -11,6 +11,7 @@ from queueops.inspect.alarm import Alarm, danger, manage
 from queueops.inspect.spans import span
 from queueops.model.alerts import Undelivered
 from queueops.model.faults import SHOWN_MS
+from queueops.model.sentences import say_n
 
 
 def alert_alarms(sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -19,9 +20,14 @@ def alert_alarms(sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if found is None or sampled["taken"] - found.at > SHOWN_MS:
         return
     for name, state in sorted(found.targets.items()):
-        lost = f"{state.lost:,} {'message was' if state.lost == 1 else 'messages were'} given up"
-        ago = span(max(0, sampled["taken"] - state.failed_ms))
-        text = f"Alerts do not reach the target {name}: {lost}, the last {ago} ago: {state.error}"
+        text = say_n(
+            "Alerts do not reach the target %(name)s: %(n)s message was given up, the last %(age)s ago: %(error)s",
+            "Alerts do not reach the target %(name)s: %(n)s messages were given up, the last %(age)s ago: %(error)s",
+            state.lost,
+            name=name,
+            age=span(max(0, sampled["taken"] - state.failed_ms)),
+            error=state.error,
+        )
         yield danger(text, "alerts", manage("check", "--deploy"), key=f"alert-target {name}")
 
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from queueops.inspect.redaction import redactor
+from queueops.model.sentences import Sentence, masked, say
 
 T = TypeVar("T")
 SHOWN = 5
@@ -31,10 +32,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         hide = redactor()
         for name in self.TEXTS:
             if text := getattr(self, name):
-                force_setattr(self, name, hide.text(text))
+                force_setattr(self, name, masked(text, hide.text))
         for name in self.TEXTS_OF_TASKS:
             if text := getattr(self, name):
-                force_setattr(self, name, hide.words_of_task(text))
+                force_setattr(self, name, masked(text, hide.words_of_task))
 
 
 class Broken(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,16 +50,34 @@ class Broken(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """The problem in a sentence, with the remedy."""
+        return str(self.sentence())
+
+    def sentence(self) -> Sentence:
+        """The same, for a reader of any language."""
         if self.reason and self.pool == "*":
-            return (
-                f"The list of pools cannot be read ({self.reason}): pools that the settings do not name may be missing."
+            return say(
+                "The list of pools cannot be read (%(reason)s): pools that the settings do not name may be missing.",
+                reason=self.reason,
             )
         if self.reason:
-            return f"Pool {self.pool} does not answer ({self.reason}): its tasks are not shown."
-        more = f"; and {len(self.keys) - SHOWN} more" if len(self.keys) > SHOWN else ""
+            return say(
+                "Pool %(pool)s does not answer (%(reason)s): its tasks are not shown.",
+                pool=self.pool,
+                reason=self.reason,
+            )
         keys = "; ".join(self.keys[:SHOWN])
-        place = "The list of pools" if self.pool == "*" else f"Pool {self.pool}"
-        return f"{place} is broken: {keys}{more}. Another program wrote there: delete or restore the key."
+        if len(self.keys) > SHOWN:
+            keys = say("%(keys)s; and %(more)s more", keys=keys, more=len(self.keys) - SHOWN)
+        if self.pool == "*":
+            return say(
+                "The list of pools is broken: %(keys)s. Another program wrote there: delete or restore the key.",
+                keys=keys,
+            )
+        return say(
+            "Pool %(pool)s is broken: %(keys)s. Another program wrote there: delete or restore the key.",
+            pool=self.pool,
+            keys=keys,
+        )
 
 
 class Listing(list[T]):

@@ -15,6 +15,7 @@ from queueops.inspect.store import UNRESPONSIVE
 from queueops.inspect.throughput import PoolView, flows
 from queueops.inspect.workers import RunningTask, running_of
 from queueops.model import kinds
+from queueops.model.sentences import say
 from queueops.model.states import State, held
 from queueops.redis.query_replies import Beat, whole
 
@@ -40,7 +41,7 @@ def hanging_alarms(
             shortest = min(ms for task, ms in hanging if task.name == name)
             usual = min(filter(None, (usual_ms(samples[pool], name) for pool in full)), default=None)
             pending = sum(view.states.get(State.PENDING, 0) for view in views if view.name in full)
-            yield _hanging(name, full, f"{count:,} of {slots:,}", shortest, usual, pending)
+            yield _hanging(name, full, (count, slots), shortest, usual, pending)
 
 
 def _is_full(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> bool:
@@ -58,9 +59,20 @@ def _hangs(task: RunningTask, ran_ms: float, sampled: Mapping[str, Any]) -> bool
     return ran_ms > max(HANGING_MS, TIMES_USUAL * usual)
 
 
-def _hanging(name: str, pools: Sequence[str], slots: str, ran_ms: float, usual: float | None, pending: int) -> Alarm:
-    past = f", which usually takes {span(usual)}" if usual is not None else ""
-    text = f"{slots} slots of {in_pools(pools)} run {name[:100]} for over {span(ran_ms)}{past}: {tasks_wait(pending)}."
+def _hanging(
+    name: str, pools: Sequence[str], taken: tuple[int, int], ran_ms: float, usual: float | None, pending: int
+) -> Alarm:
+    busy, slots = taken
+    text = say(
+        "%(busy)s of %(slots)s slots of %(pools)s run %(name)s for over %(ran)s%(past)s: %(waiting)s.",
+        busy=busy,
+        slots=slots,
+        pools=in_pools(pools),
+        name=name[:100],
+        ran=span(ran_ms),
+        past=say(", which usually takes %(usual)s", usual=span(usual)) if usual is not None else "",
+        waiting=tasks_wait(pending),
+    )
     place = ("--pool", *pools) if len(pools) == 1 else ()
     where = f"&pool={quote(pools[0])}" if place else ""
     command = manage("queue", "cancel", "--name", name, "--state", "locked", "--hard", *place)
@@ -80,8 +92,14 @@ def stuck_alarms(view: PoolView, sampled: Mapping[str, Any], alive: Sequence[Bea
     slots, busy = (sum(whole(beat.fields.get(field)) for beat in alive) for field in ("slots", "busy"))
     waited = sampled["taken"] - (view.oldest_pending_ms or sampled["taken"])
     if slots and busy >= slots and waited > STUCK_MS and not _moves_on(sampled):
-        text = f"All {slots:,} worker slots of pool {view.name} are busy, and no task ended within a minute"
-        text = f"{text}: {tasks_wait(view.states.get(State.PENDING, 0))}, the first for {span(waited)}."
+        text = say(
+            "All %(slots)s worker slots of pool %(pool)s are busy, and no task ended within a minute: %(waiting)s, the"
+            " first for %(waited)s.",
+            slots=slots,
+            pool=view.name,
+            waiting=tasks_wait(view.states.get(State.PENDING, 0)),
+            waited=span(waited),
+        )
         yield danger(text, "workers", manage("runworker", "--pool", view.name), key=f"stuck {view.name}")
 
 

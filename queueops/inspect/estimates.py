@@ -23,6 +23,7 @@ from queueops.inspect.store import LATE_MS, NOT_TAKING
 from queueops.inspect.workers import serves
 from queueops.model import kinds
 from queueops.model.histogram import mean
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, maybe_whole, whole
 
@@ -32,7 +33,7 @@ SAME_TIME = 1.02
 """Lanes that are empty within 2 % of each other count as one moment: many equal lanes cost one step."""
 PAUSED_NAMES = "~names"
 """The key of the tasks that left their lanes because their names are paused; no lane has it."""
-PAUSED, NO_WORKER, NO_SLOT, UNKNOWN = "paused", "no worker", "limit 0", "no run yet"
+PAUSED, NO_WORKER, NO_SLOT, UNKNOWN = say("paused"), say("no worker"), say("limit 0"), say("no run yet")
 """Why there is no estimate. All but the last mean: never, until that is mended. No worker: none serves the lane."""
 CLOSED = (PAUSED, NO_SLOT, NO_WORKER)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from queueops.inspect.alarm import Alarm, manage, warning
 from queueops.inspect.throughput import counted
+from queueops.model.sentences import say
 
 LEAST = 10
 """Fewer expired tasks in this and the previous minute are not an alarm."""
@@ -18,8 +19,14 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     if names.total() < LEAST:
         return
     name, most = names.most_common(1)[0]
-    text = f"Pool {pool}: {names.total():,} tasks expired before they could begin, {most:,} of them {name[:100]}."
-    text = f"{text} The pool is slower than their expiry permits."
+    text = say(
+        "Pool %(pool)s: %(expired)s tasks expired before they could begin, %(most)s of them %(name)s. The pool is"
+        " slower than their expiry permits.",
+        pool=pool,
+        expired=names.total(),
+        most=most,
+        name=name[:100],
+    )
     yield warning(
         text, f"tasks/?state=cancelled&pool={pool}", manage("runworker", "--pool", pool), key=f"expired {pool}"
     )

@@ -17,6 +17,7 @@ import msgspec
 from queueops.errors.export import ExportStopped
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.tasks import MOST, tasks
+from queueops.model.sentences import encodable
 
 FORMATS = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 """The formats, with their media types."""
@@ -72,7 +73,7 @@ def pieces(columns: Sequence[str], pages: Iterator[Rows], format: str) -> Iterat
 
 
 def _line(columns: Sequence[str], row: Any, format: str) -> str:
-    values = {name: msgspec.to_builtins(getattr(row, name)) for name in columns}
+    values = {name: msgspec.to_builtins(getattr(row, name), enc_hook=encodable) for name in columns}
     if format == "csv":
         return _csv_line([_cell(name, value) for name, value in values.items()])
     return json.dumps(values) + "\n"

@@ -15,6 +15,7 @@ from queueops.inspect.named_hosts import host_named
 from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import FAILING, counted
+from queueops.model.sentences import Sentence, join, say
 
 LEAST_FAILED = 10
 """Fewer failed attempts than this are not an alarm, unless there was hardly another one."""
@@ -24,6 +25,7 @@ CHANCE = 1e-5
 """A name fails suddenly if its failures of the last seconds, at its earlier share of failures, are less likely."""
 MOST_NAMES = 3
 """The most failing names with an alarm of their own."""
+TWO_MINUTES = say("two minutes")
 KILLED = 2
 """So many starts of tasks that had lost a worker before, and lost another one, are no accident."""
 
@@ -36,7 +38,7 @@ class _Failed(NamedTuple):
     failed: int
     ended: int
     within: str
-    text: str = ""
+    text: Sentence | None = None
 
 
 def failing_alarms(samples: Samples) -> Iterator[Alarm]:
@@ -50,13 +52,21 @@ def failing_alarms(samples: Samples) -> Iterator[Alarm]:
         bad, all_ended = failed.total(), ended.total()
         if bad >= LEAST_FAILED and bad >= FAILING * all_ended:
             name, most = failed.most_common(1)[0]
-            text = f"Pool {pool}: {bad:,} of {all_ended:,} attempts of the last two minutes failed"
-            told = _Failed(bad, all_ended, "two minutes", f"{text}, {most:,} of them of {name[:100]}.")
+            text = say(
+                "Pool %(pool)s: %(failed)s of %(attempts)s attempts of the last two minutes failed, %(most)s of them of"
+                " %(name)s.",
+                pool=pool,
+                failed=bad,
+                attempts=all_ended,
+                most=most,
+                name=name[:100],
+            )
+            told = _Failed(bad, all_ended, TWO_MINUTES, text)
             if 2 * most > bad:
                 names.setdefault(name, {})[pool] = told
             else:
                 more: dict[str, Any] = {"key": f"failing-pool {pool}", "pools": (pool,), "failed": bad}
-                text = f"{told.text}{host_named(sampled, failed)}"
+                text = join(text, host_named(sampled, failed))
                 yield warning(text, "errors?sort=failed", manage("queue", "errors"), **more)
             continue
         for name, found in islice(_of_names(sampled, failed, ended), MOST_NAMES):
@@ -94,7 +104,7 @@ def _of_names(sampled: Mapping[str, Any], failed: Counter[str], ended: Counter[s
     for name, count in failed.most_common():
         is_small = ended.total() <= LEAST_FAILED and count - retried[name] >= ALL_OF_FEW and count == ended[name]
         if is_small or (count >= LEAST_FAILED and count >= FAILING * ended[name]):
-            yield name, _Failed(count, ended[name], "two minutes")
+            yield name, _Failed(count, ended[name], TWO_MINUTES)
         elif (now := now_failed[name]) and not now_well[name] and is_sudden(now, count - now, ended[name] - now):
             yield name, _Failed(now, now, span(recent_ms(sampled)))
 
@@ -108,14 +118,21 @@ def _failing(name: str, found: Mapping[str, _Failed], samples: Samples) -> Alarm
     """The alarm of a name: it leads to the name, with its pause as the remedy; of a paused one to its errors."""
     failed, ended = (sum(getattr(each, field) for each in found.values()) for field in ("failed", "ended"))
     (one, *others) = found.values()
-    text = f"Task {name[:100]} of {in_pools(found)}: {failed:,} of {ended:,} attempts of the last {one.within} failed."
+    text = say(
+        "Task %(name)s of %(pools)s: %(failed)s of %(attempts)s attempts of the last %(within)s failed.",
+        name=name[:100],
+        pools=in_pools(found),
+        failed=failed,
+        attempts=ended,
+        within=one.within,
+    )
     text = text if others else one.text or text
     host = next(filter(None, (host_named(samples[pool], [name]) for pool in found)), "")
     more = {"key": f"failing {name[:100]}", "pools": tuple(found), "failed": failed}
-    return _stopping(f"{text}{host}", name, found, samples, **more)
+    return _stopping(join(text, host), name, found, samples, **more)
 
 
-def _stopping(text: str, name: str, of: Mapping[str, Any], samples: Samples, **more: Any) -> Alarm:
+def _stopping(text: Sentence, name: str, of: Mapping[str, Any], samples: Samples, **more: Any) -> Alarm:
     page = f"name?id={quote(name)}"
     if all(any(str(row["name"]) == name for row in samples[pool].get("paused_names") or ()) for pool in of):
         return warning(text, page, manage("queue", "errors"), **more)
@@ -134,7 +151,13 @@ def _killers(samples: Samples) -> dict[str, dict[str, int]]:
 
 def _killing(name: str, samples: Samples) -> Alarm:
     lost = sum(counted(sampled, "lost")[name] for sampled in samples.values())
-    text = f"Task {name[:100]} of {in_pools(samples)} kills its worker: {lost:,} of its starts ended with their process"
+    text = say(
+        "Task %(name)s of %(pools)s kills its worker: %(lost)s of its starts ended with their process within the last"
+        " two minutes.",
+        name=name[:100],
+        pools=in_pools(samples),
+        lost=lost,
+    )
     more = {"key": f"kills {name[:100]}", "pools": tuple(samples), "failed": lost}
-    found = _stopping(f"{text} within the last two minutes.", name, samples, samples, **more)
+    found = _stopping(text, name, samples, samples, **more)
     return structs.replace(found, level="danger")

@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from queueops.errors import FilterError, advice
+from queueops.errors import FilterError
 from queueops.inspect import filter_values
 from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, refuse
 from queueops.inspect.filter_values import Bounds
+from queueops.model.explained import advised
+from queueops.model.sentences import say
 from queueops.model.states import FINISHED, State, table
 
 Condition = bool | list[Any]
@@ -27,28 +29,30 @@ class Field(NamedTuple):
 
 
 FIELDS: dict[str, Field] = {
-    "state": Field("s", "state:failed", "state of the task; finished: all ended ones"),
-    "name": Field("n", "name:shop.*", "name of the task"),
-    "lane": Field("l", "lane:bulk", "lane"),
-    "pool": Field("pool", "pool:mail", "pool"),
-    "kind": Field("k", "kind:chain", "kind of the task"),
-    "tag": Field("tg", "tag:vip", "tag"),
-    "error": Field("er", "error:Timeout", "type or message of the last error, or its fingerprint"),
-    "worker": Field("w", "worker:web-3", "worker of the latest start"),
-    "id": Field("id", "id:order-*", "id"),
-    "text": Field("a", 'text:"order 4711"', "text in the arguments or the id"),
-    "parent": Field("pi", "parent:01KB*", "id of the parent task"),
-    "key": Field("lk", "key:user_id=42", "key of its limits"),
-    "age": Field("age", "age>10m", "time since the push", filter_values.span),
-    "waited": Field("waited", "waited>5m", "time from the push to the latest start, or until now", filter_values.span),
-    "ran": Field("ran", "ran>30s", "duration of the latest run, or its time until now", filter_values.span),
-    "pushed": Field("c", "pushed:2026-11-27..28", "time of the push", filter_values.moment),
-    "started": Field("b", "started>2026-11-27T10:00", "time of the latest start", filter_values.moment),
-    "ended": Field("e", "ended:today", "time of the end", filter_values.moment),
-    "due": Field("d", "due<2026-11-27T10:00", "time of the next start", filter_values.moment),
-    "attempts": Field("at", "attempts>2", "attempts that failed", filter_values.number),
-    "crashes": Field("cr", "crashes>0", "starts that were lost with their worker", filter_values.number),
-    "priority": Field("p", "priority>=10", "priority", filter_values.number),
+    "state": Field("s", "state:failed", say("state of the task; finished: all ended ones")),
+    "name": Field("n", "name:shop.*", say("name of the task")),
+    "lane": Field("l", "lane:bulk", say("lane")),
+    "pool": Field("pool", "pool:mail", say("pool")),
+    "kind": Field("k", "kind:chain", say("kind of the task")),
+    "tag": Field("tg", "tag:vip", say("tag")),
+    "error": Field("er", "error:Timeout", say("type or message of the last error, or its fingerprint")),
+    "worker": Field("w", "worker:web-3", say("worker of the latest start")),
+    "id": Field("id", "id:order-*", say("id")),
+    "text": Field("a", 'text:"order 4711"', say("text in the arguments or the id")),
+    "parent": Field("pi", "parent:01KB*", say("id of the parent task")),
+    "key": Field("lk", "key:user_id=42", say("key of its limits")),
+    "age": Field("age", "age>10m", say("time since the push"), filter_values.span),
+    "waited": Field(
+        "waited", "waited>5m", say("time from the push to the latest start, or until now"), filter_values.span
+    ),
+    "ran": Field("ran", "ran>30s", say("duration of the latest run, or its time until now"), filter_values.span),
+    "pushed": Field("c", "pushed:2026-11-27..28", say("time of the push"), filter_values.moment),
+    "started": Field("b", "started>2026-11-27T10:00", say("time of the latest start"), filter_values.moment),
+    "ended": Field("e", "ended:today", say("time of the end"), filter_values.moment),
+    "due": Field("d", "due<2026-11-27T10:00", say("time of the next start"), filter_values.moment),
+    "attempts": Field("at", "attempts>2", say("attempts that failed"), filter_values.number),
+    "crashes": Field("cr", "crashes>0", say("starts that were lost with their worker"), filter_values.number),
+    "priority": Field("p", "priority>=10", say("priority"), filter_values.number),
 }
 """The fields of the grammar, in the order in which they are offered."""
 WORDS = {
@@ -73,15 +77,21 @@ def check(term: Term) -> None:
     if term.field not in FIELDS:
         refuse(
             term.at,
-            f"there is no field {term.field!r}{advice(term.field, FIELDS)} A text with : stands between quotes.",
+            say(
+                "there is no field %(field)s%(advice)s A text with : stands between quotes.",
+                field=repr(term.field),
+                advice=advised(term.field, FIELDS),
+            ),
         )
     field = FIELDS[term.field]
     if len(term.value) > LONGEST:
-        refuse(term.at, f"the value of {term.field} is longer than {LONGEST} characters.")
+        values = {"field": term.field, "most": str(LONGEST)}
+        refuse(term.at, say("the value of %(field)s is longer than %(most)s characters.", **values))
     if field.bounds is None and term.operator != ":":
-        refuse(term.at, f"{term.field} is not compared with {term.operator}: write {field.example}")
+        values = {"field": term.field, "operator": term.operator, "example": field.example}
+        refuse(term.at, say("%(field)s is not compared with %(operator)s: write %(example)s", **values))
     if field.bounds is None and not term.value.strip("*"):
-        refuse(term.at, f"{term.field} needs a value: write {field.example}")
+        refuse(term.at, say("%(field)s needs a value: write %(example)s", field=term.field, example=field.example))
     try:
         if field.bounds is not None:
             field.bounds(term.operator, term.value, field.example)
@@ -91,17 +101,22 @@ def check(term: Term) -> None:
 
 def known_state(term: Term) -> Term:
     """The term with the state's own name. Raises FilterError."""
-    return term._replace(value=state_named(term.value, f"at character {term.at}: "))
+    try:
+        return term._replace(value=state_named(term.value))
+    except FilterError as error:
+        refuse(term.at, error.reason)
 
 
-def state_named(word: str, place: str = "") -> str:
+def state_named(word: str) -> str:
     """The state of this name, or of another word for it. Raises FilterError."""
     known = tuple(map(str, table().states))
     if word in (FINISHED, *known):
         return word
     if word in WORDS:
         return WORDS[word]
-    raise FilterError(reason=f"{place}there is no state {word!r}{advice(word, (*known, *WORDS))}")
+    raise FilterError(
+        reason=say("there is no state %(state)s%(advice)s", state=repr(word), advice=advised(word, (*known, *WORDS)))
+    )
 
 
 def condition(node: Node, pool: str, *, types_only: bool, negated: bool = False) -> Condition:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, NoReturn
 
 from queueops.errors import FilterError
+from queueops.model.sentences import say
 
 LONGEST = 1000
 MOST_TERMS, DEEPEST = 40, 10
@@ -49,7 +50,7 @@ Node = Term | Not | All | Either
 def parsed(text: str) -> All:
     """The tree of a filter; an empty text matches all. Raises FilterError with the position and advice."""
     if len(text) > LONGEST:
-        raise FilterError(reason=f"it is longer than {LONGEST} characters.")
+        raise FilterError(reason=say("it is longer than %(most)s characters.", most=str(LONGEST)))
     return _Parser(text).whole()
 
 
@@ -80,7 +81,7 @@ def terms(node: Node) -> Iterator[Term]:
 
 def refuse(at: int, what: str) -> NoReturn:
     """Raise the error of a position."""
-    raise FilterError(reason=f"at character {at}: {what}")
+    raise FilterError(reason=say("at character %(position)s: %(reason)s", position=str(at), reason=what))
 
 
 def _grouped(node: Node) -> str:
@@ -103,7 +104,7 @@ class _Parser:
     def whole(self) -> All:
         found = self._either()
         if not self._is_over():
-            refuse(self.at + 1, "this ) has no ( before it. Remove it, or add the (.")
+            refuse(self.at + 1, say("this ) has no ( before it. Remove it, or add the (."))
         return found if isinstance(found, All) else All((found,))
 
     def _is_over(self) -> bool:
@@ -124,7 +125,7 @@ class _Parser:
             at = self.at
             parts.append(self._all())
             if not parts[-1].of or not parts[-2].of:
-                refuse(at - 1, "or stands between two conditions, such as lane:a or lane:b.")
+                refuse(at - 1, say("or stands between two conditions, such as lane:a or lane:b."))
         return parts[0] if len(parts) == 1 else Either(tuple(_plain(part) for part in parts))
 
     def _all(self) -> All:
@@ -141,7 +142,7 @@ class _Parser:
 
     def _one(self) -> Node:
         if self._is_over():
-            refuse(self.at + 1, "a condition is missing at the end, such as state:failed.")
+            refuse(self.at + 1, say("a condition is missing at the end, such as state:failed."))
         if self.text[self.at] == "-" or self._word("not"):
             self.at += self.text[self.at : self.at + 1] == "-"
             return Not(_plain(self._deeper(self._one)))
@@ -149,13 +150,13 @@ class _Parser:
             return self._deeper(self._group)
         self.count += 1
         if self.count > MOST_TERMS:
-            refuse(self.at + 1, f"a filter has at most {MOST_TERMS} conditions.")
+            refuse(self.at + 1, say("a filter has at most %(most)s conditions.", most=str(MOST_TERMS)))
         return self._term()
 
     def _deeper(self, part: Callable[[], Node]) -> Node:
         self.depth += 1
         if self.depth > DEEPEST:
-            refuse(self.at + 1, f"conditions are nested more than {DEEPEST} times.")
+            refuse(self.at + 1, say("conditions are nested more than %(most)s times.", most=str(DEEPEST)))
         found = part()
         self.depth -= 1
         return found
@@ -165,9 +166,9 @@ class _Parser:
         self.at += 1
         found = self._either()
         if self._is_over() or self.text[self.at] != ")":
-            refuse(at + 1, "this ( has no ) behind it. Add the ).")
+            refuse(at + 1, say("this ( has no ) behind it. Add the )."))
         if found == All(()):
-            refuse(at + 1, "nothing stands between ( and ). Write a condition there, or remove them.")
+            refuse(at + 1, say("nothing stands between ( and ). Write a condition there, or remove them."))
         self.at += 1
         return _plain(found)
 
@@ -178,18 +179,19 @@ class _Parser:
         field, operator = found[1].lower(), found[2]
         self.at = found.end()
         if self.at >= len(self.text) or self.text[self.at].isspace() or self.text[self.at] == ")":
-            refuse(at + 1, f"{field}{operator} needs a value behind it, without a space.")
+            told = say("%(field)s needs a value behind it, without a space.", field=f"{field}{operator}")
+            refuse(at + 1, told)
         return Term(field, ":" if operator in ":=" else operator.lstrip(":"), self._given(), at + 1)
 
     def _given(self) -> str:
         if self.text[self.at] == '"':
             if not (quoted := _QUOTED.match(self.text, self.at)):
-                refuse(self.at + 1, 'this " has no second " behind it. Add it at the end of the text.')
+                refuse(self.at + 1, say('this " has no second " behind it. Add it at the end of the text.'))
             self.at = quoted.end()
             return re.sub(r"\\(.)", r"\1", quoted[1])
         found = _BARE.match(self.text, self.at)
         if found is None:
-            refuse(self.at + 1, "a value is missing here; put a text with ( or ) between quotes.")
+            refuse(self.at + 1, say("a value is missing here; put a text with ( or ) between quotes."))
         self.at = found.end()
         return found[0]
 

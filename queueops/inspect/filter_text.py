@@ -16,6 +16,7 @@ from queueops.inspect.filter_fields import Field as Field
 from queueops.inspect.filter_fields import check, known_state
 from queueops.inspect.filter_syntax import LONGEST as LONGEST
 from queueops.inspect.filter_syntax import All, Either, Node, Not, Term, parsed, refuse, terms, written
+from queueops.model.sentences import say
 
 FACETS = {name: name for name in ("state", "name", "pool", "lane", "kind", "tag", "error", "id")} | {"text": "contains"}
 """The field of each facet that the grammar has, and the facet."""
@@ -47,7 +48,7 @@ def split(text: str) -> Split:
         rest.append(part)
     for term in terms(All(tuple(rest))):
         if term.field == "text":
-            refuse(term.at, "text: stands once, not behind - and not between ( and ).")
+            refuse(term.at, say("text: stands once, not behind - and not between ( and )."))
     return Split(facets, All(tuple(rest)))
 
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 from django.utils import timezone
 
 from queueops.errors import FilterError
+from queueops.model.sentences import Sentence, say
 
 Bounds = tuple[int | None, int | None]
 """The least value, and the value that is too much; None: no bound."""
@@ -32,7 +33,7 @@ def span(operator: str, value: str, example: str) -> Bounds:
     if ".." in value:
         return _range(value, lambda text: _span(text, example), example)
     if operator == ":":
-        _wrong(value, f"a duration is compared or a range: write {example}")
+        _wrong(value, say("a duration is compared or a range: write %(example)s", example=example))
     return _compared(operator, *_span(value, example))
 
 
@@ -54,22 +55,22 @@ def _compared(operator: str, begin: int, end: int) -> Bounds:
 def _range(value: str, read: Callable[[str], tuple[int, int]], example: str) -> Bounds:
     first, _, last = value.partition("..")
     if not (first or last):
-        _wrong(value, f"a range has a begin or an end: write {example}")
+        _wrong(value, say("a range has a begin or an end: write %(example)s", example=example))
     least, most = read(first)[0] if first else None, read(last)[1] if last else None
     if least is not None and most is not None and least >= most:
-        _wrong(value, "the range ends before it begins: exchange both values")
+        _wrong(value, say("the range ends before it begins: exchange both values"))
     return least, most
 
 
 def _whole(text: str, example: str) -> tuple[int, int]:
     if not re.fullmatch(r"-?\d{1,15}", text):
-        _wrong(text, f"this is not a whole number: write {example}")
+        _wrong(text, say("this is not a whole number: write %(example)s", example=example))
     return int(text), int(text) + 1
 
 
 def _span(text: str, example: str) -> tuple[int, int]:
     if not (found := _SPAN.fullmatch(text)):
-        _wrong(text, f"this is not a duration of ms, s, m, h, d or w: write {example}")
+        _wrong(text, say("this is not a duration of ms, s, m, h, d or w: write %(example)s", example=example))
     ms = round(float(found[1]) * _UNITS[found[2].lower()])
     return ms, ms + 1
 
@@ -86,7 +87,7 @@ def _moment(text: str, example: str) -> tuple[int, int]:
             return _day(date.fromisoformat(text))
         return _instant(datetime.fromisoformat(text), text.partition("T")[2] or text.partition(" ")[2])
     except (ValueError, OverflowError):
-        _wrong(text, f"this is not a day or a time: write {example}")
+        _wrong(text, say("this is not a day or a time: write %(example)s", example=example))
 
 
 def _completed(first: str, last: str) -> str:
@@ -115,5 +116,5 @@ def _ms(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
 
-def _wrong(value: str, what: str) -> NoReturn:
-    raise FilterError(reason=f"{value!r}: {what}.")
+def _wrong(value: str, what: Sentence) -> NoReturn:
+    raise FilterError(reason=say("%(value)s: %(reason)s.", value=repr(value), reason=what))

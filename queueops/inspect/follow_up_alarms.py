@@ -6,22 +6,29 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect.alarm import Alarm, manage, warning
+from queueops.model.sentences import Sentence, join, say, say_n
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """One alarm for a pool with dead follow-ups, for a day after the last one."""
     if count := sampled.get("dead_follow_ups") or 0:
         command = manage("queue", "dead-follow-ups", "--pool", pool)
-        reason = f" The last one: {told}" if (told := str(sampled.get("dead_follow_up_reason") or "")) else ""
-        text = f"Pool {pool}: {_number(count)} could not be pushed.{reason}"
+        text = say_n(
+            "Pool %(pool)s: %(n)s follow-up could not be pushed.",
+            "Pool %(pool)s: %(n)s follow-ups could not be pushed.",
+            count,
+            pool=pool,
+        )
+        if told := str(sampled.get("dead_follow_up_reason") or ""):
+            text = join(text, say("The last one: %(error)s", error=told))
         yield warning(text, "commands?place=dead", command, key=f"follow-ups {pool}")
 
 
-def notes(sampled: Mapping[str, Any]) -> Iterator[str]:
+def notes(sampled: Mapping[str, Any]) -> Iterator[Sentence]:
     """How many follow-ups could not be pushed, also those that have left the list."""
     if count := sampled.get("dead_follow_ups_in_an_hour") or 0:
-        yield f"{_number(count)} could not be pushed in the last hour."
-
-
-def _number(count: int) -> str:
-    return "1 follow-up" if count == 1 else f"{count:,} follow-ups"
+        yield say_n(
+            "%(n)s follow-up could not be pushed in the last hour.",
+            "%(n)s follow-ups could not be pushed in the last hour.",
+            count,
+        )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from queueops.inspect.alarm import Alarm, manage, warning
-from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised, tasks_wait
+from queueops.inspect.alarms import STUCK_MS, bound_of, lane_page, raised
 from queueops.inspect.estimates import run_times
 from queueops.inspect.lanes import MOST, lane_rows
 from queueops.inspect.named_hosts import host_named
@@ -15,6 +15,7 @@ from queueops.inspect.recent_counts import recent, recent_ms, usual_ms, usual_pe
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import PoolView, counted
 from queueops.inspect.workers import running_of
+from queueops.model.sentences import Figure, Sentence, join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, whole
 
@@ -35,7 +36,7 @@ class _Cause(NamedTuple):
     """Why a backlog grows: in one or two words, in a sentence, and a page, a command, a verb with its target."""
 
     about: str
-    text: str
+    text: Sentence
     hint: str
     command: str
     verb: str = ""
@@ -58,10 +59,14 @@ def growing_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[B
             or _producer(view, sampled)
             or _too_few(view)
         )
-        text = (
-            f"The backlog of the pool {view.name} grows: {tasks:,} tasks wait, {came:.1f}/s arrive, {ended:.1f}/s end."
+        text = say(
+            "The backlog of the pool %(pool)s grows: %(tasks)s tasks wait, %(came)s arrive, %(ended)s end.",
+            pool=view.name,
+            tasks=tasks,
+            came=_per_s(came),
+            ended=_per_s(ended),
         )
-        text = f"{text} {cause.text}{_deployed(sampled, beats)}"
+        text = join(text, cause.text, _deployed(sampled, beats))
         yield warning(text, cause.hint, cause.command, cause.verb, cause.target, key=f"growing {cause.about}")
 
 
@@ -88,11 +93,15 @@ def _slow(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> 
     if not slow or 2 * sum(used[name] for name in slow) < sum(used.values()):
         return None
     worst = sorted(slow, key=lambda name: -used[name])
-    told = ", ".join(f"{name[:100]} {span(times[name])}" for name in worst[:MOST_NAMED])
-    factor = min(slow.values())
-    number = "1 name takes" if len(slow) == 1 else f"{len(slow):,} names take"
-    text = f"{number} {factor:.0f} times longer than before: {told}{', …' if len(slow) > MOST_NAMED else ''}."
-    text = f"{text}{host_named(sampled, slow)}"
+    names = [join(name[:100], span(times[name])) for name in worst[:MOST_NAMED]]
+    text = say_n(
+        "%(n)s name takes %(factor)s times longer than before: %(names)s.",
+        "%(n)s names take %(factor)s times longer than before: %(names)s.",
+        len(slow),
+        factor=f"{min(slow.values()):.0f}",
+        names=join(*names, "…" if len(slow) > MOST_NAMED else "", by=", "),
+    )
+    text = join(text, host_named(sampled, slow))
     page = f"name?id={quote(worst[0])}"
     return _Cause("slow", text, page, manage("queue", "name", worst[0]))
 
@@ -104,15 +113,17 @@ def _held(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
     if paused is not None and 2 * int(paused["waiting"]) >= view.states[State.PENDING]:
         name = str(paused["name"])
         command, target = manage("queue", "resume", "--name", name, "--pool", view.name), f"{view.name}/{name}"
-        text = f"The name {name[:100]} is paused."
+        text = say("The name %(name)s is paused.", name=name[:100])
         return _Cause(f"name {name[:100]}", text, f"name?id={quote(name)}", command, "resume_name", target)
     if most is None or 2 * most.ready < view.states[State.PENDING] or not (most.paused or bound_of(most)):
         return None
-    told = "paused" if most.paused else f"at its {bound_of(most)}"
+    text = say("Lane %(lane)s is paused.", lane=most.label)
+    if not most.paused:
+        text = say("Lane %(lane)s is at its %(bound)s.", lane=most.label, bound=bound_of(most))
     verb, target = ("resume_lane", f"{view.name}/{most.lane}") if most.paused else ("", "")
     command = manage("queue", "resume", most.lane, "--pool", view.name) if most.paused else raised(most)
     about = f"lane {view.name}/{most.lane}"
-    return _Cause(about, f"Lane {most.label} is {told}.", lane_page(most), command, verb, target)
+    return _Cause(about, text, lane_page(most), command, verb, target)
 
 
 def _producer(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
@@ -123,9 +134,15 @@ def _producer(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
         if count >= MAIN_SHARE * came.total() and rate >= MORE_OFTEN * usual_per_s(sampled, name):
             rows = [row for row in sampled["lanes"] or () if name in (row.get("names") or {})]
             lane = max(rows, key=lambda row: int(row["ready"]), default=None)
-            place = f" in lane {str(lane['lane'])[:100]}" if lane else ""
-            before = f", {usual_per_s(sampled, name):.1f}/s before" if usual_per_s(sampled, name) else ""
-            text = f"{count / came.total():.0%} of the arrivals are {name[:100]}{place}: {rate:,.0f}/s{before}."
+            usual = usual_per_s(sampled, name)
+            text = say(
+                "%(share)s of the arrivals are %(name)s%(place)s: %(rate)s%(before)s.",
+                share=f"{count / came.total():.0%}",
+                name=name[:100],
+                place=say(" in lane %(lane)s", lane=str(lane["lane"])[:100]) if lane else "",
+                rate=Figure(f"{rate:,.0f}/s"),
+                before=say(", %(rate)s before", rate=_per_s(usual)) if usual else "",
+            )
             command, target = manage("queue", "pause", "--name", name, "--pool", view.name), f"{view.name}/{name}"
             return _Cause(f"producer {name[:100]}", text, f"name?id={quote(name)}", command, "pause_name", target)
     return None
@@ -138,18 +155,26 @@ def _keys(view: PoolView, sampled: Mapping[str, Any]) -> _Cause | None:
     waiting = view.states[State.PENDING] - elsewhere
     if len(rows) >= MOST or 2 * waiting < view.states[State.PENDING]:
         return None
-    text = f"{tasks_wait(waiting)} for turns, by the limit or rate of their name: more slots do not help."
+    text = say_n(
+        "%(n)s task waits for turns, by the limit or rate of their name: more slots do not help.",
+        "%(n)s tasks wait for turns, by the limit or rate of their name: more slots do not help.",
+        waiting,
+    )
     command = manage("queue", "list", "--state", "pending", "--pool", view.name)
     return _Cause("keys", text, f"tasks/?state=pending&pool={view.name}", command)
 
 
 def _too_few(view: PoolView) -> _Cause:
-    text = "No name is slower than before, and no limit holds them: more slots help."
+    text = say("No name is slower than before, and no limit holds them: more slots help.")
     return _Cause("slots", text, f"tasks/?state=pending&pool={view.name}", manage("runworker", "--pool", view.name))
 
 
 def _deployed(sampled: Mapping[str, Any], beats: Sequence[Beat]) -> str:
-    """A sentence if all workers started a short while ago."""
+    """A sentence if all workers started a short while ago, else nothing."""
     first = min((whole(beat.fields.get("started")) for beat in beats), default=0)
     age = sampled["taken"] - first
-    return f" Its workers started {span(age)} ago." if age < DEPLOY_MS and sampled.get("usual") else ""
+    return say("Its workers started %(age)s ago.", age=span(age)) if age < DEPLOY_MS and sampled.get("usual") else ""
+
+
+def _per_s(number: float) -> Figure:
+    return Figure(f"{number:.1f}/s")

@@ -7,11 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect.alarm import Alarm, in_pools, manage, warning
-from queueops.inspect.failing_alarms import LEAST_FAILED, MOST_NAMES, is_sudden, loud_failures, recent_failures
+from queueops.inspect.failing_alarms import (
+    LEAST_FAILED,
+    MOST_NAMES,
+    TWO_MINUTES,
+    is_sudden,
+    loud_failures,
+    recent_failures,
+)
 from queueops.inspect.named_hosts import hosts_of_names
 from queueops.inspect.recent_counts import recent, recent_ms
 from queueops.inspect.spans import span
 from queueops.inspect.throughput import FAILING
+from queueops.model.sentences import say
 
 SEVERAL = 2
 """Of one name, the alarm is that of the name: it has the host in its text."""
@@ -33,7 +41,8 @@ def host_alarms(samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Alarm]:
             now_well = recent(samples[pool], "ok")
             now_failed += sum(now_bad[name] for name in those)
             now_ended += sum(now_bad[name] + now_well[name] for name in those)
-        told, within = (failed.total(), ended), "two minutes"
+        told = failed.total(), ended
+        within: str = TWO_MINUTES
         lasts = failed.total() >= LEAST_FAILED and failed.total() >= FAILING * ended
         if not lasts:
             told, within = (now_failed, now_ended), span(max(recent_ms(samples[pool]) for pool in of_pools))
@@ -46,9 +55,16 @@ def host_alarms(samples: Mapping[str, Mapping[str, Any]]) -> Iterator[Alarm]:
 def _failing(host: str, pools: tuple[str, ...], failed: Counter[str], told: tuple[int, int], within: str) -> Alarm:
     names = ", ".join(name[:100] for name in sorted(failed, key=lambda name: (-failed[name], name))[:MOST_NAMES])
     more = ", …" if len(failed) > MOST_NAMES else ""
-    text = (
-        f"The host {host} fails: {told[0]:,} of {told[1]:,} attempts of {len(failed):,} names of {in_pools(pools)}"
-        f" failed within the last {within}, and their errors name it: {names}{more}."
+    text = say(
+        "The host %(host)s fails: %(failed)s of %(attempts)s attempts of %(count)s names of %(pools)s failed within the"
+        " last %(within)s, and their errors name it: %(names)s.",
+        host=host,
+        failed=told[0],
+        attempts=told[1],
+        count=len(failed),
+        pools=in_pools(pools),
+        within=within,
+        names=f"{names}{more}",
     )
     command = manage("queue", "errors")
     return warning(text, "errors", command, key=f"host {host}", pools=pools, failed=told[0])

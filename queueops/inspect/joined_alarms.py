@@ -16,11 +16,12 @@ from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.host_alarms import host_alarms
 from queueops.inspect.library_alarms import library_alarms
-from queueops.inspect.named_hosts import said
+from queueops.inspect.named_hosts import names_host
 from queueops.inspect.outbox import outbox_alarms
 from queueops.inspect.own_work_alarms import own_work_alarms
 from queueops.inspect.silent_alarms import silent_alarms
 from queueops.inspect.throughput import PoolView
+from queueops.model.sentences import join, say
 from queueops.redis.query_replies import Beat
 
 _NO_SLOTS = ("hanging", "stuck", "growing", "unserved", "lanes", "kind", "limit", "skipping", "expired")
@@ -95,7 +96,7 @@ def _follows(alarm: Alarm, cause: Alarm) -> bool:
     if alarm.kind not in FOLLOWS.get(cause.kind, ()) or not set(alarm.pools) <= set(cause.pools or alarm.pools):
         return False
     if cause.kind == "host":
-        return said(cause.key.removeprefix("host ")) in alarm.text
+        return names_host(alarm.text, cause.key.removeprefix("host "))
     if alarm.kind != "growing":
         return True
     needs_slots = alarm.command.startswith(MORE_SLOTS)
@@ -107,7 +108,7 @@ def _one(same: Sequence[Alarm], follow: Sequence[Alarm]) -> Alarm:
     first = same[0]
     pools = tuple(dict.fromkeys(pool for alarm in same for pool in alarm.pools))
     more = [pool for pool in pools if pool not in first.pools]
-    text = f"{first.text} The same in {in_pools(more)}." if more else first.text
+    text = join(first.text, say("The same in %(pools)s.", pools=in_pools(more))) if more else first.text
     worst = min((alarm.level for alarm in (*same, *follow)), key=("danger", "warning").index)
     told = tuple(dict.fromkeys(alarm.text for alarm in follow))
     followers = tuple(dict.fromkeys(alarm.key for alarm in follow))

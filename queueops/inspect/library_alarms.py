@@ -9,6 +9,7 @@ from msgspec import structs
 
 from queueops.inspect.alarm import CHECK, Alarm, danger
 from queueops.inspect.alarms import live, places
+from queueops.model.sentences import say_n
 from queueops.redis.query_replies import Beat
 
 
@@ -20,6 +21,12 @@ def library_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat])
     refused = [beat for beat in live(sampled, beats) if beat.fields.get("refused")]
     if refused:
         latest = max(refused, key=lambda beat: beat.beat_ms)
-        told = f"{len(refused):,} {'worker claims' if len(refused) == 1 else 'workers claim'} no task of pool {pool}"
-        text = f"{told}, and no outcome is stored{places(refused)}: {latest.fields['refused']}"
+        text = say_n(
+            "%(n)s worker claims no task of pool %(pool)s, and no outcome is stored%(places)s: %(reason)s",
+            "%(n)s workers claim no task of pool %(pool)s, and no outcome is stored%(places)s: %(reason)s",
+            len(refused),
+            pool=pool,
+            places=places(refused),
+            reason=latest.fields["refused"],
+        )
         yield structs.replace(danger(text, "workers", CHECK), key="library")

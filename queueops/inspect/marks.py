@@ -14,6 +14,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.snapshot import WORKERS, alarms_of
 from queueops.inspect.store import open_reader
 from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
+from queueops.model.sentences import say
 from queueops.redis.query_replies import Beat, whole
 
 MOST = 100
@@ -69,13 +70,20 @@ def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> 
         rows = list(of_minute)
         for at_ms, mark in rows:
             if known is not None and mark.version != known:
-                text = f"Workers of pool {pool} have the version {mark.version}; before it was {known}."
+                text = say(
+                    "Workers of pool %(pool)s have the version %(version)s; before it was %(before)s.",
+                    pool=pool,
+                    version=mark.version,
+                    before=known,
+                )
                 yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
             elif names and mark.names not in names:
-                text = f"Workers of pool {pool} have new code: they know other tasks than before."
+                text = say("Workers of pool %(pool)s have new code: they know other tasks than before.", pool=pool)
                 yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
             known, names = mark.version, names | {mark.names}
-        told = f"{len(rows):,} workers of pool {pool} started." if len(rows) > 1 else rows[0][1].text
+        told = rows[0][1].text
+        if len(rows) > 1:
+            told = say("%(count)s workers of pool %(pool)s started.", count=len(rows), pool=pool)
         yield HistoryMark(at_ms=minute * MINUTE_MS, kind=START, text=told, pool=pool)
 
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from queueops.inspect.redaction import conceals, redactor
+from queueops.model.sentences import say
 
 MAIN_SHARE = 0.6
 """From this share of the errors of some names on, it is the host that they name which fails."""
@@ -51,12 +52,12 @@ def host_named(sampled: Mapping[str, Any], names: Iterable[str]) -> str:
         if name in wanted:
             hosts[host] += times
     host = _main(hosts)
-    return f" The errors name {said(host)}" if host else ""
+    return say("The errors name the host %(host)s.", host=host) if host else ""
 
 
-def said(host: str) -> str:
-    """The end of that sentence, by which an alarm with it is found."""
-    return f"the host {host}."
+def names_host(text: str, host: str) -> bool:
+    """Whether the text of an alarm has that sentence."""
+    return f"the host {host}." in text
 
 
 def _latest(sampled: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:

@@ -10,6 +10,7 @@ from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
 from queueops.inspect.spans import span
 from queueops.model.redact import cut
+from queueops.model.sentences import Figure, say, say_n
 from queueops.tasks import outbox as outboxes
 
 LATE_MS = 120_000
@@ -42,7 +43,8 @@ class OutboxFigures(Answer, frozen=True, kw_only=True):
 
 
 def _counted(number: int) -> str:
-    return f"{number:,}{' or more' if number >= MOST_COUNTED else ''}"
+    shown = Figure(f"{number:,}")
+    return say("%(number)s or more", number=shown) if number >= MOST_COUNTED else shown
 
 
 class WaitingPush(Answer, frozen=True, kw_only=True):
@@ -103,17 +105,29 @@ def outbox_alarms() -> Iterator[Alarm]:
     try:
         found = outbox_figures()
     except Exception as error:  # of the database, whatever its driver raises; the store's alarms are told
-        text = f"The outbox cannot be read: {cut(str(error).strip(), 200)}."
+        text = say("The outbox cannot be read: %(error)s.", error=cut(str(error).strip(), 200))
         yield danger(text, "health", manage("migrate"), key="outbox unread")
         return
     for each in found:
         if each.waited_ms >= LATE_MS:
-            words = "push waits" if each.waiting == 1 else "pushes wait"
-            text = f"{each.waiting_words} {words} in the outbox of the database {each.database}, the first for "
-            text = f"{text}{span(each.waited_ms)}. No watchdog sends them, or the store refuses them."
+            text = say_n(
+                "%(count)s push waits in the outbox of the database %(database)s, the first for %(time)s. No watchdog"
+                " sends them, or the store refuses them.",
+                "%(count)s pushes wait in the outbox of the database %(database)s, the first for %(time)s. No watchdog"
+                " sends them, or the store refuses them.",
+                each.waiting,
+                count=each.waiting_words,
+                database=each.database,
+                time=span(each.waited_ms),
+            )
             yield danger(text, "outbox", manage("watchdog"), key=f"outbox {each.database}")
         if each.dead:
-            words = "push of the outbox was" if each.dead == 1 else "pushes of the outbox were"
+            text = say_n(
+                "%(count)s push of the outbox was given up in the database %(database)s.",
+                "%(count)s pushes of the outbox were given up in the database %(database)s.",
+                each.dead,
+                count=each.dead_words,
+                database=each.database,
+            )
             command = manage("queue", "outbox", "--dead", "--database", each.database)
-            text = f"{each.dead_words} {words} given up in the database {each.database}."
             yield warning(text, "outbox?dead=1", command, key=f"outbox-dead {each.database}")

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from queueops.errors import FilterError
+from queueops.model.sentences import say
 
 T = TypeVar("T")
 Place = tuple[str, str, str]
@@ -79,4 +80,5 @@ def _plain(score: str) -> str:
 
 def broken() -> FilterError:
     """The error for a position that is not in this list."""
-    return FilterError(reason="the position in the list (after) is not one of this list; begin at its first page.")
+    reason = say("the position in the list (after) is not one of this list; begin at its first page.")
+    return FilterError(reason=reason)

@@ -10,6 +10,7 @@ from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.redact import cut
+from queueops.model.sentences import say
 from queueops.redis.query_replies import text, whole
 
 __all__ = ["CommandPage", "CommandRow", "commands", "dead_commands"]
@@ -87,7 +88,8 @@ def place_of(word: str) -> str:
     """The place that a word means: its own name, or another word for it. Raises FilterError."""
     place = _WORDS.get(word.replace(" ", "_"), word)
     if place not in PLACES:
-        raise FilterError(reason=f"messages between pools are {', '.join(SHOWN.values())}, and not {word!r}.")
+        values = {"places": ", ".join(SHOWN.values()), "word": repr(word)}
+        raise FilterError(reason=say("messages between pools are %(places)s, and not %(word)s.", **values))
     return place
 
 

@@ -10,6 +10,7 @@ import msgspec
 from queueops.errors import FilterError
 from queueops.inspect import filter_text
 from queueops.inspect.filter_fields import Condition, condition, state_named
+from queueops.model.sentences import say
 from queueops.model.states import FINISHED, TERMINAL
 
 FACETS = ("state", "name", "pool", "lane", "kind", "tag", "error", "id", "contains")
@@ -51,9 +52,10 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.structs.replace(self, state=state).checked()
         for facet, value in self.params().items():
             if len(value) > LONGEST and facet != "q":
-                raise FilterError(reason=f"{facet} is longer than {LONGEST} characters.")
+                reason = say("%(field)s is longer than %(most)s characters.", field=facet, most=str(LONGEST))
+                raise FilterError(reason=reason)
             if "#" in value and facet not in FREE:
-                raise FilterError(reason=f"no {facet} holds a #.")
+                raise FilterError(reason=say("no %(field)s holds a #.", field=facet))
         return self
 
     def _with_text(self) -> TaskQuery:
@@ -61,7 +63,8 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
         found = filter_text.split(self.q)
         taken = {facet: value for facet, value in found.facets.items() if getattr(self, facet) not in ("", value)}
         if "contains" in taken:
-            raise FilterError(reason=f"it searches for one text: {self.contains!r} or {taken['contains']!r}.")
+            values = {"one": repr(self.contains), "other": repr(taken["contains"])}
+            raise FilterError(reason=say("it searches for one text: %(one)s or %(other)s.", **values))
         more = filter_text.text_of(taken, found.text)
         facets = msgspec.structs.replace(self, **(found.facets | self.facets), q="").checked()
         return msgspec.structs.replace(facets, q=more)
@@ -83,10 +86,12 @@ class TaskQuery(msgspec.Struct, frozen=True, kw_only=True):
     def whole(self) -> TaskQuery:
         """The filter itself, if an action on all matching tasks can take it; raises FilterError with advice."""
         if self.contains:
-            raise FilterError(reason="an action on all tasks cannot search for a text; select tasks of the list.")
+            reason = say("an action on all tasks cannot search for a text; select tasks of the list.")
+            raise FilterError(reason=reason)
         found = self.checked()
         if found.state == FINISHED:
-            raise FilterError(reason=f"an action on all tasks needs one state: write one of {', '.join(TERMINAL)}.")
+            reason = say("an action on all tasks needs one state: write one of %(states)s.", states=", ".join(TERMINAL))
+            raise FilterError(reason=reason)
         return found
 
     def params(self) -> dict[str, str]:

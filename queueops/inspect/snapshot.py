@@ -26,6 +26,7 @@ from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
 from queueops.model import kinds
+from queueops.model.sentences import encodable
 from queueops.redis.query_replies import text
 from queueops.redis.reader import Glance, Reader
 
@@ -187,6 +188,7 @@ def _version(
     The figures of the store are left out: each question changes them.
     """
     shown = msgspec.json.encode(
-        (views, lanes, *more.values(), errors, alarms, [flows(sampled) for sampled in samples.values()])
+        (views, lanes, *more.values(), errors, alarms, [flows(sampled) for sampled in samples.values()]),
+        enc_hook=encodable,
     )
     return hashlib.sha1(shown, usedforsecurity=False).hexdigest()[:16]

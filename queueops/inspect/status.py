@@ -18,6 +18,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import conceals
 from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
 from queueops.inspect.store import open_reader
+from queueops.model.sentences import encodable, say
 
 KEPT_S, POOLS_KEPT_S = 1.0, 10.0
 """So long one answer serves all pages, and one list of pools all answers."""
@@ -80,9 +81,10 @@ def _read(kept: _Kept, max_age_s: float) -> Status:
             kept.names, kept.named_at = reader.pools(), monotonic()
         return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
     except QueueOpsError as error:
-        return _made((danger(f"The state of the system is unknown: {error}", "health", CHECK),))
+        text = say("The state of the system is unknown: %(error)s", error=str(error))
+        return _made((danger(text, "health", CHECK),))
 
 
 def _made(alarms: tuple[Alarm, ...]) -> Status:
-    digest = hashlib.sha1(msgspec.json.encode(alarms), usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(msgspec.json.encode(alarms, enc_hook=encodable), usedforsecurity=False).hexdigest()
     return Status(version=digest[:16], alarms=alarms)

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
+from queueops.model.sentences import join, say
 from queueops.redis.reader import Reader
 from queueops.redis.store_checks import faults
 
@@ -61,7 +62,11 @@ def store_alarms(info: Mapping[str, Any], server: str = "", trash: Mapping[str, 
     """
     for alarm in _alarms(info, trash or {}):
         yield (
-            structs.replace(alarm, text=f"Server {server}: {alarm.text}", key=f"{alarm.key} {server}")
+            structs.replace(
+                alarm,
+                text=say("Server %(server)s: %(text)s", server=server, text=alarm.text),
+                key=f"{alarm.key} {server}",
+            )
             if server
             else alarm
         )
@@ -69,21 +74,23 @@ def store_alarms(info: Mapping[str, Any], server: str = "", trash: Mapping[str, 
 
 def _alarms(info: Mapping[str, Any], trash: Mapping[str, int]) -> Iterator[Alarm]:
     if not info:
-        text = "The store user has no permission for INFO: memory use and persistence are unknown. Grant it +info."
+        text = say("The store user has no permission for INFO: memory use and persistence are unknown. Grant it +info.")
         yield warning(text, "health", "redis-cli ACL SETUSER NAME +info", key="store info")
         return
     health = redis_health(info)
     for fault in faults(info):
         if fault.loses:
-            yield danger(f"{fault.text} {fault.hint}", "health", fault.command, key=f"store {fault.number}")
+            yield danger(join(fault.text, fault.hint), "health", fault.command, key=f"store {fault.number}")
     if health.maxmemory and (share := health.used_memory / health.maxmemory) >= NEAR_FULL:
-        text = f"The store uses {share:.0%} of its memory limit. At the limit it refuses pushes."
+        text = say(
+            "The store uses %(share)s of its memory limit. At the limit it refuses pushes.", share=f"{share:.0%}"
+        )
         full = (danger if share >= ALMOST_FULL else warning)(
             text, "health", f"redis-cli CONFIG SET maxmemory {2 * health.maxmemory}", key="full store"
         )
         yield _with_trash(full, trash)
     if str(info.get("role", "master")) != "master":
-        text = "The server is a replica and refuses writes. Name the primary, or sentinels."
+        text = say("The server is a replica and refuses writes. Name the primary, or sentinels.")
         yield danger(text, "health", "redis-cli INFO replication", key="store replica")
 
 
@@ -91,7 +98,10 @@ def _with_trash(full: Alarm, trash: Mapping[str, int]) -> Alarm:
     """The alarm of a full store. As long as the trash holds tasks, to empty it is the first remedy."""
     if not (count := sum(trash.values())):
         return full
-    text = f"{full.text} The trash keeps {count:,} deleted tasks for up to 24 hours. Empty it, or raise maxmemory."
+    trashed = say(
+        "The trash keeps %(count)s deleted tasks for up to 24 hours. Empty it, or raise maxmemory.", count=count
+    )
+    text = join(full.text, trashed)
     pool = max(trash, key=lambda name: trash[name])
     command = manage("queue", "trash", "--empty")
     return structs.replace(full, text=text, command=command, verb="empty_trash", target=f"{pool}/")
@@ -104,7 +114,9 @@ def slow_alarms(reader: Reader) -> Iterator[Alarm]:
     begun = monotonic()
     reader.now_ms()
     if monotonic() - begun >= CONFIRMED_S:
-        text = "The store is slow: it needed over half a second to answer. Look at its CPU, its memory and the network."
+        text = say(
+            "The store is slow: it needed over half a second to answer. Look at its CPU, its memory and the network."
+        )
         yield warning(text, "health", "redis-cli SLOWLOG GET 10", key="slow store")
 
 

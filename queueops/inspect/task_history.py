@@ -11,6 +11,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.errors import Failure, read_failure, title
 from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
+from queueops.model.sentences import Sentence, join, say
 from queueops.model.states import CONTAINERS, TERMINAL, State, table
 from queueops.redis.query_replies import maybe_whole, read_object, whole
 
@@ -94,7 +95,7 @@ def timeline(
 ) -> tuple[Moment, ...]:
     """The known changes of state, oldest first; the last is the present state. ``others``: those that a kind tells."""
     created = whole(record.get("c")) or (entered_ms if record else 0)
-    moments = [Moment(t=created, state="", text="pushed")] if created else []
+    moments = [Moment(t=created, state="", text=say("pushed"))] if created else []
     kind = record.get("k", "task")
     for line in lines:
         _correct(moments, line)
@@ -102,7 +103,7 @@ def timeline(
     moments += others
     begun = maybe_whole(record.get("b"))
     if begun is not None and kind in CONTAINERS:
-        moments.append(Moment(t=begun, state=State.IDLE, text="its parts begin"))
+        moments.append(Moment(t=begun, state=State.IDLE, text=say("its parts begin")))
     elif begun is not None and not any(_tells_of_start(line, begun, state) for line in lines):
         moments.append(Moment(t=begun, state=_leased(kind, record.get("ph", "")), text=_claimed(record.get("w"))))
     return tuple(_ending(sorted(moments, key=_time), state, entered_ms, record.get("y", "")))
@@ -191,7 +192,7 @@ def _text(line: Line, hide: Redactor) -> str:
     if kind == "operator":
         return _operator(line, hide)
     if kind == "edit":
-        return f"the arguments were ({hide.call(str(line.get('was') or '[[],{}]').encode())})"
+        return say("the arguments were (%(call)s)", call=hide.call(str(line.get("was") or "[[],{}]").encode()))
     said = str(line.get("text") or "")
     return said if kind in BY_ENGINE else hide.words_of_task(said)
 
@@ -204,8 +205,8 @@ def _operator(line: Line, hide: Redactor) -> str:
         value = hide.words_of_task(value)
     if reason := str(line.get("text") or ""):
         value = ": ".join(filter(None, (value, hide.words_of_task(reason))))
-    before = f", it was {line['from']}" if line.get("from") else ""
-    return f"{who or 'an operator'}: {verb}{f' ({cut(value, 200)})' if value else ''}{before}"
+    before = say(", it was %(state)s", state=str(line["from"])) if line.get("from") else ""
+    return join(_acted(who, verb), f" ({cut(value, 200)})" if value else "", before, by="")
 
 
 def _leased(kind: str, phase: str) -> State:
@@ -232,9 +233,11 @@ def _moments(line: Line, leased: State) -> list[Moment]:
     if kind == "error":
         found.append(Moment(t=t, state=State.RESTART, text=title(_failure(line))))
     elif kind == "crash":
-        found.append(Moment(t=t, state=State.RESTART, text=f"crashed: {line.get('text') or ''}"))
+        reason = str(line.get("text") or "")
+        found.append(Moment(t=t, state=State.RESTART, text=say("crashed: %(reason)s", reason=reason)))
     elif kind == "restart":
-        found.append(Moment(t=t, state=State.POSTPONED, text=f"restarted itself {line.get('text') or ''}".strip()))
+        text = join(say("restarted itself"), str(line.get("text") or "").strip())
+        found.append(Moment(t=t, state=State.POSTPONED, text=text))
     elif kind == "operator":
         found.append(_operated(line, t))
     elif told:
@@ -252,8 +255,12 @@ def _correct(moments: list[Moment], line: Line) -> None:
 def _operated(line: Line, t: int) -> Moment:
     verb, before = str(line.get("verb") or ""), str(line.get("from") or "")
     state = str(line.get("to") or _entered().get(verb, before))
-    return Moment(t=t, state=state, text=f"{line.get('who') or 'an operator'}: {verb}")
+    return Moment(t=t, state=state, text=_acted(str(line.get("who") or ""), verb))
 
 
-def _claimed(worker: object) -> str:
-    return f"claimed by {worker}" if worker else "claimed"
+def _acted(who: str, verb: str) -> Sentence:
+    return join(who or say("an operator"), verb, by=": ")
+
+
+def _claimed(worker: object) -> Sentence:
+    return say("claimed by %(worker)s", worker=str(worker)) if worker else say("claimed")

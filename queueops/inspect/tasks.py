@@ -20,6 +20,7 @@ from queueops.inspect.store import LATE_MS, open_reader, pools_of
 from queueops.inspect.task_rows import LONGEST_PREVIOUS, StoredRow, TaskRow, read_row, row_of, shows
 from queueops.model import subkeys
 from queueops.model.redact import Redactor
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, text, whole
 from queueops.redis.reader import Argument, Reader
@@ -223,7 +224,7 @@ def matches(row: TaskRow, query: TaskQuery) -> bool:
 def _permitted(query: TaskQuery) -> TaskQuery:
     """The valid filter. Who may not see arguments may not find out by a search what they are."""
     if query.contains and conceals():
-        raise FilterError(reason="arguments cannot be searched without the permission to see them.")
+        raise FilterError(reason=say("arguments cannot be searched without the permission to see them."))
     return query.checked()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.spans import span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE, open_reader
+from queueops.model.sentences import say
 from queueops.redis.query_replies import Beat, maybe_whole, whole
 
 MOST = 500
@@ -157,7 +158,8 @@ def _state(now: int, beat: Beat) -> str:
 
 def _clock(beat: Beat) -> Iterator[tuple[str, str]]:
     if abs(ms := clock_apart_ms(beat) or 0) > MOST_APART_MS:
-        yield "clock", f"{span(abs(ms))} {'ahead of' if ms > 0 else 'behind'} that of the store"
+        text = say("%(time)s behind that of the store", time=span(-ms))
+        yield "clock", say("%(time)s ahead of that of the store", time=span(ms)) if ms > 0 else text
 
 
 def _facts(beat: Beat) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from queueops.model.sentences import Sentence, join, say, say_n
+
 SHOWN_MS = 86_400_000
 """Milliseconds for which a loss is an alarm: a day."""
 
@@ -28,17 +30,41 @@ class Loss(msgspec.Struct, kw_only=True):
 
     def __str__(self) -> str:
         """The evidence, in words."""
+        return str(self.sentence())
+
+    def sentence(self) -> Sentence:
+        """The same, for a reader of any language."""
         found = []
         if self.missing:
-            found.append(f"the new primary lacks the last {self.missing:,} bytes that the old one had written")
+            told = say("the new primary lacks the last %(size)s bytes that the old one had written", size=self.missing)
+            found.append(told)
         if self.before:
-            fell = f"the pool's counter of pushes and starts fell from {self.before:,} to {self.after:,}"
-            cause = "after a restart or a failover" if self.restarted else "without a restart, as after FLUSHALL"
-            found.append(f"{fell} {cause}")
+            cause = say("after a restart or a failover")
+            if not self.restarted:
+                cause = say("without a restart, as after FLUSHALL")
+            found.append(
+                say(
+                    "the pool's counter of pushes and starts fell from %(before)s to %(after)s %(cause)s",
+                    before=self.before,
+                    after=self.after,
+                    cause=cause,
+                )
+            )
         if self.stranded:
-            keys = "1 of its keys is" if self.stranded == 1 else f"{self.stranded:,} of its keys are"
-            found.append(f"{keys} on the server {self.left_on}, but another server took over the slot while it moved")
-        return ", and ".join(found)
+            found.append(
+                say_n(
+                    "%(n)s of its keys is on the server %(server)s, but another server took over the slot while it"
+                    " moved",
+                    "%(n)s of its keys are on the server %(server)s, but another server took over the slot while it"
+                    " moved",
+                    self.stranded,
+                    server=self.left_on,
+                )
+            )
+        told = join(*found[:1])
+        for each in found[1:]:
+            told = say("%(first)s, and %(then)s", first=told, then=each)
+        return told
 
 
 def decode(data: str) -> Loss | None:

@@ -14,6 +14,7 @@ import redis
 
 from queueops.conf import redactor, url_source
 from queueops.errors import QueueOpsError
+from queueops.model.sentences import say
 from queueops.model.store_url import masked
 from queueops.redis.client_factory import connect
 from queueops.redis.embedded.server import CONFIG
@@ -159,20 +160,23 @@ def faults(info: Mapping[str, Any]) -> Iterator[Fault]:
     """The faults that an INFO reply shows; also for the console, which already has the reply."""
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if policy != "noeviction":
-        text = f"The store may drop tasks when its memory is full: its eviction policy is {policy!r}."
+        text = say(
+            "The store may drop tasks when its memory is full: its eviction policy is %(policy)s.", policy=repr(policy)
+        )
         command = "redis-cli CONFIG SET maxmemory-policy noeviction"
-        yield Fault(number=103, text=text, hint="Set maxmemory-policy to noeviction.", loses=True, command=command)
+        yield Fault(number=103, text=text, hint=say("Set maxmemory-policy to noeviction."), loses=True, command=command)
     if not int(info.get("aof_enabled", 0)):
-        text = "The store has no append-only file: a restart of it loses tasks."
+        text = say("The store has no append-only file: a restart of it loses tasks.")
         command = "redis-cli CONFIG SET appendonly yes"
-        yield Fault(number=104, text=text, hint="Set appendonly to yes.", loses=True, command=command)
+        yield Fault(number=104, text=text, hint=say("Set appendonly to yes."), loses=True, command=command)
     elif info.get("aof_last_write_status", "ok") != "ok":
-        text = "The store cannot write its append-only file."
-        hint = "Look at its log, and at the space on its disk."
+        text = say("The store cannot write its append-only file.")
+        hint = say("Look at its log, and at the space on its disk.")
         yield Fault(number=105, text=text, hint=hint, loses=True, command="redis-cli INFO persistence")
     if not int(info.get("maxmemory", 0)):
-        text = "The store has no memory limit: it grows until the system kills it."
-        yield Fault(number=106, text=text, hint="Set maxmemory to about three quarters of its machine's memory.")
+        text = say("The store has no memory limit: it grows until the system kills it.")
+        hint = say("Set maxmemory to about three quarters of its machine's memory.")
+        yield Fault(number=106, text=text, hint=hint)
     yield from _too_old(info)
 
 
@@ -180,8 +184,8 @@ def _too_old(info: Mapping[str, Any]) -> Iterator[Fault]:
     valkey = info.get("valkey_version")
     version, oldest = str(valkey or info.get("redis_version", "0")), OLDEST_VALKEY if valkey else OLDEST_REDIS
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < oldest:
-        text = f"The store's version {version} is too old."
-        hint = "Use Redis 6.2 or newer, or Valkey 7.2 or newer."
+        text = say("The store's version %(version)s is too old.", version=version)
+        hint = say("Use Redis 6.2 or newer, or Valkey 7.2 or newer.")
         yield Fault(number=107, text=text, hint=hint, loses=True, command="redis-cli INFO server")
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from queueops.errors import BadOption
+from queueops.model.sentences import say
 from queueops.schedules.cron import read_timetable
 
 MOST_RUNS = 1_000
@@ -16,13 +17,17 @@ FIRST_YEAR, LAST_YEAR = 1971, 9998
 def backfill_ticks(line: str, zone: str, since_ms: int, until_ms: int, now_ms: int) -> list[int]:
     """The ticks from one past moment to another, both included. Raises BadOption, BadSchedule and BadZone."""
     if until_ms > now_ms:
-        expected = "in the past: later ticks fire by themselves"
+        expected = say("in the past: later ticks fire by themselves")
         raise BadOption(name="until", value=_written(until_ms, zone), expected=expected)
     if since_ms > until_ms:
-        raise BadOption(name="since", value=_written(since_ms, zone), expected="before the end of the range")
+        raise BadOption(name="since", value=_written(since_ms, zone), expected=say("before the end of the range"))
     ticks = read_timetable(line, zone).until(since_ms, until_ms, MOST_RUNS + 1)
     if len(ticks) > MOST_RUNS:
-        expected = f"earlier: a backfill has at most {MOST_RUNS:,} runs, which is up to {_written(ticks[-2], zone)}"
+        expected = say(
+            "earlier: a backfill has at most %(most)s runs, which is up to %(time)s",
+            most=MOST_RUNS,
+            time=_written(ticks[-2], zone),
+        )
         raise BadOption(name="until", value=_written(until_ms, zone), expected=expected)
     return ticks
 
@@ -35,7 +40,7 @@ def read_time(text: str, zone: str, name: str) -> int:
             raise ValueError(moment.year)
         return round((moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))).timestamp() * 1000)
     except (ValueError, OverflowError) as error:
-        raise BadOption(name=name, value=text[:40], expected="a time such as 2026-11-27T03:00") from error
+        raise BadOption(name=name, value=text[:40], expected=say("a time such as 2026-11-27T03:00")) from error
 
 
 def _written(ms: int, zone: str) -> str:

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 from queueops.errors import BadSchedule, BadZone
+from queueops.model.sentences import join, say, say_n
 
 LONGEST_LINE, LONGEST_ZONE = 100, 64
 MOST_S = 366 * 86400
@@ -33,7 +34,7 @@ NICKNAMES = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-FORMS = 'Write five fields ("0 3 * * *"), six with seconds first ("30 0 3 * * *"), or "@every 10s".'
+FORMS = say('Write five fields ("0 3 * * *"), six with seconds first ("30 0 3 * * *"), or "@every 10s".')
 
 
 class Timetable:
@@ -54,7 +55,7 @@ class Timetable:
         else:
             self._read_cron()
         if self.after(0) is None:
-            raise BadSchedule(line=self.line, reason="no such date ever comes.")
+            raise BadSchedule(line=self.line, reason=say("no such date ever comes."))
 
     def after(self, ms: int) -> int | None:
         """The first tick after a moment; None if there is none."""
@@ -131,7 +132,8 @@ class Timetable:
         try:
             CronSim(self._cron, datetime.fromtimestamp(0, UTC))
         except (CronSimError, ValueError, AssertionError) as error:
-            raise BadSchedule(line=self.line, reason=f"{_reason(str(error), self.line)}. {FORMS}") from error
+            reason = say("%(reason)s. %(advice)s", reason=_reason(str(error), self.line), advice=FORMS)
+            raise BadSchedule(line=self.line, reason=reason) from error
         minute, hour = self._cron.split()[-5:-3]
         self._is_fixed = not minute.startswith("*") and not hour.startswith("*")
 
@@ -144,13 +146,16 @@ def _reason(error: str, line: str) -> str:
     """The parser's message, with the value that it is about."""
     fields, name = line.split(), error.removeprefix("Bad ").replace("-", " ")
     if line.startswith("@"):
-        return f"there is no {fields[0]}, but {', '.join(NICKNAMES)} and @every"
+        known = ", ".join(NICKNAMES)
+        return say("there is no %(word)s, but %(known)s and @every", word=fields[0], known=known)
     if len(fields) not in (5, 6):
-        return f"it has {len(fields)} field{'s' if len(fields) > 1 else ''}"
+        return say_n("it has %(n)s field", "it has %(n)s fields", len(fields))
     if name not in NAMES:
-        return error or "it is not a cron line"
-    never = ", or no month has it" if name == "day of month" else ""
-    return f"{fields[NAMES.index(name) - len(NAMES)]!r} is not a valid {name}{never}"
+        return error or say("it is not a cron line")
+    value = repr(fields[NAMES.index(name) - len(NAMES)])
+    if name == "day of month":
+        return say("%(value)s is not a valid %(field)s, or no month has it", value=value, field=name)
+    return say("%(value)s is not a valid %(field)s", value=value, field=name)
 
 
 @lru_cache(maxsize=1024)
@@ -161,19 +166,22 @@ def read_timetable(line: str, zone: str) -> Timetable:
 
 def _tidy(line: object) -> str:
     if not isinstance(line, str) or not line.strip():
-        raise BadSchedule(line=line, reason=f"it is {'empty' if isinstance(line, str) else 'not text'}. {FORMS}")
+        what = say("it is empty.") if isinstance(line, str) else say("it is not text.")
+        raise BadSchedule(line=line, reason=join(what, FORMS))
     if len(line) > LONGEST_LINE:
-        raise BadSchedule(line=line[:LONGEST_LINE], reason=f"it is longer than {LONGEST_LINE} characters.")
+        reason = say("it is longer than %(most)s characters.", most=str(LONGEST_LINE))
+        raise BadSchedule(line=line[:LONGEST_LINE], reason=reason)
     return " ".join(line.split())
 
 
 def _read_every(line: str) -> int:
     match = EVERY.fullmatch(line.lower())
     if match is None:
-        raise BadSchedule(line=line, reason='write "@every" and a duration in s, m, h or d, such as "@every 1h30m".')
+        reason = say('write "@every" and a duration in s, m, h or d, such as "@every 1h30m".')
+        raise BadSchedule(line=line, reason=reason)
     seconds = sum(int(number) * UNITS[unit] for number, unit in PART.findall(match[1]))
     if not 1 <= seconds <= MOST_S:
-        raise BadSchedule(line=line, reason="the interval must be from 1 second to 366 days.")
+        raise BadSchedule(line=line, reason=say("the interval must be from 1 second to 366 days."))
     return seconds * 1000
 
 

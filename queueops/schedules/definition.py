@@ -12,6 +12,7 @@ import msgspec
 from queueops.errors import BadOption, NotDecodable, QueueOpsError
 from queueops.model.contracts import Push
 from queueops.model.ids import check_id
+from queueops.model.sentences import say
 from queueops.schedules.cron import Timetable, read_timetable
 
 LONGEST_ID = 165
@@ -88,7 +89,8 @@ def without_key(id: str) -> NotDecodable:
 def check_schedule_id(value: str) -> str:
     """Return a valid schedule id. Raises BadId and BadOption."""
     if len(check_id(value, "id of a schedule")) > LONGEST_ID:
-        raise BadOption(name="id", value=value, expected=f"at most {LONGEST_ID} characters for a schedule")
+        expected = say("at most %(most)s characters for a schedule", most=str(LONGEST_ID))
+        raise BadOption(name="id", value=value, expected=expected)
     return value
 
 

@@ -14,6 +14,7 @@ from django.conf import settings
 
 from queueops.errors import BadOption
 from queueops.model.durations import to_ms
+from queueops.model.sentences import say
 from queueops.schedules.cron import Timetable, read_timetable
 
 LONGEST_JITTER_MS = 86_400_000
@@ -50,10 +51,12 @@ class Schedule:
     def __post_init__(self) -> None:
         self.timetable()
         if self.jitter_ms > LONGEST_JITTER_MS:
-            raise BadOption(name="jitter", value=self.jitter, expected="at most a day")
+            raise BadOption(name="jitter", value=self.jitter, expected=say("at most a day"))
         caught_up(self.catch_up)
         if self.overlap not in list(Overlap):
-            raise BadOption(name="overlap", value=self.overlap, expected=f"one of {', '.join(Overlap)}")
+            raise BadOption(
+                name="overlap", value=self.overlap, expected=say("one of %(known)s", known=", ".join(Overlap))
+            )
         _check_call(self.args, self.kwargs)
 
     @classmethod

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from queueops import conf
 from queueops.errors import QueueOpsError
+from queueops.model.sentences import say
 from queueops.schedules.definition import ScheduleDefinition, ScheduleState
 from queueops.tasks.declared_schedules import define_code, scheduled_tasks, task_names
 
@@ -36,14 +37,15 @@ def note_on(state: ScheduleState, code: Code, names: Collection[str]) -> str:
     if definition is None or state.orphaned_ms is not None or conf.store_name():
         return ""
     if names and definition.push.name not in names:
-        return (
-            f"The code of this console has no task {definition.push.name}. "
-            "If workers do not have it either, its runs wait, and are quarantined in the end."
+        return say(
+            "The code of this console has no task %(name)s. If workers do not have it either, its runs wait, and are"
+            " quarantined in the end.",
+            name=definition.push.name,
         )
     if definition.source != "code" or definition.origin != str(settings.SETTINGS_MODULE or ""):
         return ""
     if state.id not in code:
-        return "The code does not declare this schedule any more. It stops at the next start of a watchdog."
+        return say("The code does not declare this schedule any more. It stops at the next start of a watchdog.")
     return "" if code[state.id] == definition else _difference(definition, code[state.id])
 
 
@@ -60,5 +62,5 @@ def _difference(kept: ScheduleDefinition, code: ScheduleDefinition) -> str:
         for name in names
         if getattr(code, name) != getattr(kept, name)
     ]
-    what = ", ".join(said) or "other options or arguments"
-    return f"The code differs ({what}). A watchdog stores the change at its next start."
+    what = ", ".join(said) or say("other options or arguments")
+    return say("The code differs (%(difference)s). A watchdog stores the change at its next start.", difference=what)

@@ -6,12 +6,15 @@ import random
 from itertools import product
 
 import pytest
+from django.utils import translation
 
 from queueops.errors import BadSchedule
+from queueops.model.sentences import translated
 from queueops.schedules.cron import Timetable
 from queueops.schedules.words import in_words
 from tests.inspecting.test_queue_command import queue, queue_json
 from tests.schedules.conftest import Clock
+from tests.support.catalogs import german
 
 SENTENCES = {
     "0 3 * * *": "At 03:00",
@@ -37,6 +40,23 @@ FIELDS = (
 def test_usual_expressions_are_sentences_and_the_others_stay_as_they_are() -> None:
     assert {line: in_words(line) for line in SENTENCES} == SENTENCES
     assert {line: in_words(line) for line in AS_WRITTEN} == {line: line for line in AS_WRITTEN}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("0 3 * * 1-5", "Um 03:00, Montag bis Freitag"),
+        ("@every 1h30m", "Alle 1 Stunde 30 Minuten"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_a_page_has_the_words_in_the_language_of_the_reader(line: str, words: str) -> None:
+    catalog = {"Every %(time)s": "Alle %(time)s", "%(number)s hour": "%(number)s Stunde"}
+    catalog |= {"%(number)s minutes": "%(number)s Minuten", "Monday": "Montag", "Friday": "Freitag"}
+    with german(lambda message: catalog.get(message, message)):
+        assert translated(in_words(line)) == words
+    with translation.override("en-gb"):
+        assert translated(in_words(line)) == in_words(line)
 
 
 def test_each_accepted_expression_has_a_text_and_most_have_a_sentence() -> None:

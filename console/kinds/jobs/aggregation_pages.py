@@ -20,6 +20,7 @@ from queueops import control, inspect
 from queueops.errors import advice
 from queueops.inspect import FilterError, JobLane, JobLanePage
 from queueops.inspect.export import pages_of
+from queueops.model.explained import explained
 
 FACTS = ("pool", "lane", "id", "limit", "rate", "weight", "paused", "draining", "proxy")
 
@@ -145,7 +146,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     try:
         found = _lanes(show, after)
     except FilterError as error:
-        found, fault = JobLanePage(rows=()), str(error)
+        found, fault = JobLanePage(rows=()), explained(error)
     return {
         "show": show,
         "maintenance": inspect.maintenance(),

@@ -14,6 +14,7 @@ from console.ui.links import url
 from console.ui.render import Frame, fragment, live_update, page
 from queueops import inspect
 from queueops.inspect import CALLBACK_STATES, CallbackPage, FilterError, TaskQuery
+from queueops.model.explained import explained
 
 REDELIVER = ACTIONS["retry"]._replace(
     label=_("Redeliver"),
@@ -56,7 +57,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         counts = _counts(to)
         destination = inspect.destination(to) if to else None
     except FilterError as error:
-        found, fault = CallbackPage(rows=()), str(error)
+        found, fault = CallbackPage(rows=()), explained(error)
     return {
         "found": found,
         "fault": fault,

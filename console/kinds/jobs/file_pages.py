@@ -15,6 +15,7 @@ from console.ui.render import fragment, live_update, page
 from queueops import control, inspect
 from queueops.errors import advice
 from queueops.inspect import FilterError, OrphanFiles, QueuedFilePage, StoredFilePage
+from queueops.model.explained import explained
 from queueops.model.ids import ID, NAME
 
 LONGEST_PATH = 1000
@@ -112,7 +113,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         else:
             found = inspect.stored_files(after=after)
     except FilterError as error:
-        found, fault = StoredFilePage(rows=()), str(error)
+        found, fault = StoredFilePage(rows=()), explained(error)
     is_wrong = bool(fault)
     following, fault = getattr(found, "next", ""), fault or getattr(found, "fault", "")
     return {

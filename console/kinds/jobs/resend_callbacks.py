@@ -24,6 +24,7 @@ from console.ui.links import url
 from queueops import control, inspect
 from queueops.inspect import FilterError, TaskRow
 from queueops.inspect.selection import extent, gather
+from queueops.model.explained import explained
 
 AT_MOST = 10_000
 """Callbacks that one request sends again. What is left matches still, and can be sent by the next one."""
@@ -92,7 +93,7 @@ def _send(request: HttpRequest, action: Action) -> HttpResponse:
     try:
         query = inspect.callback_query(show, to)
     except FilterError as error:
-        return error_pages.bad_request(request, str(error))
+        return error_pages.bad_request(request, explained(error))
     asked_ms, found = inspect.now_ms(), extent(query)
     if show not in AGAIN or not found.count:
         messages.info(request, _("No callback matches that can be sent again."))

@@ -17,6 +17,7 @@ from console.ui.render import Frame, page
 from queueops import control, inspect
 from queueops.control import NewApiToken
 from queueops.errors.job_api import ApiAppMissing
+from queueops.model.explained import explained
 
 PUSH = "push"
 SCOPES = (
@@ -102,6 +103,6 @@ def _page(request: HttpRequest, form: TokenForm, *, made: NewApiToken | None = N
     try:
         tokens = sorted(inspect.api_tokens(), key=lambda token: bool(token.revoked_ms))
     except ApiAppMissing as error:
-        fault = str(error)
+        fault = explained(error)
     context = {"tokens": tokens, "form": form, "made": made, "fault": fault}
     return page(request, "jobs/tokens.html", context, status=status)

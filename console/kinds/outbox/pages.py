@@ -15,6 +15,7 @@ from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import OutboxPage
+from queueops.model.explained import explained
 from queueops.model.redact import cut
 
 NOTHING = OutboxPage(databases=(), database="", dead=False, rows=())
@@ -43,7 +44,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         if inspect.outbox_in_use():
             found = inspect.outbox(dead=given.get("dead") == "1", database=database, after=number)
     except FilterError as error:
-        wrong = str(error)
+        wrong = explained(error)
     except Error as error:
         wrong = _text("A database cannot be read: %(error)s") % {"error": cut(str(error).strip(), 200)}
     query = {"dead": "1" if found.dead else "", "database": database}

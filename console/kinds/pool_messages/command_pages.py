@@ -17,6 +17,7 @@ from console.ui.render import fragment, live_update, page
 from queueops import inspect
 from queueops.errors import FilterError
 from queueops.inspect import CommandPage
+from queueops.model.explained import explained
 
 PLACES = ("due", "locked", "dead")
 
@@ -47,7 +48,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     try:
         found = inspect.commands(request.GET.get("place", "due"), after=after)
     except FilterError as error:
-        found, wrong = CommandPage(rows=()), str(error)
+        found, wrong = CommandPage(rows=()), explained(error)
     place = found.place
     pieces = pieces_at("commands.dead") if place == "dead" else []
     return {

@@ -19,6 +19,7 @@ from console.ui.render import page
 from queueops import control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import ScheduleDetail
+from queueops.model.explained import explained
 from queueops.schedules.backfill import read_time
 
 BOUNDS = ("since", "until")
@@ -64,5 +65,5 @@ def _page(request: HttpRequest, schedule: ScheduleDetail, query: Any, *, status:
         try:
             context["plan"] = inspect.backfill(schedule.line, schedule.zone, *_times(schedule, query))
         except QueueOpsError as error:
-            context["wrong"], status = str(error), max(status, 422)
+            context["wrong"], status = explained(error), max(status, 422)
     return page(request, "schedules/backfill.html", context, status=status)

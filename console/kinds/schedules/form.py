@@ -20,6 +20,7 @@ from queueops.errors import (
     UnknownTask,
 )
 from queueops.inspect import ScheduleDetail
+from queueops.model.explained import explained
 from queueops.schedules.schedule import Schedule
 
 CATCH_UP = (
@@ -77,7 +78,7 @@ class ScheduleForm(EditForm):
             else:
                 control.check_schedule(values["task"], schedule, id=self.edited.id, changed=True, pool=self.edited.pool)
         except QueueOpsError as error:
-            self.add_error(next((name for kind, name in BLAMED if isinstance(error, kind)), "args"), str(error))
+            self.add_error(next((name for kind, name in BLAMED if isinstance(error, kind)), "args"), explained(error))
         return values
 
     def schedule(self) -> Schedule:

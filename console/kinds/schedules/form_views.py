@@ -20,6 +20,7 @@ from queueops import control, inspect
 from queueops.errors import QueueOpsError
 from queueops.inspect import ScheduleDetail
 from queueops.inspect.redaction import masked_call
+from queueops.model.explained import explained
 
 NOTHING = {"args": "[]", "kwargs": "{}"}
 ARGUMENTS = ("args", "kwargs")
@@ -104,7 +105,7 @@ def _preview(form: ScheduleForm) -> dict[str, Any]:
         runs, words = inspect.next_runs(line, zone, RUNS), inspect.in_words(line)
         return {"runs": runs, "zone": zone, "words": words if words != line else ""}
     except QueueOpsError as error:
-        return {} if form.errors else {"wrong": str(error)}
+        return {} if form.errors else {"wrong": explained(error)}
 
 
 def _told(form: ScheduleForm) -> dict[str, Any]:

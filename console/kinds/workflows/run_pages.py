@@ -22,6 +22,7 @@ from queueops import control, inspect
 from queueops.inspect import FilterError, RunFacts, RunPage, TaskQuery
 from queueops.inspect.export import OF_A_PAGE, pages_of
 from queueops.inspect.redaction import masked_arguments
+from queueops.model.explained import explained
 from queueops.model.states import State
 
 RUN = "workflow"
@@ -57,7 +58,7 @@ def search(request: HttpRequest) -> HttpResponse:
         filters: dict[str, Any] = dict(asked)
         step = inspect.workflow_runs(**filters, after=after)
     except FilterError as error:
-        return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
+        return HttpResponse(explained(error), status=400, content_type="text/plain; charset=utf-8")
     found = number_of(request, "found")
     if step.rows and after and not found:
         response = HttpResponse(status=204)
@@ -116,7 +117,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         facets = inspect.facets(TaskQuery(kind=RUN))
         counts = _counts(dict(facets.get("state", ())))
     except FilterError as error:
-        found, fault = RunPage(rows=()), str(error)
+        found, fault = RunPage(rows=()), explained(error)
     return {
         "found": found,
         "fault": fault,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from queueops.errors import FilterError
 from queueops.inspect.marks import MOST as MOST_MARKS
 from queueops.model.history import HOUR, LEVELS, MINUTE, TEN_MINUTES, Level, Row, following, together, unpack
+from queueops.model.sentences import say
 from queueops.redis.history_reader import HistoryQuestion, read_histories
 from queueops.redis.reader import Reader
 
@@ -53,7 +54,8 @@ RANGES = {
 def range_of(word: str) -> Range:
     """The range of this word. Raises FilterError."""
     if word not in RANGES:
-        raise FilterError(reason=f"there is no range {word!r}; write one of {', '.join(RANGES)}")
+        values = {"word": repr(word), "ranges": ", ".join(RANGES)}
+        raise FilterError(reason=say("there is no range %(word)s; write one of %(ranges)s", **values))
     return RANGES[word]
 
 

@@ -25,6 +25,7 @@ from queueops.inspect.marks import HistoryMark, marks_of
 from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader, pools_of
 from queueops.model.history import OTHER_ERRORS, POOL, Row, following
+from queueops.model.sentences import say
 from queueops.redis.history_reader import HistoryQuestion
 
 SIGNS = {"lane": "l", "name": "n", "state": "s", "error": "e", "worker": "w"}
@@ -155,14 +156,15 @@ class SeriesQuestion:
         self._of = {"pool": pool, **of}
         found = [f"{SIGNS[what]}|{value}" for what, value in of.items() if value]
         if len(found) > 1:
-            raise FilterError(reason=f"the history has these apart, so write only one of {', '.join(SIGNS)}")
+            reason = say("the history has these apart, so write only one of %(names)s", names=", ".join(SIGNS))
+            raise FilterError(reason=reason)
         self._key = found[0] if found else POOL
 
     def zoom(self, since_ms: int, until_ms: int, now_ms: int) -> int:
         """Ask between two times instead; return the end, which is that of a step. Raises FilterError."""
         until_ms = min(until_ms, now_ms)
         if since_ms >= until_ms:
-            raise FilterError(reason="the range ends before it begins")
+            raise FilterError(reason=say("the range ends before it begins"))
         chosen = range_between(since_ms, until_ms, now_ms)
         self._ranges, level = [chosen], chosen.level
         self._is_closed = level.slot(until_ms - 1) < level.slot(now_ms)

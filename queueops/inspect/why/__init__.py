@@ -10,6 +10,7 @@ from queueops.inspect.why.findings import Finding, bad
 from queueops.inspect.why.parked import parked_findings, waiting_findings
 from queueops.inspect.why.runs import ended_findings, leased_findings
 from queueops.inspect.why.waiting import ready_findings, timed_findings
+from queueops.model.sentences import join, say
 from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail
 
@@ -18,10 +19,10 @@ def why(id: str, pool: str = "") -> list[Finding]:
     """Every check for this task, in order. The first that failed is the reason."""
     detail = find(id, pool)
     if detail is None:
-        gone = "No task has this id: it was never pushed, it was deleted, or its retention ended."
+        gone = say("No task has this id: it was never pushed, it was deleted, or its retention ended.")
         return [bad(gone, value=id)]
     if not detail.record and not detail.states:
-        return [bad("The task was deleted and is in the trash.", verb="restore", target=id)]
+        return [bad(say("The task was deleted and is in the trash."), verb="restore", target=id)]
     return list(_findings(detail))
 
 
@@ -37,19 +38,19 @@ def state_and_reason(pool: str, task_id: str) -> tuple[str, str]:
     first = ""
     for finding in _findings(detail):
         if not finding.ok:
-            return state, f"{finding.text} {finding.value}" if finding.is_cause else finding.text
+            return state, join(finding.text, finding.value) if finding.is_cause else finding.text
         first = first or finding.text
     return state, first if table().classes[state] is StateClass.LEASED else ""
 
 
 def _findings(detail: Detail) -> Iterator[Finding]:
     if detail.broken:
-        reason = "Another program wrote to keys of this pool. They count as empty: delete or restore them."
+        reason = say("Another program wrote to keys of this pool. They count as empty: delete or restore them.")
         yield bad(reason, value="; ".join(detail.broken))
     yield from _indexes(detail)
     state = state_of(detail)
     if state not in table().classes:
-        yield bad("Unknown state. A newer version of QueueOps may have written this record.", value=state)
+        yield bad(say("Unknown state. A newer version of QueueOps may have written this record."), value=state)
         return
     record = fields_of(detail)
     match table().classes[state]:
@@ -69,13 +70,15 @@ def _findings(detail: Detail) -> Iterator[Finding]:
 
 def _indexes(detail: Detail) -> Iterator[Finding]:
     """Whether the indexes agree with the record: workers and readers find a task only by its indexes."""
-    state, named = state_of(detail), ", ".join(sorted(detail.states)) or "none"
+    state, named = state_of(detail), ", ".join(sorted(detail.states)) or say("none")
+    check = manage("queue", "fsck")
     if set(detail.states) != {state}:
         yield bad(
-            f"The state indexes do not match the record. Run `{manage('queue', 'fsck')}`.",
-            value=f"record: {state or 'none'}, indexes: {named}",
+            say("The state indexes do not match the record. Run `%(command)s`.", command=check),
+            value=say("record: %(state)s, indexes: %(indexes)s", state=state or say("none"), indexes=named),
         )
     if state == State.PENDING and detail.rank is None and detail.held is None and detail.key_rank is None:
-        yield bad(f"The task is ready, but no lane holds it. Run `{manage('queue', 'fsck')}`.", value=detail.lane)
+        yield bad(say("The task is ready, but no lane holds it. Run `%(command)s`.", command=check), value=detail.lane)
     if state in table().on_agenda and detail.due is None:
-        yield bad(f"The task has no entry in the agenda. Run `{manage('queue', 'fsck')}`.", value="not on the agenda")
+        text = say("The task has no entry in the agenda. Run `%(command)s`.", command=check)
+        yield bad(text, value=say("not on the agenda"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from queueops.inspect.answers import Answer
+from queueops.model.sentences import Sentence
 
 
 class Finding(Answer, frozen=True, kw_only=True):
@@ -21,16 +22,16 @@ class Finding(Answer, frozen=True, kw_only=True):
     is_cause: bool = False  # the value is the cause, such as an error
 
 
-def good(text: str, value: str = "", verb: str | None = None, target: str = "") -> Finding:
+def good(text: Sentence, value: str = "", verb: str | None = None, target: str = "") -> Finding:
     """A check that passed."""
     return Finding(ok=True, text=text, value=value, verb=verb, target=target)
 
 
-def bad(text: str, value: str = "", verb: str | None = None, target: str = "", place: str = "") -> Finding:
+def bad(text: Sentence, value: str = "", verb: str | None = None, target: str = "", place: str = "") -> Finding:
     """A check that found a problem; `verb` on `target` repairs it, and `place` names the page with more."""
     return Finding(ok=False, text=text, value=value, verb=verb, target=target, place=place)
 
 
-def caused(text: str, cause: str, verb: str | None = None, target: str = "") -> Finding:
+def caused(text: Sentence, cause: str, verb: str | None = None, target: str = "") -> Finding:
     """A check that found a problem whose value is its cause."""
     return Finding(ok=False, text=text, value=cause, verb=verb, target=target, is_cause=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from queueops.inspect.why.findings import Finding, bad
 from queueops.model import kinds
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail
 
@@ -21,16 +22,15 @@ def parked_findings(detail: Detail, record: Mapping[str, str], state: State) -> 
     """What the task waits for."""
     if state is State.QUARANTINED:
         verb = "requeue" if b"s" in detail.record and b"n" in detail.record else "discard"
-        reason = record.get("y") or "its record cannot be read"
-        yield bad(
-            "The task is quarantined, so that it blocks no other task.", value=reason, verb=verb, target=detail.id
-        )
+        reason = record.get("y") or say("its record cannot be read")
+        text = say("The task is quarantined, so that it blocks no other task.")
+        yield bad(text, value=reason, verb=verb, target=detail.id)
         return
     for kind in kinds.roles("why"):
         if (findings := kind.parked(detail, record, state)) is not None:
             yield from findings
             return
-    text = f"The task waits in the state {state}."
+    text = say("The task waits in the state %(state)s.", state=state)
     if state is State.WAITING:
-        text = "The task waits for the end of an earlier task."
+        text = say("The task waits for the end of an earlier task.")
     yield bad(text, value=record.get("y", ""), verb="cancel", target=detail.id)

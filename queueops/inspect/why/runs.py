@@ -10,6 +10,7 @@ from queueops.inspect.spans import clock, span
 from queueops.inspect.store import LATE_MS, UNRESPONSIVE
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.model import kinds
+from queueops.model.sentences import join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, text, whole
 
@@ -17,23 +18,24 @@ from queueops.redis.query_replies import Detail, maybe_whole, text, whole
 def leased_findings(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     """Its worker, its lease, and whether it was asked to stop."""
     begun, worker = whole(record.get("b")), record.get("w", "?")
-    yield good(f"The task has run for {span(detail.now - begun)}.", value=worker, target=worker)
+    yield good(say("The task has run for %(time)s.", time=span(detail.now - begun)), value=worker, target=worker)
     yield _holder(detail, worker)
     left = (detail.due or 0) - detail.now
     if left < 0:
-        tick = (
-            f"the last watchdog ran {span(detail.now - detail.tick)} ago" if detail.tick else "no watchdog has run yet"
-        )
+        tick = say("no watchdog has run yet")
+        if detail.tick:
+            tick = say("the last watchdog ran %(time)s ago", time=span(detail.now - detail.tick))
         yield bad(
-            f"Its lease ended {span(-left)} ago; {tick}.",
+            say("Its lease ended %(time)s ago; %(watchdog)s.", time=span(-left), watchdog=tick),
             value=clock(detail.due or 0),
             verb="release",
             target=detail.id,
         )
     else:
-        yield good(f"Its lease ends in {span(left)} unless the worker renews it.", value=clock(detail.due or 0))
+        text = say("Its lease ends in %(time)s unless the worker renews it.", time=span(left))
+        yield good(text, value=clock(detail.due or 0))
     if reason := record.get("x"):
-        text = (
+        text = say(
             "The task was asked to stop, and still runs. A function that is not async must check"
             " current().cancelled. Cancel and interrupt stops the task, or kills its process. Release takes it"
             " from its worker; its code continues there, but the outcome is refused."
@@ -47,16 +49,16 @@ def ended_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
     for kind in kinds.roles("why"):
         yield from kind.ended(detail, record, state)
     if record.get("nx") == "1":
-        yield good("A later push of this id waits until this task has ended.")
+        yield good(say("A later push of this id waits until this task has ended."))
     if detail.due is not None:
-        left = span(detail.due - detail.now)
-        yield good(f"The task will be deleted in {left}.", value=clock(detail.due), verb="keep", target=detail.id)
+        text = say("The task will be deleted in %(time)s.", time=span(detail.due - detail.now))
+        yield good(text, value=clock(detail.due), verb="keep", target=detail.id)
 
 
 def _holder(detail: Detail, worker: str) -> Finding:
     if detail.beat is None:
         return bad(
-            "Its worker is not in the registry. The task is recovered when the lease ends.",
+            say("Its worker is not in the registry. The task is recovered when the lease ends."),
             value=worker,
             verb="release",
             target=detail.id,
@@ -65,7 +67,7 @@ def _holder(detail: Detail, worker: str) -> Finding:
     where = f"{detail.host} " if detail.host else ""
     if age > LATE_MS:
         return bad(
-            f"Its worker has sent no heartbeat for {span(age)}.",
+            say("Its worker has sent no heartbeat for %(time)s.", time=span(age)),
             value=where + worker,
             verb="release",
             target=detail.id,
@@ -73,44 +75,48 @@ def _holder(detail: Detail, worker: str) -> Finding:
         )
     if detail.condition in UNRESPONSIVE:
         return _unresponsive(detail, where + worker)
-    return good(f"Its worker is alive: the last heartbeat was {span(age)} ago.", value=where + worker)
+    text = say("Its worker is alive: the last heartbeat was %(time)s ago.", time=span(age))
+    return good(text, value=where + worker)
 
 
 def _unresponsive(detail: Detail, worker: str) -> Finding:
     """The process of the task cannot run Python code: a task holds the interpreter lock, or it is stopped."""
-    silent = span(detail.now - (detail.silent_since or detail.now))
-    text = (
-        f"Its worker process has been silent for {silent}: a task in it holds the interpreter,"
-        " or the process is stopped."
+    text = say(
+        "Its worker process has been silent for %(time)s: a task in it holds the interpreter, or the process is"
+        " stopped.",
+        time=span(detail.now - (detail.silent_since or detail.now)),
     )
+    then = say("Its supervisor renews the lease. After HUNG_AFTER the process is killed.")
     if detail.condition == "hung":
-        text += " The process is hung and is about to be killed."
-    else:
-        text += " Its supervisor renews the lease. After HUNG_AFTER the process is killed."
-    return bad(text, value=worker, verb="interrupt", target=detail.id, place="workers")
+        then = say("The process is hung and is about to be killed.")
+    return bad(join(text, then), value=worker, verb="interrupt", target=detail.id, place="workers")
 
 
 def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:
     begun, ended = maybe_whole(record.get("b")), maybe_whole(record.get("e"))
-    took = f" after {span(ended - begun)}" if begun is not None and ended is not None else ""
+    took = say(" after %(time)s", time=span(ended - begun)) if begun is not None and ended is not None else ""
     attempts = whole(record.get("at"))
-    tries = f", after {attempts} failed attempts" if attempts else ""
-    return good(f"The task succeeded{took}{tries}.", record.get("w", ""), "retry", _retried(detail))
+    tries = say_n(", after %(n)s failed attempts", ", after %(n)s failed attempts", attempts) if attempts else ""
+    text = say("The task succeeded%(took)s%(attempts)s.", took=took, attempts=tries)
+    return good(text, record.get("w", ""), "retry", _retried(detail))
 
 
 def _failed(detail: Detail, record: Mapping[str, str]) -> Finding:
     error = title(read_failure(detail.record.get(b"er", b"")))
     reason = record.get("y", "")
     if reason:
-        return bad(f"The task failed: {reason}.", error, "retry", _retried(detail))
+        return bad(say("The task failed: %(reason)s.", reason=reason), error, "retry", _retried(detail))
     attempts, allowed = whole(record.get("at")), whole(record.get("r")) + 1
-    last = "its last allowed attempt failed" if attempts >= allowed else "this error is not retried"
-    return bad(f"The task failed: {last} (attempt {attempts} of {allowed}).", error, "retry", _retried(detail))
+    values = {"attempt": str(attempts), "allowed": str(allowed)}
+    text = say("The task failed: this error is not retried (attempt %(attempt)s of %(allowed)s).", **values)
+    if attempts >= allowed:
+        text = say("The task failed: its last allowed attempt failed (attempt %(attempt)s of %(allowed)s).", **values)
+    return bad(text, error, "retry", _retried(detail))
 
 
 def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
-    reason = record.get("y") or record.get("x") or "no reason was given"
-    return bad("The task was cancelled.", reason, "retry", _retried(detail))
+    reason = record.get("y") or record.get("x") or say("no reason was given")
+    return bad(say("The task was cancelled."), reason, "retry", _retried(detail))
 
 
 def _retried(detail: Detail) -> str:

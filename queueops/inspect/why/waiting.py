@@ -16,6 +16,7 @@ from queueops.inspect.workers import names_told, serves, takes_kind
 from queueops.model import kinds
 from queueops.model.expiry import moment_ms
 from queueops.model.rates import WHOLE_TASK, shown
+from queueops.model.sentences import Figure, Sentence, join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, text, whole
 
@@ -44,18 +45,20 @@ def timed_findings(detail: Detail, record: Mapping[str, str], state: State) -> I
         # A worker postponed it because it does not know the name: the time of the next offer is not the reason.
         yield from workers
         workers = []
-        yield bad(
-            f"A worker that does not know the task postponed it. It is ready again in {span(left)}.",
-            clock(due),
-            place="workers",
-        )
+        text = say("A worker that does not know the task postponed it. It is ready again in %(time)s.", time=span(left))
+        yield bad(text, clock(due), place="workers")
     elif left > 0:
-        yield bad(f"The task is postponed: due in {span(left)}.", value=clock(due), verb="run_now", target=detail.id)
+        yield bad(
+            say("The task is postponed: due in %(time)s.", time=span(left)),
+            value=clock(due),
+            verb="run_now",
+            target=detail.id,
+        )
     if reason := record.get("y"):
-        yield bad("The task gave this reason for its delay.", value=reason)
+        yield bad(say("The task gave this reason for its delay."), value=reason)
     if left <= -2000:
         yield bad(
-            f"The task was due {span(-left)} ago: no worker and no watchdog acts on the agenda.",
+            say("The task was due %(time)s ago: no worker and no watchdog acts on the agenda.", time=span(-left)),
             value=clock(due),
             verb="run_now",
             target=detail.id,
@@ -70,31 +73,35 @@ def _expiry(detail: Detail) -> Iterator[Finding]:
     at = moment_ms(text(detail.record.get(b"xe")), created or min(detail.states.values(), default=detail.now))
     if at is not None and not begun:
         left = span(max(0, at - detail.now))
-        yield good(f"It expires in {left}: then it is cancelled if it has not begun.", value=clock(at))
+        yield good(say("It expires in %(time)s: then it is cancelled if it has not begun.", time=left), clock(at))
 
 
 def servers(detail: Detail) -> Iterator[Finding]:
     """The workers that can take it: live, of the pool, not quiet, and with its name."""
     if not detail.workers:
         yield bad(
-            f"No live worker serves the pool {detail.pool}; start `{manage('runworker', '--pool', detail.pool)}`.",
-            value="0 live",
+            say(
+                "No live worker serves the pool %(pool)s; start `%(command)s`.",
+                pool=detail.pool,
+                command=manage("runworker", "--pool", detail.pool),
+            ),
+            value=say("%(count)s live", count="0"),
             target=detail.pool,
             place="workers",
         )
         return
     taking = [worker for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING]
-    count = f"{detail.alive} live"
+    count = say("%(count)s live", count=str(detail.alive))
     if not taking:
-        told = "All live workers of its pool are quiet or ending, and claim no tasks."
+        told = say("All live workers of its pool are quiet or ending, and claim no tasks.")
         if any(worker.fields.get("state") in UNRESPONSIVE for worker in detail.workers):
-            told = "No live worker of its pool claims tasks: each is silent, quiet or ending."
+            told = say("No live worker of its pool claims tasks: each is silent, quiet or ending.")
         yield bad(told, value=count, target=detail.pool, place="workers")
         return
     serving = [worker for worker in taking if serves(worker, detail.lane)]
     if not serving:
         yield bad(
-            f"No live worker serves the lane {_label(detail)}: each was started with other --lanes.",
+            say("No live worker serves the lane %(lane)s: each was started with other --lanes.", lane=_label(detail)),
             value=count,
             target=f"{detail.pool}/{detail.lane}",
             place="workers",
@@ -103,10 +110,10 @@ def servers(detail: Detail) -> Iterator[Finding]:
     kind = text(detail.record.get(b"k")) or "task"
     taking = [worker for worker in serving if takes_kind(worker, kind)]
     if not taking:
-        told = f"No live worker takes tasks of the kind {kind}: each was started with other --kinds."
+        told = say("No live worker takes tasks of the kind %(kind)s: each was started with other --kinds.", kind=kind)
         yield bad(told, value=count, target=detail.pool, place="workers")
         return
-    yield good(f"Live workers serve the pool {detail.pool}.", value=count, target=detail.pool)
+    yield good(say("Live workers serve the pool %(pool)s.", pool=detail.pool), value=count, target=detail.pool)
     yield from _name(detail, taking)
     yield _capacity(taking)
 
@@ -115,11 +122,16 @@ def _paused_name(detail: Detail) -> Iterator[Finding]:
     name = text(detail.record.get(b"n"))
     if detail.name_paused is not None:
         age = span(max(0, detail.now - detail.name_paused))
-        told = f"All tasks of the name {name} are paused, for {age}. Resume the name, or type"
-        command = manage("queue", "resume", "--name", name)
-        yield bad(f"{told} `{command}`.", value="paused", verb="resume_name", target=name, place="name")
+        told = say(
+            "All tasks of the name %(name)s are paused, for %(time)s. Resume the name, or type `%(command)s`.",
+            name=name,
+            time=age,
+            command=manage("queue", "resume", "--name", name),
+        )
+        yield bad(told, value=say("paused"), verb="resume_name", target=name, place="name")
     elif detail.held is not None:
-        yield bad(f"The name {name} was resumed. Its tasks return to their lanes, in parts.", value="returning")
+        told = say("The name %(name)s was resumed. Its tasks return to their lanes, in parts.", name=name)
+        yield bad(told, value=say("returning"))
 
 
 def _label(detail: Detail) -> str:
@@ -131,30 +143,35 @@ def _label(detail: Detail) -> str:
 def _lane(detail: Detail) -> Finding:
     target = f"{detail.pool}/{detail.lane}"
     if detail.conf.get("paused") == "1":
-        return bad(f"Its lane {_label(detail)} is paused.", value="paused", verb="resume_lane", target=target)
-    return good(f"Its lane {_label(detail)} is not paused.", target=target)
+        text = say("Its lane %(lane)s is paused.", lane=_label(detail))
+        return bad(text, value=say("paused"), verb="resume_lane", target=target)
+    return good(say("Its lane %(lane)s is not paused.", lane=_label(detail)), target=target)
 
 
 def _slots(detail: Detail) -> Iterator[Finding]:
     limit = maybe_whole(detail.conf.get("limit"))
     if limit is None:
         return
-    value, target = f"{detail.active} of {limit}", f"{detail.pool}/{detail.lane}"
+    value, target = _part(str(detail.active), str(limit)), f"{detail.pool}/{detail.lane}"
     if detail.active < limit:
-        yield good("Its lane has a free slot.", value=value, target=target)
-    else:
-        holders = f" by {', '.join(detail.holders)}" if detail.holders else ""
-        yield bad(f"All slots of its lane are taken{holders}.", value, "set_lane", target, place="lanes")
+        yield good(say("Its lane has a free slot."), value=value, target=target)
+        return
+    text = say("All slots of its lane are taken.")
+    if detail.holders:
+        text = say("All slots of its lane are taken by %(tasks)s.", tasks=", ".join(detail.holders))
+    yield bad(text, value, "set_lane", target, place="lanes")
 
 
 def _rate(detail: Detail) -> Iterator[Finding]:
     rate, target = detail.conf.get("rate"), f"{detail.pool}/{detail.lane}"
     if detail.token_at is not None:
         left = span(max(0, detail.token_at - detail.now))
-        text = f"The rate limit of its lane, {rate}/s, is used up: free again in {left}."
-        yield bad(text, clock(detail.token_at), "set_lane", target, place="lanes")
+        told = say(
+            "The rate limit of its lane, %(rate)s/s, is used up: free again in %(time)s.", rate=str(rate), time=left
+        )
+        yield bad(told, clock(detail.token_at), "set_lane", target, place="lanes")
     elif rate is not None:
-        yield good("Its lane's rate limit allows a start.", value=f"{rate}/s", target=target)
+        yield good(say("Its lane's rate limit allows a start."), value=f"{rate}/s", target=target)
 
 
 def _key(detail: Detail) -> Iterator[Finding]:
@@ -162,45 +179,54 @@ def _key(detail: Detail) -> Iterator[Finding]:
     key = text(detail.record.get(b"lk"))
     if not key:
         return
-    what = "its limit" if key == WHOLE_TASK else f"its key {key}"
+    what = say("its limit") if key == WHOLE_TASK else say("its key %(key)s", key=key)
     limit, name = maybe_whole(detail.record.get(b"lm")), text(detail.record.get(b"n"))
     if detail.key_rank is None:
-        yield good(f"It has a turn of {what}.", value=_of_limit(detail.key_running + detail.key_ready, limit))
+        told = say("It has a turn of %(key)s.", key=what)
+        yield good(told, value=_of_limit(detail.key_running + detail.key_ready, limit))
         return
-    behind = f" {detail.key_rank:,} of them come first." if detail.key_rank else " It is the next one."
-    value = f"{detail.key_waiting:,} wait"
+    behind = say("It is the next one.")
+    if detail.key_rank:
+        behind = say_n("%(n)s of them come first.", "%(n)s of them come first.", detail.key_rank)
+    value = say("%(count)s wait", count=detail.key_waiting)
     if detail.key_token_at is not None:
-        left = span(max(0, detail.key_token_at - detail.now))
-        rate = shown(maybe_real(detail.record.get(b"lr")) or 0)
-        yield bad(
-            f"It waits for {what}: its rate of {rate} allows a start in {left}.{behind}",
-            value,
-            target=name,
-            place="name",
+        told = say(
+            "It waits for %(key)s: its rate of %(rate)s allows a start in %(time)s.",
+            key=what,
+            rate=shown(maybe_real(detail.record.get(b"lr")) or 0),
+            time=span(max(0, detail.key_token_at - detail.now)),
         )
+        yield bad(join(told, behind), value, target=name, place="name")
         return
-    holders = f" ({', '.join(detail.key_holders)})" if detail.key_holders else ""
-    taken = f"{_of_limit(detail.key_running, limit)} run"
-    if detail.key_ready:
-        taken += f", {detail.key_ready:,} ready"
-    yield bad(f"It waits for {what}: {taken}{holders}.{behind}", value, target=name, place="name")
+    told = say(
+        "It waits for %(key)s: %(running)s run%(ready)s%(tasks)s.",
+        key=what,
+        running=_of_limit(detail.key_running, limit),
+        ready=say(", %(count)s ready", count=detail.key_ready) if detail.key_ready else "",
+        tasks=f" ({', '.join(detail.key_holders)})" if detail.key_holders else "",
+    )
+    yield bad(join(told, behind), value, target=name, place="name")
 
 
 def _of_limit(count: int, limit: int | None) -> str:
-    return f"{count:,}" if limit is None else f"{count:,} of {limit:,}"
+    return Figure(f"{count:,}") if limit is None else _part(count, limit)
+
+
+def _part(count: str | int, whole: str | int) -> Sentence:
+    return say("%(count)s of %(whole)s", count=count, whole=whole)
 
 
 def _position(detail: Detail) -> Finding:
     """Its position in the lane, and when it starts by the model of its pool."""
     if detail.held is not None:
-        return bad("The task is held back, with its place in its lane.", value=detail.lane)
+        return bad(say("The task is held back, with its place in its lane."), value=detail.lane)
     if detail.rank is None:
-        return bad("The task is not in its lane.", value=detail.lane)
-    place = f"{detail.rank + 1:,} of {detail.ready:,}"
+        return bad(say("The task is not in its lane."), value=detail.lane)
+    place = _part(detail.rank + 1, detail.ready)
     if not detail.rank:
-        return good("The task is the next one of its lane.", value=place)
-    told = _told(estimate_of(detail))
-    return bad(f"Other tasks of its lane come first; {told}.", value=place, verb="priority", target=detail.id)
+        return good(say("The task is the next one of its lane."), value=place)
+    told = say("Other tasks of its lane come first; %(start)s.", start=_told(estimate_of(detail)))
+    return bad(told, value=place, verb="priority", target=detail.id)
 
 
 def estimate_of(detail: Detail) -> Estimate:
@@ -222,24 +248,36 @@ def estimate_of(detail: Detail) -> Estimate:
     return model.start(detail.lane, detail.rank or 0)
 
 
-def _told(estimate: Estimate) -> str:
+def _told(estimate: Estimate) -> Sentence:
     if estimate.seconds is not None:
-        return f"it starts in about {span(estimate.seconds * 1000)}"
+        return say("it starts in about %(time)s", time=span(estimate.seconds * 1000))
     if estimate.reason == UNKNOWN:
-        return "the time of its start is unknown, because no such task has run within half an hour"
-    return f"it never starts: {estimate.reason}"
+        return say("the time of its start is unknown, because no such task has run within half an hour")
+    return say("it never starts: %(reason)s", reason=estimate.reason)
 
 
 def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Finding:
-    tries = f"attempt {whole(record.get('at'))} of {whole(record.get('r')) + 1} failed"
-    if crashes := whole(record.get("cr")):
-        tries += f", {crashes} starts lost with their worker"
-    when = f"the next one starts in {span(left)}" if left > 0 else "the next one is due"
+    crashes = whole(record.get("cr"))
+    lost = say_n(", %(n)s starts lost with their worker", ", %(n)s starts lost with their worker", crashes)
+    values = {
+        "tries": say(
+            "attempt %(attempt)s of %(allowed)s failed%(lost)s",
+            attempt=str(whole(record.get("at"))),
+            allowed=str(whole(record.get("r")) + 1),
+            lost=lost if crashes else "",
+        ),
+        "next": say("the next one starts in %(time)s", time=span(left)) if left > 0 else say("the next one is due"),
+    }
     error = title(read_failure(detail.record.get(b"er", b"")))
     if record.get("k") in kinds.OWN_WORK:
-        told = f"The task is one of QueueOps, and fails: {tries}; {when}. It goes on once the cause is mended."
+        told = say(
+            "The task is one of QueueOps, and fails: %(tries)s; %(next)s. It goes on once the cause is mended.",
+            **values,
+        )
         return caused(told, error or record.get("y", ""))
-    return caused(f"The task waits for its next attempt: {tries}; {when}.", error, "run_now", detail.id)
+    return caused(
+        say("The task waits for its next attempt: %(tries)s; %(next)s.", **values), error, "run_now", detail.id
+    )
 
 
 def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
@@ -249,22 +287,20 @@ def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:
         return
     knowing = sum(name in names for names in told)
     if knowing:
-        yield good(f"Workers know the task {name}.", value=f"{knowing} of {len(told)}")
-    else:
-        is_plain = (text(detail.record.get(b"k")) or "task") == "task"
-        renamed = f' A renamed function keeps its name by @task(name="{name}").' if is_plain else ""
-        yield bad(
-            f"No live worker knows the task {name}. Deploy its code, and import it in a tasks.py.{renamed}"
-            " Another project on this store needs a NAMESPACE of its own.",
-            value=f"0 of {len(told)}",
-            place="workers",
-        )
+        yield good(say("Workers know the task %(name)s.", name=name), value=_part(str(knowing), str(len(told))))
+        return
+    unknown = say("No live worker knows the task %(name)s. Deploy its code, and import it in a tasks.py.", name=name)
+    renamed = say('A renamed function keeps its name by @task(name="%(name)s").', name=name)
+    is_plain = (text(detail.record.get(b"k")) or "task") == "task"
+    other = say("Another project on this store needs a NAMESPACE of its own.")
+    unknown = join(unknown, renamed if is_plain else "", other)
+    yield bad(unknown, value=_part("0", str(len(told))), place="workers")
 
 
 def _capacity(workers: list[Beat]) -> Finding:
     busy = sum(whole(worker.fields.get("busy")) for worker in workers)
     slots = sum(whole(worker.fields.get("slots")) for worker in workers)
-    value = f"{busy} of {slots} busy"
+    value = say("%(busy)s of %(slots)s busy", busy=str(busy), slots=str(slots))
     if slots and busy >= slots:
-        return bad("All slots of the workers are busy.", value=value, place="workers")
-    return good("Workers have free slots.", value=value)
+        return bad(say("All slots of the workers are busy."), value=value, place="workers")
+    return good(say("Workers have free slots."), value=value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from queueops.inspect.why.findings import Finding, bad, good
+from queueops.model.sentences import Sentence, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, whole
 
@@ -30,36 +31,42 @@ def _waits(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[
     else:
         yield bad(text, value=shown, verb="cancel", target=detail.id)
     if parent := record.get("pi"):
-        yield good("The task is part of another task.", value=parent, target=parent)
+        yield good(say("The task is part of another task."), value=parent, target=parent)
 
 
-def _parts(detail: Detail, record: Mapping[str, str], state: State) -> tuple[str, str, str]:
+def _parts(detail: Detail, record: Mapping[str, str], state: State) -> tuple[Sentence, str, str]:
     """The text for a waiting parent task or stand-in, the value that was read, and the task whose parts show more."""
     if state is State.WAITING:
         return _turn(detail, record)
     if joined := record.get("hj"):
-        return f"The part waits for the end of the task {joined}, which had its id before.", joined, joined
+        text = say("The part waits for the end of the task %(task)s, which had its id before.", task=joined)
+        return text, joined, joined
     kind = record.get("k")
     if kind == "iterator":
-        ended, total = whole(record.get("pr")), whole(record.get("to"))
-        return (
-            f"The task waits for its parts: {ended:,} of {total:,} so far have ended.",
-            f"{detail.open:,} open",
-            detail.id,
+        text = say(
+            "The task waits for its parts: %(ended)s of %(total)s so far have ended.",
+            ended=whole(record.get("pr")),
+            total=whole(record.get("to")),
         )
+        return text, _open(detail), detail.id
     if kind in ("chain", "group") and "cc" in record:
         total = whole(record["cc"])
-        ended = max(0, total - detail.open)
-        return f"The task waits for its parts: {ended:,} of {total:,} have ended.", f"{detail.open:,} open", detail.id
-    return "The task waits for its parts.", "", ""
+        text = say(
+            "The task waits for its parts: %(ended)s of %(total)s have ended.",
+            ended=max(0, total - detail.open),
+            total=total,
+        )
+        return text, _open(detail), detail.id
+    return say("The task waits for its parts."), "", ""
 
 
-def _turn(detail: Detail, record: Mapping[str, str]) -> tuple[str, str, str]:
+def _open(detail: Detail) -> Sentence:
+    return say_n("%(n)s open", "%(n)s open", detail.open)
+
+
+def _turn(detail: Detail, record: Mapping[str, str]) -> tuple[Sentence, str, str]:
     """The finding for a part that waits for its turn in its parent task, or whose parent is gone."""
     if record.get("pp") or detail.parent_state:
-        return (
-            f"The part waits for its turn in {detail.parent_name or record['pi']}.",
-            detail.parent_state,
-            record["pi"],
-        )
-    return "The part waits for its turn, but its parent task does not exist any more.", record["pi"], ""
+        text = say("The part waits for its turn in %(parent)s.", parent=detail.parent_name or record["pi"])
+        return text, detail.parent_state, record["pi"]
+    return say("The part waits for its turn, but its parent task does not exist any more."), record["pi"], ""

@@ -10,17 +10,28 @@ from queueops.inspect.alarm import Alarm, danger, manage, warning
 from queueops.inspect.lane_labels import lane_label
 from queueops.inspect.spans import span
 from queueops.kinds.jobs.aggregations.lane_names import DESTINATION
+from queueops.model.sentences import say, say_n
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """The destinations whose circuit is open, and the machines with a full disk, as workers have noted them."""
     yield from _open_circuits(pool, sampled)
     for row in sampled.get("full_disks") or ():
-        text = f"The disk of the storage on {row['host'][:100]} is {row['percent']:.0f} % full: its jobs wait."
+        text = say(
+            "The disk of the storage on %(host)s is %(percent)s %% full: its jobs wait.",
+            host=row["host"][:100],
+            percent=f"{row['percent']:.0f}",
+        )
         yield danger(text, "files", manage("jobs", "orphans", "--repair"), key=f"disk {row['host'][:100]}")
     if row := sampled.get("failing_file"):
         path, tries = str(row["path"]), int(row["tries"])
-        text = f"Pool {pool}: the file {path[:200]} cannot be deleted (attempt {tries:,}): {row['error']}"
+        text = say(
+            "Pool %(pool)s: the file %(path)s cannot be deleted (attempt %(attempt)s): %(error)s",
+            pool=pool,
+            path=path[:200],
+            attempt=tries,
+            error=str(row["error"]),
+        )
         yield danger(
             text, "files", manage("jobs", "files", "--failed", "--pool", pool), key=f"file {pool}/{path[:200]}"
         )
@@ -32,14 +43,15 @@ def _open_circuits(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
         if not waiting:
             continue
         host = lane_label(lane, str(row.get("title") or "")).removeprefix(DESTINATION)
-        left = span(max(0, int(row["till"]) - int(sampled["taken"])))
-        who = "An address" if count == 1 else f"{count:,} addresses"
-        has, told = (
-            "has" if count == 1 else "have",
-            "1 callback waits" if waiting == 1 else f"{waiting:,} callbacks wait",
-        )
-        text = (
-            f"{who} of the host {host[:100]} {has} failed several times in a row: {told}. The next is tried in {left}."
+        text = say_n(
+            "An address of the host %(host)s has failed several times in a row: %(callbacks)s. The next is tried in"
+            " %(time)s.",
+            "%(n)s addresses of the host %(host)s have failed several times in a row: %(callbacks)s. The next is tried"
+            " in %(time)s.",
+            count,
+            host=host[:100],
+            callbacks=say_n("%(n)s callback waits", "%(n)s callbacks wait", waiting),
+            time=span(max(0, int(row["till"]) - int(sampled["taken"]))),
         )
         command = manage("jobs", "close-circuit", host, "--pool", pool)
         yield warning(

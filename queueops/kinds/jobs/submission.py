@@ -22,6 +22,7 @@ from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import Delay
 from queueops.model.ids import check_lane, new_id
 from queueops.model.retry import Retry
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.tasks import registry
 from queueops.tasks.encoding import encode_arguments
@@ -129,7 +130,7 @@ def _proxy(options: Any) -> str:
 
 def _bound(name: str, value: Any) -> Any:
     if value is not None and not is_allowed(name, value):
-        raise BadOption(name=name, value=value, expected=f"{ALLOWED[name]}, or None")
+        raise BadOption(name=name, value=value, expected=say("%(range)s, or None", range=ALLOWED[name]))
     return value
 
 

@@ -14,6 +14,7 @@ from queueops.kinds.jobs.aggregations.lane_list import job_lane
 from queueops.kinds.jobs.callbacks.callback_plans import CALLBACK, target_of
 from queueops.kinds.jobs.callbacks.circuits import address_of
 from queueops.kinds.jobs.store import JOB
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, maybe_whole, whole
 from queueops.tasks.encoding import decode_arguments
@@ -48,16 +49,29 @@ def _circuit(detail: Detail, kind: str) -> Iterator[Finding]:
     circuit = _circuit_of(detail) if kind == CALLBACK else None
     if circuit is None or circuit.shut_ms is None:
         return
-    value, target = f"{circuit.failures} failures in a row", f"{detail.pool}/{detail.lane}"
-    named = f"The circuit of this address of the host {_shown(detail)}"
+    value = say("%(count)s failures in a row", count=str(circuit.failures))
+    host, target = _shown(detail), f"{detail.pool}/{detail.lane}"
     if circuit.state == "open":
-        text = f"{named} is open until {clock(circuit.shut_ms)}: it has failed, so nothing is sent to it."
+        text = say(
+            "The circuit of this address of the host %(host)s is open until %(time)s: it has failed, so nothing is sent"
+            " to it.",
+            host=host,
+            time=clock(circuit.shut_ms),
+        )
         yield bad(text, value=value, target=target, place="lanes")
     elif circuit.shut_ms > detail.now:
-        text = f"{named} is half open: one callback is sent as a probe, and the others wait for it."
+        text = say(
+            "The circuit of this address of the host %(host)s is half open: one callback is sent as a probe, and the"
+            " others wait for it.",
+            host=host,
+        )
         yield bad(text, value=value, target=target, place="lanes")
     else:
-        yield good(f"{named} is half open: the next callback is sent as a probe.", value=value)
+        text = say(
+            "The circuit of this address of the host %(host)s is half open: the next callback is sent as a probe.",
+            host=host,
+        )
+        yield good(text, value=value)
 
 
 def _circuit_of(detail: Detail) -> Circuit | None:
@@ -75,20 +89,32 @@ def _backing_off(detail: Detail, record: Mapping[str, str], kind: str) -> Findin
     failure = read_failure(detail.record.get(b"er", b""))
     message = failure.message if failure is not None else ""
     status = STATUS.search(message)
-    answer = f", answer {status[1]}" if status else ""
-    attempt = f"attempt {whole(record.get('at'))} of {whole(record.get('r')) + 1}{answer}"
-    left = f"until {clock(due)}, in {span(due - detail.now)}" if due > detail.now else "until now"
-    return bad(f"The {kind} backs off {left}: {attempt}.", value=message, verb="run_now", target=detail.id)
+    until = say("until now")
+    if due > detail.now:
+        until = say("until %(moment)s, in %(time)s", moment=clock(due), time=span(due - detail.now))
+    values = {
+        "until": until,
+        "attempt": str(whole(record.get("at"))),
+        "allowed": str(whole(record.get("r")) + 1),
+        "answer": say(", answer %(status)s", status=status[1]) if status else "",
+    }
+    text = say("The job backs off %(until)s: attempt %(attempt)s of %(allowed)s%(answer)s.", **values)
+    if kind == CALLBACK:
+        text = say("The callback backs off %(until)s: attempt %(attempt)s of %(allowed)s%(answer)s.", **values)
+    return bad(text, value=message, verb="run_now", target=detail.id)
 
 
 def _slot(detail: Detail, kind: str) -> Iterator[Finding]:
     limit = maybe_whole(detail.conf.get("limit"))
     if limit is None or detail.active < limit:
         return
-    place = f"aggregation {_shown(detail)}" if kind == JOB else f"host {_shown(detail)}"
     target = f"{detail.pool}/{detail.lane}"
-    value = f"{detail.active} of {limit}"
-    yield bad(f"The {kind} waits for a slot of {place}: {value} are in use.", value, "set_lane", target, place="lanes")
+    value = say("%(count)s of %(whole)s", count=str(detail.active), whole=str(limit))
+    values = {"name": _shown(detail), "used": value}
+    text = say("The callback waits for a slot of host %(name)s: %(used)s are in use.", **values)
+    if kind == JOB:
+        text = say("The job waits for a slot of aggregation %(name)s: %(used)s are in use.", **values)
+    yield bad(text, value, "set_lane", target, place="lanes")
 
 
 def _shown(detail: Detail) -> str:

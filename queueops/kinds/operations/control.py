@@ -20,6 +20,7 @@ from queueops.kinds.operations.store import OperationCalls
 from queueops.model.contracts import Push, Row
 from queueops.model.ids import check_lane, new_id
 from queueops.model.reasons import kept
+from queueops.model.sentences import say
 from queueops.model.states import State, states_allowing
 from queueops.redis.broker import get_broker, get_role
 from queueops.tasks.encoding import encode_arguments
@@ -39,7 +40,7 @@ WALKED_BACK: dict[str, tuple[str, tuple[str, ...]]] = {
     "run_now": ("postpone", ()),
 }
 """The verb that takes back what a verb did, and the indexes of these tasks; none: those of states that allow it."""
-NOT_OF_IDS = "a filter by id has one task: use the action on it"
+NOT_OF_IDS = say("a filter by id has one task: use the action on it")
 
 
 def begin_operation(

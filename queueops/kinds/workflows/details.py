@@ -9,6 +9,7 @@ from queueops.inspect.alarm import Alarm
 from queueops.inspect.kind_details import Finder, KindDetails
 from queueops.inspect.task_history import Moment
 from queueops.kinds.workflows import alarms, refused_verbs
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail, read_object, whole
 
@@ -28,9 +29,9 @@ class RunDetails(KindDetails):
         first = _first_step(detail, record)
         if not first:
             return ()
-        waits = "waits; any steps between the first and the last one are not listed here"
+        waits = say("waits; any steps between the first and the last one are not listed here")
         return (
-            Moment(t=first, state=State.LOCKED, text="claimed for its first decision step"),
+            Moment(t=first, state=State.LOCKED, text=say("claimed for its first decision step")),
             Moment(t=first, state=State.IDLE, text=waits),
         )
 

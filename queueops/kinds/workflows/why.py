@@ -12,6 +12,7 @@ from queueops.kinds.workflows.inspect.run_calls import places_of_calls
 from queueops.kinds.workflows.inspect.run_list import died_of
 from queueops.kinds.workflows.replay.step import FRAME
 from queueops.kinds.workflows.store import WorkflowCalls
+from queueops.model.sentences import join, say, say_n
 from queueops.model.states import TIMED, State
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import Detail, maybe_whole
@@ -37,9 +38,9 @@ def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
         return
     if "vs" in record:
         since = _since(detail, maybe_whole(record["vs"]))
-        yield bad("The run is suspended. Resume it, and it keeps its due time.", since, target=detail.id)
+        yield bad(say("The run is suspended. Resume it, and it keeps its due time."), since, target=detail.id)
     if record.get("y") == LEFT:
-        text = (
+        text = say(
             "The code of a worker does not fit the history of the run. The run is left to a worker with the code of its"
             " last step, which is alive. Without such a worker, the run is blocked."
         )
@@ -47,10 +48,13 @@ def waiting(detail: Detail, record: Mapping[str, str], state: State) -> Iterator
     if "vb" in record:
         times = maybe_whole(record.get("vc", "")) or 1
         since = _since(detail, maybe_whole(record["vb"]))
-        attempts = f"{times:,} attempts have" if times > 1 else "1 attempt has"
-        text = (
-            f"The run is blocked {since}: its step cannot be made, and {attempts} failed. Remove the reason, such as by"
-            " a deploy of code that fits its history. Then run it now, or reset it to an earlier step."
+        text = say_n(
+            "The run is blocked %(since)s: its step cannot be made, and %(n)s attempt has failed. Remove the reason,"
+            " such as by a deploy of code that fits its history. Then run it now, or reset it to an earlier step.",
+            "The run is blocked %(since)s: its step cannot be made, and %(n)s attempts have failed. Remove the reason,"
+            " such as by a deploy of code that fits its history. Then run it now, or reset it to an earlier step.",
+            times,
+            since=since,
         )
         yield caused(text, record.get("y", ""), "run_now", detail.id)
 
@@ -63,11 +67,11 @@ def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[F
 def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     if "vs" in record:
         since = _since(detail, maybe_whole(record["vs"]))
-        text = "The run is suspended. Resume it, and it goes on with the events of its inbox."
-        yield bad(text, since, target=detail.id)
+        told = say("The run is suspended. Resume it, and it goes on with the events of its inbox.")
+        yield bad(told, since, target=detail.id)
         return
     for text in died_of(record):
-        told = "A task of the code has failed, and no code awaits it. What it should do is not done any more."
+        told = say("A task of the code has failed, and no code awaits it. What it should do is not done any more.")
         yield bad(told, text, target=detail.id)
     row = get_role(WorkflowCalls).run_row(detail.pool, detail.id)
     calls = list(row.calls.values()) if row else []
@@ -75,39 +79,48 @@ def _waits(detail: Detail, record: Mapping[str, str]) -> Iterator[Finding]:
     since = _since(detail, detail.states.get(State.IDLE))
     signals = [line.removeprefix(SIGNAL) for line in places if line.startswith(SIGNAL)]
     for name in signals:
-        yield bad(f"The run waits for the signal {name}.", since, target=detail.id)
-    yield from _tasks(detail, "activity", [what for what in calls if what[:1] == "a"])
-    yield from _tasks(detail, "child workflow", [what for what in calls if what[:1] == "c"])
+        yield bad(say("The run waits for the signal %(name)s.", name=name), since, target=detail.id)
+    yield from _tasks(detail, is_child=False, ids=[what for what in calls if what[:1] == "a"])
+    yield from _tasks(detail, is_child=True, ids=[what for what in calls if what[:1] == "c"])
     count = row.open if row else 0
     are_all = count <= len(calls)
     yield from _timers(detail, [what[1:] for what in calls if what[:1] == "t"], are_all=are_all)
     if not are_all:
-        yield bad(f"The run waits for {count - len(calls):,} more commands, which are not read here.", target=detail.id)
+        told = say("The run waits for %(count)s more commands, which are not read here.", count=count - len(calls))
+        yield bad(told, target=detail.id)
     if not signals and not calls:
-        yield bad("The run waits for an event.", since, target=detail.id)
+        yield bad(say("The run waits for an event."), since, target=detail.id)
     for line in places:
         if not line.startswith(SIGNAL):
-            yield good("The code waits here.", value=line.replace(FRAME, " > "))
+            yield good(say("The code waits here."), value=line.replace(FRAME, " > "))
 
 
 def _since(detail: Detail, at: int | None) -> str:
-    return f"since {clock(at)}, for {span(detail.now - at)}" if at else ""
+    return say("since %(moment)s, for %(time)s", moment=clock(at), time=span(detail.now - at)) if at else ""
 
 
-def _tasks(detail: Detail, kind: str, ids: Sequence[str]) -> Iterator[Finding]:
+def _tasks(detail: Detail, *, is_child: bool, ids: Sequence[str]) -> Iterator[Finding]:
     """The open activities or children, the first ones by name."""
     store = get_role(WorkflowCalls)
     for pool, id in places_of_calls(store, detail.pool, ids[:MOST_NAMED]).values():
         elsewhere = pool if pool != detail.pool else ""
         record = store.record(pool, id)
-        lost = f"on its way to the pool {elsewhere}" if elsewhere else f"which is gone: run `{manage('queue', 'fsck')}`"
-        state = "to be retried" if record and record.state == State.RESTART else record.state if record else ""
-        told = f"{record.name}, which is {state}" if record else lost
+        told = say("which is gone: run `%(command)s`", command=manage("queue", "fsck"))
+        if record:
+            state = say("to be retried") if record.state == State.RESTART else record.state
+            told = say("%(name)s, which is %(state)s", name=record.name, state=state)
+        elif elsewhere:
+            told = say("on its way to the pool %(pool)s", pool=elsewhere)
         waits = record is not None and (record.state == State.PENDING or record.state in TIMED)
-        hint = f" {_obstacle(pool, id)}" if waits else ""
-        yield bad(f"The run waits for the {kind} {told}.{hint}".rstrip(), value=id, target=id)
+        text = say("The run waits for the activity %(task)s.", task=told)
+        if is_child:
+            text = say("The run waits for the child workflow %(task)s.", task=told)
+        yield bad(join(text, _obstacle(pool, id) if waits else ""), value=id, target=id)
     if (more := len(ids) - MOST_NAMED) > 0:
-        yield bad(f"The run waits for {more:,} more of the kind {kind}.", target=detail.id)
+        text = say("The run waits for %(count)s more of the kind activity.", count=more)
+        if is_child:
+            text = say("The run waits for %(count)s more of the kind child workflow.", count=more)
+        yield bad(text, target=detail.id)
 
 
 def _obstacle(pool: str, id: str) -> str:
@@ -120,9 +133,11 @@ def _timers(detail: Detail, times: Sequence[str], *, are_all: bool) -> Iterator[
     known = sorted(filter(None, map(maybe_whole, times)))
     if not known:
         return
-    which = "The timer" if len(known) == 1 else f"The next of {len(known):,} timers"
+    which = say("The timer") if len(known) == 1 else say("The next of %(count)s timers", count=len(known))
     if not are_all:
-        which = f"The next of the {len(known):,} timers that were read"
+        which = say("The next of the %(count)s timers that were read", count=len(known))
     left = known[0] - detail.now
-    when = f"fires in {span(left)}" if left > 0 else f"was due {span(-left)} ago: no watchdog acts on the agenda"
-    yield bad(f"{which} {when}.", value=clock(known[0]), target=detail.id)
+    text = say("%(timer)s fires in %(time)s.", timer=which, time=span(left))
+    if left <= 0:
+        text = say("%(timer)s was due %(time)s ago: no watchdog acts on the agenda.", timer=which, time=span(-left))
+    yield bad(text, value=clock(known[0]), target=detail.id)

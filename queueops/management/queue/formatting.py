@@ -12,6 +12,7 @@ import msgspec
 from django.utils import timezone
 
 from queueops.inspect import Broken, Listing
+from queueops.model.sentences import encodable
 
 WIDEST = 60
 T = TypeVar("T")
@@ -20,7 +21,7 @@ Rows = Iterable[Sequence[object]]
 
 def to_json(answer: Any) -> str:
     """Any answer as JSON on one line."""
-    return json.dumps(msgspec.to_builtins(answer), ensure_ascii=True, default=str)
+    return json.dumps(msgspec.to_builtins(answer, enc_hook=encodable), ensure_ascii=True, default=str)
 
 
 def counted(number: int, one: str, many: str) -> str:

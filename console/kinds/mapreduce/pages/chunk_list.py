@@ -16,6 +16,7 @@ from queueops import inspect
 from queueops.inspect import FilterError, ListedChunk
 from queueops.inspect.export import OF_A_PAGE, pages_of
 from queueops.kinds.mapreduce.states import ChunkState
+from queueops.model.explained import explained
 
 LIMIT = 50
 
@@ -35,7 +36,7 @@ def index(request: HttpRequest) -> HttpResponse:
     try:
         found = inspect.all_chunks(state, pool, after=after, limit=LIMIT)
     except FilterError as error:
-        return page(request, "mapreduce/all.html", context | {"error": str(error)}, status=400)
+        return page(request, "mapreduce/all.html", context | {"error": explained(error)}, status=400)
     next_url = _address(state, pool, found.next) if found.next else ""
     return page(request, "mapreduce/all.html", context | {"found": found, "next_url": next_url})
 

@@ -18,6 +18,7 @@ from console.ui.render import Frame, fragment, live_update, page, version_of
 from queueops import inspect
 from queueops.inspect import ChunksView, FilterError, TaskDetail
 from queueops.kinds.mapreduce.states import AGGREGATING
+from queueops.model.explained import explained
 from queueops.model.states import State
 
 LIMIT = 50
@@ -33,7 +34,7 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     try:
         context |= _list(request, task, context["view"], place)
     except FilterError as error:
-        return page(request, "mapreduce/page.html", context | {"error": str(error), "rows": ()}, status=400)
+        return page(request, "mapreduce/page.html", context | {"error": explained(error), "rows": ()}, status=400)
     return page(request, "mapreduce/page.html", context)
 
 

@@ -8,25 +8,26 @@ from __future__ import annotations
 from queueops.errors import BrokerUnavailable
 from queueops.inspect.detail import TaskDetail, brief
 from queueops.inspect.detail import task as find_task
+from queueops.model.sentences import Sentence, join, say, say_n
 from queueops.model.states import CONTAINERS, TERMINAL, State
 
-_FAILS = "A part of a chain, a group or an iterator then counts as failed there."
-_ALONE = "A part that runs again alone does not change its parent task."
+_FAILS = say("A part of a chain, a group or an iterator then counts as failed there.")
+_ALONE = say("A part that runs again alone does not change its parent task.")
 REACHING = {
     "cancel": _FAILS,
     "interrupt": _FAILS,
     "discard": _FAILS,
     "reinstate": _ALONE,
-    "retry": f"{_ALONE} A task that has succeeded repeats its effects.",
+    "retry": join(_ALONE, say("A task that has succeeded repeats its effects.")),
 }
 """Actions that can have side effects, and the general rule of each."""
 _POLICIES = {
-    ("chain", "fail"): "the chain fails at once, and its later parts are cancelled",
-    ("group", "fail"): "the group fails at once, and its open parts are cancelled",
-    ("group", "continue"): "the group waits for its other parts, then fails",
-    ("group", "outcomes"): "the group continues, and lists the failure in its outcomes",
-    ("iterator", "fail"): "the iterator fails at once, and its open tasks are cancelled",
-    ("iterator", "continue"): "the iterator continues, and fails when its tasks have ended",
+    ("chain", "fail"): say("the chain fails at once, and its later parts are cancelled"),
+    ("group", "fail"): say("the group fails at once, and its open parts are cancelled"),
+    ("group", "continue"): say("the group waits for its other parts, then fails"),
+    ("group", "outcomes"): say("the group continues, and lists the failure in its outcomes"),
+    ("iterator", "fail"): say("the iterator fails at once, and its open tasks are cancelled"),
+    ("iterator", "continue"): say("the iterator continues, and fails when its tasks have ended"),
 }
 
 
@@ -44,9 +45,12 @@ def effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
     try:
         return _effects(verb, task)
     except BrokerUnavailable:  # the page of a task works without its parents
-        return (
-            f"Its parent task {task.parent} is in the pool {task.parent_pool or task.pool}, which does not answer now.",
+        text = say(
+            "Its parent task %(task)s is in the pool %(pool)s, which does not answer now.",
+            task=task.parent,
+            pool=task.parent_pool or task.pool,
         )
+        return (text,)
 
 
 def _effects(verb: str, task: TaskDetail) -> tuple[str, ...]:
@@ -63,8 +67,13 @@ def _behind(task: TaskDetail, outcome: str) -> tuple[str, ...]:
     names = [each.name for each in task.follow_ups if outcome in each.outcomes]
     if not names:
         return ()
-    what = "its follow-up" if len(names) == 1 else f"its {len(names)} follow-ups"
-    return (f"Its end pushes {what}: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}.",)
+    text = say_n(
+        "Its end pushes its follow-up: %(names)s.",
+        "Its end pushes its %(n)s follow-ups: %(names)s.",
+        len(names),
+        names=", ".join((*names[:5], "...") if len(names) > 5 else names),
+    )
+    return (text,)
 
 
 def _below(task: TaskDetail) -> tuple[str, ...]:
@@ -73,8 +82,8 @@ def _below(task: TaskDetail) -> tuple[str, ...]:
     whole = task if task.parts_open else find_task(task.id, task.pool)  # a brief one has no parts
     if whole is None or not whole.parts_open:
         return ()
-    what = "open parts are" if whole.parts_open > 1 else "open part is"
-    return (f"Its {whole.parts_open:,} {what} cancelled too.",)
+    count = whole.parts_open
+    return (say_n("Its %(n)s open part is cancelled too.", "Its %(n)s open parts are cancelled too.", count),)
 
 
 def _parent(task: TaskDetail) -> TaskDetail | None:
@@ -85,31 +94,36 @@ def _parent(task: TaskDetail) -> TaskDetail | None:
 def _again(task: TaskDetail) -> tuple[str, ...]:
     if task.kind != "task" or task.state != State.SUCCEEDED:
         return ()
-    return ("The task has already succeeded once: it repeats its effects.",)
+    return (say("The task has already succeeded once: it repeats its effects."),)
 
 
 def _apart(task: TaskDetail) -> tuple[str, ...]:
     if (parent := _parent(task)) is None or parent.kind in CONTAINERS:
         return ()  # the engine refuses, and names the parent task to retry
-    counted = f"Its parent {_named(parent, parent.state)} has already counted its outcome, and does not change."
-    return (f"Only this task runs again. {counted}",)
+    text = say(
+        "Only this task runs again. Its parent %(parent)s has already counted its outcome, and does not change.",
+        parent=_named(parent, parent.state),
+    )
+    return (text,)
 
 
-def _named(parent: TaskDetail, *more: str) -> str:
+def _named(parent: TaskDetail, *more: str) -> Sentence:
     """`the group g (idle)`, or `shop.Report (chain c)` for a composite with its own name."""
     own = parent.name != parent.kind
     facts = ", ".join((f"{parent.kind} {parent.id}", *more) if own else more)
-    name = parent.name if own else f"the {parent.kind} {parent.id}"
-    return f"{name} ({facts})" if facts else name
+    name = parent.name if own else say("the %(kind)s %(id)s", kind=parent.kind, id=parent.id)
+    return join(name, f"({facts})" if facts else "")
 
 
 def _above(task: TaskDetail) -> tuple[str, ...]:
     parent = _parent(task)
     if parent is None or parent.state in TERMINAL:
         return ()
-    means = _POLICIES.get((parent.kind, parent.on_failure), f"{parent.kind} {parent.name} decides what follows")
+    means = _POLICIES.get((parent.kind, parent.on_failure))
+    if means is None:
+        means = say("%(kind)s %(name)s decides what follows", kind=parent.kind, name=parent.name)
     place = _named(parent) if parent.kind == "chain" else _named(parent, f'on_failure="{parent.on_failure}"')
-    first = f"The task is part of {place} and counts as failed there: {means}."
+    first = say("The task is part of %(parent)s and counts as failed there: %(then)s.", parent=place, then=means)
     if not parent.parent or parent.on_failure == "outcomes":
         return (first,)
-    return first, f"If that parent fails, it counts as failed in its own parent {parent.parent}."
+    return first, say("If that parent fails, it counts as failed in its own parent %(id)s.", id=parent.parent)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from queueops.errors import FilterError, NotDecodable, advice
+from queueops.errors import FilterError, NotDecodable
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.redaction import redactor
@@ -21,6 +21,8 @@ from queueops.kinds.jobs.callbacks.callback_senders import HTTP
 from queueops.kinds.jobs.callbacks.callback_states import CALLBACK_STATES, callback_word
 from queueops.kinds.jobs.callbacks.delivery import message_of
 from queueops.kinds.jobs.store import JobCalls, StoredCallback
+from queueops.model.explained import advised
+from queueops.model.sentences import say
 from queueops.redis.broker import get_role
 from queueops.tasks.encoding import decode_arguments
 
@@ -84,7 +86,8 @@ def callbacks(state: str = "", destination: str = "", pool: str = "", after: str
 def callback_query(state: str = "", destination: str = "", pool: str = "") -> TaskQuery:
     """The filter of a list of tasks for these callbacks. Raises FilterError."""
     if state and state not in CALLBACK_STATES:
-        raise FilterError(reason=f"there is no state {state!r} of callbacks{advice(state, CALLBACK_STATES)}")
+        values = {"state": repr(state), "advice": advised(state, CALLBACK_STATES)}
+        raise FilterError(reason=say("there is no state %(state)s of callbacks%(advice)s", **values))
     lane = lane_of_destination(destination) if destination else ""
     return TaskQuery(kind=CALLBACK, state=CALLBACK_STATES[state] if state else "", lane=lane, pool=pool).checked()
 

@@ -14,6 +14,7 @@ from queueops.kinds.jobs.callbacks.callback_senders import HTTP
 from queueops.kinds.jobs.store import JobCalls, LaneOfJobs, SentAgain
 from queueops.model.contracts import Row
 from queueops.model.ids import new_id
+from queueops.model.sentences import say
 from queueops.redis.broker import get_role
 from queueops.tasks.encoding import decode_arguments, encode_arguments
 
@@ -31,7 +32,7 @@ class Pace(NamedTuple):
     def of(cls, rate: Any, delay: Any) -> Self:
         """The pace of `rate` starts a second; without a rate all start at once. Raises BadOption."""
         if rate is not None and not is_allowed("rate", rate):
-            raise BadOption(name="rate", value=rate, expected=f"{ALLOWED['rate']}, or None")
+            raise BadOption(name="rate", value=rate, expected=say("%(range)s, or None", range=ALLOWED["rate"]))
         is_number = isinstance(delay, int | float) and not isinstance(delay, bool) and isfinite(delay)
         if not is_number or not 0 <= delay <= LONGEST_DELAY_S:
             raise BadOption(name="delay", value=delay, expected="seconds, at most a year")

@@ -16,6 +16,7 @@ from queueops.inspect.store import open_reader, pools_of
 from queueops.kinds.jobs.aggregations.job_list import JobRow, jobs
 from queueops.kinds.jobs.files.download_options import DOWNLOAD
 from queueops.kinds.jobs.store import JobCalls
+from queueops.model.sentences import say
 from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import maybe_whole, text, whole
@@ -24,7 +25,7 @@ MOST = 200
 INDEX = "files"
 ORPHANS_S, MOST_LOOKED_AT = 2.0, 20_000
 """A page looks for orphans for so long, and at so many files at most."""
-OF_PROJECT = "Files without a job are found in the console of the project's own store alone."
+OF_PROJECT = say("Files without a job are found in the console of the project's own store alone.")
 
 
 class QueuedFileRow(Answer, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import asdict
 
-from queueops.errors import BrokenPool, BrokerUnavailable, FilterError, advice
+from queueops.errors import BrokenPool, BrokerUnavailable, FilterError
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.redaction import redactor
@@ -18,6 +18,8 @@ from queueops.inspect.store import open_reader, pools_of
 from queueops.kinds.mapreduce.inspect.rows import ChunkRow, read_scan
 from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store.reader import AggregatingTask, ChunkReader, aggregating_tasks
+from queueops.model.explained import advised
+from queueops.model.sentences import say
 from queueops.redis.broker import get_broker
 
 MOST_ROWS = 200
@@ -55,7 +57,8 @@ class _Place(NamedTuple):
 def all_chunks(state: str = "errored", pool: str = "", *, after: str = "", limit: int = 50) -> ChunkList:
     """The chunks of all aggregating tasks that are in a state. Raises FilterError."""
     if state not in CHUNK_STATES:
-        raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, CHUNK_STATES)}")
+        values = {"state": repr(state), "advice": advised(state, CHUNK_STATES)}
+        raise FilterError(reason=say("there is no state %(state)s of chunks%(advice)s", **values))
     pools = sorted(pools_of(open_reader(), pool))
     walk = _walked(pools, state, after, max(1, min(limit, MOST_ROWS)))
     next_ = walk.position()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from queueops.errors import FilterError, advice
+from queueops.errors import FilterError
 from queueops.inspect import pagination
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.redaction import redactor
@@ -16,7 +16,9 @@ from queueops.inspect.store import open_reader
 from queueops.kinds.mapreduce.inspect.rows import ChunkDetail, ChunkRow, detail_of, read_scan
 from queueops.kinds.mapreduce.states import CHUNK_STATES
 from queueops.kinds.mapreduce.store.reader import ChunkReader
+from queueops.model.explained import advised
 from queueops.model.ids import NAME
+from queueops.model.sentences import say
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import may_be_id
 
@@ -41,7 +43,8 @@ def chunks(
 ) -> ChunkPage | None:
     """A page of a task's chunks: in one state, or all by number; `error` is a fingerprint. Raises FilterError."""
     if state and state not in CHUNK_STATES:
-        raise FilterError(reason=f"there is no state {state!r} of chunks{advice(state, CHUNK_STATES)}")
+        values = {"state": repr(state), "advice": advised(state, CHUNK_STATES)}
+        raise FilterError(reason=say("there is no state %(state)s of chunks%(advice)s", **values))
     found = reader_of(id, pool)
     if found is None:
         return None

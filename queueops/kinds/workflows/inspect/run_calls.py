@@ -15,6 +15,7 @@ from queueops.kinds.workflows import events
 from queueops.kinds.workflows.inspect.run_list import RunFacts, facts_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.kinds.workflows.store.run_store import CallRow, task_of
+from queueops.model.sentences import say
 from queueops.model.states import TIMED, table
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
@@ -72,7 +73,11 @@ def open_calls(pool: str, run: str, place: str = "") -> CallPage:
     """A page of the open commands of a run. Raises FilterError for a place that is not one of this list."""
     found = _PLACE.fullmatch(place or "0.0")
     if found is None or int(found[1]) > MOST_CURSOR:
-        raise FilterError(reason=f"{place[:50]!r} is not a place in the open commands of a run; begin at the first.")
+        raise FilterError(
+            reason=say(
+                "%(place)s is not a place in the open commands of a run; begin at the first.", place=repr(place[:50])
+            )
+        )
     store = get_role(WorkflowCalls)
     cursor, first = int(found[1]), int(found[2])
     following, page = store.open_calls(pool, run, cursor, MOST_CALLS)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from queueops.errors import FilterError, advice
+from queueops.errors import FilterError
 from queueops.inspect import pagination
 from queueops.inspect.answers import Broken, broken_pools
 from queueops.inspect.merged_rows import merged_rows
@@ -18,6 +18,8 @@ from queueops.inspect.redaction import conceals, redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.inspect.task_rows import TaskRow
 from queueops.model.durations import to_ms
+from queueops.model.explained import advised
+from queueops.model.sentences import say
 from queueops.model.states import table
 from queueops.redis.query_replies import whole
 from queueops.redis.reader import Argument
@@ -60,16 +62,18 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     def checked(self) -> RunFilter:
         """The filter itself, if every part is valid. Raises FilterError."""
         if self.state and self.state not in (known := (*table().states, *MARKS)):
-            raise FilterError(reason=f"there is no state {self.state!r}{advice(self.state, map(str, known))}")
+            values = {"state": repr(self.state), "advice": advised(self.state, map(str, known))}
+            raise FilterError(reason=say("there is no state %(state)s%(advice)s", **values))
         self.query.checked()
         for name, value in (("instance", self.instance), ("status", self.status)):
             if len(value) > LONGEST:
-                raise FilterError(reason=f"{name} is longer than {LONGEST} characters.")
+                reason = say("%(field)s is longer than %(most)s characters.", field=name, most=str(LONGEST))
+                raise FilterError(reason=reason)
         if self.status and conceals():
-            raise FilterError(reason="a filter by status needs the permission to see arguments.")
+            raise FilterError(reason=say("a filter by status needs the permission to see arguments."))
         if self.older_ms and self.younger_ms and self.younger_ms <= self.older_ms:
             raise FilterError(
-                reason="no run is both older and younger: give an older age that is below the younger one."
+                reason=say("no run is both older and younger: give an older age that is below the younger one.")
             )
         return self
 
@@ -97,7 +101,7 @@ def age_ms(value: float | timedelta | str) -> int:
         return 0
     found = _AGE.fullmatch(value.strip())
     if found is None:
-        raise FilterError(reason=f"{value[:50]!r} is not an age, such as 90s, 15min, 12h or 7d.")
+        raise FilterError(reason=say("%(value)s is not an age, such as 90s, 15min, 12h or 7d.", value=repr(value[:50])))
     return to_ms("age", int(found[1]) * _UNITS[found[2].lower()])
 
 
@@ -133,7 +137,8 @@ def run_count(mark: str, pool: str = "") -> int:
     A pool that does not answer counts as none.
     """
     if mark not in MARKS:
-        raise FilterError(reason=f"{mark!r} is none of {', '.join(MARKS)}{advice(mark, MARKS)}")
+        values = {"mark": repr(mark), "marks": ", ".join(MARKS), "advice": advised(mark, MARKS)}
+        raise FilterError(reason=say("%(mark)s is none of %(marks)s%(advice)s", **values))
     return run_counts(pool)[mark]
 
 

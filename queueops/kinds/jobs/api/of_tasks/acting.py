@@ -18,6 +18,7 @@ from queueops.kinds.jobs.api.of_tasks import shapes
 from queueops.kinds.jobs.api.of_tasks.client import ANY, need, router, told
 from queueops.kinds.jobs.api.problems import KEY, Problem
 from queueops.kinds.jobs.api_tokens import Scope
+from queueops.model.sentences import encodable
 from queueops.tasks.by_name import task_named
 
 OF_THE_CALL = ("verb", "ids", "pool")
@@ -55,7 +56,7 @@ def act_on_tasks(request: HttpRequest, given: shapes.Verb) -> Any:
     with told(request), recorded(request, verb.name, pool=given.pool, ids=given.ids) as act:
         act.reason = values.get("reason", "")
         act.rows = verb.act(given.ids, pool=given.pool, who=act.who, token=act.token, **values)
-        return {"rows": msgspec.to_builtins(act.rows)}
+        return {"rows": msgspec.to_builtins(act.rows, enc_hook=encodable)}
 
 
 def _check_fields(verb: str, takes: tuple[str, ...], values: dict[str, Any]) -> None:
@@ -76,7 +77,7 @@ def act_on_runs(request: HttpRequest, given: shapes.RunVerb) -> Any:
     with told(request), recorded(request, given.verb, pool=given.pool, ids=given.ids, reason=given.reason) as act:
         call = getattr(control, given.verb)
         act.rows = call(given.ids, pool=given.pool, reason=given.reason, who=act.who, token=act.token)
-        return {"rows": msgspec.to_builtins(act.rows)}
+        return {"rows": msgspec.to_builtins(act.rows, enc_hook=encodable)}
 
 
 LANES: dict[str, Callable[..., Any]] = {

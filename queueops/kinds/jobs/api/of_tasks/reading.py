@@ -15,6 +15,7 @@ from queueops.kinds.jobs.api import converters as converters  # registers the co
 from queueops.kinds.jobs.api.of_tasks import shapes
 from queueops.kinds.jobs.api.of_tasks.client import SEEN, router, told
 from queueops.kinds.jobs.api.problems import Problem, refuse_unknown
+from queueops.model.sentences import encodable
 
 
 @router.get(
@@ -84,9 +85,14 @@ def task(request: HttpRequest, id: str, pool: str = "") -> Any:
         found = inspect.task(id, pool)
         if found is None:
             raise Problem(404, "There is no task with this id.")
-        return msgspec.to_builtins(found)
+        return msgspec.to_builtins(found, enc_hook=encodable)
 
 
 def _page(rows: Any, broken: Any, next: str = "", *, partial: bool = False) -> dict[str, Any]:
     missing = [str(each) for each in broken]
-    return {"rows": msgspec.to_builtins(list(rows)), "next": next, "partial": partial, "missing": missing}
+    return {
+        "rows": msgspec.to_builtins(list(rows), enc_hook=encodable),
+        "next": next,
+        "partial": partial,
+        "missing": missing,
+    }
