@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from django.utils.functional import Promise, lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from console.access.permissions import TABLE, Verb
 from console.ui import forms
@@ -104,8 +105,12 @@ ACTIONS: dict[str, Action] = {
     if verb.label
 }
 
-AGAIN = (_("Run again"), _("Runs the task again with the same arguments. It has already succeeded once."))
-"""Label and note of a retry of a plain task that has succeeded."""
+AGAIN = (
+    _("Run again"),
+    _("Runs the task again with the same arguments. It has already succeeded once."),
+    _("Run %(what)s again"),
+)
+"""Label, note and button of a retry of a plain task that has succeeded."""
 
 UNDO = "undo "
 
@@ -113,11 +118,20 @@ reserve("verb", (*ACTIONS, *OTHERS))
 
 
 def sentence(action: Action, what: str) -> str:
-    """The words of the button that confirms: the verb, and what it acts on with its number."""
-    own = verb_of_kind(action.verb)
-    if phrase := action.phrase or _known(action.verb).sentence or (own.phrase if own is not None else ""):
+    """The words of the button that confirms: the verb, and what it acts on with its number.
+
+    A standard action with another label does not take the words of its verb.
+    """
+    own, usual = verb_of_kind(action.verb), ACTIONS.get(action.verb)
+    known = "" if usual is not None and action.label != usual.label else _known(action.verb).sentence
+    if phrase := action.phrase or known or (own.phrase if own is not None else ""):
         return str(phrase) % {"what": what}
     return _("%(verb)s %(what)s") % {"verb": action.label, "what": what}
+
+
+def on_all(action: Action) -> str:
+    """The words of a button that acts on all tasks of a list."""
+    return sentence(action, pgettext("what an action acts on", "all"))
 
 
 def label(verb: str) -> str:
@@ -187,6 +201,6 @@ def actions_on(task: TaskFacts) -> dict[str, Action]:
         found.add("interrupt")
     actions = {verb: ACTIONS[verb] for verb in ACTIONS if verb in found}
     if "retry" in actions and task.state == State.SUCCEEDED:
-        actions["retry"] = ACTIONS["retry"]._replace(label=AGAIN[0], note=AGAIN[1])
+        actions["retry"] = ACTIONS["retry"]._replace(label=AGAIN[0], note=AGAIN[1], phrase=AGAIN[2])
     actions = offered_by_kind(task, actions)
     return {verb: actions[verb] for verb in ACTIONS if verb in actions}

@@ -21,6 +21,7 @@ from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
 from console.ui.kind_pages import RecordWords, verb_of_kind, words_of_record
 from console.ui.links import url
+from console.ui.state_badges import label as state_label
 
 MOST_KINDS = 4
 """How many different answers a message lists, the most frequent first."""
@@ -125,4 +126,4 @@ def _became(entry: AuditEntry) -> str:
 
 
 def _state_now(verb: str, state: str) -> str:
-    return _("now %(state)s") % {"state": state} if state and not stays(verb) else ""
+    return _("now %(state)s") % {"state": state_label(state)} if state and not stays(verb) else ""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext
 
 from console.models import AuditEntry, Outcome
 from queueops import conf
@@ -100,4 +100,4 @@ def _spelled(value: Any, *, known: bool) -> str:
         return ", ".join(f"{name} {each}" for name, each in value.items()) or "–"
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "–"
-    return _("none") if value is None else conf.redactor().text(str(value))
+    return pgettext("value", "none") if value is None else conf.redactor().text(str(value))

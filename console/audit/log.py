@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext, override
+from django.utils.translation import gettext, ngettext, override, pgettext_lazy
 
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import conf
@@ -28,6 +28,12 @@ OUTAGES = (BrokerUnavailable, EmbeddedFailed, StoreFull)
 DETAIL_LENGTH = 1000
 STORED = "en"
 """The language of stored texts: users of several languages read them."""
+ANSWERS = {
+    "REFUSED": pgettext_lazy("answer to an action", "refused"),
+    "GONE": pgettext_lazy("answer to an action", "gone"),
+    "STALE": pgettext_lazy("answer to an action", "stale"),
+}
+"""Why the engine did not act on a task, if it said no more."""
 
 
 @contextmanager
@@ -123,7 +129,7 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
             repeated += 1
         else:
             refused += 1
-            entry.detail = entry.detail or detail or row.word.lower()
+            entry.detail = entry.detail or detail or str(ANSWERS.get(row.word, row.word.lower()))
     if repeated:
         already = ngettext("%(n)d was already in this state", "%(n)d were already in this state", repeated) % {
             "n": repeated

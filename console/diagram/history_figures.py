@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from msgspec.structs import replace
 
 from console.ui import formatting
@@ -53,7 +53,10 @@ def _share(point: Point, _seconds: float) -> float | None:
 FLOW = Figure(
     "flow",
     gettext_lazy("Throughput"),
-    ((gettext_lazy("in"), _per_second("came")), (gettext_lazy("out"), _per_second("ended"))),
+    (
+        (pgettext_lazy("chart line", "in"), _per_second("came")),
+        (pgettext_lazy("chart line", "out"), _per_second("ended")),
+    ),
     formatting.rate,
     "/s",
 )
@@ -61,14 +64,14 @@ FAILING = Figure("failing", gettext_lazy("Failing"), ((gettext_lazy("failing"), 
 BACKLOG = Figure(
     "backlog",
     gettext_lazy("Waiting and running"),
-    ((gettext_lazy("waiting"), _plain("waiting")), (gettext_lazy("running"), _plain("running"))),
+    ((gettext_lazy("waiting"), _plain("waiting")), (pgettext_lazy("chart line", "running"), _plain("running"))),
     formatting.short,
 )
 OLDEST = Figure(
     "oldest", gettext_lazy("Oldest waiting"), ((gettext_lazy("oldest"), _plain("oldest_ms")),), formatting.about_ms
 )
 WAIT = Figure("wait", gettext_lazy("Wait"), _times("wait"), formatting.about_ms)
-RUN = Figure("run", gettext_lazy("Run"), _times("run"), formatting.about_ms)
+RUN = Figure("run", gettext_lazy("Run time"), _times("run"), formatting.about_ms)
 FIGURES = (FLOW, FAILING, BACKLOG, OLDEST, WAIT, RUN)
 FAILURES = Figure(
     "failures",

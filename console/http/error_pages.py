@@ -30,13 +30,15 @@ def forbidden(request: HttpRequest, verb: Verb | None = None, *, in_a_pool: bool
     """403: the user lacks the permission, or has it only in other pools; or the console is read-only."""
     if verb in CHANGING and conf.current().read_only:
         return _failure(request, 403, _("Read-only"), _("The console changes nothing: the setting READ_ONLY is on."))
-    text = _("Your account does not have the permission %(verb)s. An administrator can give it to you.")
+    text = _("Your account does not have the permission “%(verb)s”. An administrator can give it to you.")
     if in_a_pool:
         text = _(
-            "Your account has the permission %(verb)s only in some pools. For all that match, filter by one of these"
+            "Your account has the permission “%(verb)s” only in some pools. For all that match, filter by one of these"
             " pools first. Nothing was changed."
         )
-    return _failure(request, 403, _("Not allowed"), text % {"verb": f"“{verb}”" if verb else ""})
+    elif verb is None:
+        text = _("Your account does not have the permission for this. An administrator can give it to you.")
+    return _failure(request, 403, _("Not allowed"), text % {"verb": verb})
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:

@@ -46,8 +46,7 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
     if found.sample is not None:
         asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest task: the store's clock may have been set back
     if not found.count or not query.params():
-        none = _("No tasks") if words is None else words.number(0, _("No"))
-        messages.info(request, _("%(none)s match the filter.") % {"none": none})
+        messages.info(request, _("No task matches the filter.") if words is None else _("Nothing matches the filter."))
         return redirect(filters.address(query))
     choice = Matching(query=query, extent=found, asked_ms=asked_ms, verb=verb)
     form = action.form(request.POST if "confirmed" in request.POST else None)

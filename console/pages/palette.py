@@ -47,7 +47,7 @@ class Act(NamedTuple):
 class Command(NamedTuple):
     """A verb that is written before a name, and the URLs of its actions by what has the name."""
 
-    words: tuple[str, ...]
+    word: str
     name: str = ""
     lane: str = ""
     pool: str = ""
@@ -55,11 +55,11 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command(("pause",), "name-pause", "lane-pause", "pool-pause"),
-    Command(("resume",), "name-resume", "lane-resume", "pool-resume"),
-    Command(("quiet",), worker="worker-quiet"),
-    Command(("stop",), worker="worker-stop"),
-    Command(("stacks",), worker="worker-stacks"),
+    Command("pause", "name-pause", "lane-pause", "pool-pause"),
+    Command("resume", "name-resume", "lane-resume", "pool-resume"),
+    Command("quiet", worker="worker-quiet"),
+    Command("stop", worker="worker-stop"),
+    Command("stacks", worker="worker-stacks"),
 )
 
 
@@ -102,11 +102,13 @@ def _found(request: HttpRequest, text: str) -> list[find.Group]:
 
 def acts(request: HttpRequest, text: str) -> Iterator[Act]:
     """The permitted actions that a text such as `pause shop.charge` means; none for any other text."""
-    verb, _space, target = text.strip().partition(" ")
-    target, frame = target.strip(), Frame(request)
-    tasks = [name for name, action in ACTIONS.items() if verb.casefold() in _words(name, str(action.label))]
-    commands = [command for command in COMMANDS if verb.casefold() in command.words]
-    if not target or not (tasks or commands):
+    known = {name: _words(name, str(action.label)) for name, action in ACTIONS.items()}
+    others = {command: _words(command.word, verb_label(command.word)) for command in COMMANDS}
+    verb, target = _parted(text, {*chain(*known.values(), *others.values())})
+    tasks = [name for name, words in known.items() if verb in words]
+    commands = [command for command, words in others.items() if verb in words]
+    frame = Frame(request)
+    if not target:
         return
     found = inspect.look_up(target, MOST)
     for act, url_name in chain(_on_tasks(tasks, found), *(_on_things(command, found) for command in commands)):
@@ -114,8 +116,20 @@ def acts(request: HttpRequest, text: str) -> Iterator[Act]:
             yield act
 
 
+def _parted(text: str, known: set[str]) -> tuple[str, str]:
+    """The longest known words with which a text begins, and the rest; both are empty if there are none."""
+    longest = max(words.count(" ") + 1 for words in known)
+    for number in range(min(longest, len(text.split()) - 1), 0, -1):
+        *first, rest = text.split(maxsplit=number)
+        if (words := " ".join(first).casefold()) in known:
+            return words, rest.strip()
+    return "", ""
+
+
 def _words(name: str, label: str) -> set[str]:
-    return {name, name.replace("_", "-"), label.casefold().partition(" ")[0]}
+    """What an action is called by: its name, its label in the language of the user, and the first word of that."""
+    label = label.casefold()
+    return {name, name.replace("_", "-"), label, label.partition(" ")[0]}
 
 
 def _on_tasks(verbs: list[str], found: LookUp) -> Iterator[tuple[Act, str]]:
@@ -127,7 +141,7 @@ def _on_tasks(verbs: list[str], found: LookUp) -> Iterator[tuple[Act, str]]:
 
 
 def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
-    verb = verb_label(command.words[0])
+    verb = verb_label(command.word)
     for name in found.names if command.name else ():
         yield Act(verb, name, url(command.name, id=name), _("name")), command.name
     for lane in found.lanes if command.lane else ():

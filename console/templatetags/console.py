@@ -21,7 +21,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from console.actions.catalog import label
+from console.actions.catalog import label, on_all
 from console.actions.remedies import alarm_remedy, remedy
 from console.audit.log import told
 from console.ui import (
@@ -37,6 +37,7 @@ from console.ui import (
     links,
     live_list,
     state_badges,
+    stored_words,
     traceback,
 )
 from console.ui.badges import badge, condition, icon
@@ -79,6 +80,7 @@ WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triang
 
 register.simple_tag(links.task_url)
 register.simple_tag(label, name="verb_label")
+register.filter("on_all", on_all)
 register.simple_tag(icon)
 register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
@@ -108,6 +110,10 @@ register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
 register.filter("state_class", state_badges.css_class)
 register.filter("state_label", state_badges.label)
+register.filter("attempt_label", stored_words.attempt)
+register.filter("outcome_label", stored_words.outcome)
+register.filter("fact_label", stored_words.fact)
+register.filter("alert_label", stored_words.alert)
 register.filter("short_key", live_list.short)
 
 
@@ -133,7 +139,7 @@ def state_use(name: str) -> SafeString:
 def worker_state(name: str) -> SafeString:
     """A worker's condition: icon and label."""
     known = name if name in WORKER_ICONS else "unknown"
-    return condition(WORKER_ICONS.get(name, "help-circle"), name, known)
+    return condition(WORKER_ICONS.get(name, "help-circle"), stored_words.worker(name), known)
 
 
 @register.simple_tag

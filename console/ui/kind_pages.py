@@ -157,11 +157,13 @@ class PartPages:
 class StatePages:
     """A state of a kind: its icon, its meaning in a sentence, and the centre of its box in the two diagrams.
 
-    A state without places is not drawn. ``like`` is the state whose colour it has, if the style sheet has none for it.
+    Without ``label`` pages show the stored word. A state without places is not drawn. ``like`` is the state whose
+    colour it has, if the style sheet has none for it.
     """
 
     icon: str
     meaning: str | Promise
+    label: str | Promise = ""
     like: str = ""
     wide: tuple[int, int] | None = None
     narrow: tuple[int, int] | None = None

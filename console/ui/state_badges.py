@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from console.ui.kind_pages import states_of_kinds
 from queueops.model.states import State, StateClass, table
@@ -32,8 +33,19 @@ _SHOWN: dict[str, tuple[str, str | Promise]] = {
     State.CANCELLED: ("ban", _("was ended by an operator or by its own code")),
 }
 LOOKS: dict[str, Look] = {state: Look(*shown, f"st-{state}") for state, shown in _SHOWN.items()}
-LABELS: dict[str, str | Promise] = {State.LOCKED: _("running")}
-"""Labels of states that pages do not show by the stored word."""
+LABELS: dict[str, str | Promise] = {
+    State.WAITING: pgettext_lazy("state", "waiting"),
+    State.POSTPONED: pgettext_lazy("state", "postponed"),
+    State.PENDING: pgettext_lazy("state", "pending"),
+    State.LOCKED: pgettext_lazy("state", "running"),
+    State.RESTART: pgettext_lazy("state", "restart"),
+    State.IDLE: pgettext_lazy("state", "idle"),
+    State.QUARANTINED: pgettext_lazy("state", "quarantined"),
+    State.SUCCEEDED: pgettext_lazy("state", "succeeded"),
+    State.FAILED: pgettext_lazy("state", "failed"),
+    State.CANCELLED: pgettext_lazy("state", "cancelled"),
+    "gone": pgettext_lazy("state", "gone"),  # of a part without a record, in counts
+}
 UNKNOWN = Look("help-circle", _("unknown state; a newer version may have written it"), "st-unknown")
 _OF_CLASS: dict[str, Look] = {
     StateClass.LEASED: Look(_SHOWN[State.LOCKED][0], _("a worker runs it"), "st-locked"),
@@ -59,7 +71,10 @@ def look(state: str) -> Look:
 
 def label(state: str) -> str:
     """The word for a state on pages; the stored word is in tooltips, filters and URLs."""
-    return str(LABELS.get(state, state))
+    if state in LABELS:
+        return str(LABELS[state])
+    own = states_of_kinds().get(state)
+    return str(own.label or state) if own is not None else state
 
 
 def css_class(state: str) -> str:

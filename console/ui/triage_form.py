@@ -13,7 +13,7 @@ from console.ui.error_groups import ErrorGroup
 
 KEEP = "keep"
 MUTES = (
-    ("", _("no")),
+    ("", _("not muted")),
     ("3600", _("1 hour")),
     ("86400", _("1 day")),
     ("604800", _("1 week")),

@@ -8,7 +8,9 @@ import pytest
 from django.test import Client
 from msgspec.structs import replace
 
+from console.actions.catalog import ACTIONS, AGAIN, on_all, sentence
 from console.actions.confirmation import Need, is_confirmed, need
+from console.kinds.jobs.callback_pages import OWN
 from console.models import AuditEntry, Outcome
 from queueops import control, inspect
 from tests.console.standin import World
@@ -81,6 +83,18 @@ def test_the_button_that_confirms_names_verb_and_number_and_the_way_back(
 ) -> None:
     page = administrator.post(f"/ops/tasks/_{verb}", {"task": ticked(count)}).content.decode()
     assert BUTTON.findall(page) == [(colour, words, "Go back")]
+
+
+def test_an_action_with_a_label_of_its_own_has_its_own_button() -> None:
+    retry = ACTIONS["retry"]
+    assert [sentence(each, "2 callbacks") for each in OWN] == [
+        "Redeliver 2 callbacks",
+        "Discard 2 callbacks",
+        "Discard 2 callbacks",
+    ]
+    assert sentence(retry._replace(label=AGAIN[0], phrase=AGAIN[2]), "a") == "Run a again"
+    assert sentence(retry._replace(label="Try"), "a") == "Try a"
+    assert (sentence(retry, "a"), on_all(retry)) == ("Retry a", "Retry all")
 
 
 def test_the_button_for_all_that_match_has_the_number_with_separators(

@@ -102,7 +102,15 @@ def test_lanes_and_names_have_small_charts(viewer: Client, page: str) -> None:
         ("pools/default/", ["runs ended"]),
         (
             "",
-            ["Throughput: 2.0/s", "Failing: ", "Waiting and running: ", "Wait: ", "Run: ", "runs ended", "failures in"],
+            [
+                "Throughput: 2.0/s",
+                "Failing: ",
+                "Waiting and running: ",
+                "Wait: ",
+                "Run time: ",
+                "runs ended",
+                "failures in",
+            ],
         ),
     ],
 )

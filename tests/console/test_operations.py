@@ -98,7 +98,7 @@ def test_the_question_says_what_the_action_meets(desk: Desk, operator: Client) -
     assert "tests.noop 130 shop.mail 9 What it meets All of them can be changed." in asked
     plant(desk, group_of("g", "a", "b", "c", "d"))
     asked = told(operator.post(CANCEL))
-    assert "4 are parts of 1 parent task (group)" in asked
+    assert "Parts of 1 parent task (group): 4" in asked
     (lease, *_) = desk.claim(1)
     desk.settle(lease)
     asked = told(operator.post("/ops/tasks/_all_cancel?name=tests.noop"))

@@ -49,6 +49,7 @@ def test_a_verb_before_a_name_is_the_form_of_a_button(namespace: str, administra
             ("quiet w1", "/ops/workers/w1/_quiet"),
             ("cancel n", "/ops/tasks/n/_cancel"),
             ("run-now p", "/ops/tasks/p/_run_now"),
+            ("Run now p", "/ops/tasks/p/_run_now"),  # the label, in the language of the user
         ):
             if text.startswith("run-now"):
                 Desk(get_broker()).push("p", delay_ms=3_600_000)

@@ -22,6 +22,8 @@ from babel.messages.pofile import read_po, write_po
 from django.core.management.commands import makemessages
 from django.utils.translation import to_locale
 
+from queueops.model.explained import patterns
+
 ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "console/locale"
 SOURCES = ("console", "queueops", "queueops_demo", "templates")
@@ -53,6 +55,7 @@ def extracted() -> Catalog:
     with TemporaryDirectory() as folder:
         for name in SOURCES:
             shutil.copytree(ROOT / name, Path(folder, name), ignore=_others)
+        Path(folder, "queueops/error_messages.py").write_text("".join(f"say({text!r})\n" for text in patterns()))
         target = Path(folder, "locale")
         target.mkdir()
         with chdir(folder):

@@ -10,7 +10,7 @@ from django.utils.translation import ngettext
 
 from console.diagram import graph
 from console.diagram.graph import Box, Frame, Graph, Piece
-from console.ui import formatting
+from console.ui import formatting, state_badges
 from console.ui.links import task_url
 from queueops import inspect
 from queueops.inspect import GraphNode
@@ -165,8 +165,10 @@ def _label(node: GraphNode) -> str:
 def _words(node: GraphNode) -> str:
     """Its state, and how long it ran; of many parts how many are in each state."""
     if node.size > 1:
-        return graph.counted(sorted(node.counts, key=lambda each: BAD.index(each[0]) if each[0] in BAD else len(BAD)))
+        counts = sorted(node.counts, key=lambda each: BAD.index(each[0]) if each[0] in BAD else len(BAD))
+        return graph.counted((state_badges.label(state), number) for state, number in counts)
+    state = state_badges.label(node.state or "gone")
     if node.begun_ms is None:
-        return node.state or "gone"
+        return state
     until = node.ended_ms if node.ended_ms is not None else None if _is_over(node) else inspect.now_ms()
-    return node.state if until is None else f"{node.state} · {formatting.span(max(0, until - node.begun_ms))}"
+    return state if until is None else f"{state} · {formatting.span(max(0, until - node.begun_ms))}"

@@ -9,14 +9,19 @@ from queueops.inspect import TaskFacts
 from queueops.model.states import TERMINAL, State
 
 LABEL = _("Retry failed parts")
+PHRASE = _("Retry the failed parts of %(what)s")
 NOTES = {
     "chain": _("Runs the failed part again, then the parts after it. Succeeded parts keep their results."),
     "group": _("Runs the parts that did not succeed. Succeeded parts keep their results."),
     "iterator": _("Runs the parts that did not succeed. Then the iterator continues from its last state."),
 }
 """The note of a retry of an ended parent task, by its record."""
-GOES_ON = (_("Continue from the last state"), _("The iterator continues from its last state."))
-"""Label and note of a retry of an iterator that has succeeded."""
+GOES_ON = (
+    _("Continue from the last state"),
+    _("The iterator continues from its last state."),
+    _("Continue %(what)s from the last state"),
+)
+"""Label, note and button of a retry of an iterator that has succeeded."""
 
 
 def offer(task: TaskFacts, actions: dict[str, Action]) -> dict[str, Action]:
@@ -25,8 +30,8 @@ def offer(task: TaskFacts, actions: dict[str, Action]) -> dict[str, Action]:
         return actions
     own = actions | {"rerun": ACTIONS["rerun"]}
     if task.state != State.SUCCEEDED:
-        return own | {"retry": own["retry"]._replace(label=LABEL, note=NOTES[task.kind])}
+        return own | {"retry": own["retry"]._replace(label=LABEL, note=NOTES[task.kind], phrase=PHRASE)}
     if task.is_claimed:
-        return own | {"retry": own["retry"]._replace(label=GOES_ON[0], note=GOES_ON[1])}
+        return own | {"retry": own["retry"]._replace(label=GOES_ON[0], note=GOES_ON[1], phrase=GOES_ON[2])}
     del own["retry"]  # no part of it failed: a retry would run the whole task too
     return own

@@ -40,7 +40,12 @@ def branch_counts(branch: Branch) -> SafeString:
         " ",
         '<span class="tally {}">{}{} {}</span>',
         (
-            (state_badges.css_class(state), icon(state_badges.look(state).icon), count(number), state)
+            (
+                state_badges.css_class(state),
+                icon(state_badges.look(state).icon),
+                count(number),
+                state_badges.label(state),
+            )
             for state, number in branch.counts
         ),
     )

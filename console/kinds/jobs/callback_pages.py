@@ -19,11 +19,14 @@ from queueops.model.explained import explained
 REDELIVER = ACTIONS["retry"]._replace(
     label=_("Redeliver"),
     note=_("Sends the callback now, with the same body and the same id. The job does not run again."),
+    phrase=_("Redeliver %(what)s"),
 )
 CANCEL = ACTIONS["cancel"]._replace(
-    label=_("Discard"), note=_("Ends the callback without delivery. It is kept as cancelled.")
+    label=_("Discard"),
+    note=_("Ends the callback without delivery. It is kept as cancelled."),
+    phrase=_("Discard %(what)s"),
 )
-DELETE = ACTIONS["delete"]._replace(label=_("Discard"))
+DELETE = ACTIONS["delete"]._replace(label=_("Discard"), phrase=_("Discard %(what)s"))
 OWN = (REDELIVER, CANCEL, DELETE)
 """Actions of all tasks that have another name for callbacks."""
 OFFERED: dict[str, tuple[Action, ...]] = {

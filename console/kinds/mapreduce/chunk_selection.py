@@ -15,6 +15,7 @@ from console.actions.catalog import Action
 from console.actions.selection import MOST, Choice
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
+from console.ui.state_badges import label as state_label
 from queueops import control
 from queueops.control import ChunkAnswer
 from queueops.kinds.mapreduce.states import ChunkState
@@ -125,13 +126,17 @@ def _judge(entry: AuditEntry, task: str, answer: ChunkAnswer) -> None:
         whys.append(_("%(kept)s: it has no fields, or would be too long") % {"kept": kept})
     if answer.left:
         again = (
-            _("%(left)d are not released yet; repeat the action")
+            ngettext(
+                "%(left)d is not released yet; repeat the action",
+                "%(left)d are not released yet; repeat the action",
+                answer.left,
+            )
             if verb == "release"
-            else _("%(left)d follow automatically")
+            else ngettext("%(left)d follows automatically", "%(left)d follow automatically", answer.left)
         )
         whys.append(again % {"left": answer.left})
     if not answer.changed and not whys:
-        whys.append(_("the task is %(state)s") % {"state": answer.state or _("gone")})
+        whys.append(_("the task is %(state)s") % {"state": state_label(answer.state or "gone")})
     if whys:
         entry.outcome = Outcome.PARTLY if answer.changed else Outcome.REFUSED
         entry.detail = "; ".join(whys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from console.access.permissions import Verb
 from console.kinds.mapreduce import chunk_actions
@@ -80,13 +81,25 @@ PAGES = KindPages(
     usual={"mapreduce": ("pending", "mapping", "aggregating", "reducing", "succeeded", "failed")},
     states={
         "mapping": StatePages(
-            icon="arrows-split-2", meaning=_("a worker runs its map"), wide=(170, 318), narrow=(58, 366)
+            icon="arrows-split-2",
+            meaning=_("a worker runs its map"),
+            label=pgettext_lazy("state", "mapping"),
+            wide=(170, 318),
+            narrow=(58, 366),
         ),
         "aggregating": StatePages(
-            icon="stack-2", meaning=_("waits for its chunks"), wide=(376, 318), narrow=(170, 366)
+            icon="stack-2",
+            meaning=_("waits for its chunks"),
+            label=pgettext_lazy("state", "aggregating"),
+            wide=(376, 318),
+            narrow=(170, 366),
         ),
         "reducing": StatePages(
-            icon="arrows-join-2", meaning=_("a worker runs its reduce"), wide=(572, 318), narrow=(282, 366)
+            icon="arrows-join-2",
+            meaning=_("a worker runs its reduce"),
+            label=pgettext_lazy("state", "reducing"),
+            wide=(572, 318),
+            narrow=(282, 366),
         ),
     },
     ways="pending>mapping mapping>aggregating aggregating>pending pending>reducing reducing>succeeded",

@@ -6,7 +6,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from console.kinds.mapreduce import chunk_links
-from console.kinds.mapreduce.chunk_appearance import look
+from console.kinds.mapreduce.chunk_appearance import label, look
 from console.ui.badges import badge
 from queueops.inspect import ChunkDetail, ChunkRow, ChunksView, Strip, TaskDetail
 from queueops.kinds.mapreduce.states import ChunkState
@@ -16,12 +16,13 @@ register = template.Library()
 register.simple_tag(chunk_links.chunks_url)
 register.simple_tag(chunk_links.chunk_url)
 register.simple_tag(look, name="chunk_look")
+register.filter("chunk_label", label)
 
 
 @register.simple_tag
 def chunk_state(name: str) -> SafeString:
     """A chunk's state: icon, label and colour."""
-    return badge(look(name), name or "gone")
+    return badge(look(name), label(name))
 
 
 @register.filter

@@ -33,11 +33,11 @@ def _chunks(number: int) -> str:
 
 
 VERBS: dict[str, VerbWords] = {
-    "retry_chunks": VerbWords(label=_("Retry chunks"), counted=_chunks),
-    "postpone_chunks": VerbWords(label=_("Postpone chunks"), counted=_chunks),
-    "drop_chunks": VerbWords(label=_("Drop chunks"), counted=_chunks, ends=True),
-    "skip_chunks": VerbWords(label=_("Skip chunks"), counted=_chunks),
-    "release_chunks": VerbWords(label=_("Release chunks"), counted=_chunks),
+    "retry_chunks": VerbWords(label=_("Retry chunks"), phrase=_("Retry %(what)s"), counted=_chunks),
+    "postpone_chunks": VerbWords(label=_("Postpone chunks"), phrase=_("Postpone %(what)s"), counted=_chunks),
+    "drop_chunks": VerbWords(label=_("Drop chunks"), phrase=_("Drop %(what)s"), counted=_chunks, ends=True),
+    "skip_chunks": VerbWords(label=_("Skip chunks"), phrase=_("Skip %(what)s"), counted=_chunks),
+    "release_chunks": VerbWords(label=_("Release chunks"), phrase=_("Release %(what)s"), counted=_chunks),
     "speculate_chunks": VerbWords(
         label=_("Start second runs of chunks"), phrase=_("Start second runs of %(what)s"), counted=_chunks
     ),

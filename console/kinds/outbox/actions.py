@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
-from django.utils.translation import gettext as _text
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from console.actions.catalog import Action
 from console.actions.selection import Choice
@@ -58,7 +57,7 @@ class RowChoice(Choice, frozen=True):
             entry.after[database] = changed
         if entry.changed < len(self):
             entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
-            entry.detail = "the others are not among the rows that were given up"
+            entry.detail = gettext("the others are not among the rows that were given up")
 
 
 def rows_in_words(number: int) -> str:
@@ -68,5 +67,5 @@ def rows_in_words(number: int) -> str:
 
 def _numbers(ids: list[str]) -> list[int]:
     if not all(id.isascii() and id.isdigit() and len(id) < 19 for id in ids):
-        raise SuspiciousOperation(_text("A row of the outbox has a number."))
+        raise SuspiciousOperation(gettext("A row of the outbox has a number."))
     return [int(id) for id in ids]

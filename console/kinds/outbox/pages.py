@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import Error
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _text
+from django.utils.translation import gettext as _
 
 from console.actions.perform import answer
 from console.kinds.outbox.actions import ACTIONS, RowChoice
@@ -46,7 +46,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
     except FilterError as error:
         wrong = explained(error)
     except Error as error:
-        wrong = _text("A database cannot be read: %(error)s") % {"error": cut(str(error).strip(), 200)}
+        wrong = _("A database cannot be read: %(error)s") % {"error": cut(str(error).strip(), 200)}
     query = {"dead": "1" if found.dead else "", "database": database}
     return {
         "found": found,

@@ -36,6 +36,8 @@ PAGES = KindPages(
         "retry_outbox": VerbWords(
             label=_("Try rows of the outbox again"), phrase=_("Try %(what)s again"), counted=rows_in_words
         ),
-        "drop_outbox": VerbWords(label=_("Delete rows of the outbox"), counted=rows_in_words),
+        "drop_outbox": VerbWords(
+            label=_("Delete rows of the outbox"), phrase=_("Delete %(what)s"), counted=rows_in_words
+        ),
     },
 )

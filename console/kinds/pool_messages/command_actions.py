@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from console.actions.catalog import Action
 from console.actions.selection import Choice
@@ -65,7 +65,9 @@ class CommandChoice(Choice, frozen=True):
             entry.after |= {f"{pool} {row.id}": {"word": row.word, "was": row.state} for row in rows}
         if entry.changed < len(self):
             entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
-            entry.detail = "the others do not exist any more, are not pool messages, or are being delivered now"
+            entry.detail = gettext(
+                "the others do not exist any more, are not pool messages, or are being delivered now"
+            )
 
 
 class DeadCommands(CommandChoice, frozen=True, kw_only=True):

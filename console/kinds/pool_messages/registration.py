@@ -52,6 +52,6 @@ PAGES = KindPages(
     group="fleet",
     verbs={
         "requeue_commands": VerbWords(label=_("Try pool messages again"), phrase=_("Try %(what)s again")),
-        "drop_commands": VerbWords(label=_("Drop pool messages")),
+        "drop_commands": VerbWords(label=_("Drop pool messages"), phrase=_("Drop %(what)s")),
     },
 )

@@ -114,7 +114,7 @@ PAGES = KindPages(
         "resume_schedule": VerbWords(label=_("Resume the schedule"), undo=as_before),
         "run_schedule": VerbWords(label=_("Run the schedule now")),
         "backfill_schedule": VerbWords(label=_("Backfill the schedule")),
-        "delete_schedule": VerbWords(label=_("Delete the schedule")),
+        "delete_schedule": VerbWords(label=_("Delete the schedule"), phrase=_("Delete the schedule %(what)s")),
     },
     remedies={
         "resume_schedule": Remedy(

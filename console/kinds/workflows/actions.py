@@ -73,6 +73,7 @@ ACTIONS: dict[str, Action] = {
         asks_first=True,
         note=gettext_lazy("Ends the run at once, with its activities, children and timers. Its code is not asked."),
         url="task-terminate-run",
+        phrase=gettext_lazy("Terminate %(what)s"),
     ),
     "retry": Action(
         "retry",
@@ -85,6 +86,7 @@ ACTIONS: dict[str, Action] = {
             " begins again."
         ),
         url="task-retry-step",
+        phrase=gettext_lazy("Retry the failed step of %(what)s"),
         reasoned=True,
     ),
     "suspend": Action(

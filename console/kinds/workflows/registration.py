@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
 from console.actions.catalog import actions_on
-from console.kinds.workflows import run_pages
+from console.kinds.workflows import run_pages, run_words
 from console.kinds.workflows.actions import ACTIONS, act
 from console.kinds.workflows.run_pages import StartForm
 from console.kinds.workflows.run_picture import picture
@@ -158,4 +158,5 @@ PAGES = KindPages(
     finder=Finder(id=_("the id of a workflow instance")),
     navigation=(("workflows", "f", "arrows-split-2", _("Workflows")),),
     sections={"workflow": "workflows"},
+    tags=run_words.register,
 )

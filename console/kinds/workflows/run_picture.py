@@ -8,6 +8,7 @@ import msgspec
 
 from console.diagram import graph
 from console.diagram.graph import Arrow, Box, Graph, Piece
+from console.kinds.workflows import run_words
 from console.kinds.workflows.run_graph import Layers, Node, critical_of, layers_of
 from console.kinds.workflows.timeline import STATES
 from console.ui import formatting
@@ -84,9 +85,11 @@ class _Drawing:
         state = state if many else self.states.get(span.number, state)
         return Box(
             width=width,
-            name=span.name or span.kind or f"#{span.number}",
+            name=span.name or run_words.command(span.kind) or f"#{span.number}",
             number=f"{formatting.count(len(node.spans))} × " if many else "",
-            words=graph.counted(counts.most_common()) if many else self._words(node),
+            words=graph.counted((run_words.outcome(word), n) for word, n in counts.most_common())
+            if many
+            else self._words(node),
             state=state,
             url=task_url(span.task, self.pool) if span.task and not many else f"#history-{node.line}",
             tracks=self._tracks(node, counts, state),
@@ -98,8 +101,8 @@ class _Drawing:
         """Its kind, outcome and time."""
         span = node.spans[0]
         took = "" if span.begun_ms is None else formatting.span(max(0, self.ends[id(node)] - span.begun_ms))
-        kind = span.kind if span.name not in ("", span.kind) else ""
-        outcome = span.outcome if node.is_command else ""
+        kind = run_words.command(span.kind) if span.name not in ("", span.kind) else ""
+        outcome = run_words.outcome(span.outcome) if node.is_command else ""
         return " · ".join(word for word in (kind, outcome, took) if word)
 
     def _tracks(self, node: Node, counts: Counter[str], state: str) -> tuple[graph.Track, ...]:

@@ -13,6 +13,6 @@ VERBS: dict[str, VerbWords] = {
     "retry-step": VerbWords(label=_("Retry the failed steps of runs")),
     "suspend_runs": VerbWords(label=_("Suspend runs")),
     "resume_runs": VerbWords(label=_("Resume runs")),
-    "reset_runs": VerbWords(label=_("Reset runs"), ends=True),
+    "reset_runs": VerbWords(label=_("Reset runs"), phrase=_("Reset %(what)s"), ends=True),
     "start_run": VerbWords(label=_("Start a run")),
 }

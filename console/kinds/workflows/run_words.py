@@ -1,0 +1,40 @@
+"""Labels of the stored words of runs: kinds of commands, their outcomes, and where the task of a command is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django import template
+from django.utils.functional import Promise
+from django.utils.translation import pgettext_lazy
+
+register = template.Library()
+
+COMMANDS: Mapping[str, str | Promise] = {
+    "activity": pgettext_lazy("command of a run", "activity"),
+    "child": pgettext_lazy("command of a run", "child"),
+    "timer": pgettext_lazy("command of a run", "timer"),
+    "signal": pgettext_lazy("command of a run", "signal"),
+    "cancel": pgettext_lazy("command of a run", "cancel"),
+}
+OUTCOMES: Mapping[str, str | Promise] = {
+    "done": pgettext_lazy("outcome of a command", "done"),
+    "failed": pgettext_lazy("outcome of a command", "failed"),
+    "fired": pgettext_lazy("outcome of a command", "fired"),
+    "dropped": pgettext_lazy("outcome of a command", "dropped"),
+    "open": pgettext_lazy("outcome of a command", "open"),
+    "on its way": pgettext_lazy("outcome of a command", "on its way"),
+    "gone": pgettext_lazy("outcome of a command", "gone"),
+}
+
+
+@register.filter("command_label")
+def command(kind: str) -> str:
+    """The kind of a command, or of an event from outside."""
+    return str(COMMANDS.get(kind, kind))
+
+
+@register.filter("command_outcome")
+def outcome(word: str) -> str:
+    """How a command ended, or where its task is."""
+    return str(OUTCOMES.get(word, word))

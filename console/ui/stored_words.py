@@ -1,0 +1,77 @@
+"""Labels of stored words that are no states of tasks: how attempts and tasks ended, and the condition of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import pgettext_lazy
+
+ATTEMPTS: Mapping[str, str | Promise] = {
+    "running": pgettext_lazy("attempt", "running"),
+    "succeeded": pgettext_lazy("attempt", "succeeded"),
+    "error": pgettext_lazy("attempt", "error"),
+    "timeout": pgettext_lazy("attempt", "timeout"),
+    "crash": pgettext_lazy("attempt", "crash"),
+    "restart": pgettext_lazy("attempt", "restart"),
+    "release": pgettext_lazy("attempt", "release"),
+    "cancelled": pgettext_lazy("attempt", "cancelled"),
+}
+OUTCOMES: Mapping[str, str | Promise] = {
+    "success": pgettext_lazy("outcome of a task", "success"),
+    "failure": pgettext_lazy("outcome of a task", "failure"),
+    "cancelled": pgettext_lazy("outcome of a task", "cancelled"),
+    "crashed": pgettext_lazy("outcome of a task", "crashed"),
+    "discarded": pgettext_lazy("outcome of a task", "discarded"),
+}
+WORKERS: Mapping[str, str | Promise] = {
+    "live": pgettext_lazy("condition of a worker", "live"),
+    "quiet": pgettext_lazy("condition of a worker", "quiet"),
+    "late": pgettext_lazy("condition of a worker", "late"),
+    "stopping": pgettext_lazy("condition of a worker", "stopping"),
+    "silent": pgettext_lazy("condition of a worker", "silent"),
+    "hung": pgettext_lazy("condition of a worker", "hung"),
+    "frozen": pgettext_lazy("condition of a worker", "frozen"),
+    "dead": pgettext_lazy("condition of a worker", "dead"),
+}
+FACTS: Mapping[str, str | Promise] = {
+    "clock": pgettext_lazy("fact of a worker", "clock"),
+    "serves": pgettext_lazy("fact of a worker", "serves"),
+    "disk": pgettext_lazy("fact of a worker", "disk"),
+}
+"""What heartbeats tell beside the usual; a kind of another package may tell more."""
+ALERTS: Mapping[str, str | Promise] = {
+    "firing": pgettext_lazy("alert", "firing"),
+    "again": pgettext_lazy("alert", "again"),
+    "recovered": pgettext_lazy("alert", "recovered"),
+    "given up": pgettext_lazy("alert", "given up"),
+    "acknowledged": pgettext_lazy("alert", "acknowledged"),
+    "silenced": pgettext_lazy("alert", "silenced"),
+    "unsilenced": pgettext_lazy("alert", "unsilenced"),
+    "test": pgettext_lazy("alert", "test"),
+}
+
+
+def attempt(kind: str) -> str:
+    """How an attempt ended, or that it runs."""
+    return str(ATTEMPTS.get(kind, kind))
+
+
+def outcome(word: str) -> str:
+    """How a task ended, as its follow-ups know it."""
+    return str(OUTCOMES.get(word, word))
+
+
+def worker(condition: str) -> str:
+    """The condition of a worker."""
+    return str(WORKERS.get(condition, condition))
+
+
+def alert(what: str) -> str:
+    """What happened to an alert."""
+    return str(ALERTS.get(what, what))
+
+
+def fact(name: str) -> str:
+    """The name of a fact of a worker."""
+    return str(FACTS.get(name, name))
