@@ -87,6 +87,8 @@ def merged(known: Catalog, found: Catalog) -> Catalog:
     for message in found:
         if message.id:
             old = known.get(message.id, message.context)
+            if old and isinstance(old.id, str) != isinstance(message.id, str):  # it has become a plural, or none
+                old = None
             made.add(
                 message.id,
                 old.string if old else None,
