@@ -144,7 +144,9 @@ def test_an_action_that_takes_arguments_is_refused_without_the_permission_to_see
 @pytest.mark.parametrize("verb", ["delete", "pause", "set_lane"])
 def test_who_may_not_do_an_action_cannot_undo_it(verb: str, world: World, operator: Client) -> None:
     entry(operator, verb=verb)
-    assert operator.post("/ops/audit/1/_undo").status_code == 403
+    refused = operator.post("/ops/audit/1/_undo")
+    assert refused.status_code == 403
+    assert "does not have the permission for this." in refused.content.decode()
     assert world.calls == []
 
 

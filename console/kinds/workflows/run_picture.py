@@ -80,12 +80,13 @@ class _Drawing:
 
     def _box(self, node: Node, width: float) -> Box:
         span, many = node.spans[0], len(node.spans) > 1
+        is_unnamed = span.name in ("", span.kind)
         counts = Counter(each.outcome for each in node.spans)
         state = "failed" if counts["failed"] else "locked" if counts["open"] else STATES.get(span.outcome, "pending")
         state = state if many else self.states.get(span.number, state)
         return Box(
             width=width,
-            name=span.name or run_words.command(span.kind) or f"#{span.number}",
+            name=(run_words.command(span.kind) if is_unnamed else span.name) or f"#{span.number}",
             number=f"{formatting.count(len(node.spans))} × " if many else "",
             words=graph.counted((run_words.outcome(word), n) for word, n in counts.most_common())
             if many
