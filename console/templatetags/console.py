@@ -85,6 +85,7 @@ register.simple_tag(icon)
 register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
+register.filter("as_query", urlencode)
 register.filter("alarm_url", links.alarm_url)
 register.filter("told", told)
 register.filter("target_url", entry_links.target_url)
@@ -265,12 +266,6 @@ def cut(text: object, length: int) -> str:
 def joined(first: str, second: str) -> str:
     """Two names, joined with a space."""
     return f"{first} {second}"
-
-
-@register.filter
-def as_query(params: dict[str, str]) -> str:
-    """Encode parameters of a URL."""
-    return urlencode(params)
 
 
 @register.filter
