@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import chdir
+from datetime import UTC, datetime
 from io import BytesIO, StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -109,9 +110,10 @@ def written(catalog: Catalog, header: str) -> str:
 
 
 def compiled(path: Path) -> bytes:
-    """The `.mo` file of a `.po` file."""
-    made = BytesIO()
-    write_mo(made, read(path))
+    """The `.mo` file of a `.po` file; its header has no time, so that the same words are the same file."""
+    catalog, made = read(path), BytesIO()
+    catalog.creation_date = datetime.fromtimestamp(0, UTC)
+    write_mo(made, catalog)
     return made.getvalue()
 
 
