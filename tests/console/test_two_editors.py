@@ -44,7 +44,7 @@ def test_the_second_editor_sees_what_the_first_one_saved_and_may_replace_it(
     assert get("a").status().args == [2]
     assert "an operator has acted on it meanwhile" in text
     assert "These are its present arguments. Save again to replace them with yours." in text
-    assert 'aria-label="Present arguments, positional"' in text
+    assert 'aria-label="Present positional arguments"' in text
     assert administrator.post(SAVE, sent(text, 3)).status_code == 302
     assert get("a").status().args == [3]
     assert [entry.outcome for entry in AuditEntry.objects.order_by("pk")] == ["done", "refused", "done"]
