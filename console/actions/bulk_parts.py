@@ -9,10 +9,10 @@ from typing import Any
 from django.db import router
 from django.db.models import F, Max, Sum
 from django.db.transaction import atomic
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, override
 
 from console.actions.undo import in_a_step
-from console.audit.log import DETAIL_LENGTH, judge
+from console.audit.log import DETAIL_LENGTH, STORED, judge
 from console.models import UNCLEAR, AuditEntry, Outcome
 from queueops import control
 
@@ -66,6 +66,11 @@ def recount(whole: AuditEntry) -> None:
 
 def _ask(part: AuditEntry) -> int:
     """Judge an action by what its tasks' records say of it; returns how many tasks are gone."""
+    with override(STORED):
+        return _judged(part)
+
+
+def _judged(part: AuditEntry) -> int:
     part.changed, part.outcome, gone = 0, Outcome.DONE, 0
     for pool in dict.fromkeys(pool for pool, _id in part.ids):
         rows = control.recall([id for where, id in part.ids if where == pool], pool, token=part.token)

@@ -16,10 +16,11 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, override
 
 from console.actions.catalog import UNDO, Action, is_reasoned, label
 from console.actions.undo import has_way_back, permission
-from console.audit.log import DETAIL_LENGTH, begin, kept
+from console.audit.log import DETAIL_LENGTH, STORED, begin, kept
 from console.models import AuditEntry, Outcome
 from console.ui.render import version_of
 from queueops import control, inspect
@@ -176,7 +177,8 @@ def _refreshed(entry: AuditEntry, known: Mapping[tuple[str, str], Operation | No
         "detail": kept(next((each.why for each in found if each.why), ""), DETAIL_LENGTH),
     }
     if "operations" in entry.before and all(each is None or each.has_ended for each in read):
-        facts |= {"place": None, "ended_at": timezone.now()} | _outcome(read, facts, entry.before)
+        with override(STORED):
+            facts |= {"place": None, "ended_at": timezone.now()} | _outcome(read, facts, entry.before)
         AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
         entry.refresh_from_db(fields=["seen", "changed", "place", "ended_at", "detail", "outcome"])
     else:
@@ -193,7 +195,7 @@ def _find(entry: AuditEntry) -> None:
     if not begun:
         if timezone.now() - entry.at <= BEGINS_WITHIN:
             return
-        facts |= {"place": None, "outcome": Outcome.FAILED, "detail": _("it was not begun")}
+        facts |= {"place": None, "outcome": Outcome.FAILED, "detail": gettext_noop("it was not begun")}
     AuditEntry.objects.filter(pk=entry.pk, place=ENGINE).update(**facts)
     entry.refresh_from_db(fields=list(facts))
 

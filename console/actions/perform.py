@@ -15,7 +15,7 @@ from console.actions import undo
 from console.actions.catalog import ACTIONS, Action, afterwards, is_reasoned, label, stays
 from console.actions.confirmation import unanswered
 from console.actions.selection import Choice, numbered
-from console.audit.log import recorded, tolerated
+from console.audit.log import recorded, told, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
@@ -72,7 +72,7 @@ def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
     """Show the result to the user as one message, with an undo where possible; `name` is the label of the action."""
     name = name or label(entry.verb)
     if entry.outcome == Outcome.FAILED:
-        notice(request, messages.ERROR, _("%(label)s failed: %(detail)s") % {"label": name, "detail": entry.detail})
+        notice(request, messages.ERROR, _("%(label)s failed: %(detail)s") % {"label": name, "detail": told(entry.detail)})
         return
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
     own = verb_of_kind(entry.verb)
@@ -86,13 +86,13 @@ def _of_tasks(entry: AuditEntry, name: str) -> str:
     if not entry.ids and not entry.is_mass:
         text = _("%(label)s: %(target)s.") % {"label": name, "target": entry.target}
         if entry.detail and entry.outcome in (Outcome.REFUSED, Outcome.PARTLY):
-            return f"{text.removesuffix('.')}: {entry.detail}."
+            return f"{text.removesuffix('.')}: {told(entry.detail)}."
         pools = ", ".join(entry.after.get("paused_in", ()))  # of a name
         return _joined(text, afterwards(entry.verb) % {"pools": pools})
     text = _("%(label)s: %(number)s.") % {"label": name, "number": numbered(entry.changed, _words(entry))}
     if missed := (entry.seen if entry.is_mass else entry.count) - entry.changed:
         why = ngettext("%(n)s was not changed: %(why)s.", "%(n)s were not changed: %(why)s.", missed)
-        text = f"{text} {why % {'n': count(missed), 'why': entry.detail}}"
+        text = f"{text} {why % {'n': count(missed), 'why': told(entry.detail)}}"
     if entry.is_mass or not entry.changed:
         return text
     return _joined(text, _became(entry), afterwards(entry.verb))
@@ -109,7 +109,7 @@ def _words(entry: AuditEntry) -> RecordWords | None:
 
 def _of_others(entry: AuditEntry, name: str, number: str) -> str:
     text = _("%(label)s: %(number)s.") % {"label": name, "number": number}
-    return _joined(text, _("Others: %(why)s.") % {"why": entry.detail} if entry.detail else "")
+    return _joined(text, _("Others: %(why)s.") % {"why": told(entry.detail)} if entry.detail else "")
 
 
 def _joined(*texts: object) -> str:

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Self
 import msgspec
 from django.core.exceptions import SuspiciousOperation
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, override
 
 from console.actions.catalog import Action
-from console.audit.log import judge
+from console.audit.log import STORED, judge
 from console.models import AuditEntry, Outcome
 from console.ui.formatting import count
 from console.ui.kind_pages import RecordWords, words_of_record
@@ -114,7 +114,8 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
 
     def target(self) -> str:
         """The target in the audit log."""
-        return self.title()
+        with override(STORED):
+            return self.title()
 
     def facts(self) -> dict[str, Any]:
         """The facts of the audit entry that are known without the store."""

@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import ngettext, pgettext_lazy
+from django.utils.translation import gettext, ngettext, override, pgettext_lazy
 
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import conf
@@ -26,6 +26,8 @@ logger = logging.getLogger("console.audit")
 
 OUTAGES = (BrokerUnavailable, EmbeddedFailed, StoreFull)
 DETAIL_LENGTH = 1000
+STORED = "en"
+"""The language of stored texts: users of several languages read them."""
 ANSWERS = {
     "REFUSED": pgettext_lazy("answer to an action", "refused"),
     "GONE": pgettext_lazy("answer to an action", "gone"),
@@ -87,7 +89,8 @@ def written(
     entry = new_entry(verb, target, actor_name=actor_name, **facts)
     AuditedTask.objects.bulk_create(AuditedTask(entry=entry, pool=pool, task_id=id) for pool, id in tasks)
     try:
-        yield entry
+        with override(STORED):
+            yield entry
     except BaseException as error:  # an exit is an outcome too; it is raised again
         if entry.outcome != Outcome.FAILED:
             entry.outcome = Outcome.UNKNOWN if isinstance(error, OUTAGES) else Outcome.FAILED
@@ -134,6 +137,11 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
         entry.detail = f"{already}; {entry.detail}"[:DETAIL_LENGTH] if entry.detail else already
     if refused:
         entry.outcome = Outcome.PARTLY if entry.changed else Outcome.REFUSED
+
+
+def told(text: str) -> str:
+    """A stored text in the language of the reader, if it is a whole message of the catalog."""
+    return gettext(text) if text else ""
 
 
 def kept(text: str, most: int) -> str:

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse, St
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from console.access.permissions import Verb, granted
 from console.audit.log import begin, kept, recorded
@@ -73,7 +74,7 @@ def task(request: HttpRequest, id: str) -> HttpResponseBase:
 def _recorded(entry: AuditEntry, first: Piece, rest: Iterator[Piece], *, hidden: bool) -> Iterator[bytes]:
     """The stream. Each page is read when it is sent, and the entry gets the number of rows that were sent."""
     piece: Piece | None = first
-    entry.outcome, entry.detail = Outcome.PARTLY, _("the client has closed the connection")
+    entry.outcome, entry.detail = Outcome.PARTLY, gettext_noop("the client has closed the connection")
     try:
         while piece is not None:
             yield piece.text.encode("utf-8", "replace")

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from console.diagram.history_figures import figures_of, numbers_of, texts_of, tops_of
 from console.pages.happenings import happenings
+from console.ui import dates
 from console.ui.links import url, with_query
 from console.ui.render import fragment, live_update
 from queueops import inspect
@@ -25,6 +26,7 @@ from queueops.model.sentences import translated
 
 READING_AGE_S = 15.0
 """So old the figures of a chart may be: a history gets a step a minute, and many open pages share a reading."""
+DAY_MS = 86_400_000
 FIT = "fit"
 LEAST_ZOOM_MS = 600_000
 RECENT_MS = 2 * 3_600_000
@@ -103,7 +105,8 @@ def values(request: HttpRequest) -> HttpResponse:
         {
             "from": series.points[0].at_ms,
             "step": series.step_ms,
-            "times": [_written_time(point.at_ms) for point in series.points],
+            "times": [dates.minute(_local_time(point.at_ms)) for point in series.points],
+            "axis": _axis(series),
             "zone": timezone.get_current_timezone_name(),
             "charts": {figure.word: texts_of(series, figure) for figure in figures_of(series)},
             "numbers": {figure.word: numbers_of(series, figure) for figure in figures_of(series)},
@@ -121,9 +124,14 @@ def _without_tags(values: dict[str, Any]) -> HttpResponse:
     return HttpResponse(json.dumps(values).replace("<", "\\u003c"), content_type="application/json")
 
 
-def _written_time(ms: int) -> str:
-    """A time to the minute, in the user's zone."""
-    return f"{timezone.localtime(datetime.fromtimestamp(ms / 1000, UTC)):%Y-%m-%d %H:%M}"
+def _axis(series: Series) -> list[str]:
+    """The labels of the points on the axis of time: hour and minute, or the day where there is more than a day."""
+    label = dates.minute_of_day if series.step_ms * len(series.points) <= DAY_MS else dates.day_of_year
+    return [label(_local_time(point.at_ms)) for point in series.points]
+
+
+def _local_time(ms: int) -> datetime:
+    return timezone.localtime(datetime.fromtimestamp(ms / 1000, UTC))
 
 
 def _values_url(asked: Mapping[str, str], **more: str) -> str:

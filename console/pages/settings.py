@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.views.i18n import set_language
 
 from console.http import redirects
 from console.ui.preferences import PACES, THEMES, Preferences, zones
@@ -15,7 +16,9 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def save(request: HttpRequest) -> HttpResponse:
-    """Save the values that were sent; the others stay."""
+    """Save the values that were sent; the others stay. The language is kept by Django, for the whole project."""
+    if "language" in request.POST:
+        return set_language(request)
     present = Preferences.of(request)
     sent = {name: request.POST.get(name, getattr(present, name)) for name in Preferences.__struct_fields__}
     if "columns" in request.POST:  # one box for each column

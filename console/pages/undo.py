@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from console.access.pools import granted_in, pools_of_entry
 from console.actions import bulk, operations
@@ -113,7 +114,7 @@ def _goer(request: HttpRequest, entry: AuditEntry) -> list[str]:
 
 def _stop(entry: AuditEntry) -> None:
     """Stop an action that is being undone, in all windows; a step under way ends, and is undone then."""
-    AuditEntry.objects.filter(pk=entry.pk, detail="").update(detail=_("it was undone before its end"))
+    AuditEntry.objects.filter(pk=entry.pk, detail="").update(detail=gettext_noop("it was undone before its end"))
     bulk.end(entry)
 
 

@@ -100,6 +100,7 @@ LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:overview"
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "German")]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

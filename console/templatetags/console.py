@@ -23,8 +23,10 @@ from django.utils.translation import gettext
 
 from console.actions.catalog import label, on_all
 from console.actions.remedies import alarm_remedy, remedy
+from console.audit.log import told
 from console.ui import (
     break_points,
+    dates,
     entry_links,
     error_names,
     filters,
@@ -85,7 +87,9 @@ register.simple_tag(manage)
 register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
+register.filter("as_query", urlencode)
 register.filter("alarm_url", links.alarm_url)
+register.filter("told", told)
 register.filter("target_url", entry_links.target_url)
 register.filter("target_name", entry_links.target_name)
 register.filter("lane_label", lane_label)
@@ -102,6 +106,8 @@ register.filter("about", formatting.about)
 register.filter("about_ms", formatting.about_ms)
 register.filter("size", formatting.size)
 register.filter("retry_policy", formatting.retry_policy)
+register.filter("to_minute", dates.minute)
+register.filter("to_second", dates.second)
 register.filter("arguments", json_text.shown)
 register.filter("coloured", json_text.coloured)
 register.filter("frames", traceback.grouped)
@@ -165,7 +171,7 @@ def exact(ms: int | None) -> str:
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms))
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} {moment.tzname()}"
+    return f"{dates.second(moment)}{formatting.local('.')}{moment.microsecond // 1000:03d} {moment.tzname()}"
 
 
 @register.simple_tag
@@ -174,7 +180,7 @@ def exact_second(ms: int | None, zone: str = "") -> str:
     if not ms:
         return "–"
     moment = timezone.localtime(_moment(ms), ZoneInfo(zone) if zone else None)
-    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}"
+    return f"{dates.second(moment)} {moment.tzname()}"
 
 
 @register.filter
@@ -262,12 +268,6 @@ def cut(text: object, length: int) -> str:
 def joined(first: str, second: str) -> str:
     """Two names, joined with a space."""
     return f"{first} {second}"
-
-
-@register.filter
-def as_query(params: dict[str, str]) -> str:
-    """Encode parameters of a URL."""
-    return urlencode(params)
 
 
 @register.filter

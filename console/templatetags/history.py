@@ -9,22 +9,22 @@ from typing import Any
 
 from django import template
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from console.diagram import chart, moments
 from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
-from console.pages.history import moment, region, written
+from console.pages.history import DAY_MS, moment, region, written
 from console.templatetags.console import _moment
+from console.ui import dates
 from console.ui.comparison import compared
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
 register.simple_tag(compared)
-DAY_MS = 86_400_000
 
 
 @register.inclusion_tag("console/history/charts.html")
@@ -108,7 +108,7 @@ def is_past(context: Any) -> bool:
 def axis_time(ms: int, series: Series) -> str:
     """A time on the axis of a series: hour and minute, or the day."""
     moment = timezone.localtime(_moment(ms))
-    return date_format(moment, "H:i" if series.step_ms * len(series.points) <= DAY_MS else "M j")
+    return dates.minute_of_day(moment) if series.step_ms * len(series.points) <= DAY_MS else dates.short_day(moment)
 
 
 @register.simple_tag
@@ -116,8 +116,8 @@ def past_words(ms: int) -> str:
     """A moment as it is said: `03:12 yesterday`."""
     moment = timezone.localtime(_moment(ms))
     days = (datetime.now(moment.tzinfo).date() - moment.date()).days
-    day = {0: _("today"), 1: _("yesterday")}.get(days) or date_format(moment, "Y-m-d")
-    return f"{date_format(moment, 'H:i')} {day}"
+    day = {0: _("today"), 1: _("yesterday")}.get(days) or dates.day(moment)
+    return f"{dates.minute_of_day(moment)} {day}"
 
 
 @register.filter
@@ -141,27 +141,30 @@ def per_second(count: int, seconds: float) -> float:
 @register.simple_tag
 def chart_hits(drawn: chart.Chart) -> SafeString:
     """The columns of a chart that have a text; each page has some hundred, so no template draws each."""
-    zone = timezone.get_current_timezone()
+    zone, language = timezone.get_current_timezone(), get_language()
     rect = '<rect x="{}" width="{}" height="100"><title>{}: {}</title></rect>'
-    rows = ((each.left, each.width, _step_time(each.at_ms, zone), each.values) for each in drawn.columns)
+    rows = ((each.left, each.width, _step_time(each.at_ms, zone, language), each.values) for each in drawn.columns)
     return format_html_join("", rect, rows)
 
 
 @register.simple_tag
 def values_rows(rows: list[tuple[int, list[str]]]) -> SafeString:
     """The rows of the table of values: the time of each, and its values."""
-    zone = timezone.get_current_timezone()
-    cells = ((_step_time(at, zone), format_html_join("", "<td>{}</td>", ((each,) for each in row))) for at, row in rows)
+    zone, language = timezone.get_current_timezone(), get_language()
+    cells = (
+        (_step_time(at, zone, language), format_html_join("", "<td>{}</td>", ((each,) for each in row)))
+        for at, row in rows
+    )
     return format_html_join("", '<tr><th scope="row">{}</th>{}</tr>', cells)
 
 
 @register.simple_tag
 def step_time(ms: int) -> str:
     """A time to the minute."""
-    return _step_time(ms, timezone.get_current_timezone())
+    return _step_time(ms, timezone.get_current_timezone(), get_language())
 
 
 @lru_cache(maxsize=2048)
-def _step_time(ms: int, zone: tzinfo) -> str:
-    """The six charts of a page have the same steps, and the next page has them, too."""
-    return f"{datetime.fromtimestamp(ms / 1000, zone):%Y-%m-%d %H:%M}"
+def _step_time(ms: int, zone: tzinfo, _language: str | None) -> str:
+    """The six charts of a page have the same steps, and the next page in this language has them, too."""
+    return dates.minute(datetime.fromtimestamp(ms / 1000, zone))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from django.utils.formats import get_format
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from queueops.model import retry
@@ -16,11 +18,18 @@ GREATEST = 1e15
 UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s"))
 
 
+def local(text: str) -> str:
+    """A number as English writes it, with the separators of the user's language: 12,345.6 is 12.345,6 in German."""
+    if get_language() == "en":
+        return text
+    return text.translate({ord(","): get_format("THOUSAND_SEPARATOR"), ord("."): get_format("DECIMAL_SEPARATOR")})
+
+
 def count(number: float | None) -> str:
-    """A whole number with separators, as the sentences of the engine have it: 12,345."""
+    """A whole number with separators: 12,345."""
     if number is None or not math.isfinite(number):
         return NOTHING
-    return f"{int(number):,}" if abs(number) < GREATEST else f"{number:.3g}"
+    return local(f"{int(number):,}" if abs(number) < GREATEST else f"{number:.3g}")
 
 
 def short(number: float | None) -> str:
@@ -30,7 +39,7 @@ def short(number: float | None) -> str:
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= limit:
             scaled = number / (1e3 if letter == "k" else limit)
-            return f"{scaled:.3g}{letter}" if scaled < 1000 else f"{scaled:.0f}{letter}"
+            return local(f"{scaled:.3g}{letter}" if scaled < 1000 else f"{scaled:.0f}{letter}")
     return count(number)
 
 
@@ -41,22 +50,26 @@ def rate(number: float | None) -> str:
     if number >= 100:
         return short(round(number))
     if 0 < number < 0.005:
-        return "<0.01"
-    return "0" if number <= 0 else f"{number:.2f}" if number < 1 else f"{number:.1f}"
+        return local("<0.01")
+    return "0" if number <= 0 else local(f"{number:.2f}" if number < 1 else f"{number:.1f}")
 
 
 def percent(share: float | None) -> str:
     """A fraction of one, in percent."""
     if share is None:
         return NOTHING
-    return "0%" if share <= 0 else "<0.1%" if share < 0.001 else f"{share * 100:.3g}%"
+    return _percent("0" if share <= 0 else "<0.1" if share < 0.001 else f"{share * 100:.3g}")
 
 
 def share(part: float | None) -> str:
     """A fraction of one in percent, for a large figure: two digits."""
     if part is None or part < 0.001:
         return percent(part)
-    return f"{part * 100:.1f}%" if part < 0.0995 else f"{part * 100:.0f}%"
+    return _percent(f"{part * 100:.1f}" if part < 0.0995 else f"{part * 100:.0f}")
+
+
+def _percent(number: str) -> str:
+    return _("%(number)s%%") % {"number": local(number)}
 
 
 def span(ms: float | None) -> str:
@@ -64,9 +77,9 @@ def span(ms: float | None) -> str:
     if ms is None:
         return NOTHING
     if ms < 1000:
-        return f"{ms:.0f}{NARROW}ms" if ms >= 10 or ms == int(ms) else f"{ms:.1f}{NARROW}ms"
+        return f"{ms:.0f}{NARROW}ms" if ms >= 10 or ms == int(ms) else local(f"{ms:.1f}{NARROW}ms")
     if ms < 60_000:
-        return f"{ms / 1000:.1f}{NARROW}s"
+        return local(f"{ms / 1000:.1f}{NARROW}s")
     at = next(index for index, (unit, _letter) in enumerate(UNITS) if ms >= unit)
     unit, letter = UNITS[at]
     smaller, small_letter = UNITS[at + 1]
@@ -105,7 +118,7 @@ def retry_policy(text: str) -> str:
     told = _("after %(first)s, then × %(backoff)s, at most %(most)s, ± %(jitter)s")
     return told % {
         "first": first,
-        "backoff": f"{policy.backoff:g}",
+        "backoff": local(f"{policy.backoff:g}"),
         "most": most,
         "jitter": percent(policy.jitter),
     }
@@ -118,9 +131,9 @@ def size(number: float | None) -> str:
     value = float(number)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
-            return f"{value:.3g}{NARROW}{unit}"
+            return local(f"{value:.3g}{NARROW}{unit}")
         value /= 1000
-    return f"{value:.3g}{NARROW}TB"
+    return local(f"{value:.3g}{NARROW}TB")
 
 
 def ago(ms: float, now_ms: float) -> str:

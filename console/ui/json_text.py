@@ -10,6 +10,8 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
 
+from console.ui.formatting import count
+
 LONGEST = 100_000
 LINES = 400
 TOKEN = re.compile(
@@ -54,9 +56,9 @@ def _pieces(text: str, length: int, more: int) -> Iterator[tuple[str, str]]:
     if place < len(text):
         yield "json-rest", text[place:]
     if more > 0:
-        yield "json-cut", "\n… " + ngettext("%(n)s more line", "%(n)s more lines", more) % {"n": f"{more:,}"}
+        yield "json-cut", "\n… " + ngettext("%(n)s more line", "%(n)s more lines", more) % {"n": count(more)}
     elif length > len(text):
-        yield "json-cut", f"\n… {length - len(text):,}"
+        yield "json-cut", f"\n… {count(length - len(text))}"
 
 
 def _readable(value: object) -> str:

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.access.permissions import Verb
 from console.access.pools import granted_in, granted_somewhere
+from console.ui import formatting, language
 from console.ui.kind_names import reserve
 from console.ui.kind_pages import NavigationItem, finders, kind_pages, of_project, section_of, section_of_record
 from console.ui.links import full_name_url, overview_of, with_query
@@ -161,6 +162,21 @@ class Frame:
         """What the find box finds, as a list in a sentence."""
         things = _("task"), _("name"), _("lane"), _("worker"), _("error"), *(each.thing for each in finders())
         return one_of(things)
+
+    @property
+    def languages(self) -> list[tuple[str, str]]:
+        """The languages among which the user can choose."""
+        return language.offered()
+
+    @property
+    def time_words(self) -> dict[str, str]:
+        """What the script needs to write relative times as the server does; `%s` is the time."""
+        return {"ago": gettext("%(span)s ago") % {"span": "%s"}, "in": gettext("in %(span)s") % {"span": "%s"}}
+
+    @property
+    def decimal_separator(self) -> str:
+        """The decimal separator of the user's language."""
+        return formatting.local(".")
 
     @property
     def next_theme(self) -> str:

@@ -26,7 +26,8 @@ def patterns() -> list[str]:
     """The patterns of all errors, for catalogs of translations: `xgettext` cannot read them out of docstrings."""
     for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
         import_module(module.name)
-    return sorted({_filled(cls, {})[0] for cls in _subclasses(Explained)})
+    own = (cls for cls in _subclasses(Explained) if cls.__module__.startswith(f"{errors.__name__}."))
+    return sorted({_filled(cls, {})[0] for cls in own})
 
 
 def advised(word: str, known: Iterable[str]) -> Sentence:

@@ -35,6 +35,7 @@ SHEETS = (
     "guides",
     "alerts",
     "widths",
+    "directions",
 )
 STYLES = ("vendor/uplot/uPlot.min.css", *(f"console/{name}.css" for name in SHEETS))
 OWN_SCRIPTS = (

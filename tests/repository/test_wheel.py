@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from sqlite3 import connect
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -91,7 +91,7 @@ def django(project: Path, *arguments: str) -> str:
     return run(["-m", "django", *arguments], project, environment(project))
 
 
-def read(url: str) -> str:
+def read(url: str | Request) -> str:
     with urlopen(url, timeout=60) as answer:
         return str(answer.read().decode())
 
@@ -119,7 +119,7 @@ def test_the_wheel_has_all_that_the_apps_need_and_nothing_of_the_tests(wheel: Pa
     source = {str(path.relative_to(ROOT)) for path in (ROOT / "queueops").rglob("*.lua")}
     assert source
     assert source <= set(names)
-    assert "console/static/vendor/htmx/htmx.min.js" in names
+    assert {"console/static/vendor/htmx/htmx.min.js", "console/locale/de/LC_MESSAGES/django.mo"} <= set(names)
     assert any(name.startswith("console/templates/console/") for name in names)
 
 
@@ -173,6 +173,8 @@ def test_a_project_may_have_an_app_of_its_own_with_the_label_console(project: Pa
 def test_the_login_page_and_all_that_it_asks_for_are_served(address: str) -> None:
     page = read(f"{address}/ops/login/")
     assert "<form" in page
+    german = Request(f"{address}/ops/login/", headers={"Cookie": "django_language=de"})
+    assert '<html lang="de"' in read(german)
     assets = set(re.findall(r"""(?:src|href)=["'](/assets/[^"'#]+)""", page))
     assert {path.rpartition(".")[2] for path in assets} >= {"js", "css"}
     assert {path: status(address + path) for path in assets} == dict.fromkeys(assets, 200)

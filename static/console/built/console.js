@@ -135,19 +135,16 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
 (() => {
   const space = "\u202f";
   const units = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1000, "s"]];
-  const words = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { style: "narrow", numeric: "always" });
-  const names = { d: "day", h: "hour", min: "minute", s: "second" };
+  const words = document.body.dataset;
 
   const relative = (distance) => {
     const found = units.find(([size]) => Math.abs(distance) >= size);
     if (!found) return null;
     const [size, letter] = found;
-    if (document.documentElement.lang !== "en") return words.format(-Math.trunc(distance / size), names[letter]);
-    const span = `${Math.floor(Math.abs(distance) / size)}${space}${letter}`;
-    return distance > 0 ? `${span} ago` : `in ${span}`;
+    return (distance > 0 ? words.ago : words.in).replace("%s", `${Math.floor(Math.abs(distance) / size)}${space}${letter}`);
   };
   const plain = (distance) => {
-    if (distance < 60_000) return `${(Math.max(0, distance) / 1000).toFixed(1)}${space}s`;
+    if (distance < 60_000) return `${(Math.max(0, distance) / 1000).toFixed(1).replace(".", words.decimal)}${space}s`;
     const at = units.findIndex(([size]) => distance >= size);
     const [size, letter] = units[at], [small, smallLetter] = units[at + 1];
     const rest = distance % size;

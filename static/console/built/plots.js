@@ -35,10 +35,7 @@ var uPlot=function(){"use strict";const l="u-off",e="u-label",t="width",n="heigh
   const UNITS = [1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 2_419_200];
   const axes = (values, top) => {
     const ink = style("--q-soft"), line = { stroke: style("--q-line"), width: 1 }, font = "11px system-ui, sans-serif";
-    const label = (seconds) => {
-      const time = values.times[Math.round((seconds * 1000 - values.from) / values.step)] ?? "";
-      return values.step * values.times.length > 86_400_000 ? time.slice(5, 10) : time.slice(11);
-    };
+    const label = (seconds) => values.axis[Math.round((seconds * 1000 - values.from) / values.step)] ?? "";
     return [
       { stroke: ink, font, size: 20, gap: 2, space: 56, grid: { show: false }, ticks: { ...line, size: 3 },
         incrs: UNITS.filter((seconds) => seconds * 1000 >= values.step), values: (_plot, splits) => splits.map(label) },
