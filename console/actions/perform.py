@@ -72,7 +72,8 @@ def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
     """Show the result to the user as one message, with an undo where possible; `name` is the label of the action."""
     name = name or label(entry.verb)
     if entry.outcome == Outcome.FAILED:
-        notice(request, messages.ERROR, _("%(label)s failed: %(detail)s") % {"label": name, "detail": told(entry.detail)})
+        values = {"label": name, "detail": told(entry.detail)}
+        notice(request, messages.ERROR, _("%(label)s failed: %(detail)s") % values)
         return
     level = messages.SUCCESS if entry.outcome == Outcome.DONE else messages.WARNING
     own = verb_of_kind(entry.verb)
