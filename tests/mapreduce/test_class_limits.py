@@ -134,8 +134,8 @@ def test_why_tells_the_rate_and_the_turn_of_chunks() -> None:
     gather(desk, 2, m=keyed(None, "*", "0.0002"))
     assert "2 chunks have a turn of their limit." in texts_of("m")
     desk.end_all(desk.claim(9))
-    (told,) = [text for text in texts_of("m") if "1 chunks wait" in text]
-    assert told.startswith("1 chunks wait for their limit: its rate of 17.28/d allows a start in 1.")
+    (told,) = [text for text in texts_of("m") if "1 chunk waits" in text]
+    assert told.startswith("1 chunk waits for its limit: its rate of 17.28/d allows a start in 1.")
 
 
 def test_the_sample_of_a_pool_says_whose_chunks_wait_for_a_key() -> None:

@@ -179,14 +179,15 @@ def _rate(detail: Detail) -> Iterator[Finding]:
 def key_findings(detail: Detail, key: str, limit: int | None, rate: str, chunks: int = 0) -> Iterator[Finding]:
     """Whether its key lets a task in, or so many chunks of it, and what has the turns of the key."""
     rank, waiting, name = detail.key_rank, detail.key_waiting, text(detail.record.get(b"n"))
-    if chunks:
+    what = say("its limit") if key == WHOLE_TASK else say("its key %(key)s", key=key)
+    if chunks > 1:
         what = say("their limit") if key == WHOLE_TASK else say("their key %(key)s", key=key)
+    if chunks:
         has = say_n("%(n)s chunk has a turn of %(key)s.", "%(n)s chunks have a turn of %(key)s.", chunks, key=what)
         waits = say_n("%(n)s chunk waits for %(key)s", "%(n)s chunks wait for %(key)s", chunks, key=what)
         behind = say_n("%(n)s task comes first.", "%(n)s tasks come first.", rank or 0)
         next_one, value = say("The task is the next one."), say_n("%(n)s task waits", "%(n)s tasks wait", waiting)
     else:
-        what = say("its limit") if key == WHOLE_TASK else say("its key %(key)s", key=key)
         has, waits = say("It has a turn of %(key)s.", key=what), say("It waits for %(key)s", key=what)
         behind = say_n("%(n)s of them comes first.", "%(n)s of them come first.", rank or 0)
         next_one, value = say("It is the next one."), say("%(count)s wait", count=waiting)
