@@ -168,7 +168,7 @@ def table(store: Store, runs: int, only: str = "") -> dict[str, Measured]:
     from queueops.redis.broker import get_broker
 
     for module in (errors, history, lane, lanes, pool, registry, tasks, worker):
-        module.READING_AGE_S = 0.0
+        vars(module).update(READING_AGE_S=0.0)
     render.STATUS_AGE_S = 600.0
     client, pools = Client(), len(get_broker().pools())
     client.force_login(User.objects.get_or_create(username="pages", is_superuser=True)[0])
