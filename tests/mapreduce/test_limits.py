@@ -214,6 +214,24 @@ def test_a_task_that_is_replaced_gives_the_place_or_the_turn_of_a_second_run_bac
     assert keys_of_limits(desk) == []
 
 
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("own", [keyed(1), keyed(2), {}])
+def test_a_second_run_ends_when_its_task_goes_to_the_trash(desk: ChunkDesk, own: dict[str, Any], runs: bool) -> None:
+    desk.push_mapped("m", 1, **own)
+    desk.claim(1, "w1")
+    assert desk.mend("speculate", 0) == 1
+    if runs:
+        desk.claim(20, "w2")
+    desk.control("cancel", "m", value="enough")
+    desk.control("delete", "m")
+    assert desk.claim(20, "w3") == []
+    assert keys_of_limits(desk) == []
+    desk.check()
+    desk.control("restore", "m")
+    desk.check()
+    assert part(desk, "active") == ({"m#0"} if own else set())
+
+
 def test_a_second_run_counts_for_the_limit(desk: ChunkDesk) -> None:
     desk.push_mapped("m", 1, **keyed(1))
     (lease,) = desk.claim(20, "w1")

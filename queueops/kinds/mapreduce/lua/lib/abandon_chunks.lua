@@ -32,13 +32,6 @@ function lib.hooks.erase.mapreduce.abandon(id, record)
   if record and record[F.has_chunks] or not record and has_any(id) then lib.abandon_chunks(id) end
 end
 
-function lib.hooks.erase.mapreduce.to_trash(id, record)
-  if not record[F.has_chunks] then return end
-  lib.end_turns_of_chunks(id, record)
-  lib.safe_call('DEL', lib.task_key(id) .. '#chunks:by')
-  ctx.touched['#' .. id] = true
-end
-
 function lib.hooks.ending.mapreduce.cancel_parts(id, record)
   if record[F.state] == 'aggregating' then lib.turn_lane(id); lib.tell_holders(id) end
 end

@@ -1,6 +1,6 @@
 -- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or that
 -- in the trash. The agenda deletes chunks without a record.
---@needs chunk_sets chunk_turns lanes second_run store_helpers transitions
+--@needs chunk_lane chunk_sets chunk_turns lanes second_run store_helpers transitions
 
 fresh.purge_room = 500 -- chunks in one call of a script
 
@@ -50,3 +50,13 @@ function lib.hooks.erase.mapreduce.purge(id, record)
 end
 
 function lib.hooks.erase.mapreduce.purge_trash(id) return lib.has_chunks(P .. ':trash:' .. id) and lib.purge_chunks(id) > 0 end
+
+-- Second runs of a task in the trash could not begin, for its record is not in its place: they end.
+function lib.hooks.erase.mapreduce.to_trash(id, record)
+  if not record[F.has_chunks] then return end
+  local conf = { name = record[F.name], turn = lib.turn_of_chunks(record) }
+  for _, number in ipairs(lib.safe_call('SMEMBERS', lib.chunk_set(id, 'twins'))) do lib.drop_twin(id, number, false, conf) end
+  lib.end_turns_of_chunks(id, record)
+  lib.safe_call('DEL', lib.chunk_set(id, 'by'))
+  ctx.touched['#' .. id] = true
+end

@@ -11,16 +11,18 @@ function lib.add_twin(task, number)
   lib.enter_lane(conf.lane, ref, conf.priority, lib.next_number(), conf.turn)
 end
 
-function lib.drop_twin(task, number, silently)
+-- `conf`: the settings of its task's chunk lane, if the task's record is not in its place.
+function lib.drop_twin(task, number, silently, conf)
+  conf = conf or lib.lane_conf('#' .. task)
   local ref = task .. '#' .. number .. '~'
   local row = lib.named_fields(TASK .. ref, F.state, F.lane, F.worker) or {}
-  if row[F.state] == 'pending' then lib.leave_lane(row[F.lane] or 'default', ref, lib.lane_conf('#' .. task).name) end
+  if row[F.state] == 'pending' then lib.leave_lane(row[F.lane] or 'default', ref, conf.name) end
   if row[F.state] == 'active' then
     lib.append(ctx.leaving, 'active', ref)
     lib.unschedule(ref)
     if not silently then lib.tell_worker(row[F.worker], ref) end
   end
-  if lib.lane_conf('#' .. task).turn then lib.end_turn(ref, lib.lane_conf('#' .. task).turn) end
+  if conf.turn then lib.end_turn(ref, conf.turn) end
   lib.safe_call('DEL', TASK .. ref)
   lib.safe_call('SREM', lib.chunk_set(task, 'twins'), number)
   if lib.safe_call('EXISTS', TASK .. task .. '#' .. number) == 1 then
