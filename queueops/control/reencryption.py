@@ -15,7 +15,7 @@ from django.db.models.functions import Cast
 from queueops import conf
 from queueops.conf.sealed_fields import SEALED
 from queueops.errors import QueueOpsError
-from queueops.model.encryption import Keyring, is_sealed
+from queueops.model.encryption import Keyring, NoKeyring, is_sealed
 from queueops.redis.broker import get_broker
 
 ROWS = 200
@@ -33,11 +33,10 @@ def reencrypt(pool: str, *, dry_run: bool = False) -> Iterator[Counter[str]]:
     If the setting begins with None, encrypted values are decrypted.
 
     Each step counts what it found: `keys` of the store, values under the `current` key, an `old` or an `unknown` one,
-    those in `clear`, and those that it `changed`. Raises NoKeys, NotOffered and BrokerUnavailable.
+    those in `clear`, and those that it `changed`. A dry run needs no key. Raises NoKeys, NotOffered and
+    BrokerUnavailable.
     """
-    ring, broker = conf.keyring_to_read(), get_broker()
-    if ring is None:
-        raise NoKeys
+    ring, broker = _ring(conf.keyring_to_read(), dry_run=dry_run), get_broker()
     raw = type(broker)(replace(conf.current(), encryption=()))  # its replies stay encrypted
     try:
         yield from raw.reencrypt(pool, ring, dry_run=dry_run)
@@ -47,13 +46,17 @@ def reencrypt(pool: str, *, dry_run: bool = False) -> Iterator[Counter[str]]:
 
 def reencrypt_tables(*, dry_run: bool = False) -> Iterator[Counter[str]]:
     """The same for tables of the databases: the audit, the outbox, and results of `once`. `rows` are counted, too."""
-    ring = conf.keyring_of_databases()
-    if ring is None:
-        raise NoKeys
+    ring = _ring(conf.keyring_of_databases(), dry_run=dry_run)
     for model in apps.get_models():
         for column in getattr(model, "SEALED", ()):
             for database in _databases(model):
                 yield from _of_column(ring, model._base_manager.using(database), column, dry_run=dry_run)
+
+
+def _ring(ring: Keyring | None, *, dry_run: bool) -> Keyring:
+    if ring is None and not dry_run:
+        raise NoKeys
+    return ring or NoKeyring()
 
 
 def _databases(model: type[models.Model]) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import Any
 from queueops import conf
 from queueops.inspect.alarm import Alarm, danger, manage
 from queueops.inspect.alarms import live, places
+from queueops.inspect.store import LATE_MS, open_reader
+from queueops.inspect.workers import MOST
 from queueops.model.encryption import CLEAR, ids_of
 from queueops.model.sentences import say_n
 from queueops.redis.query_replies import Beat
@@ -33,3 +35,12 @@ def key_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> 
                 places=places(without),
             )
             yield danger(text, "workers", manage("queueops", "doctor"), key=f"keys {pool} {key}")
+
+
+def with_other_key() -> list[Beat]:
+    """Live workers of any pool whose first entry of the setting is not that of this process."""
+    reader = open_reader()
+    own = (*ids_of(conf.current().encryption), CLEAR)[0]
+    now, beats = reader.workers(reader.pools(), MOST)
+    alive = {beat.id: beat for _, beat in beats if now - beat.beat_ms <= LATE_MS and "keys" in beat.fields}
+    return [beat for beat in alive.values() if (beat.fields["keys"].split(",")[0] or CLEAR) != own]

@@ -6,14 +6,14 @@ from functools import partial
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from console.audit.log import new_entry
 from console.models import AuditEntry
 from queueops import chain, conf, group, inspect, jobs, schedules
 from queueops.checks import check_environment, check_settings
 from queueops.management.doctor import encrypted_values
-from queueops.management.doctor.finding import OK, WARN
+from queueops.management.doctor.finding import FAIL, OK, WARN
 from queueops.model.encryption import ids_of
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
@@ -75,6 +75,42 @@ def test_reencrypt_decrypts_all_values_so_that_the_setting_can_leave(encrypted, 
     assert MARKER in inspect.task(failed.id).attempts[0].error.message
     assert MARKER in schedules.get("clear").args
     assert AuditEntry.objects.get(pk=entry.pk).before == {"args": marked("audit")}
+
+
+@pytest.mark.django_db
+def test_doctor_finds_encrypted_values_also_in_a_process_without_a_key(encrypted):
+    work.echo.push(marked("sealed"), delay=999)
+    encrypted()
+    (found,) = encrypted_values.findings()
+    assert (found.level, "1 are encrypted under a key that is missing" in found.seen) == (FAIL, True)
+    assert rotated("--dry-run")["unknown"] == 1
+
+
+def told_by_reencrypt(*arguments: str) -> str:
+    """The last sentence of `queue reencrypt`, and its exit status."""
+    out, status = StringIO(), 0
+    try:
+        call_command("queue", "reencrypt", *arguments, stdout=out)
+    except SystemExit as error:
+        status = error.code
+    return f"{status} {out.getvalue().splitlines()[-1]}"
+
+
+@pytest.mark.django_db
+def test_reencrypt_does_not_say_that_keys_may_leave_while_a_value_or_a_worker_needs_one(encrypted):
+    work.echo.push(marked("sealed"), delay=999)
+    for keys in ([None, KEYS[1]], [KEYS[1]]):
+        encrypted(*keys)
+        assert told_by_reencrypt().startswith("1 1 values need a key that is missing.")
+    encrypted(KEYS[1], KEYS[0])
+    assert told_by_reencrypt("--pool", "default").startswith("0 Other pools, and tables of the databases, may have")
+    assert "may leave the setting" in told_by_reencrypt()
+    get_broker().beat("default", "w1", {"state": "live", "keys": ids_of(KEYS)[0], "host": "a", "pid": 7})
+    assert told_by_reencrypt().startswith("1 1 worker has another first key (a process 7).")
+    encrypted(None, KEYS[1])
+    with pytest.raises(CommandError, match=r"1 worker encrypts \(a process 7\)"):
+        call_command("queue", "reencrypt")
+    assert told_by_reencrypt("--dry-run").startswith("1 ")
 
 
 def key_alarms():

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from django.core.management import CommandError
+
 from queueops import conf, control
 from queueops.inspect.alarm import manage
+from queueops.inspect.alarms import places
+from queueops.inspect.key_alarms import with_other_key
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable, to_json
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import check_pool
+from queueops.redis.query_replies import Beat
 
 PASSES = 3
 """How often a pool is walked at most: a value that was moved meanwhile is found by the next walk."""
@@ -26,9 +31,15 @@ COUNTS = ("keys", "rows", "current", "old", "clear", "unknown", "changed")
 
 
 def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[str]:
-    """Put all values under the first key, or decrypt them if the setting begins with None. Fails if a value is left."""
+    """Put all values under the first key, or decrypt them if the setting begins with None.
+
+    Fails if a value is left, or if a live worker has another first key. If it encrypts, nothing is decrypted.
+    """
     if pool:
         check_pool(pool)
+    others = with_other_key()
+    if others and not (dry_run or conf.keyring()):
+        raise CommandError(f"{_told_of(others)} Set [None, key] in all processes before. Nothing was decrypted.")
     pools = [pool] if pool else open_reader().pools()
     walks: dict[str, Walk] = {name: partial(control.reencrypt, name) for name in pools}
     if not pool and not conf.store_name():  # they are the project's
@@ -40,8 +51,8 @@ def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[
             if not as_json:
                 yield line
         total += found
-    yield to_json({each: total[each] for each in COUNTS}) if as_json else _summary(total)
-    if total["old"] or total["clear"]:
+    yield to_json({each: total[each] for each in COUNTS}) if as_json else _summary(total, pool, others)
+    if total["old"] or total["clear"] or total["unknown"] or others:
         raise SystemExit(1)
 
 
@@ -76,23 +87,39 @@ def _done() -> str:
     return "encrypted anew" if conf.keyring() else "decrypted"
 
 
-def _summary(found: Counter[str]) -> str:
-    places = f"{found['keys']:,} keys of the store and {found['rows']:,} rows of the databases"
+def _told_of(workers: Sequence[Beat]) -> str:
+    does, do = ("has another first key", "have another first key") if conf.keyring() else ("encrypts", "encrypt")
+    return f"{f'1 worker {does}' if len(workers) == 1 else f'{len(workers)} workers {do}'}{places(workers)}."
+
+
+def _summary(found: Counter[str], pool: str, others: Sequence[Beat]) -> str:
     lines = [
-        f"{found['changed']:,} values were {_done()}. Now there are, in {places}:",
+        f"{found['changed']:,} values were {_done()}. Now there are, in {found['keys']:,} keys of the store and"
+        f" {found['rows']:,} rows of the databases:",
         f"  {found['current']:,} values under the first key",
         f"  {found['old']:,} values under another key of the setting",
         f"  {found['clear']:,} values in clear",
         f"  {found['unknown']:,} values that no key opens",
+        _advice(found, pool, others),
     ]
-    if found["old"] or found["clear"]:
-        rest = "encrypts" if conf.keyring() else "decrypts"
-        lines.append(f"Keep all keys. `{manage('queue', 'reencrypt')}` {rest} the rest.")
-    elif not conf.keyring():
-        lines.append("No value needs a key: the setting may be removed.")
-    else:
-        lines.append("No value needs another key than the first: the others may leave the setting.")
     return "\n".join(lines)
+
+
+def _advice(found: Counter[str], pool: str, others: Sequence[Beat]) -> str:
+    again = f"`{manage('queue', 'reencrypt')}`"
+    if found["old"] or found["clear"]:
+        return f"Keep all keys. {again} {'encrypts' if conf.keyring() else 'decrypts'} the rest."
+    if found["unknown"]:
+        return f"{found['unknown']:,} values need a key that is missing. Put it back as the last one, then {again}."
+    if others:
+        return f"{_told_of(others)} Keep all keys. When all processes have this setting, start {again} once more."
+    if pool:
+        return (
+            f"Other pools, and tables of the databases, may have more values. Keep all keys, until {again} has ended."
+        )
+    if not conf.keyring():
+        return "No value needs a key: the setting may be removed."
+    return "No value needs another key than the first: the others may leave the setting."
 
 
 def _options(parser: ArgumentParser) -> None:
