@@ -15,6 +15,7 @@ FOREIGN: dict[str, str] = {
     "console/pages/export.py": "schedule",  # column of a registered task
     "console/pages/overview/first_steps.py": "schedules",  # what the watchdog is for
     "templates/console/help.html": "schedules",  # the same
+    "templates/console/registry/keys.html": "chunks chunks",  # what waits for a key beside tasks
     "console/ui/render.py": "Jobs jobs jobs",  # a group of the navigation
     "console/templatetags/console.py": "activity",  # an icon
     "console/ui/kind_pages.py": "follow_ups outbox schedules",  # parts of the engine that register pages as kinds do
