@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 
-from django.utils.formats import get_format
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from queueops.model import retry
 from queueops.model.durations import to_ms
+from queueops.model.sentences import ENGLISH, Figure, language
 
 NARROW = "\N{NARROW NO-BREAK SPACE}"
 NOTHING = "–"
@@ -20,9 +19,7 @@ UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s
 
 def local(text: str) -> str:
     """A number as English writes it, with the separators of the user's language: 12,345.6 is 12.345,6 in German."""
-    if get_language() == "en":
-        return text
-    return text.translate({ord(","): get_format("THOUSAND_SEPARATOR"), ord("."): get_format("DECIMAL_SEPARATOR")})
+    return Figure(text).translated() if language() != ENGLISH else text
 
 
 def count(number: float | None) -> str:

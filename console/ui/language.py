@@ -9,9 +9,12 @@ from django.apps import apps
 from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.http import HttpRequest
-from django.utils.translation import get_language, get_language_info, get_supported_language_variant, to_locale
+from django.utils.translation import get_language_info, get_supported_language_variant, to_locale
 
-SOURCE, SIGN = "en", "Operations console"
+from queueops.model.sentences import ENGLISH as SOURCE
+from queueops.model.sentences import language
+
+SIGN = "Operations console"
 
 
 def spoken(request: HttpRequest) -> str:
@@ -22,17 +25,17 @@ def spoken(request: HttpRequest) -> str:
     either. With languages in URLs (`i18n_patterns`) the active language stays. Otherwise links would lead to another
     language, which the project may not have.
     """
-    active = get_language() or SOURCE
+    active = language()
     in_addresses, _ = is_language_prefix_patterns_used(getattr(request, "urlconf", settings.ROOT_URLCONF))
     if in_addresses:
         return active
     wanted = _chosen(request) or active
-    return wanted if wanted != SOURCE and _is_translated(wanted, _catalogs()) else SOURCE
+    return wanted if settings.USE_I18N and wanted != SOURCE and _is_translated(wanted, _catalogs()) else SOURCE
 
 
 def offered() -> list[tuple[str, str]]:
     """The languages of the setting LANGUAGES in which the console can be read: code, and name in that language."""
-    names = dict(settings.LANGUAGES)
+    names = dict(settings.LANGUAGES) if settings.USE_I18N else {}
     return [(code, _name_of(code, str(names[code]))) for code in _offered(tuple(names), _catalogs())]
 
 

@@ -31,6 +31,7 @@ from console.ui.static_files import one_sprite
 from queueops import conf, inspect
 from queueops.inspect import Snapshot, Status, TaskDetail
 from queueops.model.sentences import encodable
+from queueops.model.sentences import language as active_language
 from queueops.model.states import TIMED, table
 
 NAVIGATION: dict[str, tuple[NavigationItem, ...]] = {
@@ -162,6 +163,11 @@ class Frame:
         """What the find box finds, as a list in a sentence."""
         things = _("task"), _("name"), _("lane"), _("worker"), _("error"), *(each.thing for each in finders())
         return one_of(things)
+
+    @property
+    def lang(self) -> str:
+        """The language of the page; English in a project without translations, whatever its LANGUAGE_CODE is."""
+        return active_language()
 
     @property
     def languages(self) -> list[tuple[str, str]]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
+
+from console.ui.formatting import local
+from console.ui.kind_pages import worker_words
 
 ATTEMPTS: Mapping[str, str | Promise] = {
     "running": pgettext_lazy("attempt", "running"),
@@ -34,12 +39,10 @@ WORKERS: Mapping[str, str | Promise] = {
     "frozen": pgettext_lazy("condition of a worker", "frozen"),
     "dead": pgettext_lazy("condition of a worker", "dead"),
 }
-FACTS: Mapping[str, str | Promise] = {
-    "clock": pgettext_lazy("fact of a worker", "clock"),
-    "serves": pgettext_lazy("fact of a worker", "serves"),
-    "disk": pgettext_lazy("fact of a worker", "disk"),
-}
-"""What heartbeats tell beside the usual; a kind of another package may tell more."""
+FACTS: Mapping[str, str | Promise] = {"clock": pgettext_lazy("fact of a worker", "clock")}
+"""What heartbeats tell beside the usual; kinds have others."""
+FULL = re.compile(r"([\d.]+) % full(.*)")
+NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*")
 ALERTS: Mapping[str, str | Promise] = {
     "firing": pgettext_lazy("alert", "firing"),
     "again": pgettext_lazy("alert", "again"),
@@ -72,6 +75,11 @@ def alert(what: str) -> str:
     return str(ALERTS.get(what, what))
 
 
-def fact(name: str) -> str:
-    """The name of a fact of a worker."""
-    return str(FACTS.get(name, name))
+def fact(word: str) -> str:
+    """The name of a fact of a worker, or its value; as it is if it is not known."""
+    words = {**FACTS, **worker_words()}
+    if full := FULL.fullmatch(word):
+        return _("%(percent)s %% full") % {"percent": full[1]} + str(words.get(full[2], full[2]))
+    if NUMBER.fullmatch(word):
+        return local(word)
+    return str(words[word]) if word in words else word

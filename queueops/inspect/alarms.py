@@ -263,11 +263,12 @@ def _late(view: PoolView, beats: Sequence[Beat], live: Sequence[Beat]) -> Iterat
         rows = [beat for beat in late if fate_of(beat) == fate]
         if not rows:
             continue
-        text = say(
-            "Pool %(pool)s: %(late)s of %(workers)s %(fate)s%(places)s.",
+        text = say_n(
+            "Pool %(pool)s: %(late)s of %(n)s worker %(fate)s%(places)s.",
+            "Pool %(pool)s: %(late)s of %(n)s workers %(fate)s%(places)s.",
+            len(beats),
             pool=view.name,
             late=len(rows),
-            workers=say_n("%(n)s worker", "%(n)s workers", len(beats)),
             fate=words[len(rows) > 1],
             places=places(rows),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from queueops.model.sentences import Figure
+from queueops.model.sentences import Figure, Moment
 
 _STEPS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
@@ -22,6 +22,6 @@ def span(ms: float) -> Figure:
 def clock(ms: int) -> str:
     """An epoch time in ms, to the second, in UTC: `2026-11-20 12:37:09Z`; empty when it is out of all range."""
     try:
-        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        return Moment(datetime.fromtimestamp(ms / 1000, UTC))
     except (ValueError, OverflowError, OSError):
         return ""

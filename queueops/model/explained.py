@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from pathlib import Path
 from string import Formatter
 
 from queueops import errors
 from queueops.errors import Explained
 from queueops.errors.known_words import nearest
 from queueops.model.sentences import Figure, Sentence, say, translated
+
+ENGINE = errors.__name__.partition(".")[0]
+
+ENGINE = errors.__name__.partition(".")[0]
 
 
 def explained(error: BaseException) -> str:
@@ -24,10 +30,22 @@ def explained(error: BaseException) -> str:
 
 def patterns() -> list[str]:
     """The patterns of all errors, for catalogs of translations: `xgettext` cannot read them out of docstrings."""
+    for name in _modules_with_errors():
+        import_module(name)
+    own = (cls for cls in _subclasses(Explained) if cls.__module__.partition(".")[0] == ENGINE)
+    return sorted({_filled(cls, {})[0] for cls in own})
+
+
+def _modules_with_errors() -> list[str]:
+    """Modules of the engine with a subclass of a class of the package of errors."""
     for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
         import_module(module.name)
-    own = (cls for cls in _subclasses(Explained) if cls.__module__.startswith(f"{errors.__name__}."))
-    return sorted({_filled(cls, {})[0] for cls in own})
+    names = "|".join(sorted({cls.__name__ for cls in _subclasses(Explained)}))
+    defines = re.compile(rf"^class \w+\((?:[\w.]+, )*(?:{names})\b", re.MULTILINE)
+    (folder,) = import_module(ENGINE).__path__
+    found = (path for path in Path(folder).rglob("*.py") if defines.search(path.read_text(encoding="utf-8")))
+    parts = (path.relative_to(folder).with_suffix("").parts for path in found)
+    return sorted(".".join((ENGINE, *each)).removesuffix(".__init__") for each in parts)
 
 
 def advised(word: str, known: Iterable[str]) -> Sentence:

@@ -12,12 +12,13 @@ The patterns are literals, so that `xgettext --keyword=say --keyword=say_n:1,2` 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from html import escape
 from typing import Any, Self
 
 from django.conf import settings
 from django.utils.formats import get_format
-from django.utils.translation import get_language, gettext, ngettext
+from django.utils.translation import get_language, gettext, ngettext, pgettext
 
 ENGLISH = "en"
 
@@ -44,6 +45,29 @@ class Figure(Translatable):
     def translated(self) -> str:
         """The number with the separators of the active language."""
         return self.translate(_separators())
+
+
+class Moment(Translatable):
+    """A time in UTC, to the second: `2026-11-20 12:37:09Z`. Languages write dates in other ways."""
+
+    __slots__ = ("at",)
+    at: datetime
+
+    def __new__(cls, at: datetime) -> Self:
+        """Write the time for programs and for readers of English."""
+        made = super().__new__(cls, at.strftime("%Y-%m-%d %H:%M:%SZ"))
+        made.at = at
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """What a copy is made of."""
+        return (self.at,)
+
+    def translated(self) -> str:
+        """The time as the active language writes its date."""
+        if language() == ENGLISH:
+            return str(self)
+        return self.at.strftime(pgettext("date, for strftime", "%Y-%m-%d") + " %H:%M:%S UTC")
 
 
 class Sentence(Translatable):

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.template import defaultfilters
 from django.test import Client
 
 from console.access.headers import HEADERS
+from console.templatetags.console import register
 from tests.console.standin import World
 from tests.console.test_permissions import entry
 from tests.console.walk import ADDRESSES, MUTATIONS, PAGES, Address, assert_protected, for_each_address
@@ -40,6 +42,13 @@ def test_the_policy_allows_nothing_inline_and_nobody_else() -> None:
     assert policy["form-action"] == "'self'"
     assert "unsafe" not in HEADERS["Content-Security-Policy"]
     assert "http" not in HEADERS["Content-Security-Policy"]
+
+
+def test_a_template_with_a_filter_that_replaces_one_of_django_loads_it() -> None:
+    replaced = "|".join({*register.filters} & {*defaultfilters.register.filters})
+    uses, loads = re.compile(rf"\|(?:{replaced})\b"), re.compile(r"{% load [^%]*\bconsole\b")
+    assert "cut" in replaced
+    assert not [path.name for path in TEMPLATES if uses.search(text := path.read_text()) and not loads.search(text)]
 
 
 @pytest.mark.django_db

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import translation
 from django.utils.translation import override
 
 from console.models import AuditEntry
@@ -57,6 +58,17 @@ def test_a_project_without_the_middleware_has_the_choice(world: World, operator:
     assert lang_of(operator.get("/ops/", headers=GERMAN).content.decode()) == "en"
     operator.post("/ops/settings/_save", {"language": "de", "next": "/ops/"})
     assert lang_of(operator.get("/ops/").content.decode()) == "de"
+
+
+def test_a_project_without_translations_has_english_words_and_numbers(
+    world: World, operator: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.USE_I18N, settings.LANGUAGE_CODE = False, "ar"
+    monkeypatch.setattr(translation, "_trans", type(translation._trans)())
+    page = operator.get("/ops/").content.decode()
+    assert lang_of(page) == "en"
+    assert not re.search(r'dir="rtl"|name="language"', page)
+    assert (formatting.count(12345), formatting.span(1500), language.offered()) == ("12,345", f"1.5{N}s", [])
 
 
 def test_only_languages_with_a_catalog_are_offered(settings: Any, tmp_path: Any) -> None:

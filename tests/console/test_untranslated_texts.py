@@ -6,6 +6,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from django.utils.translation import override
+
 from console.kinds.mapreduce import chunk_appearance
 from console.kinds.workflows import run_words
 from console.kinds.workflows.run_graph import FROM_OUTSIDE
@@ -128,3 +130,13 @@ def test_raw_words_and_glued_values_are_found() -> None:
     assert CHANGED.search('f"{_("no")} tasks"')
     assert CHANGED.search('_("Retry").lower()')
     assert ALIAS.findall("import gettext as _text, gettext as _, gettext_lazy as _") == ["gettext as _text"]
+
+
+def test_facts_of_workers_are_in_the_language_of_the_reader() -> None:
+    told = ("serves", "jobs and callbacks", "disk", "27 % full, jobs wait", "kept runs", "1,234", "of-another-kind")
+    assert [stored_words.fact(each) for each in told] == list(told)
+    with override("de"):
+        shown = [stored_words.fact(each) for each in told]
+    assert shown[3] == "zu 27 % voll, Jobs warten"
+    assert shown[5:] == ["1.234", "of-another-kind"]
+    assert not {*shown[:3], shown[4]} & {*told}

@@ -262,7 +262,7 @@ def test_a_search_that_finds_nothing_goes_on_to_its_end(
         said.append(" ".join(re.sub(r"<[^>]+>", " ", shown[shown.index('id="search"') :]).split()))
         address = next(iter(re.findall(r'hx-get="(/ops/workflows/_search[^"]+)"', shown)), "")
     *steps, last = (re.findall(r"0 found([^.]*)\.", each)[0] for each in said)
-    assert steps == [f" in the first {number} of 12" for number in range(1, 12)]
+    assert steps == [f" in the first {number} of 12" for number in range(1, 13)]
     assert last == ""
     assert "All 12 were searched." in said[-1]
 

@@ -63,3 +63,5 @@ def test_catalogs_get_the_pattern_of_each_error() -> None:
     assert "The setting %(place)s is %(value)s, but it must be %(expected)s." in found
     assert "The URL %(url)s of the store is not valid: %(reason)s." in found
     assert "Redis at %(url)s refuses this client: %(reason)s. %(advice)s." in found  # of a module of its own
+    assert "The filter is not valid: %(reason)s" in found  # of the package itself
+    assert any(text.startswith("There is no open alert or rule %(name)s.") for text in found)  # beside its functions

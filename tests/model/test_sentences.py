@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from django.utils import translation
 from django.utils.html import format_html
 
 from queueops.model.redact import DEFAULT, Concealer
-from queueops.model.sentences import Figure, Sentence, encodable, join, masked, say, say_n, translated
+from queueops.model.sentences import Figure, Moment, Sentence, encodable, join, masked, say, say_n, translated
 from tests.support.catalogs import german
 
 CATALOG = {
@@ -131,3 +132,10 @@ def test_msgspec_encodes_the_english_text_by_a_hook() -> None:
 def test_english_is_the_same_where_it_is_the_active_language() -> None:
     with translation.override("en"):
         assert translated(Figure("1,234.5/s")) == "1,234.5/s"
+
+
+def test_a_moment_has_the_date_of_the_language() -> None:
+    moment = copy.copy(Moment(datetime(2026, 11, 29, 15, 25, 43, tzinfo=UTC)))
+    assert (str(moment), translated(moment)) == ("2026-11-29 15:25:43Z", "2026-11-29 15:25:43Z")
+    with translation.override("de"):
+        assert translated(moment) == translated(say("%(at)s", at=moment)) == "29.11.2026 15:25:43 UTC"

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from console.access.permissions import Verb
 from console.kinds.jobs import (
@@ -40,6 +41,14 @@ def _viewed(pattern: str, view: Any, name: str) -> Route:
 
 
 PAGES = KindPages(
+    worker_words={
+        "serves": pgettext_lazy("fact of a worker", "serves"),
+        "disk": pgettext_lazy("fact of a worker", "disk"),
+        "jobs": pgettext_lazy("fact of a worker", "jobs"),
+        "callbacks": pgettext_lazy("fact of a worker", "callbacks"),
+        "jobs and callbacks": pgettext_lazy("fact of a worker", "jobs and callbacks"),
+        ", jobs wait": pgettext_lazy("fact of a worker", ", jobs wait"),
+    },
     records=("job", "callback"),
     tabs=(Tab(name="delivery", label=_("Job and callback"), template="console/jobs/tab_story.html", read=story),),
     routes=(

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from console.access.permissions import Verb
 from console.actions.catalog import actions_on
@@ -116,6 +117,12 @@ def fact_ran(task: TaskDetail) -> Piece | None:
 
 
 PAGES = KindPages(
+    worker_words={
+        "workflow code": pgettext_lazy("fact of a worker", "workflow code"),
+        "kept runs": pgettext_lazy("fact of a worker", "kept runs"),
+        "hits": pgettext_lazy("fact of a worker", "hits"),
+        "replays": pgettext_lazy("fact of a worker", "replays"),
+    },
     records=("workflow",),
     pieces={"task.state": marks, "task.facts.ran": fact_ran},
     actions={standard: ACTIONS[verb] for verb, standard in IN_HEAD.items()},
