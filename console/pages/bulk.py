@@ -25,9 +25,11 @@ from console.pages import undo
 from console.ui import filters
 from console.ui.kind_pages import words_of_record
 from console.ui.links import url
+from console.ui.notices import notice
 from queueops import inspect
 from queueops.inspect import FilterError, TaskQuery
 from queueops.inspect.selection import extent, gather
+from queueops.inspect.store import one_pool_list
 from queueops.model.explained import explained
 
 
@@ -39,19 +41,21 @@ def act(request: HttpRequest, verb: str) -> HttpResponse:
         return error_pages.bad_request(request, explained(error))
     if TABLE[f"tasks-all-{verb}"] not in granted_in(request.user, [query.pool]):
         raise PermissionDenied
-    asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
-    words = words_of_record(query.kind)
-    action = words.actions.get(verb, ACTIONS[verb]) if words is not None else ACTIONS[verb]
-    action, found = action._replace(asks_first=True), extent(query)
-    if found.sample is not None:
-        asked_ms = max(asked_ms, found.sample.entered_ms)  # the newest task: the store's clock may have been set back
-    if not found.count or not query.params():
-        messages.info(request, _("No task matches the filter.") if words is None else _("Nothing matches the filter."))
-        return redirect(filters.address(query))
-    choice = Matching(query=query, extent=found, asked_ms=asked_ms, verb=verb)
-    form = action.form(request.POST if "confirmed" in request.POST else None)
-    if question := unanswered(request, action, choice, form):
-        return question
+    with one_pool_list():  # of the question; the action reads it again
+        asked_ms = inspect.now_ms()  # before the count: tasks that come in later are left alone
+        words = words_of_record(query.kind)
+        action = words.actions.get(verb, ACTIONS[verb]) if words is not None else ACTIONS[verb]
+        action, found = action._replace(asks_first=True), extent(query)
+        if found.sample is not None:  # the newest task: the store's clock may have been set back
+            asked_ms = max(asked_ms, found.sample.entered_ms)
+        if not found.count or not query.params():
+            text = _("No task matches the filter.") if words is None else _("Nothing matches the filter.")
+            notice(request, messages.INFO, text)
+            return redirect(filters.address(query))
+        choice = Matching(query=query, extent=found, asked_ms=asked_ms, verb=verb)
+        form = action.form(request.POST if "confirmed" in request.POST else None)
+        if question := unanswered(request, action, choice, form):
+            return question
     count, asked_ms = choice.expected(request.POST["confirmed"]), _asked_ms(request, asked_ms)
     if count > MOST and choice.by_workers:
         return redirect(

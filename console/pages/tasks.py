@@ -18,6 +18,7 @@ from console.ui import live_list as living
 from console.ui.columns import COLUMNS, SORTED, Order
 from console.ui.completion import permitted
 from console.ui.links import url
+from console.ui.notices import notice
 from console.ui.pasted import pasted_id
 from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
@@ -110,7 +111,7 @@ def _permitted(request: HttpRequest, choice: Choice, action: Action) -> Choice:
     left = Choice(tuple((pool, id) for pool, id in choice.tasks if pool not in refused))
     text = _("Left out, as your account may not do it there: %(tasks)s of pool %(pools)s.")
     told = {"tasks": numbered(len(choice) - len(left), None), "pools": ", ".join(each or "?" for each in refused)}
-    messages.warning(request, text % told)
+    notice(request, messages.WARNING, text % told)
     return left
 
 

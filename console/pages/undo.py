@@ -25,6 +25,7 @@ from console.audit.log import begin, judge, recorded, tolerated
 from console.http import redirects
 from console.models import AuditEntry
 from console.ui.links import url
+from console.ui.notices import notice
 
 GOING = timedelta(minutes=1)
 """After a step its page goes on by itself for so long; it does within a second."""
@@ -48,7 +49,7 @@ def undo(request: HttpRequest, pk: int) -> HttpResponse:
     elif undoing := _take_back(request, entry):
         tell(request, undoing, _("Undone"))
         return redirects.back(request, "audit")
-    messages.warning(request, _("There is nothing left to undo."))
+    notice(request, messages.WARNING, _("There is nothing left to undo."))
     return redirects.back(request, "audit")
 
 
@@ -60,7 +61,7 @@ def _by_workers(request: HttpRequest, entry: AuditEntry) -> HttpResponse:
     with alone(entry):
         undoing = operations.entry_of_undo(request, entry) if is_open(entry) else None
     if undoing is None:
-        messages.warning(request, _("There is nothing left to undo."))
+        notice(request, messages.WARNING, _("There is nothing left to undo."))
         return redirects.back(request, "audit")
     operations.undo(undoing)
     return redirect(url("audit-entry", pk=undoing.pk))

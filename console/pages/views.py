@@ -23,6 +23,7 @@ from console.http import redirects
 from console.models import SavedView
 from console.ui import filters
 from console.ui.links import url
+from console.ui.notices import notice
 from console.ui.render import page
 from queueops import inspect
 from queueops.errors import FilterError, QueueOpsError
@@ -66,13 +67,13 @@ def save(request: HttpRequest) -> HttpResponse:
     except FilterError as error:
         raise SuspiciousOperation(explained(error)) from error
     if not form.is_valid():
-        messages.error(request, _("Give the view a name of at most 80 characters."))
+        notice(request, messages.ERROR, _("Give the view a name of at most 80 characters."))
         return redirects.back(request, "tasks")
     values = form.cleaned_data
     if values["shared"] and Verb.SHARE not in granted(request.user):
         raise PermissionDenied
     if SavedView.objects.filter(owner=request.user.pk).count() >= MOST_OF_A_USER:
-        messages.error(request, _("You have %(n)d views. Delete one of them first.") % {"n": MOST_OF_A_USER})
+        notice(request, messages.ERROR, _("You have %(n)d views. Delete one of them first.") % {"n": MOST_OF_A_USER})
         return redirects.back(request, "tasks")
     after = {"filter": query.params(), "shared": values["shared"]}
     _kept(request, "save_view", SavedView(owner_id=request.user.pk, query=query.params(), **values), {}, after)
@@ -86,7 +87,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
         before, view.name = {"name": view.name}, form.cleaned_data["name"]
         _kept(request, "rename_view", view, before, {"name": view.name})
     else:
-        messages.error(request, _("Give the view a name of at most 80 characters."))
+        notice(request, messages.ERROR, _("Give the view a name of at most 80 characters."))
     return redirect(url("views"))
 
 
@@ -95,7 +96,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     view = _own(request, pk)
     with recorded(request, "delete_view", view.name, before={"filter": view.query, "shared": view.shared}):
         view.delete()
-    messages.success(request, _("Deleted the view %(name)s.") % {"name": view.name})
+    notice(request, messages.SUCCESS, _("Deleted the view %(name)s.") % {"name": view.name})
     return redirect(url("views"))
 
 
@@ -146,8 +147,10 @@ def _own(request: HttpRequest, pk: int) -> SavedView:
 def _kept(request: HttpRequest, verb: str, view: SavedView, before: dict[str, Any], after: dict[str, Any]) -> None:
     """Write the view and the audit entry; a name that the owner has already is refused."""
     if SavedView.objects.filter(owner=view.owner_id, name=view.name).exclude(pk=view.pk).exists():
-        messages.error(request, _("You have a view %(name)s already. Choose another name.") % {"name": view.name})
+        notice(
+            request, messages.ERROR, _("You have a view %(name)s already. Choose another name.") % {"name": view.name}
+        )
         return
     with recorded(request, verb, view.name, before=before, after=after):
         view.save()
-    messages.success(request, _("Saved the view %(name)s.") % {"name": view.name})
+    notice(request, messages.SUCCESS, _("Saved the view %(name)s.") % {"name": view.name})

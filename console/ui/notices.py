@@ -20,9 +20,9 @@ class Notice(NamedTuple):
     undo: str = ""
 
 
-def notice(request: HttpRequest, level: int, text: str, *, undo: int | None = None) -> None:
+def notice(request: HttpRequest, level: int, text: object, *, undo: int | None = None) -> None:
     """Show a message on the next page of the current store; with a button that undoes this audit entry."""
-    messages.add_message(request, level, text, extra_tags=f"{_OURS}{conf.store_name()}/{undo or ''}")
+    messages.add_message(request, level, str(text), extra_tags=f"{_OURS}{conf.store_name()}/{undo or ''}")
 
 
 def taken(request: HttpRequest) -> list[Notice]:

@@ -231,6 +231,34 @@ os._exit(0)  # no handler is flushed
     assert done.stdout == "first\nsecond\n"
 
 
+def test_lines_that_came_while_another_thread_was_writing_for_long_are_written_behind_it() -> None:
+    code = """
+import logging, sys, threading
+from queueops import log_handler
+tried = threading.Event()
+class Handler(log_handler.LineHandler):
+    def flush(self):
+        super().flush()
+        tried.set()
+log_handler.LONGEST_HOLD_S = 0.01
+log_handler.write_in_batches()
+handler, logger = Handler(sys.stdout), logging.Logger("x")
+logger.addHandler(handler)
+handler._writing.acquire()  # as a thread in the middle of a flush
+logger.warning("late")
+tried.wait(60)
+handler._writing.release()
+for _ in range(1000):
+    if handler._lines:
+        threading.Event().wait(0.01)
+import os
+with handler._writing:
+    os._exit(0)  # no handler is flushed
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout == "late\n"
+
+
 def test_the_end_of_a_process_writes_the_lines_that_wait() -> None:
     code = """
 import logging, sys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test import Client
 
+import console
 from console.models import AuditEntry, ErrorTriage, PoolGrant
 from queueops import Schedule, conf, control, inspect
 from queueops.checks import check_environment
@@ -108,6 +110,20 @@ def test_the_message_of_an_action_waits_for_a_page_of_its_store(
         assert page.count("data-flash") == 1
         assert re.findall(r'action="([^"]+)audit/\d+/_undo"', page) == [undo]
         assert "data-flash" not in administrator.get(f"{address}settings/").content.decode()
+
+
+def test_the_message_that_nothing_matches_waits_for_a_page_of_its_store(
+    administrator: Client, desks: tuple[Desk, Desk]
+) -> None:
+    administrator.post("/ops/@eu/tasks/_all_cancel?state=failed")
+    assert "No task matches" not in administrator.get("/ops/settings/").content.decode()
+    assert "No task matches" in administrator.get("/ops/@eu/settings/").content.decode()
+
+
+def test_each_message_of_the_console_is_one_of_its_store() -> None:
+    modules = {path: path.read_text() for path in Path(console.__file__).parent.rglob("*.py")}
+    told = re.compile(r"messages\.(debug|info|success|warning|error|add_message)\(")
+    assert [path.name for path, text in modules.items() if told.search(text)] == ["notices.py"]
 
 
 def test_after_a_deletion_the_list_of_the_same_store_follows(administrator: Client, desks: tuple[Desk, Desk]) -> None:

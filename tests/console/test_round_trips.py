@@ -67,6 +67,15 @@ def test_a_page_asks_in_few_round_trips_and_for_no_whole_key(
     assert {page: made for page, (made, _) in found.items() if made > MOST} == {}
 
 
+def test_a_question_for_all_matching_tasks_reads_the_list_of_pools_once(
+    desk: Specimens, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 60.0)
+    inspect.status(60)
+    asked = round_trips(desk, lambda: administrator.post("/ops/tasks/_all_cancel?state=pending"))
+    assert len([command for command in asked.sent if ":pools " in command]) == 1
+
+
 def begin_operation() -> None:
     """A bulk action runs in two pools: the head of every page has its bar."""
     begun = control.begin_operation("cancel", TaskQuery(state="pending"))

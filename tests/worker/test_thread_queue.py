@@ -122,3 +122,44 @@ def test_many_items_wake_the_threads_one_after_the_other() -> None:
     resting(queue, 4)
     assert [len(thread.taken) for thread in threads] == [1, 1, 1, 1]
     end(queue, *threads)
+
+
+class Switched(list[Any]):
+    """The bells: a thread that begins to rest runs on when its bell was removed, and takes an item before it rings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_on = False
+        self.rests, self.removed, self.taken = threading.Event(), threading.Event(), threading.Event()
+
+    def append(self, bell: Any) -> None:
+        super().append(bell)
+        if self.is_on:
+            self.rests.set()
+            self.removed.wait(60)
+
+    def pop(self, *at: Any) -> Any:
+        bell = super().pop(*at)
+        if self.is_on:
+            self.is_on = False
+            self.removed.set()
+            self.taken.wait(60)
+        return bell
+
+
+def test_a_thread_that_takes_its_item_before_its_bell_rings_keeps_no_other_thread_asleep() -> None:
+    """It runs a long task, and the next item wakes another thread."""
+    queue: ThreadQueue[Any] = ThreadQueue()
+    queue._resting = bells = Switched()
+    gate = threading.Event()
+    other = Taker(queue)
+    resting(queue, 1)
+    bells.is_on = True
+    long = Taker(queue, lambda item: bells.taken.set() or (gate.wait(60) and None))
+    bells.rests.wait(60)
+    queue.put("long")
+    queue.put("short")
+    wait_until(lambda: other.taken == ["short"])
+    assert long.taken == ["long"]
+    gate.set()
+    end(queue, long, other)

@@ -12,6 +12,7 @@ from console.actions.perform import answer, perform
 from console.actions.selection import Choice, Thing
 from console.http import redirects
 from console.ui.forms import ActionForm
+from console.ui.notices import notice
 from queueops import conf, control, inspect
 
 
@@ -57,7 +58,7 @@ def redirect(request: HttpRequest) -> HttpResponse:
     """Send the ticked callbacks to another address, after a question."""
     choice = Choice.parse(request.POST.getlist("task"))
     if not len(choice):
-        messages.info(request, _("Select the callbacks that go to another address."))
+        notice(request, messages.INFO, _("Select the callbacks that go to another address."))
     return answer(request, REDIRECT, choice, "callbacks")
 
 
@@ -65,7 +66,7 @@ def test(request: HttpRequest) -> HttpResponse:
     """Send a test callback to an address."""
     form = AddressForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Enter an address such as https://example.com/done."))
+        notice(request, messages.ERROR, _("Enter an address such as https://example.com/done."))
         return redirects.back(request, "callbacks")
     address = form.cleaned_data["url"]
     thing = Thing.named("", str(_("the test callback")), {}, {"url": conf.redactor().text(address)})

@@ -21,6 +21,7 @@ from console.kinds.jobs.callback_actions import AddressForm
 from console.models import Outcome
 from console.ui.forms import ActionForm
 from console.ui.links import url
+from console.ui.notices import notice
 from queueops import control, inspect
 from queueops.inspect import FilterError, TaskRow
 from queueops.inspect.selection import extent, gather
@@ -96,7 +97,7 @@ def _send(request: HttpRequest, action: Action) -> HttpResponse:
         return error_pages.bad_request(request, explained(error))
     asked_ms, found = inspect.now_ms(), extent(query)
     if show not in AGAIN or not found.count:
-        messages.info(request, _("No callback matches that can be sent again."))
+        notice(request, messages.INFO, _("No callback matches that can be sent again."))
         return redirect(here)
     verb = "run_now" if show == "scheduled" else "retry"
     choice = Callbacks(query=query, extent=found, asked_ms=asked_ms, verb=verb)

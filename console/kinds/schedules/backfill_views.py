@@ -15,6 +15,7 @@ from console.kinds.schedules.schedule_pages import facts, find, thing
 from console.models import Outcome
 from console.ui import formatting
 from console.ui.links import url
+from console.ui.notices import notice
 from console.ui.render import page
 from queueops import control, inspect
 from queueops.errors import QueueOpsError
@@ -47,7 +48,9 @@ def perform(request: HttpRequest, id: str) -> HttpResponse:
     entry = do(request, Action("backfill_schedule", call), thing(schedule, becomes), {})
     if entry.outcome == Outcome.DONE:
         told = {"created": formatting.count(made.created), "existed": formatting.count(made.existed)}
-        messages.success(request, _("Backfill: %(created)s runs were created, %(existed)s existed already.") % told)
+        notice(
+            request, messages.SUCCESS, _("Backfill: %(created)s runs were created, %(existed)s existed already.") % told
+        )
     else:
         tell(request, entry)
     return redirect(url("schedule", {"pool": schedule.pool}, id=id))

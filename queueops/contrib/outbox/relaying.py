@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from itertools import islice
 
 from django.db import close_old_connections, connections, router
 
@@ -15,8 +14,8 @@ from queueops.redis.broker import get_broker
 
 EVERY_S, BUSY_EVERY_S, FAILED_EVERY_S = 1.0, 0.1, 2.0
 """Seconds between two rounds: usually, while rows come, and after a failure."""
-MOST_LANES, MOST_TURNS = 500, 20
-"""Lanes of one round, and turns on one lane before the next one."""
+MOST_TURNS = 20
+"""Turns on one lane before the next one. A round has all lanes: those that cannot be sent hold back no other one."""
 STOP_WITHIN_S = 2.0
 
 logger = logging.getLogger("queueops.relay")
@@ -59,7 +58,7 @@ def _turns(name: str, stopped: threading.Event | None) -> Iterator[Turn]:
     """Take turns on each lane of a database in which rows wait."""
     if not has_table(name):
         return
-    for pool, lane in islice(_lanes(name), MOST_LANES):
+    for pool, lane in _lanes(name):
         for _ in range(MOST_TURNS):
             if stopped is not None and stopped.is_set():
                 return

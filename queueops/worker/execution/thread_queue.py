@@ -61,10 +61,13 @@ class ThreadQueue(Generic[Item]):
         return take
 
     def _wake(self) -> None:
-        if self.items and not self._is_one_waking:
-            with contextlib.suppress(IndexError):  # no thread rests
+        while self.items and self._resting and not self._is_one_waking:
+            self._is_one_waking = True  # before its bell is taken: the thread may have seen the items already
+            try:
                 bell = self._resting.pop()
-                self._is_one_waking = True
+            except IndexError:  # another thread has just taken the last bell
+                self._is_one_waking = False
+            else:
                 bell.put(None)
 
     def _rest(self, bell: Bell) -> None:
@@ -74,6 +77,6 @@ class ThreadQueue(Generic[Item]):
             if not self.items:  # else one came before this thread was seen to rest
                 bell.get()
         finally:
-            self._is_one_waking = False  # an item that comes from now on wakes another thread
             with contextlib.suppress(ValueError):  # it was removed when it was rung
                 self._resting.remove(bell)
+            self._is_one_waking = False  # behind the removal: from now on no ring can be meant for this thread

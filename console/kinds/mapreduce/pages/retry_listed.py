@@ -21,6 +21,7 @@ from console.kinds.mapreduce.chunk_selection import ChunkChoice, number_of
 from console.models import Outcome
 from console.ui.formatting import count
 from console.ui.forms import ActionForm
+from console.ui.notices import notice
 from queueops import inspect
 from queueops.kinds.mapreduce.states import ChunkState
 
@@ -119,7 +120,7 @@ def retry(request: HttpRequest) -> HttpResponse:
         else ListedChunks.of_ticks(request.POST.getlist("listed"))
     )
     if not len(chosen):
-        messages.info(request, _("Select the chunks that run again."))
+        notice(request, messages.INFO, _("Select the chunks that run again."))
         return redirects.back(request, "chunks")
     if question := unanswered(request, RETRY, chosen, ActionForm(request.POST), "chunks"):
         return question
@@ -137,4 +138,4 @@ def _retry(request: HttpRequest, chosen: ListedChunks) -> None:
     told = _("Retry: %(n)s of %(all)s.") % {"n": count(changed), "all": chosen.title()}
     missed = next((entry.detail for entry in entries if entry.detail), "")
     level = messages.SUCCESS if changed == len(chosen) else messages.WARNING
-    messages.add_message(request, level, f"{told} {missed}".strip())
+    notice(request, level, f"{told} {missed}".strip())
