@@ -27,11 +27,11 @@ def open_jobs(namespace: str, db: None, settings: Any) -> Iterator[Open]:
         yield opened
 
 
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", [1280, 768, 360])
 def test_the_menu_of_the_only_aggregation_is_not_cut_off(open_jobs: Open, width: int) -> None:
     jobs.submit(aggregation="shop 7", handler="work", delay=999)
     page = open_jobs("aggregations/", viewport={"width": width, "height": 800})
-    page.locator("tr[data-row] summary").click()
+    page.locator("tr[data-row] summary", has_text="More").click()
     items = page.locator("tr[data-row] .menu-item")
     expect(items).to_have_count(3)
     assert [item.evaluate(INSIDE) for item in items.all()] == [True] * 3

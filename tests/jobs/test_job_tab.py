@@ -46,7 +46,7 @@ def test_each_text_of_the_tab_has_a_heading(files: Files, operator: Client) -> N
         "Body",
     ]
     assert page.count('<pre class="body"') == 3
-    (arguments,) = re.findall(r'aria-label="Arguments, \w+">([^<]+)<', page)
+    (arguments,) = re.findall(r'aria-label="Named arguments">([^<]+)<', page)
     assert json.loads(html.unescape(arguments))["url"] == files.server.url("/a.txt"), "no empty positional arguments"
 
 
@@ -66,4 +66,4 @@ def test_the_question_before_a_delete_says_that_no_callback_is_sent(files: Files
 
 def test_a_viewer_sees_the_rate_of_an_aggregation(files: Files, viewer: Client) -> None:  # noqa: F811
     jobs.submit(aggregation="a", url=files.server.url("/a.txt"), limit=3, rate=2.5)
-    assert "limit 3, 2.5 starts a second" in viewer.get("/ops/aggregations/").content.decode()
+    assert "3 at once, 2.5 starts/s" in viewer.get("/ops/aggregations/").content.decode()

@@ -19,7 +19,7 @@ from queueops.model.states import State
 from queueops.redis.broker import get_role
 from queueops.tasks.encoding import decode_arguments
 
-READS = 2
+READS = 10
 """Most readings of the store for one page with a host or an age, which may end before it is full."""
 LONGEST_AGE_S = 100 * 366 * 86_400
 TYPE = re.compile(r"\A[\w.]+: ", re.ASCII)
