@@ -74,7 +74,7 @@ def test_an_action_on_all_that_match_is_told_with_their_words(operator: Client) 
     assert "Redeliver all 2 callbacks</h1>" in asked
     assert "Only what matches now is changed." in asked
     assert told(operator, url, confirmed="2").startswith("Redeliver: 2 callbacks.")
-    assert told(operator, url, confirmed="2") == "No callbacks match the filter."
+    assert told(operator, url, confirmed="2") == "Nothing matches the filter."
 
 
 def test_a_terminal_asks_about_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
