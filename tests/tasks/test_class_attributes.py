@@ -44,7 +44,7 @@ def define(base, abstract=False, **attributes):
         (Iterator, "bind", ". A task function gets no self: current() is its context."),
         (Chain, "queue", '. Write pool="mail".'),
         (Group, "max_age", ". Write expires=60:"),
-        (MapReduce, "rate_limit", ". Write lane=, and give the lane a rate"),
+        (MapReduce, "rate_limit", '. Write rate="10/m"'),
         (Iterator, "windows", "; did you mean 'window'?"),
         (Iterator, "keep_task", "; did you mean 'keep_tasks'?"),
         (Iterator, "total", "; known are: cron, delay, expires, keep, keep_tasks,"),
