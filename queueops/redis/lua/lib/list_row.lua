@@ -9,7 +9,8 @@ local LONGEST = 4096
 -- returns the bytes of arguments that were read.
 function lib.matches(id, fields, wanted)
   if #fields == 0 then return true, 0 end
-  if #fields == 1 and fields[1] == '?' then return lib.meets_text(id, wanted[1]) end
+  local first, second = unpack(fields)
+  if first == '?' and not second then return lib.meets_text(id, unpack(wanted)) end
   local row, bytes = lib.fields_of(lib.task_key(id), unpack(fields)), 0
   if not row then return false, 0 end
   for i = 1, #fields do if fields[i] == 'a' then bytes = #(row[i] or '') end end
