@@ -22,6 +22,7 @@ from queueops.inspect.errors import ErrorRow, error_rows
 from queueops.inspect.estimates import Model
 from queueops.inspect.joined_alarms import alarms_of_pools, joined
 from queueops.inspect.lanes import LaneRow, lane_rows
+from queueops.inspect.shared_readings import SharedReadings
 from queueops.inspect.store import open_reader
 from queueops.inspect.store_health import RedisHealth, redis_health, server_ms, slow_alarms, store_alarms
 from queueops.inspect.throughput import PoolView, flows, pool_view
@@ -57,8 +58,18 @@ class Snapshot(Answer, frozen=True, kw_only=True):
     broken: tuple[Broken, ...] = ()  # pools that could not be read in full; each is an alarm, too
 
 
-def snapshot() -> Snapshot:
-    """The data of the overview. `computed` says that it was not written by a watchdog."""
+_READINGS: SharedReadings[Snapshot] = SharedReadings()
+
+
+def snapshot(max_age_s: float = 0.0) -> Snapshot:
+    """The data of the overview, now or at most `max_age_s` seconds ago.
+
+    `computed` says that it was not written by a watchdog.
+    """
+    return _READINGS.read("", max_age_s, _read)
+
+
+def _read() -> Snapshot:
     reader = open_reader()
     names = reader.pools()
     found = reader.glance(names, WORKERS)

@@ -40,8 +40,8 @@ def work(namespace: str) -> ChunkWork:
 @pytest.fixture(autouse=True)
 def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each live update reads the store: a test changes it and looks in the same second."""
-    monkeypatch.setattr("console.pages.tasks.READING_AGE_S", 0.0)
-    monkeypatch.setattr("console.pages.history.READING_AGE_S", 0.0)
+    for page in ("overview", "tasks", "history"):
+        monkeypatch.setattr(f"console.pages.{page}.READING_AGE_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -86,7 +86,7 @@ class World:
     def row(self, id: str) -> TaskRow:
         return TaskRow(**self._facts(id), error=self.text)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, max_age_s: float = 0.0) -> Snapshot:
         self._ask()
         pool = PoolView(
             name="default",

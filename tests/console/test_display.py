@@ -99,7 +99,7 @@ def test_a_lane_of_a_hundred_characters_fits_into_its_table(
 ) -> None:
     rows = [LaneRow(pool="p" * 100, lane="l" * 100, ready=3, active=1, limit=2, oldest_ms=world.now - 5000)]
     snapshot = replace(world.snapshot(), lanes=tuple(rows))
-    monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
+    monkeypatch.setattr(inspect, "snapshot", lambda _age: snapshot)
     monkeypatch.setattr(inspect, "lane_page", lambda **_: LanePage(rows=tuple(rows)))
     page = open_page("", viewport={"width": width, "height": 900})
     assert "lanes-scroll" not in page.evaluate(WIDER)

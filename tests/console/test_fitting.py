@@ -46,7 +46,7 @@ def test_tables_of_workers_and_lanes_fit_into_a_screen(
         LaneRow(pool="default", lane=name, ready=46, active=1, limit=2, oldest_ms=world.now - 805_000) for name in names
     )
     snapshot = replace(world.snapshot(), lanes=rows, chunk_lanes=())
-    monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
+    monkeypatch.setattr(inspect, "snapshot", lambda _age: snapshot)
     monkeypatch.setattr(inspect, "lane_page", lambda **_: LanePage(rows=rows))
     (worker,) = world.workers()
     task = replace(worker.running[0], name="demo.check_login_page")
@@ -57,7 +57,7 @@ def test_tables_of_workers_and_lanes_fit_into_a_screen(
     page = open_page("", viewport=SCREEN)
     assert page.locator("#lanes-scroll tbody .under").count() == 0  # a single pool goes without saying
     pools = (*snapshot.pools, replace(snapshot.pools[0], name="gpu"))
-    monkeypatch.setattr(inspect, "snapshot", lambda: replace(snapshot, pools=pools))
+    monkeypatch.setattr(inspect, "snapshot", lambda _age: replace(snapshot, pools=pools))
     page.goto("/ops/")
     assert (page.evaluate(WIDER), page.evaluate(BROKEN)) == ([], [])
     assert page.locator("#lanes-scroll tbody .under").all_inner_texts() == ["default"] * 4

@@ -103,7 +103,7 @@ def test_the_page_of_a_broken_server_has_them_and_tells_nothing(
     from console.http.error_pages import server_error
     from queueops import inspect
 
-    monkeypatch.setattr(inspect, "snapshot", lambda: 1 / 0)
+    monkeypatch.setattr(inspect, "snapshot", lambda _age: 1 / 0)
     administrator.raise_request_exception = False
     answer = administrator.get("/ops/")
     assert answer.status_code == 500

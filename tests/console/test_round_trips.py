@@ -67,6 +67,20 @@ def test_a_page_asks_in_few_round_trips_and_for_no_whole_key(
     assert {page: made for page, (made, _) in found.items() if made > MOST} == {}
 
 
+def test_the_live_updates_of_many_overviews_share_one_snapshot(
+    desk: Specimens, administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for age in ("pages.overview.READING_AGE_S", "pages.history.READING_AGE_S", "ui.render.STATUS_AGE_S"):
+        monkeypatch.setattr(f"console.{age}", 60.0)
+    inspect.status(60)
+    made = []
+    for page in ("", "_overview", "_overview", ""):  # a page that is loaded shows what an action has just changed
+        with counted_trips() as trips:
+            assert administrator.get(f"/ops/{page}").status_code == 200
+        made.append(trips.made > 0)
+    assert made == [True, False, False, True]
+
+
 def test_a_question_for_all_matching_tasks_reads_the_list_of_pools_once(
     desk: Specimens, administrator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,7 +92,7 @@ def test_the_overview_shows_the_lanes_with_most_work_first(
         world.snapshot(),
         lanes=tuple(LaneRow(pool="default", lane=name, ready=count, active=0) for name, count in ready.items()),
     )
-    monkeypatch.setattr(inspect, "snapshot", lambda: snapshot)
+    monkeypatch.setattr(inspect, "snapshot", lambda _age: snapshot)
     page = operator.get("/ops/").content.decode()
     assert re.findall(r'href="/ops/lanes/default/([\w-]+)/"', page) == [
         "flood",

@@ -52,7 +52,7 @@ def test_a_stuck_state_is_red_and_says_so_and_empty_ones_are_faded(
     now = inspect.snapshot()
     pools = tuple(replace(pool, oldest_pending_ms=now.taken_ms - 600_000) for pool in now.pools)
     stuck = replace(now, pools=pools, states={"pending": 7}, flows={"locked>succeeded": 1.0}, version="stuck")
-    monkeypatch.setattr(inspect, "snapshot", lambda: stuck)
+    monkeypatch.setattr(inspect, "snapshot", lambda _age: stuck)
     page = open_page("", viewport=WIDE, color_scheme=scheme)
     box = page.locator(".machine-wide .box-stuck")
     assert (box.get_attribute("aria-label") or "").startswith(

@@ -19,6 +19,8 @@ from queueops import inspect
 from queueops.inspect import OverviewHistory, Point
 
 MOST_LANES, MOST_ERRORS = 12, 6
+READING_AGE_S = 1.0
+"""So old the snapshot of a live update may be: many open pages cost the store and this process one a second."""
 
 
 def index(request: HttpRequest) -> HttpResponse:
@@ -41,7 +43,7 @@ def _has_figures(point: Point) -> bool:
 
 def live(request: HttpRequest) -> HttpResponse:
     """The live update of the page, when the snapshot has changed."""
-    return fragment(request, "overview/layout.html", _context(history.FIT)[0])
+    return fragment(request, "overview/layout.html", _context(history.FIT, READING_AGE_S)[0])
 
 
 def status(request: HttpRequest) -> HttpResponse:
@@ -56,9 +58,9 @@ def missing(request: HttpRequest) -> NoReturn:
     raise Http404
 
 
-def _context(range: str) -> tuple[dict[str, Any], OverviewHistory]:
+def _context(range: str, max_age_s: float = 0.0) -> tuple[dict[str, Any], OverviewHistory]:
     """What is now, and what was: all of the past is one reading."""
-    snapshot = inspect.snapshot()
+    snapshot = inspect.snapshot(max_age_s)
     lanes, errors = by_trouble(snapshot.lanes, snapshot.taken_ms)[:MOST_LANES], snapshot.errors[:MOST_ERRORS]
     past = inspect.overview_history(
         range,
