@@ -16,6 +16,7 @@ from tests.composites import test_model as composites
 from tests.kernel import test_model as kernel
 from tests.kernel.desk import POOL
 from tests.mapreduce import test_model as mapreduce
+from tests.support.for_each import for_each
 from tests.support.machines import run_machine
 from tests.support.recorded_writes import REFUSALS, RecordedScripts, words_of
 
@@ -116,7 +117,7 @@ def refusing(recorded: type[RecordedScripts], redis_url: str, namespace: str) ->
     broker.close()
 
 
-@pytest.mark.parametrize(("name", "arguments", "word"), CALLS)
+@for_each(("name", "arguments", "word"), CALLS)
 def test_a_function_refuses_before_it_writes(
     recorded: type[RecordedScripts], refusing: RedisBroker, name: str, arguments: list[str], word: str
 ) -> None:
