@@ -22,6 +22,7 @@ from tests.composites.trees import Tree, chain_of, group_of, plant
 from tests.composites.work import Count, Squares, tell
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import NEVER_MS, Desk
+from tests.support.for_each import for_each
 from tests.support.tasks_for_tests import add
 
 FAR = {"one pool": {}, "two pools": {"a": "north"}, "three pools": {"h": "south", "a": "north"}}
@@ -387,7 +388,7 @@ def test_the_chunks_of_a_map_reduce_task_count_in_its_chain() -> None:
     assert handle.result(timeout=5) == [[1, 5], [2, 5], [3, 5], [4, 5]]
 
 
-@pytest.mark.parametrize("value", [0, -1, True, "8", float("inf"), float("nan"), 1e16])
+@for_each("value", [0, -1, True, "8", float("inf"), float("nan"), 1e16])
 def test_a_total_is_a_number_above_zero(value: Any) -> None:
     with pytest.raises(BadOption, match="total"):
         add.using(total=value)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from queueops.conf import read_settings
 from queueops.conf.alert_settings import AlertRule, AlertTarget
+from tests.support.for_each import for_each
 
 PLACE = "QUEUEOPS['ALERTS']"
 OPS = {"TARGETS": {"ops": {"mail": "ada@example.com"}}}
@@ -42,7 +41,7 @@ def test_rules_targets_and_the_heartbeat_are_read() -> None:
     assert not read_settings({})[0].alerts.is_used
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"TARGETS": ["slack://hunter2hunter2"]},
@@ -57,7 +56,6 @@ def test_rules_targets_and_the_heartbeat_are_read() -> None:
         {"HEARTBEAT": {"url": "hunter2hunter2"}},
         {"HEARTBEAT": {"url": b"https://hunter2hunter2"}},
     ],
-    ids=lambda wrong: "",
 )
 def test_an_error_names_the_place_and_shows_no_secret(wrong: Any) -> None:
     (error,) = errors(wrong)

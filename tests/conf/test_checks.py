@@ -16,6 +16,7 @@ from django.core.checks import run_checks
 from queueops.checks import check_environment, check_settings, check_store
 from queueops.redis import store_checks
 from queueops.redis.embedded import program
+from tests.support.for_each import for_each
 from tests.support.waiting import wait_until
 
 SOUND = {"redis_version": "7.4.0", "maxmemory_policy": "noeviction", "aof_enabled": 1, "maxmemory": 1}
@@ -237,7 +238,7 @@ def test_a_store_that_does_not_answer_is_a_warning_without_its_password(settings
     assert "hunter2" not in message.msg
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "numbers"),
     [
         ({}, []),

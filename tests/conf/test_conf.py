@@ -9,6 +9,7 @@ import pytest
 
 from queueops import conf
 from queueops.errors import BadSetting, UnknownSetting
+from tests.support.for_each import for_each
 
 
 def read(**raw: Any) -> conf.Settings:
@@ -70,7 +71,7 @@ def test_a_pool_that_is_not_declared_has_the_defaults() -> None:
     assert settings.pool("other") == conf.PoolSettings()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "message"),
     [
         ({"URI": "x"}, "There is no setting QUEUEOPS['URI']; did you mean 'URL'?"),
@@ -174,7 +175,7 @@ def test_a_mistake_is_told_with_what_to_write_instead(raw: dict[str, Any], messa
     assert complaint(**raw) == message
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "redi://user:hunter2@host",
@@ -189,7 +190,7 @@ def test_a_wrong_url_is_told_without_its_password(url: str) -> None:
     assert "ter2" not in complaint(URL=url)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "redis://h",

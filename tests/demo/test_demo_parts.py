@@ -25,6 +25,7 @@ from queueops_demo.rate import seconds
 from queueops_demo.store import Store
 from queueops_demo.task_mix import SHARES, TaskMix
 from queueops_demo.tasks import failing, files, reading
+from tests.support.for_each import for_each
 from tests.support.waiting import wait_until
 
 
@@ -77,7 +78,7 @@ def test_of_a_dead_process_that_left_nothing_behind_no_number_is_kept(tmp_path: 
     assert part._orphaned == []  # it may be another process's by now
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf"])
+@for_each("text", ["0", "-1", "nan", "inf"])
 def test_a_duration_of_the_demo_is_a_finite_number_above_0(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not a number of seconds above 0, at most"):
         seconds(text)

@@ -10,6 +10,7 @@ from queueops.errors import TaskFailed
 from queueops.kinds.workflows.code_check.static_check import check_code
 from queueops.testing import WorkflowEnvironment
 from queueops_demo.tasks import shop
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -65,6 +66,6 @@ def test_the_stocktaking_continues_as_new(env: WorkflowEnvironment) -> None:
     assert len(run.history()) < 6 * shop.ROUNDS
 
 
-@pytest.mark.parametrize("workflow", [shop.order_saga, shop.ship_parcel, shop.stocktaking, shop.impatient])
+@for_each("workflow", [shop.order_saga, shop.ship_parcel, shop.stocktaking, shop.impatient])
 def test_the_workflows_pass_the_static_check(workflow: Any) -> None:
     assert check_code(workflow.name, workflow.handler.func) == []

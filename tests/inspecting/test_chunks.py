@@ -18,6 +18,7 @@ from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.model.contracts import Outcome, Settlement
 from queueops.redis.broker import get_broker
 from tests.support.chunkwork import ChunkWork
+from tests.support.for_each import for_each
 
 HOUR = 3_595_000
 
@@ -340,7 +341,7 @@ def test_a_chunk_tells_its_attempts_with_their_tracebacks(work: ChunkWork) -> No
     assert one.deadline_ms is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "task_state", "verbs"),
     [
         ("failed", "aggregating", ("retry", "drop", "skip", "edit")),
@@ -354,13 +355,11 @@ def test_a_chunk_tells_its_attempts_with_their_tracebacks(work: ChunkWork) -> No
         ("", "aggregating", ()),
     ],
 )
-def test_what_may_be_done_follows_from_the_chunk_and_its_task(
-    state: str, task_state: str, verbs: tuple[str, ...]
-) -> None:
+def test_what_may_be_done_follows_from_the_chunk_and_its_task(state: str, task_state: str, verbs: object) -> None:
     assert inspect.chunk_verbs(state, task_state) == verbs
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("policy", "total", "most"), [("", 50, 0), ("7", 50, 7), ("5%", 50, 2), ("2.5%", 1000, 25), ("10000000", 50, None)]
 )
 def test_how_many_may_fail_follows_from_the_policy(policy: str, total: int, most: int | None) -> None:

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from queueops.inspect.spans import clock, span
+from tests.support.for_each import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ms", "words"),
     [
         (-5, "0 ms"),

@@ -15,6 +15,7 @@ from queueops.inspect.facets import count_in
 from queueops.model.contracts import Outcome
 from tests.inspecting.test_lists import ids
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def ended(desk: Desk) -> Desk:
     return desk
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "found"),
     [
         ("startable", ["pending"]),

@@ -13,6 +13,7 @@ from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, post, sent_by
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import serving
+from tests.support.for_each import for_each
 
 
 def nothing_is_stored() -> bool:
@@ -104,7 +105,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "value"), WRONG)
+@for_each(("field", "value"), WRONG)
 def test_a_wrong_field_is_named_and_nothing_is_stored(api: Client, field: str, value: Any) -> None:
     for path, body, place in (
         ("jobs", GOOD | {field: value}, ""),
@@ -160,7 +161,7 @@ def test_of_a_thousand_jobs_none_is_made_if_the_last_aggregation_is_drained(api:
     assert len(post(api, {"jobs": many}, "jobs/bulk")[1]["ids"]) == 999
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null"])
+@for_each("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null"])
 def test_a_body_that_is_no_object_is_refused(api: Client, body: bytes) -> None:
     status, problem = post(api, body)
     assert status == 400 or (status, [each["field"] for each in problem["errors"]]) == (422, ["body"])
@@ -240,7 +241,7 @@ def test_a_job_of_another_handler_has_its_options(api: Client) -> None:
     assert inspect.aggregation("a").rate == 2.5
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field"),
     [
         ({"handler": "x", "mime_type": "image/*"}, "mime_type"), ({"handler": "x", "aggr_proxy": ""}, "aggr_proxy"),

@@ -17,6 +17,7 @@ from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, get, post, sent_by
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import serving
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_a_rare_host_ends_a_page_before_it_is_full(api: Client) -> None:
     assert get(api, "jobs", limit=1, host="93.184.215.15", after=page["next"])["next"] == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [
         ("state", "running"), ("after", "x"), ("limit", 0), ("limit", 201), ("older_than", -1), ("older_than", "inf"),
@@ -174,7 +175,7 @@ def test_the_proxy_of_an_aggregation_is_changed_and_shown_without_its_password(
     assert [act.verb for act in kept] == ["set_proxy", "set_proxy"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "value"),
     [
         ("draining", 1), ("aggr_proxy", None), ("aggr_limit", 0), ("aggr_limit", "3"), ("rate", 0), ("rate", True),
@@ -236,7 +237,7 @@ def test_health_needs_no_token_and_no_store(api: Client, settings: Any) -> None:
     assert (response.status_code, response["Content-Type"]) == (503, "application/problem+json")
 
 
-@pytest.mark.parametrize("path", ["health", "ready", "jobs", "jobs/none", "aggregations", "docs"])
+@for_each("path", ["health", "ready", "jobs", "jobs/none", "aggregations", "docs"])
 def test_head_is_a_get_without_its_body(api: Client, path: str) -> None:
     asked, head = api.get(f"/api/v1/{path}"), api.head(f"/api/v1/{path}")
     assert (head.status_code, head["Content-Type"]) == (asked.status_code, asked["Content-Type"])

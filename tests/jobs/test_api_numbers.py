@@ -14,12 +14,11 @@ from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, get, post
 from tests.jobs.conftest import Register
 from tests.jobs.test_api import nothing_is_stored
+from tests.support.for_each import for_each
 
 
-@pytest.mark.parametrize("name", ["older_than", "newer_than", "limit"])
-@pytest.mark.parametrize(
-    "value", ["1.7976931348623155e308", "-1", "nan", "inf", "1e400", "9" * 4400, "\u0661e", "", " "]
-)
+@for_each("name", ["older_than", "newer_than", "limit"])
+@for_each("value", ["1.7976931348623155e308", "-1", "nan", "inf", "1e400", "9" * 4400, "\u0661e", "", " "])
 def test_a_number_that_no_filter_can_have_is_refused(api: Client, name: str, value: str) -> None:
     answer = api.get("/api/v1/jobs", {name: value})
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (422, [name])
@@ -32,8 +31,8 @@ def test_a_cursor_that_no_page_gave_is_refused(api: Client, after: str) -> None:
         assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (422, ["after"])
 
 
-@pytest.mark.parametrize("number", ["1e400", "-1e400", "9" * 4400, "1e308", "7.5", "true"])
-@pytest.mark.parametrize("field", ["aggr_limit", "priority", "max_retries", "rate", "delay", "download_timeout"])
+@for_each("number", ["1e400", "-1e400", "9" * 4400, "1e308", "7.5", "true"])
+@for_each("field", ["aggr_limit", "priority", "max_retries", "rate", "delay", "download_timeout"])
 def test_a_number_that_no_field_can_have_is_refused(api: Client, field: str, number: str) -> None:
     if number == "7.5" and field in ("rate", "delay", "download_timeout"):
         return

@@ -19,6 +19,7 @@ from queueops.kinds.jobs import api_tokens
 from queueops.kinds.jobs.api import wrong_tokens
 from queueops.kinds.jobs.api.models import ApiToken
 from tests.jobs.api_client import GOOD, post, sent_by
+from tests.support.for_each import for_each
 
 
 def client_with(secret: str) -> Client:
@@ -35,7 +36,7 @@ def test_a_token_is_stored_as_its_digest_alone(api: Client) -> None:
     assert made.secret not in str(shown)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "scopes", "limits"),
     [
         ("", ["read"], {}), ("x" * 101, ["read"], {}), (" a", ["read"], {}), ("a", [], {}), ("a", ["root"], {}),

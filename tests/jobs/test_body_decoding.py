@@ -10,6 +10,7 @@ import pytest
 
 from queueops.kinds.jobs.http.body_decoding import decoded
 from queueops.kinds.jobs.http.http_failures import AttemptFailed, FailureKind
+from tests.support.for_each import for_each
 
 NOISE, LONG = random.Random(1).randbytes(3000), b"x" * 500_000
 ONE, TWO = gzip.compress(NOISE), gzip.compress(LONG)
@@ -22,8 +23,8 @@ def unpacked(body: bytes, encoding: str, size: int) -> bytes:
     return b"".join(decoded((body[at : at + size] for at in range(0, len(body), size)), encoding))
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 4096, 10**7])
-@pytest.mark.parametrize(
+@for_each("size", [1, 2, 7, 4096, 10**7])
+@for_each(
     ("body", "encoding", "whole"),
     [
         (ONE + TWO, "gzip", NOISE + LONG),
@@ -33,14 +34,13 @@ def unpacked(body: bytes, encoding: str, size: int) -> bytes:
         (zlib.compress(LONG), "deflate", LONG),
         (RAW, "deflate", LONG),
     ],
-    ids=["two members", "zeros", "line break", "a byte more", "deflate", "raw deflate"],
 )
 def test_what_other_clients_accept_is_unpacked_whole(body: bytes, encoding: str, whole: bytes, size: int) -> None:
     assert unpacked(body, encoding, size) == whole
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 10**7])
-@pytest.mark.parametrize(
+@for_each("size", [1, 2, 7, 10**7])
+@for_each(
     ("body", "encoding", "kind"),
     [
         (ONE[:-1], "gzip", FailureKind.BODY),
@@ -52,7 +52,6 @@ def test_what_other_clients_accept_is_unpacked_whole(body: bytes, encoding: str,
         (CORRUPT, "gzip", FailureKind.ENCODING),
         (b"hello world", "gzip", FailureKind.ENCODING),
     ],
-    ids=["cut", "second one cut", "raw cut", "one byte", "one byte of a second one", "empty", "corrupt", "plain"],
 )
 def test_a_cut_body_is_tried_again_and_a_wrong_one_is_not(
     body: bytes, encoding: str, kind: FailureKind, size: int

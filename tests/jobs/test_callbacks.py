@@ -20,6 +20,7 @@ from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import Exchange, LocalServer, serving
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -353,8 +354,8 @@ def test_the_body_is_shown_with_its_secrets_masked(target: LocalServer, handler:
     assert inspect.callback_body("unknown") == ""
 
 
-@pytest.mark.parametrize("wrong", ["ftp://a.example/", "https:///x", "https://a.example/\r\nx", "/x", 7, "http://a:0/"])
-@pytest.mark.parametrize("name", ["callback_url", "callback_error_url"])
+@for_each("wrong", ["ftp://a.example/", "https:///x", "https://a.example/\r\nx", "/x", 7, "http://a:0/"])
+@for_each("name", ["callback_url", "callback_error_url"])
 def test_a_wrong_url_is_refused_at_the_push(namespace: str, name: str, wrong: Any) -> None:
     with pytest.raises(BadOption, match=name):
         jobs.submit(aggregation="a", handler="work", **{name: wrong})

@@ -13,6 +13,7 @@ from queueops.testing import run_worker
 from tests.jobs.api_client import sent_by
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import serving
+from tests.support.for_each import for_each
 
 GOOD = {
     "aggr_id": "shop",
@@ -84,7 +85,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "value"), WRONG)
+@for_each(("field", "value"), WRONG)
 def test_a_wrong_field_is_named_in_plain_text(classic: Client, field: str, value: Any) -> None:
     status, text = send(classic, GOOD | {field: value})
     assert status == 400
@@ -94,7 +95,7 @@ def test_a_wrong_field_is_named_in_plain_text(classic: Client, field: str, value
     assert inspect.jobs().rows == ()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("field", "value"),
     [
         ("callback_type", "kafka"), ("callback_type", ""), ("callback_dst", ""), ("callback_dst", None),
@@ -114,7 +115,7 @@ def test_a_needed_field_is_missed(classic: Client, field: str) -> None:
     assert inspect.jobs().rows == ()
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null", b'{"aggr_limit": 1e999}'])
+@for_each("body", [b"", b"{", b"[]", b'"x"', b"\xff", b"null", b'{"aggr_limit": 1e999}'])
 def test_a_body_that_is_no_object_is_refused(classic: Client, body: bytes) -> None:
     assert send(classic, body)[0] == 400
 

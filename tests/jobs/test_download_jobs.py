@@ -19,6 +19,7 @@ from queueops.tasks import registry
 from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_the_next_attempt_waits_as_long_as_the_answer_says(files: LocalServer) -
     assert 290_000 < (found.due_ms or 0) - found.entered_ms <= 300_000
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "options", "error", "said"),
     [
         ("", {}, AddressRefused, "it has 0 characters"),

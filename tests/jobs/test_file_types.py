@@ -13,6 +13,7 @@ from PIL import Image
 from queueops.errors import BadOption
 from queueops.kinds.jobs.files.image_size import BadImage, image_size
 from queueops.kinds.jobs.files.mime import HEAD, MimePatterns, mime_type_of
+from tests.support.for_each import for_each
 
 
 def picture(format: str, size: tuple[int, int] = (37, 11), **options: object) -> bytes:
@@ -36,7 +37,7 @@ def short(value: str | bytes) -> str:
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "found"),
     [
         (b"", "application/x-empty"),
@@ -61,7 +62,6 @@ WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
         ("ü".encode() * HEAD, "text/plain"),
         (b"\x00\x01\x02\xfd\x9c", "application/octet-stream"),
     ],
-    ids=short,
 )
 def test_a_type_is_found_by_the_first_bytes(body: bytes, found: str) -> None:
     assert mime_type_of(body[:HEAD], is_whole=len(body) <= HEAD) == found
@@ -73,7 +73,7 @@ def test_a_text_that_is_cut_within_a_character_is_a_text() -> None:
     assert mime_type_of(cut, is_whole=True) != "text/plain"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("patterns", "mime_type", "fault"),
     [
         ("", "text/html", ""),
@@ -96,13 +96,13 @@ def test_patterns_allow_and_refuse_types(patterns: str, mime_type: str, fault: s
     assert MimePatterns.read(patterns).fault_of(mime_type) == fault
 
 
-@pytest.mark.parametrize("patterns", ["image/[", "image/png,", "!", "a b/c", "image/[]", "!!image/png", "x" * 1001])
+@for_each("patterns", ["image/[", "image/png,", "!", "a b/c", "image/[]", "!!image/png", "x" * 1001])
 def test_a_pattern_that_cannot_be_read_is_refused(patterns: str) -> None:
     with pytest.raises(BadOption, match="The option mime_type is"):
         MimePatterns.read(patterns)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("patterns", "instead"),
     [
         ("image", '"image/*" instead of "image"'),
@@ -118,7 +118,7 @@ def test_a_pattern_without_type_and_subtype_is_refused_with_what_to_write(patter
         MimePatterns.read(patterns)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "mime_type"),
     [
         (picture("PNG"), "image/png"),
@@ -130,13 +130,12 @@ def test_a_pattern_without_type_and_subtype_is_refused_with_what_to_write(patter
         (picture("WEBP", lossless=True), "image/webp"),
         (picture("WEBP", exif=b"Exif\x00\x00MM"), "image/webp"),
     ],
-    ids=short,
 )
 def test_the_size_of_a_picture_is_read(body: bytes, mime_type: str) -> None:
     assert image_size(io.BytesIO(body), mime_type) == "37x11"
 
 
-@pytest.mark.parametrize("mime_type", ["image/png", "image/gif", "image/jpeg", "image/webp"])
+@for_each("mime_type", ["image/png", "image/gif", "image/jpeg", "image/webp"])
 def test_a_picture_that_is_cut_is_bad_at_any_place(mime_type: str) -> None:
     body = picture(mime_type.partition("/")[2].upper())
     for length in range(24):

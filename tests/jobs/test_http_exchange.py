@@ -15,6 +15,7 @@ from queueops.kinds.jobs.http.http_exchange import Request
 from queueops.kinds.jobs.http.http_failures import AttemptFailed
 from queueops.kinds.jobs.http.net_guard import check_url
 from queueops.kinds.jobs.settings import JobSettings, read_settings
+from tests.support.for_each import for_each
 
 HERE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere"
 
@@ -82,7 +83,7 @@ def get(
         return answer.status_code, dict(answer.headers), answer.read()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "body"),
     [
         (b"HTTP/1.1 200 OK\nContent-Length: 4\n\nhere", b"here"),
@@ -134,7 +135,7 @@ def test_the_last_chunk_ends_a_body_even_if_the_server_hangs_up_after_it(local: 
         assert get(server.url, local)[2] == b"here"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "reason"),
     [
         (b"", "hung up without an answer"),

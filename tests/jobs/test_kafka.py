@@ -26,6 +26,7 @@ from queueops.testing import run_worker
 from tests.jobs.api_client import GOOD, get, post
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.test_callbacks import callback_of
+from tests.support.for_each import for_each
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 TO_TOPIC = {"callback_type": "kafka", "callback_dst": "done"}
@@ -103,7 +104,7 @@ def test_success_and_error_go_to_targets_of_their_own(kafka: str, handler: Regis
     assert [json.loads(message.value())["error"] for message in read("failed", 2)] == ["the disk is full"] * 2
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "field"),
     [
         ({"callback_type": "sqs", "callback_dst": "x"}, "callback_type"),
@@ -141,7 +142,7 @@ def test_without_a_broker_in_the_settings_or_the_package_a_topic_is_refused(
     assert told.hint == "Write: pip install 'queueops[kafka]'"
 
 
-@pytest.mark.parametrize("wrong", [{"linger.ms": 5}, {"bootstrap.servers": ["a"]}, ["a"], {"bootstrap.servers": ""}])
+@for_each("wrong", [{"linger.ms": 5}, {"bootstrap.servers": ["a"]}, ["a"], {"bootstrap.servers": ""}])
 def test_wrong_options_are_refused_and_not_shown(wrong: Any) -> None:
     with pytest.raises(Unfit):
         read_settings({"KAFKA": wrong})

@@ -16,11 +16,12 @@ from queueops.kinds.jobs.http.net_guard import (
 )
 from queueops.kinds.jobs.settings import JobSettings, read_settings
 from tests.jobs.conftest import Names
+from tests.support.for_each import for_each
 
 DEFAULT = JobSettings()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "reason"),
     [
         ("ftp://example.com/a", "it must begin with http:// or https://"),
@@ -61,7 +62,7 @@ def test_a_url_that_may_not_be_reached_is_refused_with_the_reason(url: object, r
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "asked"),
     [
         ("http://example.com", "http://example.com/"),
@@ -82,7 +83,7 @@ def test_a_url_is_asked_for_with_a_plain_host(url: str, asked: str) -> None:
     assert check_url(url, "url", DEFAULT).url == asked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("address", "kind"),
     [
         ("0.0.0.0", "unspecified"), ("10.1.2.3", "private"), ("100.64.0.1", "shared by carriers"),
@@ -103,7 +104,7 @@ def test_an_address_that_is_not_public_is_named(address: str, kind: str) -> None
     assert kind in fault_of_address(ip_address(address), DEFAULT)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1", "64:ff9b::808:808", "2002:808:808::", "::ffff:8.8.8.8"])
+@for_each("address", ["8.8.8.8", "2606:4700::1", "64:ff9b::808:808", "2002:808:808::", "::ffff:8.8.8.8"])
 def test_a_public_address_may_be_reached(address: str) -> None:
     assert fault_of_address(ip_address(address), DEFAULT) == ""
 
@@ -126,7 +127,7 @@ def test_localhost_is_refused_when_it_is_resolved() -> None:
         public_addresses("localhost", 80, "callback", DEFAULT)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("headers", "reason"),
     [
         ({"X-A": "a\r\nX-Injected: b"}, "the value of X-A has a line break"),
@@ -147,7 +148,7 @@ def test_a_header_that_cannot_be_sent_is_refused_without_its_value(headers: obje
     assert "Injected" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "shown"),
     [
         ("https://user:secret@example.com/a", "https://***@example.com/a"),

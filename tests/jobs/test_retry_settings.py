@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from queueops import conf, control, inspect, jobs
 from queueops.jobs import Job
 from queueops.kinds.jobs.settings import of_jobs
@@ -14,6 +12,7 @@ from queueops.testing import run_worker
 from tests.jobs.conftest import LOCAL, Register
 from tests.jobs.servers import LocalServer
 from tests.jobs.test_callbacks import callback_of, target  # noqa: F401  a fixture
+from tests.support.for_each import for_each
 
 LINEAR = {
     "RETRY": {"retries": 2, "delay": 120, "growth": "linear", "jitter": 0},
@@ -78,7 +77,7 @@ def test_a_callback_may_take_as_long_as_the_setting_says(target: LocalServer, ha
     assert get_broker().record("default", test.id).retries == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "said"),
     [
         ({"growth": "cubic"}, "['growth']"),

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from queueops import conf
 from queueops.kinds.jobs.settings import JobSettings, of_jobs
+from tests.support.for_each import for_each
 
 SECRET = "whsec_" + "A" * 32
 
@@ -24,7 +23,7 @@ def test_what_is_set_is_read(settings: Any) -> None:
     assert of_jobs().callback_secrets == (SECRET,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "said"),
     [
         ({"PRIVATE_NETWORKS": ["10.0.0.1/8"]}, "must be a list of networks such as"),

@@ -15,6 +15,7 @@ from queueops.redis.broker import get_broker
 from queueops.testing import run_worker
 from tests.jobs.conftest import Register
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_the_kind_of_a_job_is_imported_when_a_worker_meets_one(desk: Desk) -> No
     assert "no task of this worker is named 'unknown' (kind 'job')" in desk.record("x").reason
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error"),
     [
         ({"limit": 0}, BadOption),

@@ -17,6 +17,7 @@ from queueops.kinds.jobs.callbacks.webhook import Delivery, send
 from queueops.kinds.jobs.http.http_failures import retry_after
 from queueops.kinds.jobs.settings import JobSettings
 from tests.jobs.servers import Exchange, LocalServer, Route, serving
+from tests.support.for_each import for_each
 
 OLD, NEW, OTHER = (f"whsec_{base64.b64encode(bytes([byte]) * 24).decode()}" for byte in (1, 2, 3))
 BODY = '{"success":true,"extra":"é"}'.encode()
@@ -185,7 +186,7 @@ def test_a_server_that_speaks_no_tls_is_a_permanent_error(delivery: Delivery, lo
     assert (outcome.failure.kind, outcome.failure.retriable) == ("tls", False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "seconds"),
     [("0", 0), ("120", 120), ("9" * 30, 86_400), ("-5", None), ("soon", None), ("", None), ("1.5", None),
      ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("Wed, 21 Oct 9999 07:28:00 GMT", 86_400)],

@@ -12,6 +12,7 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from queueops.worker.loop.matching_lanes import MatchingLanes
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 KINDS = ("task", "django_task", "task", "iterator")
 
@@ -132,12 +133,12 @@ def test_such_a_worker_remembers_lanes_too() -> None:
     assert lanes.kinds == ("task",)
 
 
-@pytest.mark.parametrize("text", ["workflow", "!workflow", "activity", "task", "mapreduce"])
+@for_each("text", ["workflow", "!workflow", "activity", "task", "mapreduce"])
 def test_a_kind_is_named_as_in_the_store(text: str) -> None:
     assert kind_of_record(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "workflows", "!", "chain", "a b"])
+@for_each("text", ["", "workflows", "!", "chain", "a b"])
 def test_a_kind_that_no_worker_runs_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="is not a kind that workers run: activity,"):
         kind_of_record(text)

@@ -12,6 +12,7 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from queueops.worker.loop.matching_lanes import MatchingLanes
 from tests.kernel.desk import Desk
+from tests.support.for_each import for_each
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ def test_why_says_that_no_worker_serves_the_lane(desk: Desk) -> None:
     assert "Live workers serve the pool default." in [finding.text for finding in inspect.why("other")]
 
 
-@pytest.mark.parametrize("wrong", ["", "to *", "to,*", "t?", "x" * 101])
+@for_each("wrong", ["", "to *", "to,*", "t?", "x" * 101])
 def test_a_text_that_is_no_pattern_is_refused(wrong: str) -> None:
     with pytest.raises(ArgumentTypeError, match="not a pattern of lanes"):
         lane_pattern(wrong)

@@ -285,7 +285,7 @@ def test_the_library_has_one_name(path: Path) -> None:
     assert re.findall(rf"(?<![\w.])lib\b(?!\.\w)[^\n]*|\blib\.(?:{READERS})\b(?!\()[^\n]*", text) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "local row = lib.row_of(id, '')\nreturn row[5][1]",

@@ -14,6 +14,7 @@ from queueops.model.kind import Kind
 from queueops.model.kinds import KINDS
 from queueops.redis import library
 from tests.kernel.desk import FOREVER, Desk
+from tests.support.for_each import for_each
 from tests.support.kinds import kind
 
 
@@ -136,7 +137,7 @@ def test_a_kind_that_contradicts_the_library_is_refused_before_anything_is_sent(
 
 
 @pytest.mark.parametrize("path", ["lua/lib/probe.lua", "lua/probe.lua"])
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "lib.hooks.claim.sample.promote, lib.hooks.retry.sample.reset = print, print",
@@ -167,7 +168,7 @@ def test_a_line_that_fills_a_hook_unseen_is_refused(
         library.library()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "function lib.hooks.claim.sample.promote(id) return id == 1 end",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from queueops.model import kinds
 from tests.kernel.test_library import FILES, MODULE_PATHS, OWNER, needs, used
+from tests.support.for_each import for_each
 
 KERNEL = [path for path in FILES if "queueops/redis/lua" in path.as_posix()]
 OF_KINDS = {name for name, path in MODULE_PATHS.items() if path not in KERNEL}
@@ -16,7 +15,7 @@ BY_KIND = {"kernel": KERNEL} | {
 }
 
 
-@pytest.mark.parametrize("kind", BY_KIND)
+@for_each("kind", BY_KIND)
 def test_lua_needs_and_names_nothing_of_another_kind(kind: str) -> None:
     others = OF_KINDS - {path.stem for path in BY_KIND[kind]}
     foreign = {name for name, module in OWNER.items() if module in others}

@@ -16,6 +16,7 @@ from tests.composites import test_model as composites
 from tests.kernel import test_model as kernel
 from tests.kernel.desk import POOL
 from tests.mapreduce import test_model as mapreduce
+from tests.support.for_each import for_each
 from tests.support.machines import run_machine
 from tests.support.recorded_writes import REFUSALS, RecordedScripts, words_of
 
@@ -24,7 +25,7 @@ MACHINES = [
     (composites.Composites, 60, {"control", "emit", "plant"}),
     (mapreduce.FinishedKernel, 20, {"control", "restage"}),
 ]
-"""Models whose calls are recorded: how many examples, and the functions that refuse there."""
+"""Models whose calls are recorded: how many examples, and the functions that refuse there. All calls are scripts."""
 FENCE, RULES, NOW, LATER = "7", "rules", "0", "9" * 12
 CALLS = [
     ("advance", ["leased", "0", "1", "", RULES], "STALE"),
@@ -75,7 +76,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[RecordedScripts]]
 
 
 @pytest.mark.parametrize(("machine", "examples", "refusing"), MACHINES, ids=["kernel", "composites", "mapreduce"])
-def test_no_function_of_a_model_refuses_after_a_write(
+def test_with_scripts_a_model_agrees_and_no_function_refuses_after_a_write(
     recorded: type[RecordedScripts],
     redis_url: str,
     store: Any,
@@ -116,7 +117,7 @@ def refusing(recorded: type[RecordedScripts], redis_url: str, namespace: str) ->
     broker.close()
 
 
-@pytest.mark.parametrize(("name", "arguments", "word"), CALLS)
+@for_each(("name", "arguments", "word"), CALLS)
 def test_a_function_refuses_before_it_writes(
     recorded: type[RecordedScripts], refusing: RedisBroker, name: str, arguments: list[str], word: str
 ) -> None:

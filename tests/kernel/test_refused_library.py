@@ -22,6 +22,7 @@ from queueops.redis.scripts import refusal
 from queueops.redis.store_client import BATCH
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import FOREVER, POOL, make
+from tests.support.for_each import for_each
 from tests.support.kinds import kind
 
 CACHES = (library.modules, library.functions, library.hooks, library.library, library.script)
@@ -118,7 +119,7 @@ def test_a_script_with_a_mistake_is_refused_too(broker: RedisBroker, monkeypatch
     assert caught.value.place == "lib/lanes.lua, line 2"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "OOM command not allowed when used memory > 'maxmemory'.",

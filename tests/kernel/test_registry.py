@@ -19,10 +19,11 @@ from queueops.redis.store_client import COPIES
 from queueops.watchdog import Watchdog
 from tests.kernel.desk import Desk
 from tests.support import topology
+from tests.support.for_each import for_each
 from tests.support.waiting import wait_until
 
 
-@pytest.mark.parametrize("namespace", ["queueops", "shop", "a.b_c-d", "t1"])
+@for_each("namespace", ["queueops", "shop", "a.b_c-d", "t1"])
 def test_the_copies_are_far_from_each_other_among_the_slots(namespace: str) -> None:
     parts = [topology.slot_of(key) * COPIES // topology.SLOTS for key in pools(namespace, COPIES)]
     assert sorted(parts) == list(range(COPIES))

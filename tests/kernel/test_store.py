@@ -23,6 +23,7 @@ from queueops.redis.library import library as current_library
 from queueops.redis.store_client import BATCH
 from tests.kernel.conftest import MakeDesk
 from tests.kernel.desk import FOREVER, POOL, Desk, end, make
+from tests.support.for_each import for_each
 from tests.support.waiting import wait_until
 
 QUEUED = 20_000
@@ -338,7 +339,7 @@ def test_a_call_to_a_server_that_is_gone_says_so(tmp_path: Path) -> None:
         broker.exchange(POOL, "w1", RoundTrip(want=1))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "advice"),
     [
         (exceptions.AuthenticationError("Authentication required."), "Name a user and a password in the URL"),
@@ -360,7 +361,7 @@ def test_a_store_that_refuses_us_is_not_one_that_is_away(answer: Exception, advi
 WRAPPED = "Error running script (call to f_8a36fa8e80e8cf808ab945960bc952e52321cc1a): @user_script:1: @user_script: 1: "
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "expected", "text"),
     [
         ("-OOM command not allowed when used memory > 'maxmemory'.", StoreFull, "OOM command not allowed"),

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from tests.faults import test_mapreduce_limits as limits
 from tests.mapreduce import test_behaviours as here
 from tests.mapreduce import test_cancel as cancel
 from tests.mapreduce import test_unserved as unserved
+from tests.support.for_each import for_each
 
 Test = Callable[..., Any]
 
@@ -73,7 +72,7 @@ def test_there_are_as_many_as_in_the_seed() -> None:
     assert len(BEHAVIOURS) == 19
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+@for_each("behaviour", BEHAVIOURS)
 def test_each_has_a_test_that_runs_and_asserts(behaviour: str) -> None:
     for test in BEHAVIOURS[behaviour]:
         module: ModuleType | None = inspect.getmodule(test)

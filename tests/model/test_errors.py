@@ -8,8 +8,6 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from queueops import errors
 from queueops.errors import BadOption, Explained, QueueOpsError, StoreFull, TaskFailed, advice
 from tests.support.for_each import for_each
@@ -63,7 +61,7 @@ def test_the_nearest_cause_of_a_class_is_found() -> None:
     assert TaskFailed.unwrap(outer) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("word", "known", "text"),
     [
         ("limt", ["limit", "rate"], "; did you mean 'limit'?"),

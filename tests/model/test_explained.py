@@ -8,6 +8,7 @@ from queueops.inspect import TaskQuery
 from queueops.inspect.filter_text import parsed
 from queueops.model.explained import advised, explained, patterns
 from tests.support.catalogs import german
+from tests.support.for_each import for_each
 
 CATALOG = {
     "The filter is not valid: %(reason)s": "Der Filter ist ungültig: %(reason)s",
@@ -37,7 +38,7 @@ def test_advice_that_is_a_question_ends_the_message_in_each_language() -> None:
     assert in_german(found.value) == "Der Filter ist ungültig: es gibt keinen Zustand 'faled'; meinten Sie 'failed'?"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         BadSetting(place="A", value="{x} %", expected="1"),
@@ -46,14 +47,13 @@ def test_advice_that_is_a_question_ends_the_message_in_each_language() -> None:
         FilterError(),
         ValueError("of a project"),
     ],
-    ids=lambda error: type(error).__name__,
 )
 def test_without_a_translation_the_message_is_the_english_one(error: BaseException) -> None:
     assert explained(error) == str(error)
 
 
-@pytest.mark.parametrize("word", ["faled", "zzz", ""])
-@pytest.mark.parametrize("known", [("failed", "Ready"), ()])
+@for_each("word", ["faled", "zzz", ""])
+@for_each("known", [("failed", "Ready"), ()])
 def test_both_forms_of_the_advice_about_a_word_are_the_same(word: str, known: tuple[str, ...]) -> None:
     assert advised(word, known) == advice(word, known)
 

@@ -17,6 +17,7 @@ from queueops.redis import embedded
 from queueops.redis.broker import close_brokers, get_broker
 from queueops.watchdog import Watchdog
 from queueops.watchdog.losses import Losses
+from tests.support.for_each import for_each
 from tests.support.tasks_for_tests import add
 from tests.support.waiting import wait_until
 
@@ -137,7 +138,7 @@ def test_a_failover_without_a_known_loss_is_logged(caplog: pytest.LogCaptureFixt
     assert "what was acknowledged after that look may be lost" in caplog.text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("now", "missing"),
     [
         (stream("a", 900), 0),
@@ -146,7 +147,6 @@ def test_a_failover_without_a_known_loss_is_logged(caplog: pytest.LogCaptureFixt
         (stream("b", 0), 0),
         (stream("c", 0, taken_over="b", at=1), 0),
     ],
-    ids=["the same primary", "one that had all", "one that lacks a part", "a stranger", "the heir of a stranger"],
 )
 def test_a_new_primary_lacks_what_the_old_one_wrote_behind_the_take_over(now: Replication, missing: int) -> None:
     assert now.lacks(stream("a", 1000)) == missing

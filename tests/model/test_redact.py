@@ -69,7 +69,7 @@ def test_a_secret_in_a_text_is_masked_and_the_rest_stays(what: str) -> None:
     assert KEPT in shown
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "redis://host:6379/0",
@@ -141,7 +141,7 @@ def test_the_patterns_are_those_of_the_setting_and_their_words_are_joined_in_any
     assert Redactor(()).text(f"password={SECRET} redis://u:{SECRET}@h") == f"password={SECRET} redis://u:***@h"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["https://{}@h/", "https://ann:{}@h/", "amqp://ann:{}@h", "redis://:{}@h", '{{"to": "http://h?a=1&sig={}"}}',
      "http://h/?token={}&b=2", "password={}", '{{"token": "{}"}}'],

@@ -8,6 +8,7 @@ import pytest
 
 from queueops.errors import BadOption
 from queueops.model.retry import DEFAULT, Retry, parse
+from tests.support.for_each import for_each
 
 
 def test_delays_grow_by_the_factor_up_to_the_limit():
@@ -39,12 +40,12 @@ def test_the_stored_text_gives_the_policy_back():
     assert DEFAULT.text() == ""
 
 
-@pytest.mark.parametrize("text", ["x", "1:2", "1:2:3:four", "-5:2:3:0", "1:0:3:0", "1:nan:3:0"])
+@for_each("text", ["x", "1:2", "1:2:3:four", "-5:2:3:0", "1:0:3:0", "1:nan:3:0"])
 def test_a_text_that_cannot_be_read_means_the_default(text):
     assert parse(text) == DEFAULT
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"delay": -1},

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from queueops.model import states
 from queueops.model.states import TERMINAL, Actor, State, StateClass, table
+from tests.support.for_each import for_each
 
 TABLE = table()
 ACTIONS, CLASSES, FLOWS, TRANSITIONS = TABLE.actions, TABLE.classes, TABLE.flows, TABLE.transitions
@@ -54,7 +53,7 @@ def test_every_state_can_be_reached() -> None:
     assert reachable() == set(TABLE.states)
 
 
-@pytest.mark.parametrize("state", TABLE.states)
+@for_each("state", TABLE.states)
 def test_from_every_state_a_task_can_be_gone(state: State) -> None:
     found: set[State | None] = {state}
     while None not in found:
@@ -90,7 +89,7 @@ def test_what_is_over_only_goes_or_begins_anew() -> None:
             assert each.verb in ("push", "postpone", "retry", "reinstate", "reprocess", "expire", "delete"), each
 
 
-@pytest.mark.parametrize("state", TABLE.states)
+@for_each("state", TABLE.states)
 def test_an_operators_actions_are_transitions_of_the_table(state: State) -> None:
     made = {(each.source, each.target, each.verb) for each in TRANSITIONS if Actor.OPERATOR in each.actors}
     assert len(ACTIONS[state]) == len(set(ACTIONS[state]))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from queueops.model.redact import DEFAULT
 from queueops.model.store_url import masked
+from tests.support.for_each import for_each
 
 BEGIN, END = "ALPHA", "OMEGA"
 SIGNS = st.text(" ,;'\"[](){}@:/?#&=%\\<>|!$*+^`~ä", min_size=1, max_size=4)
@@ -35,7 +36,7 @@ def test_no_part_of_a_password_is_shown(place: str, signs: str) -> None:
         assert DEFAULT.text(shown) == shown
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "shown"),
     [
         ("redis://host:6379/0", "redis://host:6379/0"),

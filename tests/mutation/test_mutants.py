@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 from tests.mutation import lua_source, python_source
 from tests.mutation.covering import _functions, _naming
 from tests.mutation.mutants import AREAS, ROOT, Mutant, sample
+from tests.support.for_each import for_each
 
 
 def changed(text: str, changes: object) -> set[str]:
     return {text[:start] + new + text[end:] for start, end, new in changes}  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "new"),
     [
         ("a < b", {"a <= b"}),
@@ -41,7 +40,7 @@ def test_python_is_changed_in_one_place(text: str, new: set[str]) -> None:
     assert changed(text, python_source.changes(text)) == new
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "new"),
     [
         ("if a == b then", {"if a ~= b then"}),

@@ -15,6 +15,7 @@ from queueops.conf.tables import CONNECT
 from queueops.errors import BadUrl
 from queueops.model.redact import DEFAULT
 from queueops.redis.client_factory import EmbeddedConnection, connect
+from tests.support.for_each import for_each
 
 
 def options(url: str, **more: Any) -> dict[str, Any]:
@@ -65,8 +66,8 @@ def test_tls_and_sockets_have_their_own_schemes() -> None:
         assert client.connection_pool.connection_class is redis.UnixDomainSocketConnection
 
 
-@pytest.mark.parametrize(("scheme", "same"), [("valkey", "redis"), ("valkeys", "rediss")])
-@pytest.mark.parametrize("rest", ["://u:p@h:7000/3", "+sentinel://u:p@a,b:27000/primary/2?sentinel_password=s"])
+@for_each(("scheme", "same"), [("valkey", "redis"), ("valkeys", "rediss")])
+@for_each("rest", ["://u:p@h:7000/3", "+sentinel://u:p@a,b:27000/primary/2?sentinel_password=s"])
 def test_the_schemes_of_valkey_mean_the_same_as_those_of_redis(scheme: str, same: str, rest: str) -> None:
     def made(url: str) -> tuple[Any, ...]:
         with connect(url) as client:
@@ -146,7 +147,7 @@ def test_sentinels_are_asked_for_their_master() -> None:
     assert [(one["host"], one["port"], one["password"]) for one in sentinels] == [("a", 26379, "s"), ("b", 27000, "s")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "message"),
     [
         ("redis+sentinel://a,b", "the name of the sentinels' master is missing"),
@@ -165,7 +166,7 @@ def test_a_cluster_that_is_not_there_is_an_error_of_the_client() -> None:
         connect("redis+cluster://127.0.0.1:1", socket_connect_timeout=0.2)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "shown"),
     [
         ("redis://user:secret@host/0", "redis://user:***@host/0"),

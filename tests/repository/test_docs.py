@@ -178,7 +178,7 @@ def test_every_command_in_the_docs_can_be_given(page: str):
         parser.parse_args(words)  # it exits where the words are wrong
 
 
-@pytest.mark.parametrize("page", ["runbook.md", "upgrade.md", "start.md", *GUIDES])
+@for_each("page", ["runbook.md", "upgrade.md", "start.md", *GUIDES])
 def test_every_command_in_a_sentence_can_be_given(page: str):
     for line in INLINE.findall((DOCS / page).read_text()):
         name, *words = shlex.split(line)

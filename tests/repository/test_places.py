@@ -8,10 +8,11 @@ import pytest
 
 from queueops.redis.client_factory import connect
 from queueops.redis.keys import Keys
+from tests.support.for_each import for_each
 from tests.support.places import APART, ON_BOTH, free_namespace
 
 
-@pytest.mark.parametrize("name", ON_BOTH)
+@for_each("name", ON_BOTH)
 def test_what_is_to_run_on_both_is_a_module_of_the_tests(name: str) -> None:
     assert find_spec(name) is not None
 

@@ -6,8 +6,6 @@ import ast
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 import queueops
 from queueops import MapReduce, chain, current, task
 from queueops.testing import eager
@@ -39,7 +37,7 @@ def test_each_exported_name_is_there(name: str) -> None:
     assert name in dir(queueops)
 
 
-@pytest.mark.parametrize("name", [*TO_ANNOTATE, *TO_RAISE, *TO_CATCH])
+@for_each("name", [*TO_ANNOTATE, *TO_RAISE, *TO_CATCH])
 def test_what_users_annotate_and_catch_is_exported(name: str) -> None:
     assert name in queueops.__all__
     assert name in (Path(queueops.__file__).parents[1] / "docs" / "tasks.md").read_text()

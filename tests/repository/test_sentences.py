@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "queueops").rglob("*.py"))
@@ -52,7 +52,7 @@ def test_each_pattern_is_a_literal_that_fits_its_values() -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "fault"),
     [
         ("say(text)", "the pattern is not a literal"),

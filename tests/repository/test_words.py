@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.repository.test_tree import ROOT, ours, shown
+from tests.support.for_each import for_each
 
 OLD = {
     r"deeds?": "action",
@@ -93,8 +92,6 @@ def test_each_exception_is_needed() -> None:
         assert old is None or re.search(rf"\b(?:{old})\b", text, re.IGNORECASE), (name, old)
 
 
-@pytest.mark.parametrize(
-    "text", ["class Handoff:", "told_nobody = 1", "# the second copy ends", "Deeds", "OutboxMessages"]
-)
+@for_each("text", ["class Handoff:", "told_nobody = 1", "# the second copy ends", "Deeds", "OutboxMessages"])
 def test_an_old_word_is_found(text: str) -> None:
     assert len(list(found(text))) == 1

@@ -28,6 +28,7 @@ from queueops.testing import run_worker
 from tests.kernel.desk import POOL
 from tests.schedules.conftest import FAR, Clock
 from tests.schedules.jobs import Counting, report
+from tests.support.for_each import for_each
 
 NIGHTLY = Schedule("0 3 * * *", zone="Europe/Berlin", jitter=30, catch_up="skip", overlap="skip", args=["today"])
 
@@ -91,7 +92,7 @@ def test_a_name_will_do(clock: Clock) -> None:
     assert found(id).task == "tests.report"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "schedule", "id", "error"),
     [
         ("tests.repport", Schedule(FAR, args=["x"]), "", UnknownTask),

@@ -134,7 +134,7 @@ def test_a_zone_that_nobody_knows_is_refused(zone: str) -> None:
         Schedule("0 3 * * *", zone=zone)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "value"),
     [("catch_up", value) for value in ("always", "all:0", "all:101", None)]
     + [("overlap", "no"), ("jitter", -1), ("jitter", 90_000), ("jitter", "soon")]
@@ -162,7 +162,7 @@ def test_any_text_is_a_timetable_or_refused(text: str) -> None:
     assert first is None or first > 10**12
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "reason"),
     [
         ("60 * * * *", "'60' is not a valid minute."),

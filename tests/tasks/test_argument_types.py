@@ -21,6 +21,7 @@ from queueops.tasks import registry
 from queueops.tasks.encoding import decode_arguments, encode_arguments, encode_result
 from queueops.tasks.signature import ArgumentSpec
 from queueops.testing import eager, run_worker
+from tests.support.for_each import for_each
 
 
 def round_trip(func, *args, **kwargs):
@@ -28,7 +29,7 @@ def round_trip(func, *args, **kwargs):
     return plan.decode(plan.encode(args, kwargs))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "stored"),
     [
         (Path("a/b.txt"), "a/b.txt"),
@@ -73,7 +74,7 @@ def test_paths_and_addresses_come_back_as_their_annotations_say():
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("annotation", "values"),
     [
         (IPv4Address | IPv6Address, [ip.ip_address("10.0.0.1"), ip.ip_address("::1")]),
@@ -109,9 +110,7 @@ def test_results_are_paths_addresses_and_models_again(namespace, order_tasks):
         registry.unregister("task", name)
 
 
-@pytest.mark.parametrize(
-    ("annotation", "wrong"), [(Path, 5), (IPv4Address, 5), (IPv4Address, "::1"), (IPv4Network, "x")]
-)
+@for_each(("annotation", "wrong"), [(Path, 5), (IPv4Address, 5), (IPv4Address, "::1"), (IPv4Network, "x")])
 def test_what_is_not_a_path_or_an_address_is_refused_at_the_push(annotation, wrong):
     def func(it): ...
 

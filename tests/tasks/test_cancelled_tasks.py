@@ -16,6 +16,7 @@ from queueops.errors import PayloadTooLarge, Shutdown, SoftTimeout
 from queueops.model.contracts import Outcome
 from queueops.tasks.context import Context
 from queueops.testing import eager
+from tests.support.for_each import for_each
 from tests.support.rig import Rig
 from tests.support.stored_records import records_of
 from tests.support.tasks_for_tests import add
@@ -216,7 +217,7 @@ class Chunked(MapReduce):
         return chunk
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("whole", "states"),
     [
         (
@@ -230,7 +231,6 @@ class Chunked(MapReduce):
         (lambda: Cancels.using(id="whole").s("run"), ["cancelled", "succeeded", "succeeded"]),
         (lambda: Chunked.using(id="whole").s(), []),
     ],
-    ids=["chain", "group", "iterator", "map-reduce"],
 )
 def test_what_runs_eagerly_is_cancelled_with_all_that_has_not_begun(
     whole: Callable[[], Any], states: list[str]

@@ -12,6 +12,7 @@ import pytest
 from queueops import Chain, Group, Iterator, MapReduce, workflow
 from queueops.errors import BadOption, UnknownOption
 from queueops.tasks import registry
+from tests.support.for_each import for_each
 
 METHODS: dict[type, dict[str, Any]] = {
     MapReduce: {"process": lambda self, chunk: chunk},
@@ -29,7 +30,7 @@ def define(base, abstract=False, **attributes):
     return made
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("base", "name", "advice"),
     [
         (MapReduce, "max_paralel", "; did you mean 'max_parallel'?"),
@@ -57,13 +58,13 @@ def define(base, abstract=False, **attributes):
         (Group, "onfailure", "; did you mean 'on_failure'?"),
     ],
 )
-@pytest.mark.parametrize("is_base", [False, True])
+@for_each("is_base", [False, True])
 def test_a_misspelt_option_is_refused_where_the_class_is_defined(base, name, advice, is_base):
     with pytest.raises(UnknownOption, match=re.escape(f"The class Misspelt has no option {name!r}{advice}")):
         define(base, abstract=is_base, **{name: 9})
 
 
-@pytest.mark.parametrize("base", METHODS)
+@for_each("base", METHODS)
 def test_methods_private_names_and_attributes_of_the_projects_own_are_free(base):
     class Model:
         """A class beside the options."""

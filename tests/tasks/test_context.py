@@ -18,6 +18,7 @@ from queueops.tasks.context import Context, current, enter, leave, running
 from queueops.testing import eager, run_worker
 from queueops.worker.execution import settlements
 from tests.support import tasks_for_tests as tasks
+from tests.support.for_each import for_each
 
 
 class Written:
@@ -81,7 +82,7 @@ def test_what_it_tells_goes_through_the_channel(context, channel):
 INF, NAN = float("inf"), float("nan")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong", [("1",), (True,), (1, "2"), (None,), (NAN,), (INF,), (-1,), (1, INF), (1, NAN), (10**400,), (1, 10**400)]
 )
 def test_progress_is_a_number_that_has_an_end(context, channel, wrong):

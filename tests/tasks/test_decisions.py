@@ -36,6 +36,7 @@ from queueops.tasks.decisions import Decision
 from queueops.testing import run_worker
 from queueops.worker.execution import settlements
 from tests.support import tasks_for_tests as tasks
+from tests.support.for_each import for_each
 from tests.support.rig import Rig, Silent
 
 HOUR = 3600
@@ -109,20 +110,20 @@ def told() -> Iterator[list[tuple[str, BaseException, float | None]]]:
     task_failed.disconnect(failed)
 
 
-@pytest.mark.parametrize("wrong", ["60", None, True, NAN, INF, -INF, ValueError("x")])
+@for_each("wrong", ["60", None, True, NAN, INF, -INF, ValueError("x")])
 def test_the_seconds_are_a_number(wrong: Any) -> None:
     with pytest.raises(BadOption, match=r"The option seconds is .* must be seconds"):
         RetryLater(wrong, "later")
 
 
-@pytest.mark.parametrize("wrong", [-1, -0.001, timedelta(seconds=-1), 1e300, 10**400, timedelta.max])
+@for_each("wrong", [-1, -0.001, timedelta(seconds=-1), 1e300, 10**400, timedelta.max])
 def test_the_seconds_have_bounds(wrong: Any) -> None:
     with pytest.raises(BadOption, match=r"The option seconds is .* must be from 0 seconds to a hundred years"):
         RetryLater(wrong)
 
 
-@pytest.mark.parametrize("wrong", [42, b"later", ValueError, ["x"], {}])
-@pytest.mark.parametrize("made", [Permanent, lambda error: RetryLater(1, error)])
+@for_each("wrong", [42, b"later", ValueError, ["x"], {}])
+@for_each("made", [Permanent, lambda error: RetryLater(1, error)])
 def test_the_error_is_an_exception_or_a_text(made: Any, wrong: Any) -> None:
     with pytest.raises(BadOption, match=r"The option error is .* must be an exception \(not its class\), such as"):
         made(wrong)

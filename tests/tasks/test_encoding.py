@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
 from queueops.tasks.encoding import decode_arguments, decode_result, encode_arguments, encode_result
+from tests.support.for_each import for_each
 
 
 class Colour(enum.Enum):
@@ -33,7 +34,7 @@ class Size(msgspec.Struct):
     w: int
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "stored"),
     [
         (dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC), "2026-01-02T03:04:05Z"),
@@ -87,7 +88,7 @@ def test_the_innermost_culprit_is_named():
         encode_arguments("mail", [], {"users": {"all": [1, User(pk=3)]}})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "advice"),
     [
         (User.objects.none(), "Pass a list of primary keys"),
@@ -126,7 +127,7 @@ def test_over_the_limit_is_refused_with_both_numbers(settings):
         encode_result("t", "x" * 100)
 
 
-@pytest.mark.parametrize("data", [b"[[1]", b"{}", b"[1,2]", b"\xff", b"[" * 100_000])
+@for_each("data", [b"[[1]", b"{}", b"[1,2]", b"\xff", b"[" * 100_000])
 def test_garbage_is_not_decodable(data):
     with pytest.raises(NotDecodable):
         decode_arguments("t", data)

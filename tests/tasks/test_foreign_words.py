@@ -53,7 +53,7 @@ class Words(Chain):
 def word_length(word): ...
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "instead"),
     [
         ("delay", "add.push(...)"),
@@ -71,7 +71,7 @@ def test_a_method_of_another_task_queue_is_answered_with_what_to_write(name, ins
     assert not hasattr(add, "__deepcopy__")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("thing", "name", "instead"),
     [
         (TaskHandle("x"), "get", "handle.result(timeout=...)"),
@@ -129,7 +129,7 @@ FOREIGN_OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("option", "instead"), FOREIGN_OPTIONS)
+@for_each(("option", "instead"), FOREIGN_OPTIONS)
 def test_an_option_of_another_task_queue_is_answered_with_what_to_write(option, instead):
     message = re.escape(f"A task has no option {option!r}. {instead}")
     with pytest.raises(UnknownOption, match=message):
@@ -175,7 +175,7 @@ def test_the_advice_about_a_method_names_only_what_there_is(thing, methods):
             assert attribute in dir(thing), advice
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("option", "of_a_task", "of_one_push"),
     [
         ("countdown", "Write postpone(60, ...) where it is pushed.", "Write delay=60."),
@@ -245,7 +245,7 @@ def test_two_tasks_of_one_name_are_found_below_one_decorator():
         task(name="tests.kept")(kept(second))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("what", "message"),
     [
         (lambda: None, 'A lambda has no name that a worker finds. Write "def NAME(...):" below @task, or @task(name='),

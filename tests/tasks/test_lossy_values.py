@@ -26,6 +26,7 @@ from queueops.tasks import registry
 from queueops.tasks.encoding import encode_arguments
 from queueops.tasks.signature import ArgumentSpec
 from queueops.testing import eager, run_worker
+from tests.support.for_each import for_each
 
 
 class Number(IntEnum):
@@ -91,7 +92,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "value", "text"), REFUSED)
+@for_each(("annotation", "value", "text"), REFUSED)
 def test_what_the_annotation_does_not_bring_back_is_refused_with_its_path(annotation, value, text):
     plan = spec(annotation)
     for args, kwargs in [((value,), {}), ((), {"files": value})]:
@@ -100,7 +101,7 @@ def test_what_the_annotation_does_not_bring_back_is_refused_with_its_path(annota
         assert f"{text} cannot be restored by the annotation " in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("annotation", "value"),
     [
         (dict, {"a": [1, 2.5, True, None, "x", (1, 2), {"b": {}}]}),

@@ -14,6 +14,7 @@ import pytest
 from queueops.errors import BadArguments, BadDependency, NotDecodable
 from queueops.tasks.depends import Depends
 from queueops.tasks.signature import ArgumentSpec
+from tests.support.for_each import for_each
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User as OnlyForCheckers
@@ -43,7 +44,7 @@ def mail(user_id: int, template: str = "welcome", *, at: dt.datetime | None = No
 def anything(first, *more, **named): ...
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("args", "kwargs", "reason"),
     [
         ((), {}, "'user_id' must be given."),
@@ -107,9 +108,7 @@ def test_annotations_that_nobody_can_convert_are_left_alone():
     assert round_trip(func, 1, [2], "x", "y") == ([1, [2], "x", "y"], {})
 
 
-@pytest.mark.parametrize(
-    "value", [dt.date(2026, 1, 2), Decimal("1.5"), [{"day": dt.date(2026, 1, 2)}], (uuid.UUID(int=1),), b"x"]
-)
+@for_each("value", [dt.date(2026, 1, 2), Decimal("1.5"), [{"day": dt.date(2026, 1, 2)}], (uuid.UUID(int=1),), b"x"])
 def test_a_value_that_an_annotation_cannot_bring_back_is_refused(value: Any):
     def func(until: dt.date | str, *, at: dict[str, dt.date | str] | None = None): ...
 

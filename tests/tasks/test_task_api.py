@@ -34,6 +34,7 @@ from queueops.tasks import registry
 from queueops.tasks.pipelined_push import BATCH
 from queueops.testing import run_worker
 from tests.support import tasks_for_tests as tasks
+from tests.support.for_each import for_each
 
 
 def record(handle):
@@ -150,7 +151,7 @@ def test_a_pools_settings_are_defaults(namespace, settings):
     assert (stored.timeout, stored.retries) == (None, 0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "error"),
     [
         ({"priority": 101}, BadOption),
@@ -175,7 +176,7 @@ def test_wrong_options_are_refused(options, error):
         tasks.add.using(**options)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"lane": "#"}, "'#' is not a valid name of a lane: use a text of 1 to 100 letters"),
@@ -204,7 +205,7 @@ def test_exceptions_worth_a_retry_are_classes():
         def local(): ...
 
 
-@pytest.mark.parametrize("value", [5, None, "OSError", (OSError, 5)])
+@for_each("value", [5, None, "OSError", (OSError, 5)])
 def test_what_is_no_exception_class_is_refused_by_our_own_error(value):
     with pytest.raises(BadOption, match="must be exception classes"):
         task(retry_on=value)(len_of)
@@ -219,7 +220,7 @@ def test_what_belongs_to_one_push_is_no_option_of_a_task(option):
         task(uniqe="x")(len_of)
 
 
-@pytest.mark.parametrize("template", ["{missing}", "{0}", "{}", "{text", "{missing.text}", "a}"])
+@for_each("template", ["{missing}", "{0}", "{}", "{text", "{missing.text}", "a}"])
 def test_a_template_that_no_call_fills_in_is_refused_where_it_stands(template):
     with pytest.raises(BadOption, match=r"The option unique is .* a template"):
         task(unique=template)(len_of)

@@ -5,6 +5,7 @@ import pytest
 
 from queueops.model.task_error import StoredError
 from queueops.worker.execution.failure import MAX_MESSAGE, MAX_TRACEBACK, describe, middle_cut, plain, title_of
+from tests.support.for_each import for_each
 
 
 def raised(error: BaseException, depth: int = 0) -> StoredError:
@@ -29,7 +30,7 @@ def test_type_message_and_traceback_are_kept() -> None:
     assert msgspec.json.decode(failure.encoded(), type=StoredError) == failure
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("order 17 is gone", "order 18 is gone"),

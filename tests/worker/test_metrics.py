@@ -5,9 +5,10 @@ from collections import Counter
 import pytest
 
 from queueops.model.histogram import BOUNDS, BUCKETS, bucket, percentile
+from tests.support.for_each import for_each
 
 
-@pytest.mark.parametrize("ms", [0.0, 0.05, 0.125, 0.126, 1.0, 999.0, 86_400_000.0, 1e15])
+@for_each("ms", [0.0, 0.05, 0.125, 0.126, 1.0, 999.0, 86_400_000.0, 1e15])
 def test_each_duration_has_a_bucket_and_lies_within_its_bounds(ms: float) -> None:
     number = bucket(ms)
     assert 0 <= number < BUCKETS

@@ -5,11 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from queueops.model.contracts import Lease
 from queueops.worker.execution.time_limits import SPARE_MS, TimeLimits
 from queueops.worker.shared_slot_table import NEVER
+from tests.support.for_each import for_each
 
 
 def left_ms(timeout_ms: int | None, slot: Any = None) -> int:
@@ -22,7 +21,7 @@ def running(seconds: float, hard_limit: float) -> Any:
     return SimpleNamespace(started=100.0, hard_limit=hard_limit, seconds=lambda: seconds)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("timeout_ms", "slot", "left"),
     [
         (None, running(5.0, NEVER), -1),
@@ -31,7 +30,6 @@ def running(seconds: float, hard_limit: float) -> Any:
         (3000, running(3.9, 104.0), 100 + SPARE_MS),
         (3000, running(60.0, 104.0), SPARE_MS),
     ],
-    ids=["without a limit", "not begun", "begun", "near its end", "past it"],
 )
 def test_a_lease_is_renewed_to_the_hard_limit_and_a_little_more(timeout_ms: int | None, slot: Any, left: int) -> None:
     assert left_ms(timeout_ms, slot) == left

@@ -16,6 +16,7 @@ from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.steps import kept_runs
 from queueops.model.states import State
 from queueops.testing import run_worker
+from tests.support.for_each import for_each
 from tests.support.waiting import wait_until
 from tests.workflows.test_blocked import _clean, behaviour, changes
 from tests.workflows.test_replay import execution, first_step, written
@@ -46,8 +47,8 @@ async def waits_for(seconds: float) -> str:
     return "went"
 
 
-@pytest.mark.parametrize("code", [sleeps, limits, waits_for])
-@pytest.mark.parametrize("seconds", [5, 3_600])
+@for_each("code", [sleeps, limits, waits_for])
+@for_each("seconds", [5, 3_600])
 def test_a_recorded_time_holds_whatever_the_code_says_now(code: Code, seconds: float) -> None:
     history = first_step(partial(code, 60))  # at 1 s
     changed = execution(partial(code, seconds))

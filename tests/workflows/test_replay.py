@@ -18,6 +18,7 @@ from queueops.kinds.workflows.replay.execution import Execution
 from queueops.kinds.workflows.replay.loop import WorkflowTask
 from queueops.kinds.workflows.replay.step import RunInfo, Step
 from queueops.tasks.encoding import encode_result
+from tests.support.for_each import for_each
 from tests.workflows.test_environment import charge, double
 
 Code = Callable[[], Awaitable[Any]]
@@ -102,7 +103,7 @@ async def charges_twice() -> None:
     await asyncio.gather(wf.call(charge, "7"), wf.call(charge, "8"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "difference"),
     [
         (charges_another, "call number 1 wf.charge with other arguments"),
@@ -150,7 +151,7 @@ def counts(of: Any) -> int:
     return len(of)
 
 
-@pytest.mark.parametrize("held", [lambda found: found, frozenset, lambda found: {"a": [found]}, Parcel])
+@for_each("held", [lambda found: found, frozenset, lambda found: {"a": [found]}, Parcel])
 def test_the_order_of_a_set_in_arguments_does_not_count(held: Callable[[set[int]], Any]) -> None:
     def calls(*numbers: int) -> Code:
         async def code() -> None:
