@@ -254,6 +254,29 @@ def test_a_second_run_begins_when_the_limit_allows_it(desk: ChunkDesk) -> None:
     assert keys_of_limits(desk) == []
 
 
+def calls_of(desk: ChunkDesk, *commands: str) -> int:
+    """How often the server has run these commands."""
+    known = desk.client.info("commandstats")
+    return sum(known.get(f"cmdstat_{command}", {}).get("calls", 0) for command in commands)
+
+
+def test_many_running_chunks_of_a_key_end_and_are_checked_in_a_bounded_number_of_commands(desk: ChunkDesk) -> None:
+    desk.push_mapped("m", 1200, **keyed(2000))
+    desk.claim(600)
+    desk.claim(600)
+    assert len(part(desk, "active")) == 1200
+    before = calls_of(desk, "hmget")
+    assert desk.broker._checked(desk.pool, False, "", ["~limit:tests.count a"]) == []
+    assert 500 <= calls_of(desk, "hmget") - before < 1200
+    desk.control("cancel", "m", value="enough")
+    before = calls_of(desk, "srem")
+    desk.control("delete", "m")
+    assert part(desk, "active") == set()
+    assert calls_of(desk, "srem") - before < 10
+    desk.control("restore", "m")
+    assert len(part(desk, "active")) == 1200
+
+
 def test_the_own_limit_of_a_task_holds_beside_that_of_its_key(desk: ChunkDesk) -> None:
     desk.push_several("m", "n", chunks=4, max_parallel=1, **keyed(3))
     assert sorted(lease.id for lease in desk.claim(20)) == ["m#0", "n#0"]
