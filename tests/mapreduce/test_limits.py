@@ -132,18 +132,36 @@ def test_a_task_that_is_replaced_or_deleted_leaves_nothing_of_its_key(desk: Chun
     desk.check()
 
 
-def test_a_task_in_a_paused_lane_keeps_one_turn_until_it_is_resumed_or_cancelled(desk: ChunkDesk) -> None:
-    gather(desk, 2, m=keyed(2) | {"lane": "slow"}, n=keyed(2))
+def test_a_task_in_a_paused_lane_keeps_no_turn_that_another_one_can_use(desk: ChunkDesk) -> None:
+    gather(desk, 3, m=keyed(2) | {"lane": "slow"}, n=keyed(2))
     desk.broker.lane(desk.pool, "slow", paused="1")
-    first = desk.claim(20)
-    assert [lease.id[0] for lease in first] == ["n"]
+    assert ids_of(first := [*desk.claim(20), *desk.claim(20)]) == ["n#0", "n#1"]
     desk.check()
     desk.broker.lane(desk.pool, "slow", paused="")
+    assert desk.claim(20) == []
+    desk.end_all(first[:1])
     assert [lease.id[0] for lease in desk.claim(20)] == ["m"]
     desk.check()
-    desk.end_all(first)
+    desk.end_all(first[1:])
     desk.control("cancel", "m", value="enough")
-    assert len(desk.claim(20)) == 1
+    assert ids_of(desk.claim(20)) == ["n#2"]
+    desk.check()
+
+
+def test_a_turn_that_a_worker_cannot_use_goes_to_a_task_whose_chunks_it_may_run(desk: ChunkDesk) -> None:
+    gather(desk, 9, **{task_id: keyed(2) | {"per_worker": 1} for task_id in "abc"})
+    first, *leases = desk.claim(20)
+    for _ in range(5):
+        desk.end_all(leases)
+        leases = desk.claim(20)
+        assert [lease.id[0] == first.id[0] for lease in leases] == [False], "the first one runs a chunk here"
+        desk.check()
+    for other in {"a", "b", "c"} - {first.id[0]}:
+        desk.control("cancel", other, value="enough")
+    desk.end_all(leases)
+    assert desk.claim(20) == []
+    assert part(desk, "turn") == {f"#{first.id[0]}"}
+    assert [lease.id[0] for lease in desk.claim(20, "w2")] == [first.id[0]]
     desk.check()
 
 
