@@ -135,7 +135,8 @@ def test_a_task_that_is_replaced_or_deleted_leaves_nothing_of_its_key(desk: Chun
 def test_a_task_in_a_paused_lane_keeps_no_turn_that_another_one_can_use(desk: ChunkDesk) -> None:
     gather(desk, 3, m=keyed(2) | {"lane": "slow"}, n=keyed(2))
     desk.broker.lane(desk.pool, "slow", paused="1")
-    assert ids_of(first := [*desk.claim(20), *desk.claim(20)]) == ["n#0", "n#1"]
+    first = [*desk.claim(20), *desk.claim(20)]
+    assert ids_of(first) == ["n#0", "n#1"]
     desk.check()
     desk.broker.lane(desk.pool, "slow", paused="")
     assert desk.claim(20) == []

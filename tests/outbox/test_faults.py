@@ -144,7 +144,9 @@ def test_a_turn_reads_and_sends_rows_up_to_a_number_of_characters_and_at_least_o
     handles = [tasks.fail.using(outbox=True).push("x" * size) for size in (1000, 1000, 1000, 9000, 10)]
     monkeypatch.setattr(relay, "MOST_TEXT", round(2.5 * len(OutboxRow.objects.order_by("id")[0].body)))
     read = []
-    monkeypatch.setattr(relay, "_send", lambda broker, rows, send=relay._send: read.append(len(rows)) or send(broker, rows))
+    monkeypatch.setattr(
+        relay, "_send", lambda broker, rows, send=relay._send: read.append(len(rows)) or send(broker, rows)
+    )
     turns = [relay.take_turn(get_broker(), "default", "default", "default") for _ in range(5)]
     assert read == [2, 1, 1, 1, 0]
     assert [turn.more for turn in turns] == [True, True, True, False, False]
