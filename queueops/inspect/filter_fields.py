@@ -26,6 +26,7 @@ class Field(NamedTuple):
     example: str
     about: str
     bounds: Callable[[str, str, str], Bounds] | None = None
+    also: str = ""  # another field of a record that may have the value
 
 
 FIELDS: dict[str, Field] = {
@@ -40,7 +41,7 @@ FIELDS: dict[str, Field] = {
     "id": Field("id", "id:order-*", say("id")),
     "text": Field("a", 'text:"order 4711"', say("text in the arguments or the id")),
     "parent": Field("pi", "parent:01KB*", say("id of the parent task")),
-    "key": Field("lk", "key:user_id=42", say("key of its limits")),
+    "key": Field("lk", "key:user_id=42", say("key of its limits"), also="ck"),
     "age": Field("age", "age>10m", say("time since the push"), filter_values.span),
     "waited": Field(
         "waited", "waited>5m", say("time from the push to the latest start, or until now"), filter_values.span
@@ -166,10 +167,11 @@ def _of_term(term: Term, pool: str, *, types_only: bool) -> Condition:
     if term.field == "error":
         needle = lowered(json.dumps(term.value.strip("*"), ensure_ascii=False)[1:-1])
         return ["error", needle, "type" if types_only else "", term.value.strip("*")]
+    word, value = "is", term.value  # type: str, str | list[str]
     if "*" in term.value or term.field in PARTS:
-        value = f"*{term.value}*" if term.field in PARTS else term.value
-        return ["like", field.short, value.split("*")]
-    return ["is", field.short, term.value]
+        word, value = "like", (f"*{term.value}*" if term.field in PARTS else term.value).split("*")
+    found = [word, field.short, value]
+    return ["or", found, [word, field.also, value]] if field.also else found
 
 
 def likes(parts: list[str], value: str) -> bool:

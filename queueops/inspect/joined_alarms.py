@@ -15,7 +15,7 @@ from queueops.inspect.clock_alarms import clock_alarms
 from queueops.inspect.failing_alarms import failing_alarms
 from queueops.inspect.growing_alarms import growing_alarms
 from queueops.inspect.host_alarms import host_alarms
-from queueops.inspect.key_alarms import key_alarms
+from queueops.inspect.key_alarms import key_alarms, noted_keys, process_alarms
 from queueops.inspect.library_alarms import library_alarms
 from queueops.inspect.named_hosts import names_host
 from queueops.inspect.outbox import outbox_alarms
@@ -55,16 +55,21 @@ def alarms_of_pools(
     yield from host_alarms(samples)
     yield from hanging_alarms(views, samples, beats)
     yield from clock_alarms(samples, beats)
+    workers = [beat for of_pool in beats.values() for beat in of_pool]
+    noted = noted_keys(workers)
+    yield from process_alarms(noted, workers)
     for view in views:
-        for alarm in _of_pool(view, samples[view.name], beats.get(view.name, ())):
+        for alarm in _of_pool(view, samples[view.name], beats.get(view.name, ()), noted):
             yield structs.replace(alarm, pools=(view.name,))
 
 
-def _of_pool(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
+def _of_pool(
+    view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat], noted: Sequence[Sequence[str]]
+) -> Iterator[Alarm]:
     yield from own_work_alarms(view.name, sampled)
     yield from alert_alarms(sampled)
     yield from library_alarms(view.name, sampled, beats)
-    yield from key_alarms(view.name, sampled, beats)
+    yield from key_alarms(view.name, sampled, beats, noted)
     yield from pool_alarms(view, sampled, beats)
     yield from silent_alarms(view.name, sampled, beats)
     yield from stuck_alarms(view, sampled, live(sampled, beats))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from queueops import conf
@@ -11,18 +11,49 @@ from queueops.inspect.alarms import live, places
 from queueops.inspect.store import LATE_MS, open_reader
 from queueops.inspect.workers import MOST
 from queueops.model.encryption import CLEAR, ids_of
-from queueops.model.sentences import say_n
+from queueops.model.sentences import say, say_n
 from queueops.redis.query_replies import Beat
 
+NOTED_S = 180.0
+"""So long the keys of a process count as in use after it noted them, which it does once a minute while it works."""
 
-def key_alarms(pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat]) -> Iterator[Alarm]:
-    """An alarm for each key with which a live worker or this process encrypts, and which live workers of the pool lack.
+
+def noted_keys(beats: Iterable[Beat]) -> list[list[str]]:
+    """The keys of all processes that worked lately, workers or not; none if no setting and no worker has a key."""
+    if not conf.current().encryption and not any(beat.fields.get("keys") for beat in beats):
+        return []
+    broker = open_reader().broker
+    broker.note_use()
+    return broker.library_use.key_ids(NOTED_S)
+
+
+def process_alarms(noted: Sequence[Sequence[str]], beats: Iterable[Beat]) -> Iterator[Alarm]:
+    """An alarm for each key with which a process encrypts, and which a process beside these workers lacks."""
+    of_workers = [beat.fields["keys"].split(",") for beat in beats if "keys" in beat.fields]
+    for key in _in_use([*noted, *of_workers]):
+        if any(key not in keys and list(keys) not in of_workers for keys in noted):
+            text = say(
+                "Values are encrypted with the key %(key)s, which a process beside these workers lacks, such as a web"
+                " process: it cannot read them. Set the keys in all processes, and restart them.",
+                key=key,
+            )
+            yield danger(text, "workers", manage("queueops", "doctor"), key=f"keys {key}")
+
+
+def _in_use(known: Iterable[Sequence[str]]) -> list[str]:
+    """The keys that encrypt: the first ones."""
+    return sorted({keys[0] for keys in known}.union(ids_of(conf.current().encryption)[:1]) - {"", CLEAR})
+
+
+def key_alarms(
+    pool: str, sampled: Mapping[str, Any], beats: Sequence[Beat], noted: Iterable[Sequence[str]]
+) -> Iterator[Alarm]:
+    """An alarm for each key with which a process encrypts, and which live workers of the pool lack.
 
     Workers of older versions do not report their keys; nothing is said of them.
     """
     known = [(beat, beat.fields["keys"].split(",")) for beat in live(sampled, beats) if "keys" in beat.fields]
-    first = {keys[0] for _, keys in known}.union(ids_of(conf.current().encryption)[:1])
-    for key in sorted(first - {"", CLEAR}):
+    for key in _in_use([*noted, *(keys for _, keys in known)]):
         if without := [beat for beat, keys in known if key not in keys]:
             text = say_n(
                 "Pool %(pool)s: Values are encrypted with the key %(key)s, which %(n)s worker lacks%(places)s: tasks go"

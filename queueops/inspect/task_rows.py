@@ -16,7 +16,7 @@ from queueops.redis.query_replies import maybe_real, maybe_whole, text, whole
 from queueops.redis.wire import with_first
 
 ROW_FIELDS = (
-    *("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi", "lk"),
+    *("s", "n", "k", "l", "p", "c", "b", "e", "d", "at", "r", "cr", "w", "pr", "to", "tg", "y", "ef", "pi", "lk", "ck"),
 )
 """What `page`, `rows` and `tree` return of each task, in the order of ROW_FIELDS in `lua/lib/list_row.lua`."""
 
@@ -47,7 +47,7 @@ class TaskFacts(Answer, frozen=True, kw_only=True):
     progress: float | None = None
     total: float | None = None
     tags: tuple[str, ...] = ()
-    limit_key: str = ""  # its key, for which the limits of its name hold
+    limit_key: str = ""  # its key or that of its parts, for which the limits of its name hold
     reason: str = ""
     allowed: tuple[str, ...] = ()  # verbs of queueops.control that its kind and its state allow
 
@@ -126,7 +126,7 @@ def facts_of(fields: Mapping[str, str], state: str) -> dict[str, Any]:
         "progress": maybe_real(field("pr")),
         "total": maybe_real(field("to")),
         "tags": tuple(filter(None, field("tg", "").split(","))),
-        "limit_key": field("lk", ""),
+        "limit_key": field("lk") or field("ck", ""),
     }
 
 

@@ -29,6 +29,7 @@ KERNEL_FIELDS: dict[str, Field] = {
     "at": Field("attempt", "whole"),
     "b": Field("begun", "whole"),
     "c": Field("created", "whole"),
+    "ck": Field("parts_key"),
     "cr": Field("crashes", "whole"),
     "d": Field("due", "whole"),
     "e": Field("ended", "whole"),

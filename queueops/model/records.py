@@ -72,6 +72,7 @@ class Record(msgspec.Struct, kw_only=True):
     previous: bytes | None = None
     expires: str = ""
     limit_key: str = ""
+    parts_key: str = ""
     key_limit: int | None = None
     key_rate: str = ""
     unique_for: int | None = None

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 
 from queueops import conf
 from queueops.errors import BrokenPool
-from queueops.model.encryption import keyring
+from queueops.model.encryption import ids_of, keyring
 from queueops.redis import wire
 from queueops.redis.client_factory import connect, servers
 from queueops.redis.fanout import FanOut
@@ -69,7 +69,8 @@ class StoreClient:
         self._keys: dict[str, Keys] = {}
         copies, namespace = COPIES if self.spread else 1, settings.namespace
         self.registry = Registry(settings, pools(namespace, copies), self.ask_copies)
-        self.library_use = LibraryUse(self.scripts, libraries(namespace, copies), self.ask_copies)
+        uses = libraries(namespace, copies), self.ask_copies, ids_of(settings.encryption)
+        self.library_use = LibraryUse(self.scripts, *uses)
         self.fan_out = FanOut(self.servers, settings)
         self._hasty: Self | None = None
 

@@ -1,4 +1,4 @@
-"""The chunks of all map-reduce tasks on one page, and their counts on the overview."""
+"""The chunks of all map-reduce tasks on one page, their counts on the overview, and why one waits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import pytest
 from django.test import Client
 
 from console.models import AuditEntry
-from queueops import inspect
+from queueops import control, inspect
 from queueops.model.contracts import Outcome, RoundTrip, Settlement
 from queueops.redis.broker import get_broker
 from tests.console.test_mapreduce import html
 from tests.inspecting.test_chunk_list import errored
+from tests.mapreduce.bench import ChunkDesk
 
 pytestmark = pytest.mark.django_db
 PAGE = "/ops/mapreduce/"
@@ -118,3 +119,16 @@ def test_the_overview_counts_chunks_by_state(namespace: str, operator: Client) -
     }
     assert counts == {"pending": "3", "active": "0", "errored": "2", "done": "1", "failed": "0"}
     assert "1 done, 2 errored, 0 failed" in page
+
+
+def test_the_page_of_a_chunk_tells_why_it_waits(namespace: str, administrator: Client) -> None:
+    desk = ChunkDesk(get_broker())
+    desk.push_mapped("m", 3, lane="slow")
+    control.pause_lane("default", "slow")
+    page = administrator.get("/ops/mapreduce/m/2/").content.decode()
+    assert "Why does the chunk wait?" in page
+    assert "The task&#x27;s lane is paused. Its chunks wait, too." in page
+    assert "Resume the lane" in page
+    control.resume_lane("default", "slow")
+    desk.claim(3)
+    assert "Why does the chunk wait?" not in administrator.get("/ops/mapreduce/m/2/").content.decode()

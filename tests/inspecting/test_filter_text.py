@@ -153,6 +153,11 @@ def test_the_store_finds_what_a_filter_says_and_a_browser_would_keep_the_same_ro
         kept = {id for id, row in rows.items() if inspect.matches(row, query)}
         assert kept >= set(expected), text
         assert kept == set(expected) or "error" in text, text
+    mixed.push("f", name="tests.count", kind="mapreduce", own=(("ck", "user_id=42"), ("cl", 1)))
+    for text, expected in {"key:user_id=42": "cf", "key:user*": "cf", "-key:user_id=42": "abde"}.items():
+        found = inspect.tasks(parse_filter(text)).rows
+        assert "".join(sorted(row.id for row in found)) == expected, text
+        assert all(inspect.matches(row, parse_filter(text)) for row in found), "the key of chunks is that of their task"
 
 
 def test_a_search_by_an_error_tells_nothing_that_is_masked(mixed: Desk) -> None:

@@ -17,7 +17,7 @@ POOLS = ("default", "mail", "reports")
 @pytest.mark.parametrize(
     ("text", "fields"),
     [
-        ("key:shop-*", {"lk", "s"}),
+        ("key:shop-*", {"lk", "ck", "s"}),
         ("error:refused", {"er", "s"}),
         ("age>1h", {"c", "s"}),
         ("ran>1h attempts>2", {"b", "e", "s", "at"}),

@@ -132,18 +132,37 @@ def test_a_task_that_is_replaced_or_deleted_leaves_nothing_of_its_key(desk: Chun
     desk.check()
 
 
-def test_a_task_in_a_paused_lane_keeps_one_turn_until_it_is_resumed_or_cancelled(desk: ChunkDesk) -> None:
-    gather(desk, 2, m=keyed(2) | {"lane": "slow"}, n=keyed(2))
+def test_a_task_in_a_paused_lane_keeps_no_turn_that_another_one_can_use(desk: ChunkDesk) -> None:
+    gather(desk, 3, m=keyed(2) | {"lane": "slow"}, n=keyed(2))
     desk.broker.lane(desk.pool, "slow", paused="1")
-    first = desk.claim(20)
-    assert [lease.id[0] for lease in first] == ["n"]
+    first = [*desk.claim(20), *desk.claim(20)]
+    assert ids_of(first) == ["n#0", "n#1"]
     desk.check()
     desk.broker.lane(desk.pool, "slow", paused="")
+    assert desk.claim(20) == []
+    desk.end_all(first[:1])
     assert [lease.id[0] for lease in desk.claim(20)] == ["m"]
     desk.check()
-    desk.end_all(first)
+    desk.end_all(first[1:])
     desk.control("cancel", "m", value="enough")
-    assert len(desk.claim(20)) == 1
+    assert ids_of(desk.claim(20)) == ["n#2"]
+    desk.check()
+
+
+def test_a_turn_that_a_worker_cannot_use_goes_to_a_task_whose_chunks_it_may_run(desk: ChunkDesk) -> None:
+    gather(desk, 9, **{task_id: keyed(2) | {"per_worker": 1} for task_id in "abc"})
+    first, *leases = desk.claim(20)
+    for _ in range(5):
+        desk.end_all(leases)
+        leases = desk.claim(20)
+        assert [lease.id[0] == first.id[0] for lease in leases] == [False], "the first one runs a chunk here"
+        desk.check()
+    for other in {"a", "b", "c"} - {first.id[0]}:
+        desk.control("cancel", other, value="enough")
+    desk.end_all(leases)
+    assert desk.claim(20) == []
+    assert part(desk, "turn") == {f"#{first.id[0]}"}
+    assert [lease.id[0] for lease in desk.claim(20, "w2")] == [first.id[0]]
     desk.check()
 
 
@@ -252,6 +271,29 @@ def test_a_second_run_begins_when_the_limit_allows_it(desk: ChunkDesk) -> None:
     assert desk.settle(second, Outcome.SUCCESS, b"1", "w2") == "OK"
     desk.check()
     assert keys_of_limits(desk) == []
+
+
+def calls_of(desk: ChunkDesk, *commands: str) -> int:
+    """How often the server has run these commands."""
+    known = desk.client.info("commandstats")
+    return sum(known.get(f"cmdstat_{command}", {}).get("calls", 0) for command in commands)
+
+
+def test_many_running_chunks_of_a_key_end_and_are_checked_in_a_bounded_number_of_commands(desk: ChunkDesk) -> None:
+    desk.push_mapped("m", 1200, **keyed(2000))
+    desk.claim(600)
+    desk.claim(600)
+    assert len(part(desk, "active")) == 1200
+    before = calls_of(desk, "hmget")
+    assert desk.broker._checked(desk.pool, False, "", ["~limit:tests.count a"]) == []
+    assert 500 <= calls_of(desk, "hmget") - before < 1200
+    desk.control("cancel", "m", value="enough")
+    before = calls_of(desk, "srem")
+    desk.control("delete", "m")
+    assert part(desk, "active") == set()
+    assert calls_of(desk, "srem") - before < 10
+    desk.control("restore", "m")
+    assert len(part(desk, "active")) == 1200
 
 
 def test_the_own_limit_of_a_task_holds_beside_that_of_its_key(desk: ChunkDesk) -> None:

@@ -139,6 +139,20 @@ def test_a_commit_sends_the_rows_that_were_left_before_its_own_but_no_long_backl
     assert app.relay() == 3
 
 
+def test_a_turn_reads_and_sends_rows_up_to_a_number_of_characters_and_at_least_one(app: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(DatabaseOutbox, "_committed", lambda *_: None)
+    handles = [tasks.fail.using(outbox=True).push("x" * size) for size in (1000, 1000, 1000, 9000, 10)]
+    monkeypatch.setattr(relay, "MOST_TEXT", round(2.5 * len(OutboxRow.objects.order_by("id")[0].body)))
+    read = []
+    monkeypatch.setattr(
+        relay, "_send", lambda broker, rows, send=relay._send: read.append(len(rows)) or send(broker, rows)
+    )
+    turns = [relay.take_turn(get_broker(), "default", "default", "default") for _ in range(5)]
+    assert read == [2, 1, 1, 1, 0]
+    assert [turn.more for turn in turns] == [True, True, True, False, False]
+    assert [id for turn in turns for id in turn.sent] == [handle.id for handle in handles]
+
+
 @pytest.mark.skipif(connections["default"].vendor != "sqlite", reason="other databases lock a row")
 def test_a_process_that_was_forked_in_a_turn_does_not_keep_it(app: Any) -> None:
     reading, writing = os.pipe()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from io import StringIO
 
@@ -12,11 +13,13 @@ from console.audit.log import new_entry
 from console.models import AuditEntry
 from queueops import chain, conf, group, inspect, jobs, schedules
 from queueops.checks import check_environment, check_settings
+from queueops.inspect.key_alarms import NOTED_S
 from queueops.management.doctor import encrypted_values
 from queueops.management.doctor.finding import FAIL, OK, WARN
 from queueops.model.encryption import ids_of
 from queueops.model.states import State
 from queueops.redis.broker import get_broker
+from queueops.redis.keys import libraries
 from queueops.testing import run_worker
 from tests.redis import encrypted_work as work
 from tests.redis.encrypted_work import MARKER, marked
@@ -137,6 +140,31 @@ def test_a_key_that_a_live_worker_lacks_is_an_alarm_as_soon_as_a_process_encrypt
     assert f"encrypted with the key {old}, which 1 worker lacks:" in told
     beat("w1", {"state": "live", "keys": ""})
     assert f"encrypted with the key {old}, which 2 workers lack (a process 7):" in key_alarms()[0]
+
+
+def test_a_process_that_is_not_a_worker_and_lacks_a_key_is_an_alarm_for_minutes_after_it_worked(
+    encrypted, namespace, redis_client
+):
+    old, new = ids_of(KEYS)
+    (noted,) = libraries(namespace)
+    work.echo.push(1)  # a web process with the old key
+    assert redis_client.zscore(noted, f"keys:{old}")
+    redis_client.delete(noted)
+    work.echo.push(1)
+    assert not redis_client.exists(noted), "no other push costs a command"
+    redis_client.zadd(noted, {f"keys:{old}": time.time()})
+    encrypted(KEYS[1], KEYS[0])
+    beat = partial(get_broker().beat, "default", "w1")
+    beat({"state": "live", "keys": f"{new},{old}"})
+    (told,) = key_alarms()
+    assert f"encrypted with the key {new}, which a process beside these workers lacks" in told
+    encrypted(KEYS[1])
+    beat({"state": "live", "keys": new})
+    assert f"encrypted with the key {old}, which 1 worker lacks" in " ".join(key_alarms())
+    redis_client.zadd(noted, {f"keys:{each}": time.time() - NOTED_S - 1 for each in (old, f"{new},{old}")})
+    assert key_alarms() == []
+    redis_client.set(noted, "rubbish")
+    assert key_alarms() == []
 
 
 def test_only_the_first_entry_may_be_none(settings):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 import msgspec
 from django.db.models import QuerySet
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from queueops import conf
@@ -38,6 +39,8 @@ from queueops.tasks.outbox import Kept, Plain
 
 BATCH = 100
 """Rows that are sent in one turn."""
+MOST_TEXT = 8_000_000
+"""Characters of rows that are sent in one turn. A longer row is sent alone."""
 OUTAGES = (BrokerUnavailable, StoreFull, NotDurable, BrokenPool, LibraryRefused, BadReply, EmbeddedFailed)
 """Errors of the store, and not of a row: the row waits. Some end with a deployment: two versions run until then."""
 LONGEST_ERROR = 1_000
@@ -83,12 +86,22 @@ def take_turn(
     with push_hooks.held(), turn_of(database, pool, lane) as is_free:  # a receiver may break the turn's transaction
         if not is_free:
             return Turn()
-        rows = list(waiting(database).filter(pool=pool, lane=lane).order_by("id")[:batch])
-        if not rows or (own and not any(row.push_id in own for row in rows)):
-            return Turn()
+        rows, more = _oldest(database, pool, lane, own, batch)
         sent = _send(broker, rows)
         _note(database, sent)
-        return Turn(tuple(row.push_id for row in sent.done), len(rows) == batch and sent.outage is None, sent.outage)
+        return Turn(tuple(row.push_id for row in sent.done), more and sent.outage is None, sent.outage)
+
+
+def _oldest(database: str, pool: str, lane: str, own: Collection[str], batch: int) -> tuple[list[OutboxRow], bool]:
+    """The oldest rows of a lane, and whether there may be more. With the ids of ``own`` pushes, none without one."""
+    found = waiting(database).filter(pool=pool, lane=lane).order_by("id").annotate(length=Length("body"))
+    known = list(found.values_list("pk", "push_id", "length")[:batch])
+    sums = accumulate(length for _, _, length in known)
+    fit = [row for row, whole in zip(known, sums, strict=True) if whole <= MOST_TEXT] or known[:1]
+    if not fit or (own and not any(push_id in own for _, push_id, _ in fit)):
+        return [], False
+    rows = OutboxRow.objects.using(database).filter(pk__in=[pk for pk, _, _ in fit]).order_by("id")
+    return list(rows), len(known) == batch or len(fit) < len(known)
 
 
 def _note(database: str, sent: _Sent) -> None:

@@ -10,13 +10,17 @@ from queueops.inspect.why.findings import Finding, bad
 from queueops.inspect.why.parked import parked_findings, waiting_findings
 from queueops.inspect.why.runs import ended_findings, leased_findings
 from queueops.inspect.why.waiting import ready_findings, timed_findings
+from queueops.model import kinds
 from queueops.model.sentences import join, say
 from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail
 
 
 def why(id: str, pool: str = "") -> list[Finding]:
-    """Every check for this task, in order. The first that failed is the reason."""
+    """Every check for this task, in order. The first that failed is the reason. `<task>#<number>` is a chunk."""
+    for kind in kinds.roles("why") if "#" in id else ():
+        if (part := getattr(kind, "part", None)) and (found := part(id, pool)) is not None:
+            return list(found)
     detail = find(id, pool)
     if detail is None:
         gone = say("No task has this id: it was never pushed, it was deleted, or its retention ended.")

@@ -23,7 +23,7 @@ from queueops.redis.query_replies import Beat, Detail, maybe_real, maybe_whole, 
 
 def ready_findings(detail: Detail) -> Iterator[Finding]:
     """Each condition for a start, and the position in the lane."""
-    yield from _paused_name(detail)
+    yield from paused_name(detail)
     yield _lane(detail)
     yield from _slots(detail)
     yield from _rate(detail)
@@ -120,7 +120,8 @@ def servers(detail: Detail) -> Iterator[Finding]:
     yield _capacity(taking)
 
 
-def _paused_name(detail: Detail) -> Iterator[Finding]:
+def paused_name(detail: Detail) -> Iterator[Finding]:
+    """Whether its name is paused, or was until now."""
     name = text(detail.record.get(b"n"))
     if detail.name_paused is not None:
         age = span(max(0, detail.now - detail.name_paused))
@@ -266,7 +267,7 @@ def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Findin
             allowed=str(whole(record.get("r")) + 1),
             lost=lost if crashes else "",
         ),
-        "next": say("the next one starts in %(time)s", time=span(left)) if left > 0 else say("the next one is due"),
+        "next": next_attempt(left),
     }
     error = title(read_failure(detail.record.get(b"er", b"")))
     if record.get("k") in kinds.OWN_WORK:
@@ -278,6 +279,11 @@ def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Findin
     return caused(
         say("The task waits for its next attempt: %(tries)s; %(next)s.", **values), error, "run_now", detail.id
     )
+
+
+def next_attempt(left: int) -> Sentence:
+    """When it starts, in so many milliseconds."""
+    return say("the next one starts in %(time)s", time=span(left)) if left > 0 else say("the next one is due")
 
 
 def _name(detail: Detail, workers: list[Beat]) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from queueops.model.fields import Field
 FIELDS = {
     "bm": Field("map_begun"),
     "ch": Field("has_chunks", "flag"),
-    "ck": Field("chunk_key"),
     "cl": Field("chunk_limit", "whole"),
     "cn": Field("chunks", "whole"),
     "cq": Field("chunk_rate"),

@@ -7,18 +7,60 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from queueops.inspect.alarm import manage
+from queueops.inspect.detail import find
 from queueops.inspect.spans import clock, span
+from queueops.inspect.store import NOT_TAKING
 from queueops.inspect.why.findings import Finding, bad, good
-from queueops.inspect.why.waiting import key_findings, servers
+from queueops.inspect.why.waiting import key_findings, next_attempt, paused_name, servers
 from queueops.kinds.mapreduce.details import goes_on_at
 from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of, counts_of
-from queueops.kinds.mapreduce.states import AGGREGATING
+from queueops.kinds.mapreduce.inspect.pages import chunk, reader_of
+from queueops.kinds.mapreduce.inspect.rows import ChunkDetail
+from queueops.kinds.mapreduce.states import AGGREGATING, ChunkState
 from queueops.model.sentences import Figure, join, say, say_n
 from queueops.model.states import State
 from queueops.redis.query_replies import Detail
 
 OPEN = {"failed": say("failed"), "errored": say("errored"), "active": say("active"), "pending": say("pending")}
 """The words for chunks that are not done."""
+
+
+def part(id: str, pool: str) -> Iterator[Finding] | None:
+    """What a chunk waits for, or why it does not wait; None if the id is not that of a chunk."""
+    task_id, _, number = id.removesuffix("~").partition("#")
+    detail = find(task_id, pool) if number.isascii() and number.isdigit() and len(number) < 10 else None
+    row = chunk(task_id, int(number), detail.pool) if detail else None
+    return None if detail is None or row is None else _of_chunk(detail, row)
+
+
+def _of_chunk(detail: Detail, row: ChunkDetail) -> Iterator[Finding]:
+    match row.state:
+        case ChunkState.PENDING:
+            yield from _of_pending(detail, row)
+        case ChunkState.ERRORED:
+            left = (row.due_ms or 0) - detail.now
+            text = say("The chunk waits for its next attempt: %(next)s.", next=next_attempt(left))
+            yield bad(text, value=clock(row.due_ms or 0))
+        case ChunkState.ACTIVE:
+            text = say("The chunk has run for %(time)s.", time=span(detail.now - (row.begun_ms or detail.now)))
+            yield good(text, value=row.worker, target=row.worker)
+        case _:
+            yield good(say("The chunk has ended."), value=row.state)
+
+
+def _of_pending(detail: Detail, row: ChunkDetail) -> Iterator[Finding]:
+    view = chunks_of(detail.id, detail.pool, count=1)
+    if view is None or view.state != AGGREGATING:
+        text = say("Chunks begin while their task is %(state)s.", state=AGGREGATING)
+        yield bad(text, value=row.task_state)
+        return
+    yield from _held_up(view, detail)
+    yield from _pending(view, detail)
+    yield from servers(detail)
+    if row.ahead:
+        yield bad(say_n("%(n)s chunk of the task comes first.", "%(n)s chunks of the task come first.", row.ahead))
+    else:
+        yield good(say("The chunk is the next one of its task."))
 
 
 def parked(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[Finding] | None:
@@ -43,7 +85,7 @@ def ended(detail: Detail, record: Mapping[str, str], state: State) -> Iterator[F
 
 
 def _aggregating(detail: Detail) -> Iterator[Finding]:
-    view, lane = chunks_of(detail.id, detail.pool, count=1), f"{detail.pool}/{detail.lane}"
+    view = chunks_of(detail.id, detail.pool, count=1)
     if view is None:
         return
     done = say("%(done)s of %(total)s done", done=view.counts["done"], total=view.total)
@@ -54,15 +96,21 @@ def _aggregating(detail: Detail) -> Iterator[Finding]:
         yield bad(text, value=done)
         return
     yield bad(say_n("The reduce waits for %(n)s chunks.", "The reduce waits for %(n)s chunks.", view.open), value=done)
-    if view.paused:
-        text = say("The task's lane is paused. Its chunks wait, too.")
-        yield bad(text, value=say("paused"), verb="resume_lane", target=lane)
-    if view.moving:
-        yield bad(say("Chunks return to their lane. Workers claim none until this has ended."))
+    yield from _held_up(view, detail)
     yield from _failed(view)
     yield from _errored(view)
     yield from _active(view)
     yield from _pending(view, detail)
+
+
+def _held_up(view: ChunksView, detail: Detail) -> Iterator[Finding]:
+    """What lets no chunk of the task begin."""
+    if view.paused:
+        text = say("The task's lane is paused. Its chunks wait, too.")
+        yield bad(text, value=say("paused"), verb="resume_lane", target=f"{detail.pool}/{detail.lane}")
+    yield from paused_name(detail)
+    if view.moving:
+        yield bad(say("Chunks return to their lane. Workers claim none until this has ended."))
 
 
 def _failed(view: ChunksView) -> Iterator[Finding]:
@@ -123,6 +171,15 @@ def _pending(view: ChunksView, detail: Detail) -> Iterator[Finding]:
         yield from key_findings(detail, view.key, view.key_limit, view.key_rate, pending)
         if detail.key_rank is not None:
             return
+    if view.per_worker is not None and _all_have(view, detail, view.per_worker):
+        text = say_n(
+            "%(n)s chunk waits: each worker has as many of the task as it may, %(most)s.",
+            "%(n)s chunks wait: each worker has as many of the task as it may, %(most)s.",
+            pending,
+            most=view.per_worker,
+        )
+        yield bad(text, value="chunks_per_worker", place="workers")
+        return
     pace = say("none was done in the last minute")
     if view.per_second:
         pace = say("%(count)s a second", count=Figure(f"{view.per_second:.1f}"))
@@ -132,3 +189,11 @@ def _pending(view: ChunksView, detail: Detail) -> Iterator[Finding]:
         pending,
     )
     yield good(text, value=pace)
+
+
+def _all_have(view: ChunksView, detail: Detail, most: int) -> bool:
+    """Whether all live workers that take tasks run so many chunks of the task."""
+    taking = [worker.id for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING]
+    found = reader_of(view.id, view.pool) if taking else None
+    counts = found[1].running_in(taking) if found else []
+    return bool(counts) and min(counts) >= most

@@ -102,7 +102,7 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
         mend = f"\n    mend it: {manage('queue')} {command}" if (command := _command(finding, pool)) else ""
         see = f"\n    see: {manage('queue')} tree {finding.target} --only open" if finding.place == "parts" else ""
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
-    if inspect.task(id, pool) is None:
+    if inspect.task(id.partition("#")[0], pool) is None:
         raise SystemExit(1)
 
 

@@ -6,8 +6,8 @@
 --        (its entry on the agenda); log; trashed; lane, conf (flat), ready, rank, active, holders (five of them), token_at
 --        (where the lane's rate allows no start before that);
 --        beat, host, condition and silent_since of its worker; tick (the last watchdog); grace;
---        sampled (of a pending task: the pool's snapshot, as the watchdog wrote it); name_paused (since when its name is
---        paused) and held (it left its lane for that);
+--        name_paused (since when its name is paused, if it has not ended); of a pending task: sampled (the pool's snapshot,
+--        as the watchdog wrote it) and held (it left its lane for the pause);
 --        of its key, if it has a limit: key_running and key_ready (how many have a turn), key_waiting, key_rank (its place
 --        among these), key_holders (five that run, or else that are next), key_token_at (when its rate allows a start);
 --        workers (id, beat, fields flat) that are alive, at most 100; alive; open (parts of it that have not ended);
@@ -63,9 +63,9 @@ end
 local tick, grace = unpack(call('HMGET', P .. ':clock', 'tick', 'grace'))
 put('tick', tick)
 put('grace', grace)
+if CLASS[record[F.state]] ~= 'terminal' then put('name_paused', call('HGET', P .. ':names:paused', record[F.name] or '')) end
 if record[F.state] == 'pending' then
   put('sampled', call('GET', P .. ':snapshot'))
-  put('name_paused', call('HGET', P .. ':names:paused', record[F.name] or ''))
   put('held', call('ZSCORE', P .. ':paused:' .. (record[F.name] or ''), id))
 end
 

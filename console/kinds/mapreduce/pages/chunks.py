@@ -23,6 +23,7 @@ from queueops.model.states import State
 
 LIMIT = 50
 AMENDABLE = ("errored", "failed")
+WAITING = ("pending", "errored")
 
 
 def show(request: HttpRequest, id: str) -> HttpResponse:
@@ -178,11 +179,13 @@ def _chunk(request: HttpRequest, id: str, number: int) -> dict[str, Any]:
     chunk = inspect.chunk(task.id, number, task.pool) if number <= 10**9 else None
     if chunk is None:
         raise Http404
+    findings = inspect.why(f"{task.id}#{number}", task.pool) if chunk.state in WAITING else ()
     return {
         "task": task,
         "chunk": chunk,
+        "findings": findings,
         "here": chunk_url(task.id, task.pool, number),
-        **live_update(chunk_url(task.id, "", number, "task-chunk-live"), task.state, chunk, pool=task.pool),
+        **live_update(chunk_url(task.id, "", number, "task-chunk-live"), task.state, chunk, findings, pool=task.pool),
         "actions": allowed(chunk.allowed, frame.may),
         "may_edit": "edit" in chunk.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= frame.may,
     }

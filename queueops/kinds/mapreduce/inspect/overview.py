@@ -66,6 +66,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     pace_to_ms: int | None
     next_due_ms: int | None  # time at which the first errored chunk is tried again
     max_parallel: int | None
+    per_worker: int | None  # chunks of the task at once in one worker process
     key: str  # for which its limits hold; `*`: all tasks of the class. Empty: it has no such limits
     key_limit: int | None  # chunks of this key at once
     key_rate: str  # how many of them begin, such as `10/m`; may be empty
@@ -126,6 +127,7 @@ def chunks_of(id: str, pool: str = "", *, first: int = 0, count: int = 0) -> Chu
         pace_to_ms=(now if open_ else last_done) or None,
         next_due_ms=whole(summary["due"]) or None,
         max_parallel=maybe_whole(record.get("mx")),
+        per_worker=maybe_whole(record.get("xw")),
         key=record.get("ck", ""),
         key_limit=maybe_whole(record.get("cl")),
         key_rate=shown(rate) if (rate := maybe_real(record.get("cq"))) else "",

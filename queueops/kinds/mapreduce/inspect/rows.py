@@ -73,6 +73,7 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
     retries: int
     timeout_ms: int | None
     deadline_ms: int | None  # the end of its lease
+    ahead: int | None  # pending chunks of the task that come before it
     data_json: str
     result_json: str
     attempts: tuple[Attempt, ...] = ()
@@ -148,6 +149,7 @@ def detail_of(id: str, pool: str, number: int, found: Single, hide: Redactor) ->
         retries=whole(parent.get("xr")),
         timeout_ms=maybe_whole(parent.get("xt")),
         deadline_ms=found.due if state == ChunkState.ACTIVE else None,
+        ahead=found.ahead if state == ChunkState.PENDING else None,
         data_json=hide.document(data) if data else "",
         result_json=hide.document(result) if result else "",
         attempts=(*task_history.attempts(lines, {}), *_last(fields)),

@@ -17,7 +17,7 @@ local task, stragglers, samples, looks, kinds, steps = ARGV[1], tonumber(ARGV[2]
   tonumber(ARGV[5]), tonumber(ARGV[6])
 local SETS = TASK .. task .. '#chunks:'
 local OF_TASK = { 's', 'n', 'k', 'c', 'b', 'e', 'at', 'r', 'pr', 'to', 'mx', 'oc', 'xr', 'xp', 'xt', 'ph', 'y', 'w',
-  'cn', 'xd', 'rd', 'xm', 'xn', 'l', 'mw', 'ck', 'cl', 'cq' }
+  'cn', 'xd', 'rd', 'xm', 'xn', 'l', 'mw', 'ck', 'cl', 'cq', 'xw' }
 
 local function chunk(number, ...) return lib.values_of(TASK .. task .. '#' .. number, ...) end
 

@@ -15,7 +15,7 @@ from redis.exceptions import ResponseError
 from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_STATES
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.redis.keys import Keys
-from queueops.redis.query_replies import maybe_whole, text
+from queueops.redis.query_replies import maybe_whole, text, whole
 from queueops.redis.store_client import StoreClient
 
 MOST_READ = 2000
@@ -37,6 +37,7 @@ class Single(msgspec.Struct, kw_only=True):
     second: dict[bytes, bytes]
     log: list[bytes]
     due: int | None
+    ahead: int | None
     parent: dict[str, str]
 
 
@@ -75,6 +76,12 @@ class ChunkReader:
         state, *found = self._broker.ask_all(keys.pool, fill, transaction=True)
         return None if state is None else {name: size or 0 for name, size in zip(CHUNK_STATES, found, strict=True)}
 
+    def running_in(self, workers: Sequence[str]) -> list[int]:
+        """How many chunks of the task each of these workers runs; counted where their number is limited."""
+        key = chunk_set(self._keys, self._id, "by")
+        found = self._broker.ask_one(self._keys.pool, lambda client: client.hmget(key, workers))
+        return [whole(count) for count in found or ()]
+
     def columns(self, first: int, width: int, count: int) -> Sequence[Any]:
         """``count`` columns of ``width`` chunks each, from chunk ``first`` on; see `chunk_strip.lua`."""
         return self._call("chunk_strip", first, width, count, MOST_READ)
@@ -99,14 +106,16 @@ class ChunkReader:
             pipe.hgetall(keys.task(f"{ref}~"))
             pipe.lrange(keys.log(ref), -100, -1)
             pipe.zscore(keys.agenda, ref)
+            pipe.zrank(chunk_set(keys, self._id, "pending"), number)
             pipe.hmget(keys.task(self._id), PARENT)
 
-        record, failed, second, log, due, parent = self._broker.ask_all(keys.pool, fill)
+        record, failed, second, log, due, ahead, parent = self._broker.ask_all(keys.pool, fill)
         known = {field: text(value) for field, value in zip(PARENT, parent or (), strict=False) if value is not None}
         lost = not record and failed is not None
         return Single(
-            record=record or {}, lost=lost, second=second or {}, log=log or [], due=maybe_whole(due), parent=known
-        )
+            record=record or {}, lost=lost, second=second or {}, log=log or [], due=maybe_whole(due), ahead=ahead,
+            parent=known,
+        )  # fmt: skip
 
     def _call(self, script: str, *values: str | int) -> Sequence[Any]:
         """Return the reply of a script, and remember the keys that it found wrong."""

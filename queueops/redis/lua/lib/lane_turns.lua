@@ -3,6 +3,8 @@
 -- hold. A claim takes as many members as turns are left, and the turn ends: the lane stands behind those that wait.
 --@needs limits minute_counts numbers store_helpers
 
+local LOOKED = 20 -- lanes behind one that cannot use its turn
+
 -- How many members of the lane may begin now.
 function lib.turns_of_lane(lane, turn)
   local scope = lib.scope_of(turn)
@@ -29,4 +31,23 @@ function lib.begin_of_lane(lane, turn, ids)
   local key = lib.key_of_limit(scope)
   lib.begin_turns(scope, turn, lane, ids)
   if call('EXISTS', key .. SUBKEY.waiting) == 0 and lib.turns_left(scope, turn) > 0 then lib.try('SADD', key .. SUBKEY.turn, lane) end
+end
+
+-- The lane cannot use its turn now. The first lane that waits and `can` use it gets it, and this one takes that place.
+-- Returns whether there was such a lane.
+function lib.swap_turn(lane, turn, can)
+  local key = lib.key_of_limit(lib.scope_of(turn))
+  local waiting = lib.try('ZRANGE', key .. SUBKEY.waiting, 0, LOOKED - 1, 'WITHSCORES') or {}
+  for i = 1, #waiting, 2 do
+    local other, score = waiting[i], waiting[i + 1]
+    if can(other) then
+      if lib.try('SREM', key .. SUBKEY.turn, lane) ~= 1 then return false end
+      lib.try('SADD', key .. SUBKEY.turn, other)
+      lib.try('ZREM', key .. SUBKEY.waiting, other)
+      lib.try('ZADD', key .. SUBKEY.waiting, score, lane)
+      ctx.touched[lane], ctx.touched[other] = true, true
+      return true
+    end
+  end
+  return false
 end

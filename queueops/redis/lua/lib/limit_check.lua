@@ -1,7 +1,7 @@
 -- The consistency check of keys with a limit: a task has what it needs of its key, and nothing is left of others.
 --@needs fieldcheck lanes limits minute_counts store_helpers
 
-local MOST_WAITING = 100
+local MOST_WAITING, MOST_HELD = 100, 500
 local PARTS = { SUBKEY.turn, SUBKEY.active, SUBKEY.waiting }
 
 -- What a task in this state has of its key; nil = nothing. `placed`: it is in its lane, or held for its paused name.
@@ -68,11 +68,12 @@ function lib.check_turn_of_part(ref, turn, runs)
   lib.touch_key(lib.scope_of(turn))
 end
 
+-- Each check sees other members of a large set.
 function lib.hooks.check_entry.limit(scope)
   local key = lib.key_of_limit(scope)
   local waiting = lib.try('ZRANGE', key .. SUBKEY.waiting, 0, MOST_WAITING - 1) or {}
   for _, part in ipairs({ SUBKEY.turn, SUBKEY.active }) do
-    for _, id in ipairs(lib.try('SMEMBERS', key .. part) or {}) do check_member(scope, part, id) end
+    for _, id in ipairs(lib.try('SRANDMEMBER', key .. part, MOST_HELD) or {}) do check_member(scope, part, id) end
   end
   for _, id in ipairs(waiting) do check_member(scope, SUBKEY.waiting, id) end
   local waits, first = false, {}

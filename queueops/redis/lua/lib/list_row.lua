@@ -2,7 +2,7 @@
 -- page small.
 --@needs filter_conditions store_helpers value_starts
 
-local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi', 'lk' }
+local ROW_FIELDS = { 's', 'n', 'k', 'l', 'p', 'c', 'b', 'e', 'd', 'at', 'r', 'cr', 'w', 'pr', 'to', 'tg', 'y', 'ef', 'pi', 'lk', 'ck' }
 local LONGEST = 4096
 
 -- `fields` and `wanted` are lists of the same length. A text that is searched in arguments may be in the id as well. Also

@@ -1,9 +1,9 @@
 -- Claim of chunks: from the lane of their task, and of a second run from the lane of tasks.
---@needs chunk_sets lane_turns lanes limits paused_names second_run store_helpers transitions
+--@needs chunk_sets chunk_turns lane_turns lanes limits paused_names second_run store_helpers transitions
 
--- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none,
--- and that lane stays in the round. The task's own lane or name is paused, or the worker does not know the class or has enough.
-function lib.hooks.parts.lane_share(lane, share, worker)
+-- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none.
+-- The task's own lane or name is paused, or the worker does not know the class or has enough.
+local function share_of(lane, share, worker)
   local task, conf = string.sub(lane, 2), lib.lane_conf(lane)
   if not conf.state then ctx.gathering[task] = false end -- the task's record is lost
   if conf.paused then return 0 end
@@ -12,6 +12,18 @@ function lib.hooks.parts.lane_share(lane, share, worker)
   if not conf.each or share == 0 then return share end
   local rest = conf.each - (lib.number_of(lib.safe_call('HGET', lib.chunk_set(task, 'by'), worker)) or 0)
   if rest > 0 then return min(share, rest) end
+end
+
+-- The same, and with nil the lane stays in the round; but a turn of a key goes to a lane from which the worker may take.
+function lib.hooks.parts.lane_share(lane, share, worker)
+  local conf, found = lib.lane_conf(lane), share_of(lane, share, worker)
+  if found or not conf.turn or lib.is_name_paused(conf.name) then return found end
+  local function can(other)
+    return lib.is_own_lane(other) and lib.hooks.parts.waits_for_turn(other) and (share_of(other, 1, worker) or 0) > 0
+  end
+  if not lib.swap_turn(lane, conf.turn, can) then return nil end
+  lib.flush_lanes()
+  return 0
 end
 
 -- Fields of a chunk's lease: its own data, and the values that all chunks of its task share.

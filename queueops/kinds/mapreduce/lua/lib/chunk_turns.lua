@@ -2,6 +2,8 @@
 -- it (lane_turns.lua), and so has a second run, in the lane of tasks. A chunk that runs is in `#active` of the key.
 --@needs chunk_lane lanes limits minute_counts store_helpers transitions
 
+local MOST = 10000 -- chunks of a task whose turns end, or come back, in one call
+
 -- A chunk does not run any more.
 function lib.leave_active(lane, ref)
   local turn = lib.lane_conf(lane).turn
@@ -9,29 +11,33 @@ function lib.leave_active(lane, ref)
   if turn then lib.end_turn(ref, turn) end
 end
 
--- What runs of the chunks of a task: they are in `#active` of a key.
-local function running(task)
+local function refs_of(task, numbers, mark)
   local refs = {}
-  for _, number in ipairs(lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, -1)) do refs[#refs + 1] = task .. '#' .. number end
+  for i, number in ipairs(numbers) do refs[i] = task .. '#' .. number .. mark end
   return refs
 end
+
+-- What runs of the chunks of a task: they are in `#active` of a key. The consistency check finds what is beyond the bound.
+local function running(task) return refs_of(task, lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, MOST - 1), '') end
 
 -- Gives back what the chunks of a task have of their key, for its record goes away.
 function lib.end_turns_of_chunks(task, record)
   local turn = lib.turn_of_chunks(record)
   if not turn then return end
+  local key = lib.key_of_limit(lib.scope_of(turn))
+  local second_runs = refs_of(task, lib.safe_call('SRANDMEMBER', TASK .. task .. '#chunks:twins', MOST), '~')
   lib.end_turn('#' .. task, turn)
-  for _, ref in ipairs(running(task)) do lib.end_turn(ref, turn) end
-  for _, number in ipairs(lib.safe_call('SMEMBERS', TASK .. task .. '#chunks:twins')) do
-    lib.end_turn(task .. '#' .. number .. '~', turn)
-  end
+  lib.call_sliced('SREM', key .. SUBKEY.active, running(task))
+  lib.call_sliced('SREM', key .. SUBKEY.active, second_runs)
+  lib.call_sliced('SREM', key .. SUBKEY.turn, second_runs)
+  lib.call_sliced('ZREM', key .. SUBKEY.waiting, second_runs)
 end
 
 -- A task is back, and some of its chunks may still run.
 function lib.hooks.erase.mapreduce.from_trash(task)
   local turn = lib.lane_conf('#' .. task).turn
   if not turn then return end
-  for _, ref in ipairs(running(task)) do lib.try('SADD', lib.key_of_limit(lib.scope_of(turn)) .. SUBKEY.active, ref) end
+  lib.call_sliced('SADD', lib.key_of_limit(lib.scope_of(turn)) .. SUBKEY.active, running(task))
 end
 
 local function state_of(ref) return (lib.named_fields(TASK .. ref, F.state) or NONE)[F.state] end
