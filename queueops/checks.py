@@ -37,7 +37,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 
 
 def check_environment(**_: Any) -> list[CheckMessage]:
-    """Middlewares, modules, stores, encoders and addresses that cannot be used, and a missing server program."""
+    """Middlewares, modules, stores and other parts that cannot be used, and a missing server program."""
     if conf.problems():
         return []
     settings = conf.current()
@@ -46,6 +46,7 @@ def check_environment(**_: Any) -> list[CheckMessage]:
         *_missing_task_modules(settings),
         *_unusable_store(settings),
         *_unusable_encoder(settings),
+        *_unusable_executor(settings),
         *_encryption(settings),
         *(message for store in settings.stores.values() for message in _unreadable_address(store)),
     ]
@@ -243,6 +244,16 @@ def _unusable_encoder(settings: conf.Settings) -> Iterator[CheckMessage]:
             project_encoder(settings.encoder)
     except BadSetting as error:
         yield Error(str(error), hint="See docs/stores.md.", id="queueops.E013")
+
+
+def _unusable_executor(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.worker.execution.task_start import executor_class
+
+    try:
+        if settings.executor:
+            executor_class(settings.executor)
+    except BadSetting as error:
+        yield Error(str(error), hint="See docs/stores.md.", id="queueops.E014")
 
 
 def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:

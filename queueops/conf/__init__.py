@@ -59,6 +59,7 @@ class Settings:
 
     url: str = "embedded:var/queueops"
     store: str = ""  # dotted path of another store; empty: Redis or Valkey
+    executor: str = ""  # dotted path of the executor of workers; empty: their own threads
     encoder: str = ""  # dotted path of the encoder for classes of the project; empty: none
     namespace: str = "queueops"
     store_name: str = ""  # the name in STORES; empty: the project's own store
@@ -106,6 +107,7 @@ OF_STORES = frozenset({"URL", "NAMESPACE", "CONNECT", "POOLS", "ENVIRONMENT", "R
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
     "STORE": read.dotted("shop.stores.SqliteStore"),
+    "EXECUTOR": read.dotted("shop.executors.ProcessExecutor"),
     "ENCODER": read.dotted("shop.encoders.MoneyEncoder"),
     "NAMESPACE": read.namespace,
     "POOLS": read.each(as_pool),

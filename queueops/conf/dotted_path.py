@@ -9,21 +9,20 @@ from django.utils.module_loading import import_string
 from queueops.errors import BadSetting
 
 
-def imported(key: str, path: str, takes: str) -> Any:
-    """The class, or another callable, that the setting `key` names. `takes`: its arguments, in words.
-
-    Raises BadSetting.
-    """
+def imported(place: str, path: str, takes: str) -> Any:
+    """The class, or another callable, that a setting names. `takes`: its arguments, in words. Raises BadSetting."""
     try:
         found = import_string(path)
     except Exception as error:  # whatever its module raises while it is imported
         expected = f"the dotted path of a class that can be imported ({type(error).__name__}: {error})"
-        raise refused(key, path, expected) from error
+        raise refused(place, path, expected) from error
     if not callable(found):
-        raise refused(key, path, f"a class or function that takes {takes}, and not of the type {type(found).__name__}")
+        raise refused(
+            place, path, f"a class or function that takes {takes}, and not of the type {type(found).__name__}"
+        )
     return found
 
 
-def refused(key: str, path: str, expected: str) -> BadSetting:
+def refused(place: str, path: str, expected: str) -> BadSetting:
     """The error of a setting that names something else than what is expected."""
-    return BadSetting(place=f"QUEUEOPS[{key!r}]", value=repr(path), expected=expected)
+    return BadSetting(place=place, value=repr(path), expected=expected)

@@ -17,6 +17,7 @@ from queueops.conf.dotted_path import imported, refused
 from queueops.errors import BadSetting
 
 _CALLS = ("encode", "decode")
+_PLACE = "QUEUEOPS['ENCODER']"
 
 
 class Encoder(Protocol):
@@ -88,7 +89,7 @@ def project_encoder(path: str) -> ProjectEncoder:
 
 
 def _made(path: str) -> Encoder:
-    make = imported("ENCODER", path, "no arguments")
+    make = imported(_PLACE, path, "no arguments")
     try:
         encoder: Any = make()
         problem = next(_problems(encoder), "")
@@ -97,7 +98,7 @@ def _made(path: str) -> Encoder:
     except Exception as error:  # whatever the code of the project raises
         problem = f"a class that can be called without arguments ({type(error).__name__}: {error})"
     if problem:
-        raise refused("ENCODER", path, problem)
+        raise refused(_PLACE, path, problem)
     made: Encoder = encoder
     return made
 

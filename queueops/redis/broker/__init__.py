@@ -134,7 +134,7 @@ def get_broker() -> RedisBroker:
 
 def store_class(path: str) -> Any:
     """The class, or another callable, that makes a store of the settings. Raises BadSetting."""
-    return imported("STORE", path, "the settings")
+    return imported("QUEUEOPS['STORE']", path, "the settings")
 
 
 def runs_here() -> bool:
