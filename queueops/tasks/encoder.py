@@ -26,8 +26,9 @@ class Encoder(Protocol):
     `queueops.testing.conformance` tests these promises.
     """
 
-    types: tuple[type, ...]
-    """The classes whose values it converts, and those of their subclasses. QueueOps must not know them itself."""
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The classes whose values it converts, and their subclasses: none that QueueOps stores itself."""
 
     def encode(self, value: Any) -> Any:
         """A value that QueueOps stores: JSON, dates, UUIDs, decimals and so on, or a value of another of `types`.

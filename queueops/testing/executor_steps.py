@@ -59,7 +59,7 @@ class ExecutorSteps:
         """Begin a task."""
         number = next(self._numbers)
         data = encode_arguments(task.name, args, {})
-        own = {"retries": task.options.retries or 0, "attempt": 1, "pool": "default", "lane": "default"}
+        own: dict[str, Any] = {"retries": task.options.retries or 0, "attempt": 1, "pool": "default", "lane": "default"}
         lease = Lease(id=f"t{number}", fence=number, name=task.name, kind="task", args=data, **own | fields)
         self.executor.submit([lease])
         return lease

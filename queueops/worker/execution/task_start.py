@@ -199,9 +199,10 @@ class ExecutorSlot(ThreadSlot):
         if not self.open(lease, context, time.monotonic()):
             return report.refused(lease)
         try:
-            settlement = self._executor.execute(self.start)
-            if not isinstance(settlement, Settlement) or (settlement.id, settlement.fence) != (lease.id, lease.fence):
-                raise TypeError(f"execute() returned {settlement!r}, and not the settlement of this start")
+            found: Any = self._executor.execute(self.start)
+            if not isinstance(found, Settlement) or (found.id, found.fence) != (lease.id, lease.fence):
+                raise TypeError(f"execute() returned {found!r}, and not the settlement of this start")
+            settlement = found
         except BaseException as error:  # SystemExit of the project's code, too: the thread must go on
             settlement = self.start.lost(error)
         finally:
