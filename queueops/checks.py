@@ -23,6 +23,7 @@ from queueops.model import kinds
 from queueops.model.encryption import IN_CLEAR, BadKey, NoCryptography
 from queueops.tasks import outbox, registry
 from queueops.tasks.declared_schedules import define_code, scheduled_tasks
+from queueops.tasks.encoder import project_encoder
 
 NEAR = 0.88
 """How like QUEUEOPS a name must be: QUEUOPS and QUEUE_OPS are, QUEUES is not."""
@@ -36,7 +37,7 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 
 
 def check_environment(**_: Any) -> list[CheckMessage]:
-    """Middlewares, task modules, stores and addresses that cannot be used, a missing server program for `embedded:`."""
+    """Middlewares, modules, stores and other parts that cannot be used, and a missing server program."""
     if conf.problems():
         return []
     settings = conf.current()
@@ -44,6 +45,8 @@ def check_environment(**_: Any) -> list[CheckMessage]:
         *_missing_middlewares(settings),
         *_missing_task_modules(settings),
         *_unusable_store(settings),
+        *_unusable_encoder(settings),
+        *_unusable_executor(settings),
         *_encryption(settings),
         *(message for store in settings.stores.values() for message in _unreadable_address(store)),
     ]
@@ -233,6 +236,24 @@ def _unusable_store(settings: conf.Settings) -> Iterator[CheckMessage]:
     except BadSetting as error:
         hint = "A store is a class such as queueops.stores.PlainStore, which is called with the settings."
         yield Error(str(error), hint=hint, id="queueops.E011")
+
+
+def _unusable_encoder(settings: conf.Settings) -> Iterator[CheckMessage]:
+    try:
+        if settings.encoder:
+            project_encoder(settings.encoder)
+    except BadSetting as error:
+        yield Error(str(error), hint="See docs/stores.md.", id="queueops.E013")
+
+
+def _unusable_executor(settings: conf.Settings) -> Iterator[CheckMessage]:
+    from queueops.worker.execution.task_start import executor_class
+
+    try:
+        if settings.executor:
+            executor_class(settings.executor)
+    except BadSetting as error:
+        yield Error(str(error), hint="See docs/stores.md.", id="queueops.E014")
 
 
 def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:

@@ -59,6 +59,8 @@ class Settings:
 
     url: str = "embedded:var/queueops"
     store: str = ""  # dotted path of another store; empty: Redis or Valkey
+    executor: str = ""  # dotted path of the executor of workers; empty: their own threads
+    encoder: str = ""  # dotted path of the encoder for classes of the project; empty: none
     namespace: str = "queueops"
     store_name: str = ""  # the name in STORES; empty: the project's own store
     stores: Mapping[str, Settings] = field(default_factory=dict)  # other stores that the console shows, too
@@ -104,7 +106,9 @@ OF_STORES = frozenset({"URL", "NAMESPACE", "CONNECT", "POOLS", "ENVIRONMENT", "R
 """What an entry of STORES may set; all else is as in the project's own store."""
 READERS: dict[str, read.Reader[Any]] = {
     "URL": read.url,
-    "STORE": read.dotted,
+    "STORE": read.dotted("shop.stores.SqliteStore"),
+    "EXECUTOR": read.dotted("shop.executors.ProcessExecutor"),
+    "ENCODER": read.dotted("shop.encoders.MoneyEncoder"),
     "NAMESPACE": read.namespace,
     "POOLS": read.each(as_pool),
     "PAYLOAD_LIMIT": read.whole(1, 256 * 1024 * 1024),

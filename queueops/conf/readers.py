@@ -152,13 +152,17 @@ def text(value: Any) -> str:
     return value
 
 
-def dotted(value: Any) -> str:
+def dotted(example: str) -> Reader[str]:
     """A dotted path of a class or function, or "". Whether it can be imported is checked where it is used."""
-    if value == "":
-        return ""
-    if not isinstance(value, str) or "." not in value or not all(part.isidentifier() for part in value.split(".")):
-        raise Unfit('a dotted path, such as "shop.stores.SqliteStore"')
-    return value
+
+    def reader(value: Any) -> str:
+        if value == "":
+            return ""
+        if not isinstance(value, str) or "." not in value or not all(part.isidentifier() for part in value.split(".")):
+            raise Unfit(f'a dotted path, such as "{example}"')
+        return value
+
+    return reader
 
 
 def short_text(value: Any) -> str:

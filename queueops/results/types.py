@@ -88,9 +88,8 @@ class ResultType:
                 continue
             if found != value and (part := lost("it", value, found, is_open=is_open(wanted))):
                 how = inspect.formatannotation(self._annotation)
-                advice = (
-                    f"The annotation {how} does not bring it back. Annotate one type for it, such as dict[int, bytes]."
-                )
+                advice = part.fault or "Annotate one type for it, such as dict[int, bytes]."
+                advice = f"The annotation {how} does not bring it back. {advice}"
                 raise NotEncodable(what="result", name=self._name, path=part.place, type=part.type, advice=advice)
             return
 

@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from queueops.model.text_types import either_version, is_text_type, read_text
+from queueops.tasks.encoder import encoder_for
 
 Accepted = frozenset[type] | None
 Positional = Callable[[bytes], tuple[list[Any], dict[str, msgspec.Raw]]]
@@ -137,7 +138,7 @@ def _is_simple(kind: Any) -> bool:
 def _is_foreign(kind: Any) -> bool:
     if not isinstance(kind, msgspec.inspect.CustomType):
         return False
-    return not (hasattr(kind.cls, "model_validate") or is_text_type(kind.cls))
+    return not (hasattr(kind.cls, "model_validate") or is_text_type(kind.cls) or encoder_for(kind.cls))
 
 
 def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
@@ -155,5 +156,7 @@ def _walk(kind: Any, seen: set[int]) -> typing.Iterator[Any]:
 
 
 def _made(kind: type[Any], value: Any) -> Any:
-    """Make an instance of a class that msgspec does not know: a path, an address, a pydantic model."""
+    """Make an instance of a class that msgspec does not know: of the project's encoder, a path, a pydantic model."""
+    if (encoder := encoder_for(kind)) is not None:
+        return encoder.decode(kind, value)
     return read_text(kind, value) if is_text_type(kind) else kind.model_validate(value)

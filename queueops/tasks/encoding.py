@@ -1,8 +1,9 @@
 """JSON encoding of arguments and results, the only form in which they are stored.
 
 Datetimes, dates, times, durations, UUIDs, decimals, enums, data classes, msgspec Structs, bytes and sets are encoded by
-msgspec. Paths and IP addresses become texts, pydantic models are dumped. A Django model instance and every other type
-is refused, with advice. Empty bytes stand for a call without arguments, and for None as a result.
+msgspec. Paths and IP addresses become texts, pydantic models are dumped. The encoder of the project converts its own
+classes (`queueops.tasks.encoder`). A Django model instance and every other type is refused, with advice. Empty bytes
+stand for a call without arguments, and for None as a result.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from queueops import conf
 from queueops.errors import NotDecodable, NotEncodable, PayloadTooLarge
 from queueops.model.encryption import refuse_sealed
 from queueops.model.text_types import TEXT_TYPES
+from queueops.tasks.encoder import ProjectEncoder, encoder_for
 
 Arguments = tuple[list[Any], dict[str, Any]]
 
@@ -97,6 +99,8 @@ def plain(value: Any) -> Any:
     """Convert a value that msgspec does not know."""
     if isinstance(value, Promise):
         return str.__str__(str(value))
+    if (encoder := encoder_for(type(value))) is not None:
+        return _converted(encoder, value)
     for kind, convert in zip((str, int, float), _PLAIN, strict=True):
         if isinstance(value, kind):
             return convert(value)
@@ -105,6 +109,16 @@ def plain(value: Any) -> Any:
     if callable(dump := getattr(value, "model_dump", None)):  # pydantic
         return dump(mode="json")
     raise _Unfit(_advice(value))
+
+
+def _converted(encoder: ProjectEncoder, value: Any) -> Any:
+    try:
+        found = encoder.encode(value)
+    except ValueError as error:
+        raise _Unfit(f"{error}.") from error
+    if any(True for _ in _infinite([("it", found)])):
+        raise _Unfit(f"The encoder {encoder.path} gave NaN or infinity, which JSON does not have.")
+    return found
 
 
 def _advice(value: Any) -> str:
@@ -174,11 +188,14 @@ def _inside(label: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _refuse_infinite(what: str, name: str, values: Labelled) -> None:
     """Refuse NaN and infinity, which JSON does not have; msgspec would write null, which is another value."""
+    for label, value in _infinite(values):
+        raise NotEncodable(what=what, name=name, path=label, type=f"a float ({value})", advice="Use None, or a text.")
+
+
+def _infinite(values: Labelled) -> Iterator[tuple[str, float]]:
     waiting = list(values)
     while waiting:
         label, value = waiting.pop()
         if isinstance(value, float) and not math.isfinite(value):
-            raise NotEncodable(
-                what=what, name=name, path=label, type=f"a float ({value})", advice="Use None, or a text."
-            )
+            yield label, value
         waiting.extend(_inside(label, value))

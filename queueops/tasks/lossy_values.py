@@ -9,6 +9,7 @@ import msgspec
 from django.utils.functional import Promise
 
 from queueops.errors import NotEncodable
+from queueops.tasks.encoder import encoder_for
 from queueops.tasks.encoding import encode_result, with_article
 
 PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
@@ -19,10 +20,11 @@ _FIELDS = ("__struct_fields__", "__dataclass_fields__", "__pydantic_fields__")
 
 
 class Lost(NamedTuple):
-    """A part that comes back as another value: its place, and its type with an article."""
+    """A part that comes back as another value: its place, its type with an article, and the fault of an encoder."""
 
     place: str
     type: str
+    fault: str = ""
 
 
 def lost(place: str, given: Any, found: Any, *, is_open: bool) -> Lost | None:
@@ -31,6 +33,10 @@ def lost(place: str, given: Any, found: Any, *, is_open: bool) -> Lost | None:
     An annotation without open parts may ask for another form, as `str` for a UUID. It never gets bytes as base64, and
     never the text of a number.
     """
+    if type(given) not in _JSON and type(found) not in _JSON and (encoder := encoder_for(type(given))) is not None:
+        is_same = encode_result("", given) == encode_result("", found)
+        fault = f"The encoder {encoder.path} makes another value of it: its decode must undo its encode."
+        return None if is_same else Lost(place, _type(given), fault)
     if given is None or isinstance(given, (str, Promise)):
         return None
     if isinstance(given, (int, float)):  # a number that came back as a text is a key

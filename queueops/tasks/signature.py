@@ -166,10 +166,8 @@ class ArgumentSpec:
             given = list(given)  # the annotation asks for this form, as Iterable[int] does
         if part := lost(name, given, found, is_open=is_open):
             how = inspect.formatannotation(annotation)
-            reason = (
-                f"{part.place}: {part.type} cannot be restored by the annotation {how}."
-                " Pass a plain JSON value, or annotate one type for it, such as dict[str, bytes]."
-            )
+            reason = part.fault or "Pass a plain JSON value, or annotate one type for it, such as dict[str, bytes]."
+            reason = f"{part.place}: {part.type} cannot be restored by the annotation {how}. {reason}"
             raise BadArguments(name=self.name, reason=reason)
 
     def _check_names(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

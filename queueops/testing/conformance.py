@@ -1,5 +1,7 @@
 """Conformance: tests of the promises of `queueops.model.ports`, for a store of one's own. They need pytest.
 
+`EncoderConformance` and `ExecutorConformance` are the same for an encoder and for an executor.
+
     from queueops.testing.conformance import StoreConformance
 
     class TestMyStore(StoreConformance):
@@ -25,6 +27,9 @@ from queueops.errors.leases import LeaseLost
 from queueops.model.capabilities import Capability
 from queueops.model.contracts import Conflict, Extend, Lease, LeaseRef, Outcome, Push, RoundTrip, Settlement
 from queueops.model.states import State
+from queueops.testing.encoder_conformance import EncoderConformance as EncoderConformance
+from queueops.testing.executor_conformance import ApartExecutorConformance as ApartExecutorConformance
+from queueops.testing.executor_conformance import ExecutorConformance as ExecutorConformance
 from queueops.testing.store_steps import OTHER, POOL, WORKER, StoreSteps
 
 SHORT_S = 0.1

@@ -19,9 +19,9 @@ class WorkerOptions:
     """The options of one worker, shared by its processes. Times are in seconds.
 
     ``threads`` is how many tasks one process runs at a time, sync or async. ``batch`` is how many it claims at most in
-    one round trip. ``lanes`` are patterns: only matching lanes are served, and all of them without any. ``kinds`` are
-    kinds of records: only these are taken, or with a `!` all but these. A process is replaced after ``max_tasks``
-    tasks, or above ``max_memory`` MB.
+    one round trip. ``executor`` is the dotted path of what runs them in place of threads and event loop. ``lanes`` are
+    patterns: only matching lanes are served, and all of them without any. ``kinds`` are kinds of records: only these
+    are taken, or with a `!` all but these. A process is replaced after ``max_tasks`` tasks, or above ``max_memory`` MB.
     """
 
     pools: tuple[str, ...] = (DEFAULT_POOL,)
@@ -30,6 +30,7 @@ class WorkerOptions:
     processes: int = 1
     threads: int = DEFAULT_THREADS
     batch: int = BATCH
+    executor: str = ""
     burst: bool = False
     lease: float = 30.0
     grace: float = 25.0
@@ -49,6 +50,7 @@ class WorkerOptions:
         settings = conf.current()
         declared = tuple(dict.fromkeys((DEFAULT_POOL, *settings.pools)))
         own: dict[str, Any] = {"lease": settings.lease, "grace": settings.grace, "hung_after": settings.hung_after}
+        own["executor"] = settings.executor
         return cls(**own | {"pools": declared} | {name: value for name, value in given.items() if value is not None})
 
 

@@ -39,6 +39,10 @@ from queueops import (
 )
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.handle import WorkflowHandle
+from queueops.model.contracts import Settlement
+from queueops.tasks.encoder import Encoder
+from queueops.testing.conformance import EncoderConformance, ExecutorConformance
+from queueops.worker.execution.task_start import Order, TaskExecutor, TaskStart
 
 
 @task
@@ -263,3 +267,53 @@ async def starts_later() -> None:
     assert_type(await run.ahistory(), list[Entry])
     assert_type(await run.acustom_status(), Any)
     assert_type(await run.areset(3), WorkflowHandle[list[str]])
+
+
+class Money:
+    """A class of the project."""
+
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+
+class MoneyEncoder:
+    """Stores it."""
+
+    types = (Money,)
+
+    def encode(self, value: Money) -> int:
+        return value.cents
+
+    def decode(self, wanted: type[Money], data: int) -> Money:
+        return wanted(data)
+
+
+class Here:
+    """Runs tasks in the threads of the worker."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        start.listen(self.heed)
+        return start.run()
+
+    def heed(self, order: Order) -> None:
+        assert_type(order.interrupt, str)
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+encoder: Encoder = MoneyEncoder()
+executor: TaskExecutor = Here()
+
+
+class TestMoneyEncoder(EncoderConformance):
+    """Its tests."""
+
+    encoder = "shop.MoneyEncoder"
+    values = (Money(7),)
+
+
+class TestHere(ExecutorConformance):
+    """Its tests."""
+
+    executor = "shop.Here"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from queueops import conf
 from queueops.conf import pool_names
-from queueops.errors import QueueOpsError
+from queueops.errors import BadSetting, QueueOpsError
 from queueops.logs import FORMATS, configure
 from queueops.management.arguments import kind_of_record, lane_pattern, pool_name, positive, seconds
 from queueops.management.foreign_arguments import explain
@@ -20,6 +20,7 @@ from queueops.management.pools import left_out
 from queueops.management.process_command import ProcessCommand
 from queueops.model import kinds
 from queueops.worker import WorkerOptions, run_worker
+from queueops.worker.execution.task_start import executor_class
 from queueops.worker.options import BATCH, DEFAULT_THREADS
 
 LEFT_OUT = "The pool %s, that of %s, is not served by this worker: name it in QUEUEOPS['POOLS'], or by --pool %s"
@@ -48,6 +49,8 @@ class Command(ProcessCommand):
         add("--processes", type=positive, metavar="N", help="processes (1)")
         add("--threads", type=positive, metavar="N", help=f"tasks at a time in each process ({DEFAULT_THREADS})")
         add("--batch", type=positive, metavar="N", help=f"tasks claimed at most in one call ({BATCH})")
+        help_executor = "the dotted path of another executor (QUEUEOPS['EXECUTOR'])"
+        add("--executor", type=executor_path, metavar="PATH", help=help_executor)
         add(
             "--grace",
             type=seconds,
@@ -64,7 +67,7 @@ class Command(ProcessCommand):
         """Run the worker; exit status 0 when it ended in order."""
         if options["log_format"] or not logging.getLogger("queueops").hasHandlers():
             configure(options["log_format"] or FORMATS[0])
-        names = ("processes", "threads", "batch", "grace", "max_tasks", "max_memory", "burst")
+        names = ("processes", "threads", "batch", "executor", "grace", "max_tasks", "max_memory", "burst")
         chosen = {name: options[name] for name in names}
         chosen["pools"] = tuple(dict.fromkeys(options["pools"])) if options["pools"] else None
         chosen["lanes"] = tuple(dict.fromkeys(options["lanes"])) if options["lanes"] else None
@@ -86,3 +89,12 @@ def prepare(worker: WorkerOptions) -> None:
             check(worker)
     except QueueOpsError as error:
         raise CommandError(str(error)) from error
+
+
+def executor_path(text: str) -> str:
+    """The dotted path of an executor."""
+    try:
+        executor_class(text, "--executor")
+    except BadSetting as error:
+        raise ArgumentTypeError(str(error)) from error
+    return text

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self, TypeVar, cast
 
-from django.utils.module_loading import import_string
-
 from queueops import conf
-from queueops.errors import BadSetting
+from queueops.conf.dotted_path import imported
 from queueops.errors.kinds import BadKind, NotOffered
 from queueops.model import kinds
 from queueops.model.capabilities import Capability
@@ -136,15 +134,7 @@ def get_broker() -> RedisBroker:
 
 def store_class(path: str) -> Any:
     """The class, or another callable, that makes a store of the settings. Raises BadSetting."""
-    try:
-        found = import_string(path)
-    except Exception as error:  # whatever its module raises while it is imported
-        expected = f"the dotted path of a class that can be imported ({type(error).__name__}: {error})"
-        raise BadSetting(place="QUEUEOPS['STORE']", value=repr(path), expected=expected) from error
-    if not callable(found):
-        expected = f"a class or function that takes the settings, and not of the type {type(found).__name__}"
-        raise BadSetting(place="QUEUEOPS['STORE']", value=repr(path), expected=expected)
-    return found
+    return imported("QUEUEOPS['STORE']", path, "the settings")
 
 
 def runs_here() -> bool:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from typing import Any
 
-from queueops.errors import Cancelled
 from queueops.model.contracts import Lease, Settlement
 from queueops.tasks import process_scope
 from queueops.tasks.context import Context
 from queueops.worker.execution.execution import aexecute
 from queueops.worker.execution.loop_threads import LoopThreads
-from queueops.worker.execution.slot import AsyncSlot, Slot
+from queueops.worker.execution.slot import AsyncSlot
 from queueops.worker.shared_slot_table import SlotTable
 
 logger = logging.getLogger("queueops.worker")
@@ -69,11 +68,6 @@ class AsyncExecutor:
             except IndexError:  # the event loop took the last one between the two lines
                 break
         return taken
-
-    def cancel(self, slot: Slot, lease: Lease) -> None:
-        """Cancel a coroutine at its next ``await``; no effect on a thread."""
-        if isinstance(slot, AsyncSlot):
-            slot.stop(lease, Cancelled)
 
     def close(self, seconds: float) -> bool:
         """End the event loop; False if a task still runs in it."""

@@ -134,6 +134,11 @@ class Slot(ABC):
             self._raise(kind)
             return True
 
+    def cancel(self, lease: Lease, reason: str, *, lost: bool = False) -> None:
+        """Ask the task to stop; ``lost``: it may run elsewhere."""
+        if (context := self.context) is not None and self.lease is lease:
+            context.ask_to_cancel(reason, lost=lost)
+
     def seconds(self) -> float:
         """How long the current task has been running."""
         return time.monotonic() - self.started
@@ -168,6 +173,11 @@ class AsyncSlot(Slot):
         self.loop = loop
         self.own_thread = AsyncSlotThread()
         self.task: asyncio.Task[None] | None = None
+
+    def cancel(self, lease: Lease, reason: str, *, lost: bool = False) -> None:
+        """Ask the task to stop, and cancel its coroutine."""
+        super().cancel(lease, reason, lost=lost)
+        self.stop(lease, Cancelled)
 
     def _raise(self, kind: type[Interrupt]) -> None:
         self.loop.call_soon_threadsafe(self._cancel, self.task)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from queueops.errors import Interrupt
 from queueops.model.contracts import Lease, Settlement
@@ -24,6 +25,7 @@ from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.slot import Slot, ThreadSlot
+from queueops.worker.execution.task_start import ExecutorSlot, TaskExecutor
 from queueops.worker.execution.thread_queue import ThreadQueue
 from queueops.worker.shared_slot_table import SlotTable
 
@@ -44,7 +46,9 @@ class ThreadExecutor:
 
     def __init__(
         self, threads: int, table: SlotTable, channel: Channel, ring: Callable[[], None], stand_in: Callable[[], None],
+        executor: TaskExecutor | None = None,
     ) -> None:  # fmt: skip
+        """``executor``: runs all tasks in place of these threads, which then only wait for it."""
         self.done: deque[Done] = deque()
         self.waiting = False
         self.awake = threading.Lock()
@@ -52,6 +56,7 @@ class ThreadExecutor:
         self.epoch = table.epoch  # tasks submitted in an earlier epoch are refused at their start
         self._limit = threads
         self._channel = channel
+        self._executor = executor
         self._ring = ring
         self._stand_in = stand_in
         self._keeps = False
@@ -77,7 +82,7 @@ class ThreadExecutor:
             if handler is None:
                 continue
             context = Context(lease, handler, self._channel, self.epoch)
-            if handler.is_async:
+            if handler.is_async and self._executor is None:
                 asynchronous.append(context)
             elif self._keeps:
                 self._keeps, self.kept = False, context
@@ -130,9 +135,8 @@ class ThreadExecutor:
         slot = self.slot_of(lease)
         if slot is None:
             self._unwanted[lease.pool, lease.fence] = reason
-        elif (context := slot.context) is not None and slot.lease is lease:
-            context.ask_to_cancel(reason, lost=lost)
-            self._async.cancel(slot, lease)
+        else:
+            slot.cancel(lease, reason, lost=lost)
 
     def end(self, lease: Lease) -> None:
         """Interrupt the task. If it still runs a second later, it is killed together with this process."""
@@ -166,9 +170,17 @@ class ThreadExecutor:
         deadline = _monotonic() + seconds
         for thread in self._threads():
             thread.join(max(0.0, deadline - _monotonic()))
+        self._close_executor()
         return self._async.close(max(0.0, deadline - _monotonic())) and not any(
             thread.is_alive() for thread in self._threads()
         )
+
+    def _close_executor(self) -> None:
+        try:
+            if self._executor is not None:
+                self._executor.close()
+        except Exception:  # code of the project: the process ends anyway
+            logger.exception("The executor could not be closed")
 
     def _threads(self) -> list[threading.Thread]:
         return [slot.thread for slot in self._slots if slot.thread is not None]
@@ -189,12 +201,15 @@ class ThreadExecutor:
 
     def _start_thread(self) -> None:
         slot = ThreadSlot(len(self._slots), self._table)
+        if self._executor is not None:
+            slot = ExecutorSlot(slot.number, self._table, self._executor, self._channel)
         slot.thread = threading.Thread(target=self._work, args=(slot,), name=f"queueops-{slot.number}", daemon=True)
         self._slots.append(slot)
         slot.thread.start()
 
     def _work(self, slot: ThreadSlot) -> None:
         slot.thread_id = threading.get_ident()
+        run: Callable[[Any, Context], Settlement] = ExecutorSlot.execute if isinstance(slot, ExecutorSlot) else execute
         take, queued, done = self._queue.taker(), self.queued, self.done.append
         kept: Context | None = None
         while True:
@@ -211,7 +226,7 @@ class ThreadExecutor:
                         return
                     context = item
                 started = _monotonic()
-                settlement = (self._unwanted and self._refused(context)) or execute(slot, context)
+                settlement = (self._unwanted and self._refused(context)) or run(slot, context)
                 done((context.lease, settlement, (_monotonic() - started) * 1000))
                 if self.waiting and queued() <= self.low:
                     kept = self._tell()

@@ -23,6 +23,7 @@ from queueops.pool_messages.dispatcher import Outbox
 from queueops.tasks import process_scope
 from queueops.worker.execution.ending_thread import SignalThread
 from queueops.worker.execution.idle_listener import IdleListener
+from queueops.worker.execution.task_start import executor_class
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
 from queueops.worker.heartbeat import Heartbeat, WorkDone
@@ -58,7 +59,8 @@ class Loop:
         self._broker = broker
         channel = ProgressBuffer(broker, lambda lease: self._executor.slot_of(lease))
         prefetch = Prefetch(options.threads, SHARES * options.batch)
-        self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in)
+        executor = executor_class(options.executor)() if options.executor else None
+        self._executor = ThreadExecutor(options.threads, table, channel, self_pipe.ring, self._stand_in, executor)
         self._watch = TimeLimits(self._executor, prefetch.stuck_after_ms)
         self._self_pipe = self_pipe
         self._signals = SignalThread()

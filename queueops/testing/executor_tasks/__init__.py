@@ -1,0 +1,1 @@
+"""App for the settings of tests: its tasks are those that `ExecutorConformance` runs."""

@@ -1,0 +1,111 @@
+"""QUEUEOPS["EXECUTOR"]: what runs the tasks of a worker, in place of its threads and its event loop."""
+
+from __future__ import annotations
+
+import io
+from contextlib import closing
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import override_settings
+from msgspec.structs import replace
+
+from queueops import checks
+from queueops.model.contracts import Outcome, Settlement
+from queueops.testing.conformance import ApartExecutorConformance, ExecutorConformance
+from queueops.testing.executor_steps import ExecutorSteps
+from queueops.worker.execution.task_start import Order, TaskStart
+from tests.stores.process_executor import ProcessExecutor, SerialExecutor
+
+
+def path_of(executor: type) -> str:
+    return f"{executor.__module__}.{executor.__qualname__}"
+
+
+class TestProcessExecutor(ApartExecutorConformance):
+    """A process for each task."""
+
+    executor = path_of(ProcessExecutor)
+
+    @pytest.fixture(autouse=True)
+    def _settings_of_processes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.stores.executor_settings")
+
+
+class TestSerialExecutor(ExecutorConformance):
+    """The worker's own threads, one task at a time."""
+
+    executor = path_of(SerialExecutor)
+
+
+class Raising(SerialExecutor):
+    """Loses each task."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        raise SystemExit("no process is left")
+
+    def close(self) -> None:
+        raise OSError("it was closed before")
+
+
+class Mixed(SerialExecutor):
+    """Gives the settlement of another start."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        return replace(super().execute(start), fence=0)
+
+
+class Deaf(SerialExecutor):
+    """Fails when it hears an order."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        start.obey(Order(reason="before"))
+
+        def listen(order: Order) -> None:
+            raise ValueError(order.reason)
+
+        start.listen(listen)
+        return super().execute(start)
+
+
+class Halved:
+    """Cannot be closed."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        return start.run()
+
+
+def test_a_faulty_executor_loses_no_task(caplog: pytest.LogCaptureFixture) -> None:
+    """Its task has crashed, and says why. The thread of the worker goes on."""
+    tasks = import_module("queueops.testing.executor_tasks.tasks")
+    crashes = {
+        Raising: b"its executor lost it: SystemExit: no process is left",
+        Mixed: b"its executor lost it: TypeError: execute() returned Settlement(id=",
+    }
+    for executor, said in crashes.items():
+        with tasks.registered(), closing(ExecutorSteps(path_of(executor))) as steps:
+            for settlement in (steps.run(tasks.double, 1), steps.run(tasks.double, 2)):
+                assert settlement.outcome is Outcome.CRASH
+                assert settlement.value.startswith(said)
+    assert "The executor could not be closed" in caplog.text
+    with tasks.registered(), closing(ExecutorSteps(path_of(Deaf))) as steps:
+        assert steps.run(tasks.double, 1).value == b"2"
+    assert "An order for t1 could not be passed on" in caplog.text
+
+
+def test_an_executor_that_cannot_be_used_is_an_error_of_the_check(settings: Any) -> None:
+    """The option of a worker says the same of itself."""
+    for executor, said in (
+        ("tests.stores.process_executor.Missing", "it must be the dotted path of a class that can be imported (Imp"),
+        ("tests.stores.process_executor.KILL_AFTER_S", "it must be a class or function that takes no arguments, and"),
+        (path_of(Halved), "it must be a class with the methods execute and close; close cannot be called."),
+    ):
+        with override_settings(QUEUEOPS={**settings.QUEUEOPS, "EXECUTOR": executor}):
+            (message,) = [found for found in checks.check_environment() if found.id == "queueops.E014"]
+        assert f"QUEUEOPS['EXECUTOR'] is {executor!r}, but {said}" in message.msg
+        with pytest.raises(CommandError) as caught:
+            call_command("runworker", "--executor", executor, stdout=io.StringIO())
+        assert f"--executor is {executor!r}, but {said}" in str(caught.value)
