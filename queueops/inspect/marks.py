@@ -15,7 +15,7 @@ from queueops.inspect.snapshot import WORKERS, alarms_of
 from queueops.inspect.store import open_reader
 from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
 from queueops.model.sentences import say
-from queueops.model.stored_sentences import packed
+from queueops.model.stored_sentences import Stored, packed
 from queueops.redis.query_replies import Beat, whole
 
 MOST = 100
@@ -82,7 +82,7 @@ def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> 
                 text = say("Workers of pool %(pool)s have new code: they know other tasks than before.", pool=pool)
                 yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
             known, names = mark.version, names | {mark.names}
-        told = rows[0][1].text
+        told: str = Stored(rows[0][1].text)
         if len(rows) > 1:
             told = say("%(count)s workers of pool %(pool)s started.", count=len(rows), pool=pool)
         yield HistoryMark(at_ms=minute * MINUTE_MS, kind=START, text=told, pool=pool)

@@ -13,7 +13,7 @@ from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.sentences import Sentence, join, say
 from queueops.model.states import CONTAINERS, TERMINAL, State, table
-from queueops.model.stored_sentences import TYPED, StateWord, Stored
+from queueops.model.stored_sentences import TYPED, StateWord, Stored, VerbWord
 from queueops.redis.query_replies import maybe_whole, read_object, whole
 
 Line = Mapping[str, Any]
@@ -260,7 +260,7 @@ def _operated(line: Line, t: int) -> Moment:
 
 
 def _acted(who: str, verb: str) -> Sentence:
-    return join(who or say("an operator"), verb, by=": ")
+    return join(who or say("an operator"), VerbWord(verb), by=": ")
 
 
 def _claimed(worker: object) -> Sentence:

@@ -2,7 +2,7 @@
 
 Workers and the store's functions write short texts into records and logs, such as the reason of an end. A page compares
 such a text with the patterns that the engine writes: `Stored`. A text that fits none is shown as it is. Values stay as
-they are; the value `reason` may be such a text itself.
+they are; a reason or an advice among them may be such a text itself.
 
 Alarms have many patterns, one behind the other. So their patterns and values are stored beside the text: `packed`.
 """
@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Self
 
 import msgspec
-from django.utils.translation import pgettext
+from django.utils.translation import gettext, pgettext
 
 from queueops.model import kinds
 from queueops.model.explained import known_patterns
@@ -63,6 +63,7 @@ PATTERNS = (
     marked("asked the worker to stop it"),
     marked("what it is made of was cancelled with it, and cannot wait until it is due: retry it, and it begins now"),
     marked("its record is lost"),
+    marked("Worker %(host)s process %(process)s of pool %(pool)s started, version %(version)s."),
 )
 """What the kernel writes. Kinds have others: `KindDetails.stored`."""
 VALUES = {
@@ -121,6 +122,18 @@ class StateWord(Translatable):
         return pgettext("state", "running" if self == "locked" else str(self))
 
 
+class VerbWord(Translatable):
+    """The stored word of a verb. Its label in the catalogs is the same words."""
+
+    __slots__ = ()
+
+    def translated(self) -> str:
+        """The label of the verb; the word itself if there is none."""
+        label = self.replace("_", " ").capitalize()
+        shown = gettext(label)
+        return shown if shown != label else str(self)
+
+
 def message(type_: str, text: str) -> str:
     """The message of a stored error: a text of the engine if the engine has the class."""
     if type_ in WITHOUT_CLASS:
@@ -135,7 +148,8 @@ def recognized(text: str, origin: str = "") -> str:
         if origin == TYPED and pattern.letters < LEAST_TYPED:
             continue
         if text.startswith(pattern.begin) and (found := pattern.form.fullmatch(text)) is not None:
-            return Sentence(pattern.text, {name: _value(name, each) for name, each in found.groupdict().items()})
+            values = found.groupdict().items()
+            return Sentence(pattern.text, {name: each if each == text else _value(name, each) for name, each in values})
     type_, _, rest = text.partition(": ")
     if not origin and rest and type_ in _of_errors():
         return Sentence("%(type)s: %(message)s", {"type": type_, "message": recognized(rest, type_)})
@@ -144,12 +158,14 @@ def recognized(text: str, origin: str = "") -> str:
 
 def _value(name: str, text: str) -> str:
     match name:
-        case "reason":
+        case "reason" | "what" | "advice":
             return recognized(text)
         case "number":
             return Figure(text)
         case "state":
             return StateWord(text)
+        case "verb":
+            return VerbWord(text)
     return text
 
 
@@ -171,10 +187,11 @@ def _of_texts() -> list[_Pattern]:
 @kinds.cached
 def _of_errors() -> dict[str, _Pattern]:
     """The messages of the engine's errors, by class."""
-    return {name: _pattern(text) for name, text in known_patterns().items()}
+    return {name: _pattern(text, may_be_cut=True) for name, text in known_patterns().items()}
 
 
-def _pattern(text: str) -> _Pattern:
+def _pattern(text: str, *, may_be_cut: bool = False) -> _Pattern:
+    """``may_be_cut``: a full stop behind the last value may be missing, as in titles of errors."""
     literals: list[str] = []
     form: list[str] = []
     place = 0
@@ -183,15 +200,16 @@ def _pattern(text: str) -> _Pattern:
         form += [re.escape(literals[-1]), _group(found[1], form) if found[1] else "%"]
         place = found.end()
     literals.append(text[place:])
-    return _Pattern(
-        text, literals[0], re.compile("".join((*form, re.escape(literals[-1]))), re.DOTALL), sum(map(len, literals))
-    )
+    end = re.escape(literals[-1])
+    form.append(f"(?:{end})?" if may_be_cut and form and literals[-1] == "." else end)
+    letters = sum(map(len, literals)) + LEAST_TYPED * ("%(ulid)s" in text)  # an id as the engine makes it
+    return _Pattern(text, literals[0], re.compile("".join(form), re.DOTALL), letters)
 
 
 def _group(name: str, before: Iterable[str]) -> str:
     """A placeholder as an expression; a value that a pattern has twice is the same at both places."""
     begin = f"(?P<{name}>"
-    value = "|".join(table().states) if name == "state" else VALUES.get(name, ".+?")
+    value = "|".join(table().states) if name == "state" else VALUES.get(name, ".*?")
     return f"(?P={name})" if any(each.startswith(begin) for each in before) else f"{begin}{value})"
 
 

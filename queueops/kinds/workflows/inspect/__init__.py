@@ -30,7 +30,7 @@ from queueops.kinds.workflows.inspect.run_spans import RunLine, RunSpan, spans_o
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.kinds.workflows.store.run_store import task_of
 from queueops.model.sentences import say
-from queueops.model.stored_sentences import TYPED, Stored
+from queueops.model.stored_sentences import TYPED, StateWord, Stored
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 from queueops.tasks import registry
@@ -198,4 +198,4 @@ def _text(entry: Entry) -> str:
     if entry.payload is not events.NOTHING:
         return masked(bytes(entry.payload))
     origin = TYPED if entry.kind == "cancel" else ""
-    return Stored(redactor().message(entry.reason), origin) if entry.reason else entry.state
+    return Stored(redactor().message(entry.reason), origin) if entry.reason else StateWord(entry.state)
