@@ -21,6 +21,8 @@ from django.utils.translation import gettext, ngettext, override, pgettext_lazy
 from console.models import AuditedTask, AuditEntry, Outcome
 from queueops import conf
 from queueops.errors import BrokerUnavailable, EmbeddedFailed, QueueOpsError, StoreFull
+from queueops.model.sentences import translated
+from queueops.model.stored_sentences import Stored
 
 logger = logging.getLogger("console.audit")
 
@@ -140,8 +142,9 @@ def judge(entry: AuditEntry, pool: str, rows: Iterable[Any]) -> None:
 
 
 def told(text: str) -> str:
-    """A stored text in the language of the reader, if it is a whole message of the catalog."""
-    return gettext(text) if text else ""
+    """A stored text in the language of the reader, if it is a whole message of the catalog or of the engine."""
+    shown = gettext(text) if text else ""
+    return translated(Stored(text)) if shown == text else shown
 
 
 def kept(text: str, most: int) -> str:

@@ -67,7 +67,7 @@ from queueops.inspect import (
 )
 from queueops.inspect.alarm import manage
 from queueops.inspect.filter_text import condition_text
-from queueops.model.sentences import Translatable
+from queueops.model.sentences import Translatable, translated
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -117,6 +117,7 @@ register.filter("attempt_label", stored_words.attempt)
 register.filter("outcome_label", stored_words.outcome)
 register.filter("fact_label", stored_words.fact)
 register.filter("alert_label", stored_words.alert)
+register.filter("line_label", stored_words.line)
 register.filter("short_key", live_list.short)
 
 
@@ -285,6 +286,7 @@ def last_name(path: str) -> str:
 @register.filter
 def short_error(title: str) -> str:
     """An error in one line, its type without its module, for narrow columns."""
+    title = translated(title)
     kind, colon, message = title.partition(": ")
     return f"{last_name(kind)}{colon}{message}" if re.fullmatch(r"[\w.]+", kind) else title
 

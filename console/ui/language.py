@@ -47,7 +47,7 @@ def _offered(codes: tuple[str, ...], folders: tuple[str, ...]) -> tuple[str, ...
 
 def _chosen(request: HttpRequest) -> str:
     try:
-        return get_supported_language_variant(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, ""))
+        return get_supported_language_variant(request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "").lower())
     except LookupError:
         return ""
 

@@ -8,12 +8,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from console.ui.links import url
+from queueops.model.sentences import translated
 
 ULID = re.compile(r"(?<![\w.@/:#-])[0-7][0-9A-HJKMNP-TV-Z]{25}(?:#[0-9]{1,9})?(?![\w@/-])")
 
 
 def linked(text: str, target: str = "") -> SafeString:
     """The text, escaped; ULIDs and `target`, if it is the whole text, lead to the find page, which opens the task."""
+    text = translated(text)
     if target and text == target:
         return _link(text)
     parts: list[str] = []

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from console.ui.formatting import local
-from console.ui.kind_pages import worker_words
+from console.ui.kind_pages import log_words, worker_words
 
 ATTEMPTS: Mapping[str, str | Promise] = {
     "running": pgettext_lazy("attempt", "running"),
@@ -41,6 +41,17 @@ WORKERS: Mapping[str, str | Promise] = {
 }
 FACTS: Mapping[str, str | Promise] = {"clock": pgettext_lazy("fact of a worker", "clock")}
 """What heartbeats tell beside the usual; kinds have others."""
+LINES: Mapping[str, str | Promise] = {
+    "log": pgettext_lazy("line of a log", "log"),
+    "error": pgettext_lazy("line of a log", "error"),
+    "crash": pgettext_lazy("line of a log", "crash"),
+    "restart": pgettext_lazy("line of a log", "restart"),
+    "operator": pgettext_lazy("line of a log", "operator"),
+    "edit": pgettext_lazy("line of a log", "edit"),
+    "follow_up": pgettext_lazy("line of a log", "follow-up"),
+    "unreadable": pgettext_lazy("line of a log", "unreadable"),
+}
+"""Lines of a task's log; kinds have others."""
 FULL = re.compile(r"([\d.]+) % full(.*)")
 NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*")
 ALERTS: Mapping[str, str | Promise] = {
@@ -73,6 +84,11 @@ def worker(condition: str) -> str:
 def alert(what: str) -> str:
     """What happened to an alert."""
     return str(ALERTS.get(what, what))
+
+
+def line(kind: str) -> str:
+    """The kind of a line of a task's log."""
+    return str({**LINES, **log_words()}.get(kind, kind))
 
 
 def fact(word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from queueops import inspect
 from queueops.errors import BrokerUnavailable, QueueOpsError
 from queueops.inspect import Alarm
+from queueops.model.sentences import say
 
 STORE_AWAY = "store away"
 """The key of the alarm that the store does not answer."""
@@ -15,5 +16,6 @@ def alarms_now() -> tuple[list[Alarm], bool]:
     try:
         return list(inspect.snapshot().alarms), True
     except QueueOpsError as error:
-        text = f"The store does not answer: {error.reason if isinstance(error, BrokerUnavailable) else error}"
+        reason = error.reason if isinstance(error, BrokerUnavailable) else error
+        text = say("The store does not answer: %(reason)s", reason=str(reason))
         return [Alarm(key=STORE_AWAY, level="danger", text=text)], False

@@ -22,6 +22,8 @@ from queueops.conf.alert_settings import AlertSettings
 from queueops.inspect import Alarm
 from queueops.model.alerts import Incident, Line, TargetState
 from queueops.model.ids import new_id
+from queueops.model.sentences import masked
+from queueops.model.stored_sentences import packed
 from queueops.redis.broker import get_broker
 
 EVERY_S = 5.0
@@ -133,11 +135,13 @@ class Alerting:
 
 
 def _line(incident: Incident, *, what: str = "", target: str = "", error: str = "") -> Line:
+    text = masked(incident.shown, conf.redactor().text)
     return Line(
         at_ms=incident.sent_ms,
         what=what or incident.status,
         rule=incident.rule,
-        text=conf.redactor().text(incident.text),
+        text=str(text),
+        sentence=packed(text),
         target=target or ", ".join(incident.waiting),
         error=error,
     )

@@ -110,31 +110,31 @@ def open_incident(id: str) -> Incident:
 def acknowledge(id: str, *, who: str) -> None:
     """Stop the repeats of an alarm until it ends. Raises AlertGone."""
     found = open_incident(id)
-    _change(found.key, Silence(who=who, at_ms=_now_ms()), "acknowledged", found.text, who)
+    _change(found.key, Silence(who=who, at_ms=_now_ms()), "acknowledged", who, about=found)
 
 
 def silence(id: str, seconds: float, *, who: str) -> None:
     """Send nothing about an alarm for a time, at most 30 days. Raises AlertGone."""
     found = open_incident(id)
-    _change(found.key, _until(seconds, who), "silenced", found.text, who)
+    _change(found.key, _until(seconds, who), "silenced", who, about=found)
 
 
 def silence_rule(rule: str, seconds: float, *, who: str) -> None:
     """Send nothing by a rule for a time, at most 30 days. Raises AlertGone."""
     _known(rule)
-    _change(silenced_rule(rule), _until(seconds, who), "silenced", "", who, rule)
+    _change(silenced_rule(rule), _until(seconds, who), "silenced", who, rule)
 
 
 def unsilence(id: str, *, who: str) -> None:
     """End the silence or the acknowledgement of an alarm. Raises AlertGone."""
     found = open_incident(id)
-    _change(found.key, None, "unsilenced", found.text, who)
+    _change(found.key, None, "unsilenced", who, about=found)
 
 
 def unsilence_rule(rule: str, *, who: str) -> None:
     """End the silence of a rule. Raises AlertGone."""
     _known(rule)
-    _change(silenced_rule(rule), None, "unsilenced", "", who, rule)
+    _change(silenced_rule(rule), None, "unsilenced", who, rule)
 
 
 def send_test(target: str, *, who: str) -> None:
@@ -161,8 +161,11 @@ def _until(seconds: float, who: str) -> Silence:
     return Silence(who=who, at_ms=now, until_ms=now + round(1000 * min(max(seconds, 1), LONGEST_SILENCE_S)))
 
 
-def _change(name: str, silence: Silence | None, what: str, text: str, who: str, rule: str = "") -> None:
-    line = Line(at_ms=_now_ms(), what=what, rule=rule, text=text, who=who)
+def _change(
+    name: str, silence: Silence | None, what: str, who: str, rule: str = "", about: Incident | None = None
+) -> None:
+    text, sentence = (about.text, about.sentence) if about else ("", "")
+    line = Line(at_ms=_now_ms(), what=what, rule=rule, text=text, sentence=sentence, who=who)
     get_broker().change_silences({name: silence}, [line])
 
 

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from queueops.conf.alert_settings import AlertRule
 from queueops.inspect import Alarm
 from queueops.model.alerts import AGAIN, FIRING, RECOVERED, Attempts, Incident, Silence, silenced_rule
+from queueops.model.stored_sentences import packed
 
 GONE_MS = 30_000
 """An alarm that was not there for so long has ended. One that flickers is one incident."""
@@ -76,7 +77,8 @@ def _lasting(rule: AlertRule, alarm: Alarm, incident: Incident | None, now_ms: i
     if incident is None or incident.status == RECOVERED:
         begun = min(now_ms, alarm.since_ms or now_ms)
         incident = Incident(rule=rule.name, key=alarm.key, level="", text="", begun_ms=begun, seen_ms=now_ms)
-    incident.level, incident.text, incident.command = alarm.level, str(alarm.text), alarm.command
+    incident.level, incident.command = alarm.level, alarm.command
+    incident.text, incident.sentence = str(alarm.text), packed(alarm.text)
     incident.pools, incident.seen_ms = list(alarm.pools), now_ms
     return incident
 

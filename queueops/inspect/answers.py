@@ -15,6 +15,8 @@ from msgspec.structs import force_setattr
 
 from queueops.inspect.redaction import redactor
 from queueops.model.sentences import Sentence, masked, say
+from queueops.model.states import State
+from queueops.model.stored_sentences import TYPED, Stored
 
 T = TypeVar("T")
 SHOWN = 5
@@ -26,10 +28,15 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     TEXTS: ClassVar[tuple[str, ...]] = ()  # texts of the engine; secrets in them are masked
     TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ()  # texts of a task's code; concealed from some users too
+    STORED: ClassVar[tuple[str, ...]] = ()  # those of both that may be stored sentences of the engine
 
     def __post_init__(self) -> None:
         """Redact the texts, for the current user."""
         hide = redactor()
+        origin = TYPED if getattr(self, "state", "") == State.CANCELLED else ""
+        for name in self.STORED:
+            if (text := getattr(self, name)) and type(text) is str:
+                force_setattr(self, name, Stored(text, origin))
         for name in self.TEXTS:
             if text := getattr(self, name):
                 force_setattr(self, name, masked(text, hide.text))

@@ -24,6 +24,7 @@ class DeadFollowUp(Answer, frozen=True, kw_only=True):
     """
 
     TEXTS_OF_TASKS: ClassVar = ("reason",)
+    STORED: ClassVar = ("reason",)
 
     id: str
     pool: str

@@ -18,6 +18,7 @@ from queueops.model.allowed import allowed_verbs
 from queueops.model.expiry import moment_ms
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.states import State, StateClass, table
+from queueops.model.stored_sentences import TYPED, Stored
 from queueops.model.trace_context import sampled_trace
 from queueops.redis.query_replies import Detail, may_be_id, maybe_whole, text, whole
 from queueops.redis.wire import with_first
@@ -40,6 +41,7 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
     """Everything that is known about one task."""
 
     TEXTS_OF_TASKS: ClassVar = ("reason", "cancel_requested")
+    STORED: ClassVar = ("reason",)
 
     args_json: str  # the arguments with which it starts
     own_args_json: str = ""  # the same without the result of the task before it: what an edit replaces
@@ -204,7 +206,7 @@ def _describe(detail: Detail, hide: Redactor) -> TaskDetail:
         trace=field("tr", "").partition("\n")[0],
         trace_url=_trace_url(field("tr", "")),
         meta=hide.document(meta) if meta.startswith(b"{") else "",
-        cancel_requested=field("x", ""),
+        cancel_requested=Stored(field("x", ""), TYPED),
         next_generation=field("nx") == "1",
         attempts=task_history.attempts(lines, record),
         log=task_history.log(lines, hide),

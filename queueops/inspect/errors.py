@@ -13,11 +13,15 @@ from msgspec.structs import force_setattr
 from queueops.inspect.answers import Answer, Listing, broken_pools
 from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader
+from queueops.model import stored_sentences
 from queueops.model.encryption import without_sealed
+from queueops.model.sentences import join
+from queueops.model.stored_sentences import Stored
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 from queueops.redis.reader import Reader
 
 MOST = 200
+LONGEST_TITLE = 200
 _TYPE = re.compile(r'"type":\s*"((?:[^"\\]|\\.)*)"')
 _MESSAGE = re.compile(r'"message":\s*"((?:[^"\\]|\\.)*)')
 
@@ -35,7 +39,7 @@ class Failure(Answer, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Redact the texts; a user without the permission for arguments gets only type and code locations."""
         hide = redactor()
-        force_setattr(self, "message", hide.message(self.message))
+        force_setattr(self, "message", stored_sentences.message(self.type, hide.message(self.message)))
         force_setattr(self, "traceback", hide.traceback(self.traceback))
         super().__post_init__()
 
@@ -81,7 +85,7 @@ def error_row(pool: str, fingerprint: bytes, last: bytes, flat: Iterable[bytes],
     return ErrorRow(
         fingerprint=text(fingerprint),
         type=kind,
-        message=message,
+        message=stored_sentences.message(kind, message),
         name=fields.get("name", ""),
         pool=pool,
         count=whole(fields.get("count")),
@@ -110,8 +114,10 @@ def title(failure: Failure | None) -> str:
     """An error in one line."""
     if failure is None:
         return ""
-    first = failure.message.strip().partition("\n")[0]
-    return ": ".join(part for part in (failure.type, first) if part)[:200]
+    told, first = failure.message, failure.message.strip().partition("\n")[0]
+    if isinstance(told, Stored) and len(made := join(failure.type, told.altered(first), by=": ")) <= LONGEST_TITLE:
+        return made
+    return ": ".join(part for part in (failure.type, first) if part)[:LONGEST_TITLE]
 
 
 def _piece(pattern: re.Pattern[str], start: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from queueops.inspect.alarm import Alarm, manage, warning
 from queueops.model.sentences import Sentence, join, say, say_n
+from queueops.model.stored_sentences import Stored
 
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
@@ -20,7 +21,7 @@ def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
             pool=pool,
         )
         if told := str(sampled.get("dead_follow_up_reason") or ""):
-            text = join(text, say("The last one: %(error)s", error=told))
+            text = join(text, say("The last one: %(error)s", error=Stored(told)))
         yield warning(text, "commands?place=dead", command, key=f"follow-ups {pool}")
 
 

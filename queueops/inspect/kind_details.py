@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ class KindDetails:
 
     entered: ClassVar[Mapping[str, str]] = {}
     """The state into which a task came by a line of its log: by the kind of the line, or the verb of an operator."""
+
+    stored: ClassVar[Sequence[str]] = ()
+    """Patterns of texts that the kind writes into records and logs, for pages in other languages.
+
+    `marked` finds them for catalogs. The value `%(number)s` is a number, `%(reason)s` another such text.
+    """
 
     nouns: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """What a task with this record is called in a terminal: the noun of one, and of many, by record."""

@@ -15,6 +15,7 @@ from queueops.inspect.snapshot import WORKERS, alarms_of
 from queueops.inspect.store import open_reader
 from queueops.model.marks import BEGUN, ENDED, START, Condition, Mark, Seen, decode
 from queueops.model.sentences import say
+from queueops.model.stored_sentences import Stored, packed
 from queueops.redis.query_replies import Beat, whole
 
 MOST = 100
@@ -60,7 +61,7 @@ def _read(flat: Sequence[Any]) -> Iterator[tuple[int, Mark]]:
 def _alarms(pool: str, found: Iterable[tuple[int, Mark]]) -> Iterator[HistoryMark]:
     for at_ms, mark in found:
         if mark.kind in (BEGUN, ENDED):
-            yield HistoryMark(at_ms=at_ms, kind=mark.kind, text=mark.text, level=mark.level, pool=pool)
+            yield HistoryMark(at_ms=at_ms, kind=mark.kind, text=mark.told, level=mark.level, pool=pool)
 
 
 def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> Iterator[HistoryMark]:
@@ -81,7 +82,7 @@ def _starts(pool: str, found: Sequence[tuple[int, Mark]], last: Mark | None) -> 
                 text = say("Workers of pool %(pool)s have new code: they know other tasks than before.", pool=pool)
                 yield HistoryMark(at_ms=at_ms, kind=VERSION, text=text, pool=pool)
             known, names = mark.version, names | {mark.names}
-        told = rows[0][1].text
+        told: str = Stored(rows[0][1].text)
         if len(rows) > 1:
             told = say("%(count)s workers of pool %(pool)s started.", count=len(rows), pool=pool)
         yield HistoryMark(at_ms=minute * MINUTE_MS, kind=START, text=told, pool=pool)
@@ -95,7 +96,7 @@ def seen(pool: str) -> Seen:
     beats = [beat for each in glance.values() for beat in each.beats]
     since = max((beat.beat_ms for beat in beats), default=round(time.time() * 1000)) - RECENT_MS
     return Seen(
-        conditions=[Condition(alarm.key, alarm.text, alarm.level) for alarm in alarms],
+        conditions=[Condition(alarm.key, alarm.text, alarm.level, packed(alarm.text)) for alarm in alarms],
         starts=[_start(pool, beat) for beat in beats if whole(beat.fields.get("started")) >= since],
     )
 

@@ -14,6 +14,7 @@ from queueops.model.faults import SHOWN_MS, Faults
 from queueops.model.redact import cut
 from queueops.model.sentences import say
 from queueops.model.states import State
+from queueops.model.stored_sentences import Stored
 
 LONGEST = 500
 """Characters of an error."""
@@ -24,7 +25,7 @@ def own_work_alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     for row in sampled.get("failing_work") or ():
         id, name = str(row["id"]), str(row["name"])
         values = {"pool": pool, "name": name, "id": id}
-        error = cut(str(row["error"]), LONGEST) or say("its error cannot be read")
+        error: str = Stored(cut(str(row["error"]), LONGEST)) or say("its error cannot be read")
         text = say("Pool %(pool)s: the task %(name)s %(id)s of QueueOps has failed: %(error)s", error=error, **values)
         if row["state"] != State.FAILED:
             text = say(

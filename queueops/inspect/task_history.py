@@ -13,6 +13,7 @@ from queueops.model import kinds
 from queueops.model.redact import Redactor, cut, readable
 from queueops.model.sentences import Sentence, join, say
 from queueops.model.states import CONTAINERS, TERMINAL, State, table
+from queueops.model.stored_sentences import TYPED, StateWord, Stored, VerbWord
 from queueops.redis.query_replies import maybe_whole, read_object, whole
 
 Line = Mapping[str, Any]
@@ -128,7 +129,7 @@ def _ending(moments: list[Moment], state: str, entered_ms: int, reason: str) -> 
     """Put the present state last; the log line of that time gives the reason."""
     moments = [moment for moment in moments if moment.t <= (entered_ms or moment.t)]
     told = [place for place, moment in enumerate(moments) if _is_entry(moment, state, entered_ms)][-1:]
-    text = moments[told[0]].text if told else reason
+    text = moments[told[0]].text if told else Stored(reason, TYPED if state == State.CANCELLED else "")
     before = [moment for place, moment in enumerate(moments) if place not in told]
     return [*before, Moment(t=entered_ms, state=state, text=text)]
 
@@ -158,7 +159,7 @@ def _attempt(line: Line) -> Attempt | None:
     kind = _kind(line)
     if kind not in ("error", "crash", "restart"):
         return None
-    reason = Failure(type="Crash", message=str(line.get("text", ""))) if kind == "crash" else None
+    reason = Failure(type="Crash", message=str(line.get("text") or "")) if kind == "crash" else None
     return Attempt(
         number=whole(line.get("attempt") or line.get("crash")),
         begun_ms=maybe_whole(line.get("begun")),
@@ -194,7 +195,7 @@ def _text(line: Line, hide: Redactor) -> str:
     if kind == "edit":
         return say("the arguments were (%(call)s)", call=hide.call(str(line.get("was") or "[[],{}]").encode()))
     said = str(line.get("text") or "")
-    return said if kind in BY_ENGINE else hide.words_of_task(said)
+    return Stored(said if kind in BY_ENGINE else hide.words_of_task(said))
 
 
 def _operator(line: Line, hide: Redactor) -> str:
@@ -205,7 +206,7 @@ def _operator(line: Line, hide: Redactor) -> str:
         value = hide.words_of_task(value)
     if reason := str(line.get("text") or ""):
         value = ": ".join(filter(None, (value, hide.words_of_task(reason))))
-    before = say(", it was %(state)s", state=str(line["from"])) if line.get("from") else ""
+    before = say(", it was %(state)s", state=StateWord(line["from"])) if line.get("from") else ""
     return join(_acted(who, verb), f" ({cut(value, 200)})" if value else "", before, by="")
 
 
@@ -233,7 +234,7 @@ def _moments(line: Line, leased: State) -> list[Moment]:
     if kind == "error":
         found.append(Moment(t=t, state=State.RESTART, text=title(_failure(line))))
     elif kind == "crash":
-        reason = str(line.get("text") or "")
+        reason = Stored(str(line.get("text") or ""))
         found.append(Moment(t=t, state=State.RESTART, text=say("crashed: %(reason)s", reason=reason)))
     elif kind == "restart":
         text = join(say("restarted itself"), str(line.get("text") or "").strip())
@@ -241,7 +242,7 @@ def _moments(line: Line, leased: State) -> list[Moment]:
     elif kind == "operator":
         found.append(_operated(line, t))
     elif told:
-        found.append(Moment(t=t, state=told, text=str(line.get("text") or "")))
+        found.append(Moment(t=t, state=told, text=Stored(str(line.get("text") or ""))))
     return found
 
 
@@ -259,7 +260,7 @@ def _operated(line: Line, t: int) -> Moment:
 
 
 def _acted(who: str, verb: str) -> Sentence:
-    return join(who or say("an operator"), verb, by=": ")
+    return join(who or say("an operator"), VerbWord(verb), by=": ")
 
 
 def _claimed(worker: object) -> Sentence:

@@ -28,6 +28,7 @@ class TaskFacts(Answer, frozen=True, kw_only=True):
     """Fields of a task that lists and its own page show."""
 
     TEXTS_OF_TASKS: ClassVar[tuple[str, ...]] = ("reason",)
+    STORED: ClassVar[tuple[str, ...]] = ("reason",)
 
     id: str
     pool: str

@@ -6,6 +6,8 @@ import hashlib
 
 import msgspec
 
+from queueops.model.stored_sentences import unpacked
+
 KEPT_MS = 30 * 86_400_000
 """How long unchanged state is kept, and the longest silence."""
 MOST_LINES = 500
@@ -29,6 +31,7 @@ class Incident(msgspec.Struct, kw_only=True):
     key: str
     level: str
     text: str
+    sentence: str = ""  # the text, packed
     command: str = ""
     pools: list[str] = []
     begun_ms: int
@@ -38,6 +41,11 @@ class Incident(msgspec.Struct, kw_only=True):
     sent_ms: int = 0  # when the last message was made
     waiting: dict[str, Attempts] = {}  # by target
     told: list[str] = []  # targets that got a message
+
+    @property
+    def shown(self) -> str:
+        """The text, in the reader's language if it is a sentence."""
+        return unpacked(self.sentence, self.text)
 
     @property
     def id(self) -> str:
@@ -77,6 +85,12 @@ class Line(msgspec.Struct, kw_only=True):
     target: str = ""
     who: str = ""
     error: str = ""
+    sentence: str = ""  # the text, packed
+
+    @property
+    def shown(self) -> str:
+        """The text, in the reader's language if it is a sentence."""
+        return unpacked(self.sentence, self.text)
 
 
 class Undelivered(msgspec.Struct, kw_only=True):

@@ -16,8 +16,6 @@ from queueops.model.sentences import Figure, Sentence, say, translated
 
 ENGINE = errors.__name__.partition(".")[0]
 
-ENGINE = errors.__name__.partition(".")[0]
-
 
 def explained(error: BaseException) -> str:
     """The message of an error in the active language; English if it has another text than that of its class."""
@@ -32,14 +30,24 @@ def patterns() -> list[str]:
     """The patterns of all errors, for catalogs of translations: `xgettext` cannot read them out of docstrings."""
     for name in _modules_with_errors():
         import_module(name)
+    return sorted(set(known_patterns().values()))
+
+
+def known_patterns() -> dict[str, str]:
+    """The patterns of the errors of `queueops.errors` and of imported modules of the engine, by class."""
+    _import_errors()
     own = (cls for cls in _subclasses(Explained) if cls.__module__.partition(".")[0] == ENGINE)
-    return sorted({_filled(cls, {})[0] for cls in own})
+    return {f"{cls.__module__}.{cls.__qualname__}": _filled(cls, {})[0] for cls in own}
+
+
+def _import_errors() -> None:
+    for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
+        import_module(module.name)
 
 
 def _modules_with_errors() -> list[str]:
     """Modules of the engine with a subclass of a class of the package of errors."""
-    for module in pkgutil.iter_modules(errors.__path__, f"{errors.__name__}."):
-        import_module(module.name)
+    _import_errors()
     names = "|".join(sorted({cls.__name__ for cls in _subclasses(Explained)}))
     defines = re.compile(rf"^class \w+\((?:[\w.]+, )*(?:{names})\b", re.MULTILINE)
     (folder,) = import_module(ENGINE).__path__

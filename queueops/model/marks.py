@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from queueops.model.history import HOUR
+from queueops.model.stored_sentences import unpacked
 
 MOST_MARKS = 500
 """Marks in each list of a pool."""
@@ -33,6 +34,12 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
     at_ms: int = 0  # of a start; other marks have their time as score
     version: str = ""  # of the engine, of a worker that starts
     names: str = ""  # digest of the task names that it knows
+    sentence: str = ""  # of an alarm: its text, packed
+
+    @property
+    def told(self) -> str:
+        """The text, in the reader's language if it is a sentence."""
+        return unpacked(self.sentence, self.text)
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -41,6 +48,7 @@ class Condition(msgspec.Struct, frozen=True):
     about: str
     text: str
     level: str
+    sentence: str = ""  # the text, packed
 
 
 class Seen(msgspec.Struct, frozen=True):

@@ -32,6 +32,10 @@ class Translatable(str):
         """The text in the active language."""
         return str(self)
 
+    def altered(self, text: str) -> str:
+        """The same with another English text, as a mask has made it."""
+        return text
+
     def __html__(self) -> str:
         """The text in the active language, escaped: Django's templates and `format_html` show it so."""
         return escape(self.translated())
@@ -109,6 +113,11 @@ def say_n(one: str, many: str, n: int, /, **values: str | int) -> Sentence:
     return Sentence(one, {"n": n, **values}, many, n)
 
 
+def marked(pattern: str) -> str:
+    """The pattern itself: `xgettext --keyword=marked` finds it. Its sentences are written elsewhere, such as in Lua."""
+    return pattern
+
+
 def join(*parts: str, by: str = " ") -> Sentence:
     """The sentences or texts one after the other, without empty ones."""
     told = {f"_{number}": part for number, part in enumerate(filter(None, parts))}
@@ -121,7 +130,7 @@ def masked(text: str, hide: Callable[[str], str]) -> str:
     if shown == text:
         return text
     if not isinstance(text, Sentence):
-        return shown
+        return text.altered(shown) if isinstance(text, Translatable) else shown
     values = {name: masked(value, hide) for name, value in text.values.items()}
     without = Sentence(text.pattern, values, text.plural, text.number)
     return without if without == shown else shown

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.utils.translation import override
 
 from console.kinds.mapreduce import chunk_appearance
-from console.kinds.workflows import run_words
+from console.kinds.workflows import run_words, story
 from console.kinds.workflows.run_graph import FROM_OUTSIDE
 from console.templatetags.console import WORKER_ICONS
 from console.ui import state_badges, stored_words
@@ -22,6 +22,8 @@ from queueops.tasks import follow_up
 from tests.support.for_each import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
+LUA = sorted((ROOT / "queueops").rglob("*.lua"))
+KIND_OF_LINE = re.compile(r"(?:log_line|log_end)\([^{]*{ k = '([^']+)'")
 TEMPLATES = {
     path.relative_to(ROOT / "templates/console").as_posix(): path
     for path in sorted((ROOT / "templates/console").rglob("*.html"))
@@ -112,6 +114,9 @@ def test_each_stored_word_that_pages_show_has_a_label() -> None:
     assert {*table().states} <= {*state_badges.LABELS, *own}
     assert {*ChunkState} == {*chunk_appearance.LABELS}
     assert {*WORKER_ICONS} == {*stored_words.WORKERS}
+    lines = {kind for path in LUA for kind in KIND_OF_LINE.findall(path.read_text())}
+    assert {*lines, "unreadable"} == {*stored_words.LINES, *stored_words.log_words()}
+    assert {*story.words()} == {*run_words.ENTRIES}
     assert {*follow_up.OUTCOMES} == {*stored_words.OUTCOMES}
     assert {*KINDS.values(), *BEGINS.values(), *FROM_OUTSIDE} == {*run_words.COMMANDS}
     assert {*ENDS, DROPPED, OPEN} <= {*run_words.OUTCOMES}

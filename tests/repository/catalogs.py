@@ -48,7 +48,12 @@ Key = tuple[str | None, str]
 class Extraction(makemessages.Command):
     """Django's `makemessages`, which also takes the sentences of the engine."""
 
-    xgettext_options = [*makemessages.Command.xgettext_options, "--keyword=say:1", "--keyword=say_n:1,2"]
+    xgettext_options = [
+        *makemessages.Command.xgettext_options,
+        "--keyword=say:1",
+        "--keyword=say_n:1,2",
+        "--keyword=marked:1",
+    ]
 
 
 def extracted() -> Catalog:

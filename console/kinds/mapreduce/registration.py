@@ -36,6 +36,11 @@ def _saved(pattern: str, view: Any, name: str, verb: str) -> Route:
 
 PAGES = KindPages(
     records=("mapreduce",),
+    log_words={
+        "mapped": pgettext_lazy("line of a log", "mapped"),
+        "gathered": pgettext_lazy("line of a log", "gathered"),
+        "second run": pgettext_lazy("line of a log", "second run"),
+    },
     tabs=(Tab(name="chunks", label=_("Chunks")),),
     routes=(
         _viewed("tasks/<name:id>/chunks/", chunks.show, "task-chunks"),

@@ -123,6 +123,7 @@ PAGES = KindPages(
         "hits": pgettext_lazy("fact of a worker", "hits"),
         "replays": pgettext_lazy("fact of a worker", "replays"),
     },
+    log_words={"blocked": pgettext_lazy("line of a log", "blocked")},
     records=("workflow",),
     pieces={"task.state": marks, "task.facts.ran": fact_ran},
     actions={standard: ACTIONS[verb] for verb, standard in IN_HEAD.items()},

@@ -1,4 +1,4 @@
-"""Labels of the stored words of runs: kinds of commands, their outcomes, and where the task of a command is."""
+"""Labels of the stored words of runs: kinds of entries and commands, their outcomes, and where a task is."""
 
 from __future__ import annotations
 
@@ -26,6 +26,29 @@ OUTCOMES: Mapping[str, str | Promise] = {
     "on its way": pgettext_lazy("outcome of a command", "on its way"),
     "gone": pgettext_lazy("outcome of a command", "gone"),
 }
+ENTRIES: Mapping[str, str | Promise] = {
+    "step": pgettext_lazy("entry of a history", "step"),
+    "call": pgettext_lazy("entry of a history", "call"),
+    "child": pgettext_lazy("entry of a history", "child"),
+    "timer": pgettext_lazy("entry of a history", "timer"),
+    "tell": pgettext_lazy("entry of a history", "tell"),
+    "drop": pgettext_lazy("entry of a history", "drop"),
+    "ask": pgettext_lazy("entry of a history", "ask"),
+    "side": pgettext_lazy("entry of a history", "side"),
+    "patch": pgettext_lazy("entry of a history", "patch"),
+    "end": pgettext_lazy("entry of a history", "end"),
+    "done": pgettext_lazy("entry of a history", "done"),
+    "failed": pgettext_lazy("entry of a history", "failed"),
+    "fired": pgettext_lazy("entry of a history", "fired"),
+    "signal": pgettext_lazy("entry of a history", "signal"),
+    "cancel": pgettext_lazy("entry of a history", "cancel"),
+}
+
+
+@register.filter("entry_label")
+def entry(kind: str) -> str:
+    """The kind of an entry of a history or an inbox."""
+    return str(ENTRIES.get(kind, kind))
 
 
 @register.filter("command_label")

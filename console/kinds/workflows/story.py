@@ -27,11 +27,11 @@ def story(run: RunView) -> tuple[Told, ...]:
 
 def tell(line: RunLine, names: Mapping[int, str]) -> Told:
     """One entry in words."""
-    words = _words().get(line.kind, "")
-    return Told(line, words, line.name or names.get(line.command, ""), line.kind == "step")
+    return Told(line, words().get(line.kind, ""), line.name or names.get(line.command, ""), line.kind == "step")
 
 
-def _words() -> dict[str, str]:
+def words() -> dict[str, str]:
+    """What each kind of entry says."""
     return {
         "step": _("A worker makes a decision step."),
         "call": _("The code calls an activity."),

@@ -12,6 +12,7 @@ class Finding(Answer, frozen=True, kw_only=True):
     """One check: whether it passed, the value that was read, and the verb of queueops.control that repairs it."""
 
     TEXTS: ClassVar = ("text", "value")
+    STORED: ClassVar = ("value",)
 
     ok: bool
     text: str

@@ -12,6 +12,7 @@ from queueops.inspect.why.findings import Finding, bad, good
 from queueops.model import kinds
 from queueops.model.sentences import join, say, say_n
 from queueops.model.states import State
+from queueops.model.stored_sentences import TYPED, Stored
 from queueops.redis.query_replies import Detail, maybe_whole, text, whole
 
 
@@ -103,7 +104,7 @@ def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:
 
 def _failed(detail: Detail, record: Mapping[str, str]) -> Finding:
     error = title(read_failure(detail.record.get(b"er", b"")))
-    reason = record.get("y", "")
+    reason = Stored(record.get("y", ""))
     if reason:
         return bad(say("The task failed: %(reason)s.", reason=reason), error, "retry", _retried(detail))
     attempts, allowed = whole(record.get("at")), whole(record.get("r")) + 1
@@ -115,8 +116,9 @@ def _failed(detail: Detail, record: Mapping[str, str]) -> Finding:
 
 
 def _cancelled(detail: Detail, record: Mapping[str, str]) -> Finding:
-    reason = record.get("y") or record.get("x") or say("no reason was given")
-    return bad(say("The task was cancelled."), reason, "retry", _retried(detail))
+    reason = record.get("y") or record.get("x")
+    told = Stored(reason, TYPED) if reason else say("no reason was given")
+    return bad(say("The task was cancelled."), told, "retry", _retried(detail))
 
 
 def _retried(detail: Detail) -> str:

@@ -43,6 +43,7 @@ class Operation(Answer, frozen=True, kw_only=True):
     """
 
     TEXTS: ClassVar[tuple[str, ...]] = ("why", "reason", "error")
+    STORED: ClassVar[tuple[str, ...]] = ("why", "reason")
 
     pool: str
     id: str

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from queueops.inspect.alarm import Alarm, manage, warning
 from queueops.inspect.spans import span
 from queueops.model.sentences import Sentence, say, say_n
+from queueops.model.stored_sentences import Stored
 
 EXCEPTION = re.compile(r"[\w.]+(?=: )")
 """The type of an exception at the beginning of a reason. Its message may hold data, and an alarm is shown to all."""
@@ -56,4 +57,4 @@ def notes(sampled: Mapping[str, Any]) -> Iterator[Sentence]:
 def _told(reason: str) -> str:
     """The reason, without the message of an exception of the project."""
     found = EXCEPTION.match(reason)
-    return say("a step raised %(error)s.", error=found[0]) if found else reason
+    return say("a step raised %(error)s.", error=found[0]) if found else Stored(reason)

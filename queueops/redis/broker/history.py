@@ -58,7 +58,9 @@ class HistoryCalls(StoreClient):
 
         A start that is known already is kept once.
         """
-        alarms = [part for each in conditions for part in (each.about, each.level, each.text[: marks.LONGEST])]
+        alarms = [
+            part for each in conditions for part in (each.about, each.level, each.text[: marks.LONGEST], each.sentence)
+        ]
         begun = [part for mark in starts for part in (mark.at_ms, marks.encode(mark))]
         bounds = marks.MOST_MARKS, marks.KEPT_MS, marks.GONE_MS
         came, gone = self._call("keep_marks", pool, *bounds, len(conditions), *alarms, *begun)

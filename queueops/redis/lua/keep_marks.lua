@@ -3,32 +3,40 @@
 -- reported before has begun; one that was not reported for a while has ended when it was last reported. A full store refuses it.
 -- KEYS: 1 the pool's prefix
 -- ARGV: 1 how many marks a list keeps, 2 for how many ms, 3 after how many ms without a report an alarm has ended, 4 how many
---       alarms; of each: what it is about, its level, its text; then of each start: its time and its mark.
+--       alarms; of each: what it is about, its level, its text, its sentence; then of each start: its time and its mark.
 -- Reply: how many alarms began, how many ended.
 -- Transitions: none.
 --@needs store_helpers
 
-local MOST_OPEN = 200
+local MOST_OPEN, PARTED = 200, '\30' -- the sentence stands behind the text
 local most, kept, gone, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local known, open, size = call('HGETALL', P .. ':alarms'), {}, 0
 for i = 1, #known, 2 do
   local begun, seen, level, said = string.match(known[i + 1], '^(%d+) (%d+) (%a*) (.*)$')
-  open[known[i]] = { begun = lib.number_of(begun) or 0, seen = lib.number_of(seen) or 0, level = level or '', text = said or '' }
+  local text, sentence = string.match(said or '', '^(.-)' .. PARTED .. '(.*)$')
+  open[known[i]] = { begun = lib.number_of(begun) or 0, seen = lib.number_of(seen) or 0, level = level or '',
+    text = text or said or '', sentence = sentence or '' }
   size = size + 1
+end
+
+local function mark(kind, about, alarm)
+  return cjson.encode({ kind, about, alarm.text, alarm.level, 0, '', '', alarm.sentence })
 end
 
 local marks, reported, fields, ended = {}, {}, {}, {}
 for i = 0, count - 1 do
-  local about, level, said = ARGV[5 + 3 * i], ARGV[6 + 3 * i], ARGV[7 + 3 * i]
+  local at = 5 + 4 * i
+  local about, alarm = ARGV[at], { level = ARGV[at + 1], text = ARGV[at + 2], sentence = ARGV[at + 3] }
   local was = open[about]
   if not reported[about] and (was or size < MOST_OPEN) then
     reported[about] = true
     if not was or was.begun == 0 then
-      marks[#marks + 1], marks[#marks + 2] = lib.text(now), cjson.encode({ 'alarm', about, said, level })
+      marks[#marks + 1], marks[#marks + 2] = lib.text(now), mark('alarm', about, alarm)
       size = size + (was and 0 or 1)
     end
     fields[#fields + 1] = about
-    fields[#fields + 1] = lib.text(was and was.begun > 0 and was.begun or now) .. ' ' .. lib.text(now) .. ' ' .. level .. ' ' .. said
+    fields[#fields + 1] = table.concat({ lib.text(was and was.begun > 0 and was.begun or now), lib.text(now), alarm.level,
+      alarm.text .. (alarm.sentence ~= '' and PARTED .. alarm.sentence or '') }, ' ')
   end
 end
 local begun = #marks / 2
@@ -36,12 +44,12 @@ for about, was in pairs(open) do
   if not reported[about] and now - was.seen > gone then
     ended[#ended + 1] = about
     if was.begun > 0 then
-      marks[#marks + 1], marks[#marks + 2] = lib.text(was.seen), cjson.encode({ 'end', about, was.text, was.level })
+      marks[#marks + 1], marks[#marks + 2] = lib.text(was.seen), mark('end', about, was)
     end
   end
 end
 local starts = {}
-for i = 5 + 3 * count, #ARGV do starts[#starts + 1] = ARGV[i] end
+for i = 5 + 4 * count, #ARGV do starts[#starts + 1] = ARGV[i] end
 
 local function keep(list, rows)
   local key = P .. ':marks:' .. list

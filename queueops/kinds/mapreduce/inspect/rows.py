@@ -33,6 +33,7 @@ class ChunkFacts(Answer, frozen=True, kw_only=True):
     """Fields of a chunk that lists and its own page show."""
 
     TEXTS_OF_TASKS: ClassVar = ("reason",)
+    STORED: ClassVar = ("reason",)
 
     number: int
     state: str  # empty when the chunk is gone

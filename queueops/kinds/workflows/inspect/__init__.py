@@ -29,6 +29,8 @@ from queueops.kinds.workflows.inspect.run_list import (
 from queueops.kinds.workflows.inspect.run_spans import RunLine, RunSpan, spans_of
 from queueops.kinds.workflows.store import WorkflowCalls
 from queueops.kinds.workflows.store.run_store import task_of
+from queueops.model.sentences import say
+from queueops.model.stored_sentences import TYPED, StateWord, Stored
 from queueops.redis.broker import get_role
 from queueops.redis.query_replies import may_be_id, maybe_whole
 from queueops.tasks import registry
@@ -144,7 +146,7 @@ def workflow_run(id: str, pool: str = "default", *, first: int = 0, calls: str =
         continued_ms=maybe_whole(fields.get("ve")),
         blocked_ms=maybe_whole(fields.get("vb")),
         blocked_times=maybe_whole(fields.get("vc")) or 0,
-        reason=redactor().message(fields.get("y", "")),
+        reason=Stored(redactor().message(fields.get("y", ""))),
         late=maybe_whole(fields.get("vl")) or 0,
         where=places_of(fields),
         stacks=tuple(stack for stack in stacks_of(fields) if not stack[0].startswith(SIGNAL)),
@@ -174,7 +176,7 @@ def _line(number: int, text: bytes) -> RunLine:
     try:
         entry = events.decode(text)
     except msgspec.MsgspecError:  # written by other software
-        return RunLine(number=number, kind="?", text="an entry that cannot be read")
+        return RunLine(number=number, kind="?", text=say("an entry that cannot be read"))
     due = entry.at_ms if entry.kind == "timer" else None
     failure = None if entry.error is events.NOTHING else read_failure(bytes(entry.error))
     return RunLine(
@@ -192,7 +194,8 @@ def _line(number: int, text: bytes) -> RunLine:
 
 def _text(entry: Entry) -> str:
     if entry.kept:
-        return f"{entry.size:,} bytes, which are kept apart"
+        return say("%(size)s bytes, which are kept apart", size=entry.size)
     if entry.payload is not events.NOTHING:
         return masked(bytes(entry.payload))
-    return redactor().message(entry.reason) if entry.reason else entry.state
+    origin = TYPED if entry.kind == "cancel" else ""
+    return Stored(redactor().message(entry.reason), origin) if entry.reason else StateWord(entry.state)

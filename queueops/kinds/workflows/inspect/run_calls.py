@@ -34,6 +34,7 @@ class RunCall(Answer, frozen=True, kw_only=True):
 
     TEXTS: ClassVar = ("error",)
     TEXTS_OF_TASKS: ClassVar = ("detail", "reason")
+    STORED: ClassVar = ("reason",)
 
     number: int
     kind: str

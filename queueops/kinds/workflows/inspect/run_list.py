@@ -50,6 +50,7 @@ class RunFacts(Answer, frozen=True, kw_only=True):
 
     TEXTS: ClassVar = ("error",)
     TEXTS_OF_TASKS: ClassVar = ("reason",)
+    STORED: ClassVar = ("reason",)
 
     id: str
     pool: str
