@@ -53,13 +53,15 @@ def test_no_more_chunks_run_than_the_limit_of_all_tasks_of_a_name(desk: ChunkDes
 
 
 def test_tasks_of_a_key_take_turns_and_other_keys_are_not_delayed(desk: ChunkDesk) -> None:
-    gather(desk, 3, m=keyed(1), n=keyed(1), z=keyed(1, "b"))
+    gather(desk, 3, m=keyed(1), n=keyed(1), p=keyed(1) | {"priority": 9}, z=keyed(1, "b"))
     order: list[str] = []
     while leases := desk.claim(20):
         desk.check()
         order += ids_of(leases)
         desk.end_all(lease for lease in leases if "#" in lease.id)
-    of_key = [each for each in order if each[0] in "mn" and "#" in each]
+    of_key = [each for each in order if each[0] in "mnp" and "#" in each]
+    assert of_key.index("p#2") <= 3  # another task had the first turn at most
+    of_key = [each for each in of_key if each[0] != "p"]
     first, second = of_key[0][0], of_key[1][0]
     assert {first, second} == {"m", "n"}
     assert of_key == [f"{task_id}#{number}" for number in range(3) for task_id in (first, second)]
@@ -117,6 +119,14 @@ def test_a_task_that_is_cancelled_gives_its_turn_to_the_next(desk: ChunkDesk) ->
     desk.control("retry", "m")
     desk.check()
     assert part(desk, "waiting") == {"#m", "#n"}
+
+
+def test_a_task_that_waits_keeps_its_place_when_a_chunk_of_it_is_dropped(desk: ChunkDesk) -> None:
+    desk.push_several("m", "n", "o", chunks=2, **keyed(1))
+    waiting = f"{desk.keys.prefix}:limit:tests.count a#waiting"
+    assert desk.client.zrange(waiting, 0, -1) == [b"#n", b"#o"]
+    assert desk.mend("drop", 1, task_id="n") == 1
+    assert desk.client.zrange(waiting, 0, -1) == [b"#n", b"#o"]
 
 
 def test_a_task_that_is_replaced_or_deleted_leaves_nothing_of_its_key(desk: ChunkDesk) -> None:
@@ -309,12 +319,14 @@ def test_the_check_finds_turns_of_chunks_that_are_lost_or_left(desk: ChunkDesk) 
     assert faults_of(desk, repair=False) == {}
     prefix = f"{desk.keys.prefix}:limit:tests.count a"
     desk.client.srem(f"{prefix}#active", lease.id)
+    desk.client.sadd(f"{prefix[:-1]}b#active", lease.id)
     desk.client.sadd(f"{prefix}#active", "m#2", "gone#1", "n#0~")
     desk.client.sadd(f"{prefix}#turn", "#gone")
     desk.client.zrem(f"{prefix}#waiting", "#m", "#n")
     desk.client.srem(f"{prefix}#turn", "#m", "#n")
     found = faults_of(desk, repair=False)
-    assert found.keys() == {lease.id, "m#2", "~lane:#m", "~lane:#n", "~limit:tests.count a"}
+    keys = ("~limit:tests.count a", "~limit:tests.count b")
+    assert found.keys() == {lease.id, "m#2", "~lane:#m", "~lane:#n", *keys}
     assert faults_of(desk).keys() <= found.keys()
     assert faults_of(desk) == {}
     desk.check()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
-from django.db import transaction
+from django.db import connection, transaction
+from django.utils import timezone
 
 from queueops import control
 from queueops.contrib.outbox.models import OutboxRow
@@ -41,3 +42,18 @@ def test_a_row_whose_key_is_missing_is_kept_with_the_reason_until_the_key_is_bac
     assert app.relay() == 1
     run_worker()
     assert handle.result(timeout=30) == 4712
+
+
+def test_a_row_that_changes_while_its_table_is_rotated_is_left_to_the_next_walk(app: Any, settings: Any) -> None:
+    OutboxRow.objects.create(name="n", body='{"a":1}', created=timezone.now())
+    settings.QUEUEOPS = settings.QUEUEOPS | {"ENCRYPTION": [Fernet.generate_key().decode()]}
+    bodies = ['{"b":2}']
+
+    def change_first(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE") and bodies:
+            OutboxRow.objects.update(body=bodies.pop())
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(change_first):
+        (count,) = control.reencrypt_tables()
+    assert (count["clear"], count["changed"], OutboxRow.objects.get().body) == (1, 0, '{"b":2}')

@@ -12,6 +12,7 @@ from contextlib import suppress
 from io import StringIO
 from typing import Any
 
+import msgspec
 import pytest
 import redis
 from cryptography.fernet import Fernet
@@ -315,12 +316,19 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
     run_worker()
     encrypted(KEYS[0])
     waiting, ended = work.echo.push(marked("waiting"), delay=999), work.echo.push(marked("ended"))
-    grouped, running = group(work.echo.s(marked("a")), work.echo.s(marked("b"))).push(), work.run.start(marked("run"))
+    many = [marked(str(number)) for number in range(120)]
+    grouped, running = group(work.echo.s(each) for each in many).push(), work.run.start(marked("run"))
     chunked, stepped = work.Chunked.push(marked("chunk")), work.Steps.push(marked("state"))
-    jobs.submit(aggregation="a", handler="sealed.unknown", url=f"http://a.example/{MARKER}", delay=999)
+    job = jobs.submit(aggregation="a", handler="sealed.unknown", url=f"http://a.example/{MARKER}", delay=999)
+    stored_job = get_broker().keys("default").task(job.id)
+    redis_client.hset(stored_job, "re", '{"path":"a/file"}')
     schedules.create(work.echo, schedules.Schedule("0 0 1 1 *", args=(marked("schedule"),)), id="rotated")
-    work.echo.push_many([(marked(str(number)),) for number in range(120)])
     run_worker()
+    keys, old = get_broker().keys("default"), keyring((KEYS[0],))
+    line = old.seal_line(msgspec.json.encode({"k": "log", "at": 1, "text": marked("log")}))
+    redis_client.rpush(keys.log(ended.id), *[line] * 120)
+    far = f"{keys.task(grouped.id)}#results"
+    redis_client.hset(far, mapping={str(number): old.seal(b"1") for number in range(600)})  # not one reply
     levels = [(each.level, "reencrypt" in each.remedy) for each in encrypted_values.findings()]
     assert levels == [(WARN, True)]
     encrypted(KEYS[1], KEYS[0])
@@ -332,6 +340,8 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
     assert (told["old"], told["clear"], told["unknown"]) == (0, 0, 0)
     assert told["current"] >= told["changed"] > 100
     assert not found_in(redis_client)
+    assert redis_client.hget(stored_job, "re") == b'{"path":"a/file"}'  # the store finds by it which file to delete
+    assert set(keyring((KEYS[1],)).open(redis_client.hvals(far))) == {b"1"}
     assert [each.level for each in encrypted_values.findings()] == [OK]
     encrypted(KEYS[1])
     for _ in range(2):
@@ -339,7 +349,7 @@ def test_rotation_leaves_no_value_under_the_old_key_or_in_clear(encrypted, redis
         run_worker()
     assert clear.result()[0] == [marked("clear")]
     assert [MARKER in each.error.message for each in inspect.task(failed.id).attempts] == [True] * 2
-    assert [each[0] for each in grouped.result()] == [[marked("a")], [marked("b")]]
+    assert [each[0] for each in grouped.result()] == [[each] for each in many]
     assert (running.result(timeout=30)[0], ended.result()[0]) == (marked("run"), [marked("ended")])
     assert chunked.result()[0] == marked("chunk") + "0"
     assert stepped.status().state == State.SUCCEEDED

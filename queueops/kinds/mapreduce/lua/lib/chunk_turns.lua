@@ -56,6 +56,6 @@ function lib.hooks.parts.check_turn(ref, scope, part)
   local lane = lib.is_own_lane(ref) and ref or '#' .. string.match(ref, '^[^#]*')
   local turn = lib.lane_conf(lane).turn
   if not turn or lib.scope_of(turn) ~= scope then return false end
-  if part == SUBKEY.active then return lane ~= ref and state_of(ref) == 'active' end
+  if part == SUBKEY.active then return state_of(ref) == 'active' end
   return lib.hooks.parts.waits_for_turn(ref)
 end
