@@ -6,7 +6,7 @@ of the chart; the others are ticks at its foot, so that they do not hide it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from django.utils.functional import Promise
@@ -67,8 +67,15 @@ def lines(happenings: Iterable[Happening], begin_ms: int, end_ms: int) -> list[L
         if begin_ms <= each.at_ms:  # the newest may be later than the last closed step
             places.setdefault(min(PLACES, (each.at_ms - begin_ms) * PLACES // (end_ms - begin_ms)), []).append(each)
     drawn = [_line(found, begin_ms, end_ms) for _place, found in sorted(places.items())]
-    ticks = sorted(drawn, key=lambda line: (_weight(line.kind), -line.x))[TALL:]
-    return [structs.replace(line, top=TICK) if line in ticks else line for line in drawn]
+    tops = line_tops([(line.kind, line.x) for line in drawn])
+    return [structs.replace(line, top=top) for line, top in zip(drawn, tops, strict=True)]
+
+
+def line_tops(placed: Sequence[tuple[str, float]]) -> list[int]:
+    """Where the line of each moment begins, of 100: `placed` are their kinds and places or times."""
+    order = sorted(range(len(placed)), key=lambda index: (_weight(placed[index][0]), -placed[index][1]))
+    tall = set(order[:TALL])
+    return [0 if index in tall else TICK for index in range(len(placed))]
 
 
 def _weight(kind: str) -> int:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from msgspec.structs import replace
 
 from console.diagram.history_figures import figures_of, numbers_of, texts_of, tops_of
+from console.diagram.moments import line_tops
 from console.pages.happenings import happenings
 from console.ui import dates
 from console.ui.links import url, with_query
@@ -100,7 +101,7 @@ def written(ms: int) -> str:
 def values(request: HttpRequest) -> HttpResponse:
     """The values of a region's charts at each point, as numbers and as they are written, for the script that plots."""
     found = region(request.GET, {})
-    series = found["series"]
+    series, marks = found["series"], list(reversed(found["happenings"][:MOST_MARKS]))
     return _without_tags(
         {
             "from": series.points[0].at_ms,
@@ -112,8 +113,14 @@ def values(request: HttpRequest) -> HttpResponse:
             "numbers": {figure.word: numbers_of(series, figure) for figure in figures_of(series)},
             "tops": {figure.word: tops_of(series, figure) for figure in figures_of(series)},
             "marks": [
-                {"at": each.at_ms, "kind": each.kind, "word": str(each.word), "text": translated(each.text)[:100]}
-                for each in reversed(found["happenings"][:MOST_MARKS])
+                {
+                    "at": each.at_ms,
+                    "kind": each.kind,
+                    "top": top,
+                    "word": str(each.word),
+                    "text": translated(each.text)[:100],
+                }
+                for each, top in zip(marks, line_tops([(each.kind, each.at_ms) for each in marks]), strict=True)
             ],
         }
     )

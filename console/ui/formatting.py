@@ -55,7 +55,7 @@ def percent(share: float | None) -> str:
     """A fraction of one, in percent."""
     if share is None:
         return NOTHING
-    return _percent("0" if share <= 0 else "<0.1" if share < 0.001 else f"{share * 100:.3g}")
+    return _percent("0" if share <= 0 else "<0.1" if share < 0.001 else f"{round(share * 100, 1):g}")
 
 
 def share(part: float | None) -> str:
@@ -70,13 +70,13 @@ def _percent(number: str) -> str:
 
 
 def span(ms: float | None) -> str:
-    """A duration: 840 ms, 1.2 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
+    """A duration: 840 ms, 1.2 s, 5 s, 3 min 20 s, 2 h 5 min, 3 d 4 h."""
     if ms is None:
         return NOTHING
     if ms < 1000:
         return f"{ms:.0f}{NARROW}ms" if ms >= 10 or ms == int(ms) else local(f"{ms:.1f}{NARROW}ms")
     if ms < 60_000:
-        return local(f"{ms / 1000:.1f}{NARROW}s")
+        return local(f"{ms / 1000:.{1 if ms % 1000 else 0}f}{NARROW}s")
     at = next(index for index, (unit, _letter) in enumerate(UNITS) if ms >= unit)
     unit, letter = UNITS[at]
     smaller, small_letter = UNITS[at + 1]

@@ -11,7 +11,8 @@
     return (distance > 0 ? words.ago : words.in).replace("%s", `${Math.floor(Math.abs(distance) / size)}${space}${letter}`);
   };
   const plain = (distance) => {
-    if (distance < 60_000) return `${(Math.max(0, distance) / 1000).toFixed(1).replace(".", words.decimal)}${space}s`;
+    if (distance < 10_000) return `${(Math.max(0, distance) / 1000).toFixed(1).replace(".", words.decimal)}${space}s`;
+    if (distance < 60_000) return `${Math.floor(distance / 1000)}${space}s`;
     const at = units.findIndex(([size]) => distance >= size);
     const [size, letter] = units[at], [small, smallLetter] = units[at + 1];
     const rest = distance % size;

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from console.diagram.chart import WIDTH
-from console.diagram.moments import PLACES, TALL, TICK, Happening, legend, lines
+from console.diagram.moments import PLACES, TALL, TICK, Happening, legend, line_tops, lines
 from console.models import AuditEntry
 from console.pages.history import written
 from queueops.model.marks import START, Condition, Mark
@@ -86,6 +86,10 @@ def test_a_line_is_drawn_at_its_time_and_moments_of_one_place_share_one() -> Non
     assert tall == [line.x for line in lines(many, 0, 60 * MINUTE_MS)][-TALL:], "the newest"
     weighty = [at(5, "alarm"), at(20, "action"), at(9, "version"), *(at(number, "end") for number in range(30, 60))]
     drawn = lines(weighty, 0, 60 * MINUTE_MS)
+    assert line_tops([("end", 1), ("alarm", 2), *(("version", at) for at in range(TALL))]) == [
+        *(TICK, 0, TICK),
+        *[0] * (TALL - 1),
+    ], "the script draws the same lines"
     assert [line.kind for line in drawn if line.top == 0] == ["alarm", "version", "action", *["end"] * (TALL - 3)]
     assert [line.kind for line in drawn if line.top == TICK] == ["end"] * (33 - TALL)
     assert [kind for kind, _ in legend([at(1), at(2, "alarm")])] == ["alarm", "start"]

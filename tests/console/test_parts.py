@@ -70,7 +70,7 @@ def test_numbers_and_rates_and_shares() -> None:
         "–",
         "0%",
         "<0.1%",
-        "1.23%",
+        "1.2%",
         "50%",
         "100%",
     ]
@@ -253,7 +253,7 @@ def test_what_is_begun_within_seconds_is_no_backlog() -> None:
 
 def test_when_the_next_attempt_comes_is_told_in_words() -> None:
     told = formatting.retry_policy(Retry(delay=5, backoff=2, max_delay=60, jitter=0.1).explicit())
-    assert told.replace(N, " ") == "after 5.0 s, then × 2, at most 1 min, ± 10%"
+    assert told.replace(N, " ") == "after 5 s, then × 2, at most 1 min, ± 10%"
     linear = formatting.retry_policy(Retry(delay=120, growth="linear", max_delay=3600, jitter=0).explicit())
     assert linear.replace(N, " ") == "after 2 min × attempt, at most 1 h, ± 0%"
     for text in ("", "nonsense", "5:2", "-1:2:3:4", "<b>"):

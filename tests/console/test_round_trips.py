@@ -23,7 +23,7 @@ PAGES = (
     *("tasks/", "tasks/_rows", "tasks/?state=pending", f"tasks/?name={NAME}&pool={SICK}", "tasks/?tag=red"),
     *("tasks/?q=name:*.x -age>1h", "tasks/?sort=-failed", "tasks/_complete?text=name:no", "lanes/?f=n&sort=-ready"),
     *(f"tasks/l/{part}" for part in OF_ONE_TASK),
-    *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "chunks/"),
+    *("tasks/g/", "tasks/g/children/", "tasks/i/", "tasks/r/", "tasks/m/", "mapreduce/"),
     *("errors/", "errors/_rows", "errors/f1/", "errors/f1/_live", "lanes/", "lanes/_rows", f"lanes/{SICK}/narrow/"),
     *("?range=1h", f"pools/{SICK}/", f"pools/{SICK}/_live", "errors/f1/?range=14d", "workers/w1/?range=1h"),
     *(f"lanes/{SICK}/default/_live", "commands/", "commands/_rows", "schedules/", "schedules/_rows"),

@@ -14,6 +14,7 @@ from queueops.redis.broker import get_broker
 from queueops.results.handle import TaskHandle
 from tests.inspecting.test_queue_command import failing, queue, queue_json
 from tests.support.chunkwork import ERROR, ChunkWork
+from tests.support.monitoring import counted_trips
 
 pytestmark = pytest.mark.django_db
 HOUR = 3_600_000
@@ -60,6 +61,10 @@ def test_errored_chunks_of_all_tasks_and_pools_are_one_list(namespace: str) -> N
     assert row.error is not None
     assert row.due_ms is not None
     assert "hunter2" not in repr(page)
+    errored({"d": 0}, "third")
+    with counted_trips() as trips:
+        assert found(state="failed") == []
+    assert trips.made == 3, "the list of pools, their indexes, and facts of the tasks of all pools"
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4, 5])

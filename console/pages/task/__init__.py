@@ -103,6 +103,7 @@ def _context(request: HttpRequest, id: str, tab: str) -> dict[str, Any]:
         "told": actions,
         "may_edit": "edit" in task.allowed and {Verb.OPERATE, Verb.SEE_ARGUMENTS} <= may,
         "may": may,
+        "may_export": Verb.EXPORT in may,
         "may_push": push.offers(task.name, frame),
         "machine": draw_task(task) if _returns(stays) else (),
         "strip": stays,

@@ -97,7 +97,7 @@ def _succeeded(detail: Detail, record: Mapping[str, str]) -> Finding:
     begun, ended = maybe_whole(record.get("b")), maybe_whole(record.get("e"))
     took = say(" after %(time)s", time=span(ended - begun)) if begun is not None and ended is not None else ""
     attempts = whole(record.get("at"))
-    tries = say_n(", after %(n)s failed attempts", ", after %(n)s failed attempts", attempts) if attempts else ""
+    tries = say_n(", after %(n)s failed attempt", ", after %(n)s failed attempts", attempts) if attempts else ""
     text = say("The task succeeded%(took)s%(attempts)s.", took=took, attempts=tries)
     return good(text, record.get("w", ""), "retry", _retried(detail))
 

@@ -259,7 +259,7 @@ def _told(estimate: Estimate) -> Sentence:
 
 def _backing_off(detail: Detail, record: Mapping[str, str], left: int) -> Finding:
     crashes = whole(record.get("cr"))
-    lost = say_n(", %(n)s starts lost with their worker", ", %(n)s starts lost with their worker", crashes)
+    lost = say_n(", %(n)s start lost with its worker", ", %(n)s starts lost with their worker", crashes)
     values = {
         "tries": say(
             "attempt %(attempt)s of %(allowed)s failed%(lost)s",

@@ -44,7 +44,7 @@ var uPlot=function(){"use strict";const l="u-off",e="u-label",t="width",n="heigh
     ];
   };
   const KINDS = { alarm: "--q-bad", end: "--q-good", version: "--q-accent", start: "--q-soft", action: "--q-warn", chosen: "--q-accent" };
-  // Moments: lines from the top to the foot, with the name of a deployment beside its line.
+  // Moments: a few lines have the height of the chart, the others are ticks; the name of a deployment is beside its line.
   const marks = (plot, values, at) => {
     const { ctx, bbox } = plot, ratio = devicePixelRatio;
     let free = 0;
@@ -52,19 +52,18 @@ var uPlot=function(){"use strict";const l="u-off",e="u-label",t="width",n="heigh
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
     ctx.textBaseline = "top";
     ctx.textAlign = "left";
-    const chosen = at ? [{ at: Number(at), kind: "chosen" }] : [];
+    const chosen = at ? [{ at: Number(at), kind: "chosen", top: 0 }] : [];
     for (const mark of [...values.marks, ...chosen]) {
       const x = Math.round(plot.valToPos(mark.at / 1000, "x", true));
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
-      const isTall = ["version", "alarm", "chosen"].includes(mark.kind);
       ctx.strokeStyle = ctx.fillStyle = style(KINDS[mark.kind] ?? "--q-soft");
       ctx.lineWidth = mark.kind === "chosen" ? 2 * ratio : ratio;
       ctx.setLineDash(["alarm", "chosen"].includes(mark.kind) ? [] : [4 * ratio, 3 * ratio]);
       ctx.beginPath();
-      ctx.moveTo(x, bbox.top + (isTall ? 0 : bbox.height * .9));
+      ctx.moveTo(x, bbox.top + bbox.height * mark.top / 100);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      if (mark.kind !== "version" || x < free) continue;
+      if (mark.kind !== "version" || mark.top || x < free) continue;
       const name = mark.text.length > LONGEST ? `${mark.text.slice(0, LONGEST - 1)}…` : mark.text;
       const width = ctx.measureText(name).width, left = Math.min(x + 4 * ratio, bbox.left + bbox.width - width);
       ctx.fillText(name, left, bbox.top + ratio);

@@ -6,6 +6,7 @@ The order is by pool, then by the time at which a task's aggregation began. One 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import asdict
@@ -17,7 +18,7 @@ from queueops.inspect.redaction import redactor
 from queueops.inspect.store import open_reader, pools_of
 from queueops.kinds.mapreduce.inspect.rows import ChunkRow, read_scan
 from queueops.kinds.mapreduce.states import CHUNK_STATES
-from queueops.kinds.mapreduce.store.reader import AggregatingTask, ChunkReader, aggregating_tasks
+from queueops.kinds.mapreduce.store.reader import AggregatingTask, ChunkReader, aggregating_tasks, first_tasks
 from queueops.model.explained import advised
 from queueops.model.sentences import say
 from queueops.redis.broker import get_broker
@@ -72,12 +73,14 @@ def all_chunks(state: str = "errored", pool: str = "", *, after: str = "", limit
 
 
 def _walked(pools: list[str], state: str, after: str, limit: int) -> _Walk:
-    walk, (first, place) = _Walk(state, limit), _begin(after, pools, state)
-    for pool in pools:
-        if pool < first or walk.is_full:
-            continue
+    walk, (begin, place) = _Walk(state, limit), _begin(after, pools, state)
+    places = {pool: place if pool == begin else _Place() for pool in pools if pool >= begin}
+    first = first_tasks(get_broker(), {pool: place.entered for pool, place in places.items()}, state, MOST_TASKS)
+    for pool, place in places.items():
+        if walk.is_full:
+            break
         try:
-            walk.pool(pool, place if pool == first else _Place())
+            walk.pool(pool, place, first.get(pool))
         except (BrokenPool, BrokerUnavailable) as error:
             walk.broken.append(Broken(pool=pool, reason=str(error)))
     return walk
@@ -112,9 +115,9 @@ class _Walk:
         pool, entered, last = self._last
         return pagination.write({pool: (self._state, entered, last)})
 
-    def pool(self, pool: str, place: _Place) -> None:
-        """Continue in a pool, from a place."""
-        for task in aggregating_tasks(self._broker, pool, self._state, place.entered):
+    def pool(self, pool: str, place: _Place, first: Sequence[AggregatingTask] | None) -> None:
+        """Continue in a pool, from a place; ``first`` are its tasks that have been read."""
+        for task in aggregating_tasks(self._broker, pool, self._state, place.entered, first):
             if self.is_full:
                 return
             begins_here = (task.entered, task.id) == (place.entered, place.task)

@@ -5,13 +5,15 @@ Replies are what the scripts return; `queueops.inspect` makes its answers from t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 import redis
 from redis.exceptions import ResponseError
 
+from queueops.errors import BrokerUnavailable
 from queueops.kinds.mapreduce.states import AGGREGATING, CHUNK_STATES
 from queueops.kinds.mapreduce.store.chunk_keys import chunk_key, chunk_set
 from queueops.redis.keys import Keys
@@ -125,10 +127,46 @@ class ChunkReader:
         return reply
 
 
-def aggregating_tasks(broker: StoreClient, pool: str, state: str, start: str) -> Iterator[AggregatingTask]:
-    """The aggregating tasks of a pool, from a score on. Raises BrokerUnavailable and BrokenPool."""
-    offset = 0
-    while page := _page(broker, pool, state, start, offset):
+def first_tasks(
+    broker: StoreClient, starts: Mapping[str, str], state: str, most: int
+) -> dict[str, Sequence[AggregatingTask]]:
+    """The first aggregating tasks of pools, each from its score on, in two round trips; ``most`` of them at once.
+
+    A pool with a key of a wrong type is left out, and all of them while a server does not answer.
+    """
+
+    def read_index(pipe: Any, keys: Keys, _id: str) -> None:
+        index = keys.state(AGGREGATING)
+        pipe.zrangebyscore(index, starts[keys.pool], "+inf", start=0, num=TASKS, withscores=True)
+
+    try:
+        indexes = broker.ask_records([(pool, "") for pool in starts], read_index)
+        found = {pool: index for (pool, _), (index,) in indexes.items() if index is not None}
+        places = islice(((pool, text(id)) for pool, index in found.items() for id, _ in index), most)
+        facts = broker.ask_records(list(places), lambda pipe, keys, id: _fill(pipe, keys, id, state))
+    except BrokerUnavailable:
+        return {}
+    pages = {
+        pool: [(id, entered, *facts.get((pool, text(id)), (None, None))) for id, entered in index]
+        for pool, index in found.items()
+    }
+    return {
+        pool: [_task(*each) for each in page] for pool, page in pages.items() if all(None not in each for each in page)
+    }
+
+
+def aggregating_tasks(
+    broker: StoreClient, pool: str, state: str, start: str, first: Sequence[AggregatingTask] | None = None
+) -> Iterator[AggregatingTask]:
+    """The aggregating tasks of a pool, from a score on; ``first`` are those that the caller has read.
+
+    Raises BrokerUnavailable and BrokenPool.
+    """
+    page = first if first is not None else _page(broker, pool, state, start, 0)
+    yield from page
+    offset = len(page)
+    while len(page) == TASKS:
+        page = _page(broker, pool, state, start, offset)
         yield from page
         offset += len(page)
 
@@ -141,11 +179,10 @@ def _page(broker: StoreClient, pool: str, state: str, start: str, offset: int) -
         found: Any = client.zrangebyscore(index, start, "+inf", start=offset, num=TASKS, withscores=True)
         with client.pipeline(transaction=False) as pipe:
             for task_id, _ in found:
-                pipe.hget(keys.task(text(task_id)), "n")
-                pipe.zcard(chunk_set(keys, text(task_id), state))
+                _fill(pipe, keys, text(task_id), state)
             facts = iter(pipe.execute() if found else [])
         return [
-            AggregatingTask(text(task_id), format(entered, ".17g"), text(name), int(count))
+            _task(task_id, entered, name, count)
             for (task_id, entered), name, count in zip(found, facts, facts, strict=True)
         ]
 
@@ -154,3 +191,12 @@ def _page(broker: StoreClient, pool: str, state: str, start: str, offset: int) -
     except ResponseError as error:
         raise broker.explained(pool, error) from error
     return page
+
+
+def _fill(pipe: Any, keys: Keys, id: str, state: str) -> None:
+    pipe.hget(keys.task(id), "n")
+    pipe.zcard(chunk_set(keys, id, state))
+
+
+def _task(id: bytes, entered: float, name: bytes, count: int) -> AggregatingTask:
+    return AggregatingTask(text(id), format(entered, ".17g"), text(name), count)
