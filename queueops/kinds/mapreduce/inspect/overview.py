@@ -66,7 +66,7 @@ class ChunksView(Answer, frozen=True, kw_only=True):
     pace_to_ms: int | None
     next_due_ms: int | None  # time at which the first errored chunk is tried again
     max_parallel: int | None
-    per_worker: int | None  # chunks of the task at once in one worker process
+    per_worker: int | None = None  # chunks of the task at once in one worker process
     key: str  # for which its limits hold; `*`: all tasks of the class. Empty: it has no such limits
     key_limit: int | None  # chunks of this key at once
     key_rate: str  # how many of them begin, such as `10/m`; may be empty

@@ -74,7 +74,7 @@ class ChunkDetail(ChunkFacts, frozen=True, kw_only=True):
     retries: int
     timeout_ms: int | None
     deadline_ms: int | None  # the end of its lease
-    ahead: int | None  # pending chunks of the task that come before it
+    ahead: int | None = None  # pending chunks of the task that come before it
     data_json: str
     result_json: str
     attempts: tuple[Attempt, ...] = ()
