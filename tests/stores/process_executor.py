@@ -55,11 +55,12 @@ class ProcessExecutor:
     def _served(self, start: TaskStart, process: subprocess.Popen[bytes], connection: Connection) -> Settlement:
         connection.send_bytes(_encode(start.lease))
         kill_at: list[float] = []
+        one = threading.Lock()  # an order may come while those from before are passed on
 
         def obey(order: Order) -> None:
             if order.interrupt:
                 kill_at.append(time.monotonic() + KILL_AFTER_S)
-            with contextlib.suppress(BrokenPipeError):  # it has just ended
+            with contextlib.suppress(BrokenPipeError), one:  # it has just ended
                 connection.send_bytes(_encode(order))
 
         start.listen(obey)

@@ -71,6 +71,15 @@ class Deaf(SerialExecutor):
         return super().execute(start)
 
 
+class Early(SerialExecutor):
+    """Its start has orders before it runs."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        start.obey(Order(reason="not needed"))
+        start.obey(Order(interrupt="cancel"))
+        return super().execute(start)
+
+
 class Halved:
     """Cannot be closed."""
 
@@ -94,6 +103,15 @@ def test_a_faulty_executor_loses_no_task(caplog: pytest.LogCaptureFixture) -> No
     with tasks.registered(), closing(ExecutorSteps(path_of(Deaf))) as steps:
         assert steps.run(tasks.double, 1).value == b"2"
     assert "An order for t1 could not be passed on" in caplog.text
+
+
+def test_orders_from_before_the_run_are_obeyed() -> None:
+    """A process may take a second until it runs its task."""
+    tasks = import_module("queueops.testing.executor_tasks.tasks")
+    with tasks.registered(), closing(ExecutorSteps(path_of(Early))) as steps:
+        for task in (tasks.double, tasks.double_later):
+            settlement = steps.run(task, 1)
+            assert (settlement.outcome, settlement.value) == (Outcome.CANCEL, b"not needed")
 
 
 def test_an_executor_that_cannot_be_used_is_an_error_of_the_check(settings: Any) -> None:

@@ -137,7 +137,7 @@ class TaskStart:
         try:
             return await aexecute(slot, context)
         finally:
-            slot.own_thread.abandon(wait=True)
+            slot.own_thread.abandon()
 
     def _tell(self, listener: Callable[[Order], object], order: Order) -> None:
         try:
