@@ -153,6 +153,9 @@ def test_the_store_finds_what_a_filter_says_and_a_browser_would_keep_the_same_ro
         kept = {id for id, row in rows.items() if inspect.matches(row, query)}
         assert kept >= set(expected), text
         assert kept == set(expected) or "error" in text, text
+    long_ago = inspect.now_ms() - 7_200_000
+    mixed.client.hset(mixed.keys.task("e"), mapping={"c": long_ago, "e": long_ago + 1_000})
+    assert "e" in ids(parse_filter("waited<1h"))  # it ended then
 
 
 def test_a_search_by_an_error_tells_nothing_that_is_masked(mixed: Desk) -> None:
