@@ -158,6 +158,9 @@ def test_the_store_finds_what_a_filter_says_and_a_browser_would_keep_the_same_ro
         found = inspect.tasks(parse_filter(text)).rows
         assert "".join(sorted(row.id for row in found)) == expected, text
         assert all(inspect.matches(row, parse_filter(text)) for row in found), "the key of chunks is that of their task"
+    long_ago = inspect.now_ms() - 7_200_000
+    mixed.client.hset(mixed.keys.task("e"), mapping={"c": long_ago, "e": long_ago + 1_000})
+    assert "e" in ids(parse_filter("waited<1h"))  # it ended then
 
 
 def test_a_search_by_an_error_tells_nothing_that_is_masked(mixed: Desk) -> None:

@@ -36,6 +36,7 @@ def test_pages_show_every_task_of_a_state_once_also_when_all_came_in_the_same_mi
     found = ids(TaskQuery(state="pending"), limit=13)
     assert len(found) == 450
     assert len(set(found)) == 450
+    assert ids(TaskQuery(state="pending"), limit=200) == found
 
 
 def test_pages_of_all_states_are_newest_first(desk: Desk) -> None:
@@ -50,6 +51,9 @@ def test_pages_of_all_states_are_newest_first(desk: Desk) -> None:
         "later": "postponed",
     }
     assert [row.entered_ms for row in rows] == sorted((row.entered_ms for row in rows), reverse=True)
+    for row in rows:
+        desk.client.zadd(f"{desk.keys.prefix}:state:{row.state}", {row.id: 1})
+    assert ids(TaskQuery(), limit=1) == ["later", "c", "b", "a"]  # of one moment: by their ids
 
 
 def test_a_page_its_counts_and_the_shown_rows_are_of_one_moment(desk: Desk) -> None:

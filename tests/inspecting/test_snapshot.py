@@ -281,7 +281,7 @@ def test_a_task_that_lost_its_worker_too_often_is_found_among_the_errors(desk: D
     lost = rows["WorkerLost"]
     assert (lost.name, lost.message, lost.sample_id) == ("shop.resize", "lost its worker 3 times: SIGKILL", "a")
     assert (lost.count, lost.failed, rows["ValueError"].failed) == (1, 1, 0)
-    assert [row.id for row in inspect.tasks(inspect.TaskQuery(error=lost.fingerprint)).rows] == ["a"]
+    assert [row.id for row in inspect.tasks(inspect.parse_filter(f"error:{lost.fingerprint}")).rows] == ["a"]
     desk.check()
     desk.control("retry", "a")
     assert {row.type: row.failed for row in inspect.errors()}["WorkerLost"] == 0

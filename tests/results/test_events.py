@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from queueops import chain, current, events, group, task
+from queueops import MapReduce, chain, current, events, group, task
 from queueops.errors import BadId, BadOption, BrokerUnavailable
 from queueops.events import Event
 from queueops.events import hub as hubs
@@ -34,6 +34,20 @@ def walk(count: int) -> None:
     """Say how far it is; the total is known."""
     current().progress(count)
     current().log("half way")
+
+
+class Talks(MapReduce):
+    """A chunk that says a line."""
+
+    name = "tests.events.talks"
+
+    def map(self) -> list[int]:
+        """One chunk."""
+        return [1]
+
+    def process(self, chunk: int) -> None:
+        """Says it."""
+        current().log("half way")
 
 
 def told(found: list[Event]) -> list[tuple[str, str]]:
@@ -114,6 +128,13 @@ def test_by_its_root_all_that_descends_from_a_task_is_told_and_nothing_else() ->
     assert [event.name for event in ends] == ["tests.support.tasks_for_tests.add"] * 3 + ["group", "chain"]
     assert {event.root for event in found} == {whole.id}
     assert [(event.done, event.total) for event in found if event.id == whole.id] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    for push in (Talks.push, chain(Talks.si(), add.si(1)).push):
+        of_chunks = push()
+        with events.follow(root=of_chunks, kinds=["log", "end"]) as stream:
+            run_worker()
+            found = until_end(stream, of_chunks.id)
+        assert {event.root for event in found} == {of_chunks.id}
+        assert "log" in {event.kind for event in found}  # a chunk said it
 
 
 def test_by_name_all_tasks_of_a_name_are_told() -> None:

@@ -163,3 +163,62 @@ def test_a_thread_that_takes_its_item_before_its_bell_rings_keeps_no_other_threa
     assert long.taken == ["long"]
     gate.set()
     end(queue, long, other)
+
+
+class Between(list[Any]):
+    """The bells: what another thread does before one is added or removed, and behind a look whether there is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.then: dict[str, Callable[[], object]] = {}
+
+    def append(self, bell: Any) -> None:
+        self._once("append")
+        super().append(bell)
+
+    def remove(self, bell: Any) -> None:
+        self._once("remove")
+        super().remove(bell)
+
+    def __bool__(self) -> bool:
+        found = len(self) > 0
+        self._once("look")
+        return found
+
+    def _once(self, place: str) -> None:
+        self.then.pop(place, lambda: None)()
+
+
+def test_an_item_that_comes_while_a_thread_goes_to_rest_is_taken_and_keeps_no_other_thread_asleep() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    queue._resting = bells = Between()
+    other = Taker(queue)
+    resting(queue, 1)
+    gate = threading.Event()
+    bells.then = {"append": lambda: queue.items.append("long"), "remove": queue._wake}  # the two steps of a producer
+    long = Taker(queue, lambda item: gate.wait(60) and None)
+    wait_until(lambda: long.taken == ["long"])
+    queue.put("short")
+    wait_until(lambda: other.taken == ["short"])
+    gate.set()
+    end(queue, long, other)
+
+
+def test_a_bell_that_another_producer_takes_first_leaves_no_thread_asleep() -> None:
+    queue: ThreadQueue[Any] = ThreadQueue()
+    queue._resting = bells = Between()
+    gate = threading.Event()
+    taker = Taker(queue, lambda item: gate.wait(60) and None)
+    resting(queue, 1)
+
+    def ring_first() -> None:
+        bells.pop().put(None)
+        wait_until(lambda: taker.taken == [1])
+
+    bells.then = {"look": ring_first}
+    queue.put(1)
+    gate.set()
+    resting(queue, 1)
+    queue.put(2)
+    wait_until(lambda: taker.taken == [1, 2])
+    end(queue, taker)

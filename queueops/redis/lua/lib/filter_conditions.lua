@@ -107,7 +107,7 @@ end
 function lib.meets(task, condition) return CHECKS[condition[1]](task, condition) end
 
 local PARTS = { ['and'] = true, ['or'] = true, ['not'] = true }
-local OF_TIMES = { c = { 'c', 's' }, age = { 'c', 's' }, waited = { 'c', 's', 'b', 'e' }, ran = { 'b', 'e', 's' } }
+local OF_TIMES = { age = { 'c' }, waited = { 'c', 'b', 'e' }, ran = { 'b', 'e' } } -- the state is always read
 
 -- Adds the fields of a record that a condition reads: a candidate costs the less, the fewer they are.
 local function add_fields(condition, found, seen)

@@ -79,9 +79,11 @@ end
 function lib.tell_event(id, event)
   if event.done == '' then event.done = nil end -- unchanged: it is what is stored
   if event.total == '' then event.total = nil end
-  local _, name, root, whole, done, total = lib.values_of(lib.task_key(id), F.name, F.root, F.parent_id, F.progress, F.total)
+  local _, name, root, done, total = lib.values_of(lib.task_key(id), F.name, F.root, F.progress, F.total)
+  local task = string.match(id, '^([^#]*)#')
+  if task then _, root = lib.values_of(lib.task_key(task), F.root) end
   event.t, event.id, event.name = now, id, event.name or name or nil
-  event.root = root or (not name and whole) or nil -- a chunk has no name, and its task for a root
+  event.root = root or task -- a chunk has that of its task
   event.done, event.total = event.done or done or nil, event.total or total or nil
   lib.publish(P .. ':events', cjson.encode(event))
 end
