@@ -289,9 +289,7 @@ def last_name(path: str) -> str:
 @register.filter
 def short_error(title: str) -> str:
     """An error in one line, its type without its module, for narrow columns."""
-    title = translated(title)
-    kind, colon, message = title.partition(": ")
-    return f"{last_name(kind)}{colon}{message}" if re.fullmatch(r"[\w.]+", kind) else title
+    return re.sub(r"\A[\w.]+(?=: |\Z)", lambda kind: last_name(kind[0]), translated(title))
 
 
 @register.filter

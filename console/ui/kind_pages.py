@@ -195,11 +195,10 @@ class KindPages:
     findings, by their verb. ``verbs`` are its own verbs, and ``notes`` are sentences that it adds to the notes of
     standard actions, by their verb. ``offer`` takes a task of the kind and the standard actions that are offered, by
     verb, and gives those with own labels, or others. ``facts`` are labels of facts in the audit log, by name.
-    ``worker_words`` label facts of workers, and their values; ``log_words`` lines of logs. ``pieces`` are parts of
-    pages, by their place (docs/kinds.md). ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the
-    states that the diagram of a task draws, by record. ``ways``: transitions that the diagram always draws, as
-    ``pending>locked``. ``states`` are its own states. ``exports`` are lists that can be exported, by the name of their
-    page's URL.
+    ``worker_words`` label facts of workers, their values, and lines of logs. ``pieces`` are parts of pages, by place
+    (docs/kinds.md). ``lost_by_edit``: what an edit of the arguments deletes. ``usual``: the states that the diagram of
+    a task draws, by record. ``ways``: transitions that the diagram always draws, as ``pending>locked``. ``states`` are
+    its own states. ``exports`` are lists that can be exported, by the name of their page's URL.
     """
 
     records: tuple[str, ...] = ()
@@ -219,7 +218,6 @@ class KindPages:
     offer: Callable[[TaskFacts, dict[str, Any]], dict[str, Any]] | None = None
     facts: Mapping[str, str | Promise] = field(default_factory=dict)
     worker_words: Mapping[str, str | Promise] = field(default_factory=dict)
-    log_words: Mapping[str, str | Promise] = field(default_factory=dict)
     finder: Finder | None = None
     parts: PartPages | None = None
     lost_by_edit: Callable[[TaskDetail], Loss | None] | None = None
@@ -338,11 +336,6 @@ def fact_labels() -> dict[str, str | Promise]:
 def worker_words() -> dict[str, str | Promise]:
     """The labels of facts of workers that kinds tell, and of their values, by the stored word."""
     return {word: label for pages in kind_pages() for word, label in pages.worker_words.items()}
-
-
-def log_words() -> dict[str, str | Promise]:
-    """The labels of lines that kinds write into logs of tasks, by their stored kind."""
-    return {word: label for pages in kind_pages() for word, label in pages.log_words.items()}
 
 
 def denied_verb(url_name: str) -> str:

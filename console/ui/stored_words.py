@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
 from console.ui.formatting import local
-from console.ui.kind_pages import log_words, worker_words
+from console.ui.kind_pages import worker_words
 
 ATTEMPTS: Mapping[str, str | Promise] = {
     "running": pgettext_lazy("attempt", "running"),
@@ -88,7 +88,7 @@ def alert(what: str) -> str:
 
 def line(kind: str) -> str:
     """The kind of a line of a task's log."""
-    return str({**LINES, **log_words()}.get(kind, kind))
+    return str({**LINES, **worker_words()}.get(kind, kind))
 
 
 def fact(word: str) -> str:

@@ -115,8 +115,8 @@ def title(failure: Failure | None) -> str:
     if failure is None:
         return ""
     told, first = failure.message, failure.message.strip().partition("\n")[0]
-    if isinstance(told, Stored) and len(made := join(failure.type, told.altered(first), by=": ")) <= LONGEST_TITLE:
-        return made
+    if isinstance(told, Stored):
+        return join(failure.type, told.altered(first[: max(0, LONGEST_TITLE - len(failure.type) - 2)]), by=": ")
     return ": ".join(part for part in (failure.type, first) if part)[:LONGEST_TITLE]
 
 

@@ -82,6 +82,9 @@ One with fewer could be in the words of an exception or an operator, too.
 """
 TYPED = "typed"
 """Origin of a text that may be of an operator, such as the reason of a cancel."""
+LONGEST = 4000
+"""Characters of a text that is compared with patterns."""
+REASON_AND_ANSWER = " %(reason)s %(answer)s"
 MOST_PACKED = 4000
 """Characters of a packed sentence. A longer one is stored as English text alone."""
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
@@ -144,16 +147,28 @@ def message(type_: str, text: str) -> str:
 @lru_cache(maxsize=1000)
 def recognized(text: str, origin: str = "") -> str:
     """The sentence that this stored text is; the text itself if it is none of the engine."""
+    if len(text) > LONGEST:
+        return text
     for pattern in (_of_errors()[origin],) if origin in _of_errors() else _of_texts():
         if origin == TYPED and pattern.letters < LEAST_TYPED:
             continue
         if text.startswith(pattern.begin) and (found := pattern.form.fullmatch(text)) is not None:
-            values = found.groupdict().items()
-            return Sentence(pattern.text, {name: each if each == text else _value(name, each) for name, each in values})
+            values = found.groupdict()
+            if pattern.text.endswith(REASON_AND_ANSWER):
+                values["reason"], values["answer"] = _parted(f"{values['reason']} {values['answer']}")
+            told = {name: each if each == text else _value(name, each) for name, each in values.items()}
+            return Sentence(pattern.text, told)
     type_, _, rest = text.partition(": ")
     if not origin and rest and type_ in _of_errors():
         return Sentence("%(type)s: %(message)s", {"type": type_, "message": recognized(rest, type_)})
     return text
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The longest beginning that is a text of the engine, and the rest."""
+    ends = [len(text), *(found.start() for found in reversed(list(re.finditer(r"(?<=\.) ", text))))]
+    end = next((end for end in ends if isinstance(recognized(text[:end]), Sentence)), len(text))
+    return text[:end], text[end + 1 :]
 
 
 def _value(name: str, text: str) -> str:

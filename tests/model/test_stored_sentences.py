@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from django.utils.translation import override
 
+from queueops.kinds.jobs.callbacks import delivery
 from queueops.model import kinds
 from queueops.model.redact import Redactor
 from queueops.model.sentences import Figure, Moment, join, masked, say, say_n, translated
@@ -72,6 +73,10 @@ def test_the_message_of_an_error_is_known_by_its_class() -> None:
     refused = "The url http://a/ is refused: a is link-local, and not in a network of QUEUEOPS["
     cut = translated(message(failed, f"The download failed (refused). {refused}"))  # a title has 200 characters
     assert cut.endswith(" wird abgelehnt: a ist link-local und in keinem Netz von QUEUEOPS[.")
+    text = "The callback was not delivered. The answer has the status 410. this shop is closed"
+    assert translated(message(f"{delivery.__name__}.NotDelivered", text)).endswith(
+        "Die Antwort hat den Status 410. this shop is closed"
+    )
     assert type(message("shop.errors.DownloadFailed", text)) is str
     assert translated(message(failed, "Its author has another text.")) == "Its author has another text."
 

@@ -36,7 +36,7 @@ def _saved(pattern: str, view: Any, name: str, verb: str) -> Route:
 
 PAGES = KindPages(
     records=("mapreduce",),
-    log_words={
+    worker_words={
         "mapped": pgettext_lazy("line of a log", "mapped"),
         "gathered": pgettext_lazy("line of a log", "gathered"),
         "second run": pgettext_lazy("line of a log", "second run"),

@@ -36,6 +36,7 @@ class CallbackRow(Answer, frozen=True, kw_only=True):
     """A callback: where it goes, the job whose outcome it sends, and what the target answered last."""
 
     TEXTS: ClassVar = ("url", "answer")
+    STORED: ClassVar = ("answer",)
 
     id: str
     pool: str
