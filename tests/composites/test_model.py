@@ -27,7 +27,6 @@ from tests.kernel.desk import NEVER_MS, Desk, make
 from tests.kernel.picture import Picture
 from tests.support.machines import run_machine
 from tests.support.places import CLUSTER
-from tests.support.servers import use_scripts
 
 ROOTS, WORKERS = ["r0", "r1", "r2"], ["w1", "w2"]
 TALLY = {"ended": "pr", "f": "tf", "c": "tc", "x": "tx"}
@@ -38,14 +37,11 @@ class Composites(RuleBasedStateMachine):
     """Every operation on every node, in every state; after each, the store and the model are compared."""
 
     url = ""
-    has_functions = True
 
     def __init__(self) -> None:
         super().__init__()
         config = Settings(url=self.url, namespace="composites", lease=1000.0, max_crashes=MAX_CRASHES)
         self.desk = Desk(RedisBroker(config))
-        if not self.has_functions:
-            use_scripts(self.desk.broker)
         self.desk.client.flushall()
         self.model = WorkedModel()
         self.leases: list[Lease] = []
@@ -342,15 +338,6 @@ class Composites(RuleBasedStateMachine):
             assert self.model.settle(lease, Outcome.SUCCESS, lease.id) == self.desk.settle(lease, value=value) == "OK"
 
 
-class CompositesOfScripts(Composites):
-    """The same on a server without functions."""
-
-    has_functions = False
-
-
-@pytest.mark.parametrize(("machine", "share"), [(Composites, 1), (CompositesOfScripts, 4)])
-def test_composites_and_a_model_of_them_agree_whatever_happens(
-    redis_url: str, namespace: str, place: str, machine: type[Composites], share: int
-) -> None:
-    machine.url = redis_url
-    run_machine(machine, examples=EXAMPLES // share // (8 if place == CLUSTER else 1) or 1, steps=30)
+def test_composites_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str, place: str) -> None:
+    Composites.url = redis_url
+    run_machine(Composites, examples=EXAMPLES // (8 if place == CLUSTER else 1) or 1, steps=30)

@@ -355,9 +355,7 @@ def test_a_chunk_tells_its_attempts_with_their_tracebacks(work: ChunkWork) -> No
         ("", "aggregating", ()),
     ],
 )
-def test_what_may_be_done_follows_from_the_chunk_and_its_task(
-    state: str, task_state: str, verbs: tuple[str, ...]
-) -> None:
+def test_what_may_be_done_follows_from_the_chunk_and_its_task(state: str, task_state: str, verbs: object) -> None:
     assert inspect.chunk_verbs(state, task_state) == verbs
 
 

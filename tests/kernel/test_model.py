@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from queueops.conf import Settings
@@ -16,7 +15,7 @@ from queueops.redis.broker import RedisBroker
 from tests.kernel.desk import NEVER_MS, POOL, Desk
 from tests.kernel.model import MAX_CRASHES, TERMINAL, Lane, Model
 from tests.support.machines import run_machine
-from tests.support.servers import HAS_FUNCTIONS, use_scripts
+from tests.support.servers import HAS_FUNCTIONS
 
 HANDED = [f"h{n}" for n in range(3)]
 IDS, LANES, WORKERS = [f"t{n}" for n in range(5)], ["default", "one", "two"], ["w1", "w2"]
@@ -55,14 +54,11 @@ class Kernel(RuleBasedStateMachine):
 
     url = ""
     directory = ""
-    has_functions = True
 
     def __init__(self) -> None:
         super().__init__()
         config = Settings(url=self.url, namespace="model", lease=1000.0, max_crashes=MAX_CRASHES)
         self.desk = Desk(RedisBroker(config))
-        if not self.has_functions:
-            use_scripts(self.desk.broker)
         self.desk.client.flushall()
         self.model = Model()
         self.leases: list[Lease] = []
@@ -375,15 +371,6 @@ class Kernel(RuleBasedStateMachine):
             assert task_id in picture.scores(f"state:{task.state}")
 
 
-class KernelOfScripts(Kernel):
-    """The same on a server without functions."""
-
-    has_functions = False
-
-
-@pytest.mark.parametrize(("kernel", "examples"), [(Kernel, 60), (KernelOfScripts, 20)])
-def test_the_kernel_and_a_model_of_it_agree_whatever_happens(
-    redis_url: str, store: Any, namespace: str, kernel: type[Kernel], examples: int
-) -> None:
-    kernel.url, kernel.directory = redis_url, str(store.directory)
-    run_machine(kernel, examples=examples, steps=40)
+def test_the_kernel_and_a_model_of_it_agree_whatever_happens(redis_url: str, store: Any, namespace: str) -> None:
+    Kernel.url, Kernel.directory = redis_url, str(store.directory)
+    run_machine(Kernel, examples=60, steps=40)

@@ -25,7 +25,7 @@ MACHINES = [
     (composites.Composites, 60, {"control", "emit", "plant"}),
     (mapreduce.FinishedKernel, 20, {"control", "restage"}),
 ]
-"""Models whose calls are recorded: how many examples, and the functions that refuse there."""
+"""Models whose calls are recorded: how many examples, and the functions that refuse there. All calls are scripts."""
 FENCE, RULES, NOW, LATER = "7", "rules", "0", "9" * 12
 CALLS = [
     ("advance", ["leased", "0", "1", "", RULES], "STALE"),
@@ -76,7 +76,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[RecordedScripts]]
 
 
 @pytest.mark.parametrize(("machine", "examples", "refusing"), MACHINES, ids=["kernel", "composites", "mapreduce"])
-def test_no_function_of_a_model_refuses_after_a_write(
+def test_with_scripts_a_model_agrees_and_no_function_refuses_after_a_write(
     recorded: type[RecordedScripts],
     redis_url: str,
     store: Any,

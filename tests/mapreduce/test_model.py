@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from queueops.conf import Settings
@@ -17,7 +16,6 @@ from tests.kernel.test_fsck import checked
 from tests.mapreduce.bench import ChunkDesk
 from tests.mapreduce.model import LEASED, MAX_CRASHES, RETRIES, Model
 from tests.support.machines import run_machine
-from tests.support.servers import use_scripts
 
 IDS, WORKERS = ["a", "b"], ["w1", "w2"]
 OUTCOMES = [
@@ -46,14 +44,11 @@ class MapReduceKernel(RuleBasedStateMachine):
     """Every call about tasks with chunks, in every state."""
 
     url = ""
-    has_functions = True
 
     def __init__(self) -> None:
         super().__init__()
         config = Settings(url=self.url, namespace="chunks", lease=1000.0, max_crashes=MAX_CRASHES)
         self.desk = ChunkDesk(RedisBroker(config))
-        if not self.has_functions:
-            use_scripts(self.desk.broker)
         self.desk.client.flushall()
         self.model = Model()
         self.leases: list[Lease] = []
@@ -261,18 +256,9 @@ class FinishedKernel(MapReduceKernel):
             super().teardown()
 
 
-class KernelOfScripts(FinishedKernel):
-    """The same on a server without functions."""
-
-    has_functions = False
-
-
-@pytest.mark.parametrize(("kernel", "examples"), [(FinishedKernel, 60), (KernelOfScripts, 15)])
-def test_chunks_and_a_model_of_them_agree_whatever_happens(
-    redis_url: str, namespace: str, kernel: type[FinishedKernel], examples: int
-) -> None:
-    kernel.url = redis_url
-    run_machine(kernel, examples=examples, steps=40)
+def test_chunks_and_a_model_of_them_agree_whatever_happens(redis_url: str, namespace: str) -> None:
+    FinishedKernel.url = redis_url
+    run_machine(FinishedKernel, examples=60, steps=40)
 
 
 def test_the_model_awaits_no_second_run_that_went_as_its_chunk_was_claimed(redis_url: str, namespace: str) -> None:
