@@ -1,30 +1,46 @@
-"""One test for many sources: all offences of a rule in one list, in place of an id for each file."""
+"""One test for many cases: all cases that fail in one list, in place of an id for each."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
 
-def for_each(name: str, items: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Call the test with each item as its argument ``name``; it fails with the messages of all items that fail."""
-    found = list(items)
+Test = Callable[..., None]
 
-    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+
+def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
+    """Call the test with each case as its argument, or as its arguments; it fails with the messages of all that fail.
+
+    The cases share the fixtures of the test. Two decorators combine their cases.
+    """
+    columns = (names,) if isinstance(names, str) else names
+    rows = [(case,) if isinstance(names, str) else tuple(case) for case in cases]
+    if wrong := [row for row in rows if len(row) != len(columns)]:
+        raise ValueError(f"for_each: {wrong[0]!r} has not the {len(columns)} arguments {columns!r}")
+
+    def decorate(test: Test) -> Test:
+        @functools.wraps(test)
         def over_all(**fixtures: Any) -> None:
-            offences = []
-            for item in found:
+            failures = []
+            for row in rows:
+                label = ", ".join(repr(value)[:200] for value in row)
                 try:
-                    test(**fixtures, **{name: item})
-                except AssertionError as error:
-                    offences.append(f"{item}: {error}")
-            assert not offences, f"{len(offences)} of {len(found)}:\n" + "\n".join(offences)
+                    test(**fixtures, **dict(zip(columns, row, strict=True)))
+                except (AssertionError, pytest.fail.Exception) as error:
+                    failures.append(f"{label}: {error}")
+                except Exception as error:
+                    error.add_note(f"in the case {label}")
+                    raise
+            if failures:
+                raise AssertionError(f"{len(failures)} of {len(rows)}:\n" + "\n".join(failures))
 
         signature = inspect.signature(test)
-        rest = [each for each in signature.parameters.values() if each.name != name]
+        rest = [each for each in signature.parameters.values() if each.name not in columns]
         over_all.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
-        over_all.__name__, over_all.__doc__, over_all.__module__ = test.__name__, test.__doc__, test.__module__
         return over_all
 
     return decorate
