@@ -16,6 +16,7 @@ from console.audit.log import address_of, recorded
 from console.models import AuditEntry
 from queueops.errors import BadArguments
 from tests.console.standin import World
+from tests.support.for_each import for_each
 
 pytestmark = pytest.mark.django_db
 EDIT = {"pool": "default", "args": '[1, "a"]', "kwargs": '{"token": "hunter2", "coins": 3}'}
@@ -99,7 +100,7 @@ def test_a_refused_edit_of_a_chunk_keeps_its_text_too(world: World, operator: Cl
     assert "Data that was refused" in told(operator, "edit_chunks")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "kept"),
     [
         ("192.0.2.7", "192.0.2.7"),
@@ -184,7 +185,7 @@ def test_the_minute_is_found_where_clocks_change(administrator: Client, settings
     assert f"{newest.at:%H:%M:%S}" == latest
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "yesterday",

@@ -14,6 +14,7 @@ from console.kinds.jobs.callback_pages import OWN
 from console.models import AuditEntry, Outcome
 from queueops import control, inspect
 from tests.console.standin import World
+from tests.support.for_each import for_each
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +34,7 @@ def test_how_much_is_asked_follows_from_how_many_and_from_the_way_back(
     assert need(count, irreversible=irreversible) is needed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("needed", "sent", "so"),
     [
         (Need.ASK, {}, False),

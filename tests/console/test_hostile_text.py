@@ -133,7 +133,7 @@ TOLERATED = {"span", "svg", "use", "wbr"}
 """What a page may have more of: for a state or a verb that it does not know, and a break in a name behind its signs."""
 
 
-@pytest.mark.parametrize("name", ["name", "state", "pool", "lane", "tag", "id", "error", "after", "kind", "nonsense"])
+@for_each("name", ["name", "state", "pool", "lane", "tag", "id", "error", "after", "kind", "nonsense"])
 @for_each("payload", PAYLOADS)
 def test_a_hostile_filter_gives_birth_to_nothing(name: str, payload: str, world: World, operator: Client) -> None:
     answer = operator.get("/ops/tasks/", {name: PAYLOADS[payload]})

@@ -20,6 +20,7 @@ from queueops.model.states import State, table
 from tests.console.standin import World
 from tests.console.standin_chunks import ChunkWorld
 from tests.console.walk import PAGES, Address, for_each_address
+from tests.support.for_each import for_each
 
 pytestmark = pytest.mark.django_db
 LIVE = (
@@ -92,7 +93,7 @@ def test_an_empty_list_takes_what_comes(world: World, operator: Client) -> None:
     assert "<tr id=" in operator.get(address.replace("&amp;", "&")).content.decode()
 
 
-@pytest.mark.parametrize("state", table().states)
+@for_each("state", table().states)
 def test_only_what_a_state_allows_is_offered(state: State, world: World, administrator: Client) -> None:
     world.states["task-1"] = state
     page = administrator.get("/ops/tasks/task-1/").content.decode()

@@ -27,12 +27,13 @@ from queueops.inspect.task_history import Moment
 from queueops.model.retry import Retry
 from queueops.model.states import table
 from tests.console.standin import World
+from tests.support.for_each import for_each
 
 ROOT = Path(__file__).parents[2]
 N = formatting.NARROW
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("ms", "text"),
     [
         (None, "–"), (0, "0 ms"), (0.5, "0.5 ms"), (840, "840 ms"), (1200, "1.2 s"), (59_940, "59.9 s"),
@@ -44,7 +45,7 @@ def test_durations_in_words(ms: float | None, text: str) -> None:
     assert formatting.span(ms).replace(N, " ") == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("number", "text"),
     [
         (None, "–"), (0, "0"), (999, "999"), (9999, "9,999"), (12_345, "12.3k"), (999_499, "999k"),
@@ -83,7 +84,7 @@ def test_moments_relative_to_now() -> None:
     assert [formatting.ago(ms, 100_000) for ms in (100_000, 95_000, 110_500)] == ["now", f"5{N}s ago", f"in 10{N}s"]
 
 
-@pytest.mark.parametrize("name", ["a", "a/b", "mail:42", ".", "..", "a/../b", "x" * 200])
+@for_each("name", ["a", "a/b", "mail:42", ".", "..", "a/../b", "x" * 200])
 def test_a_name_comes_back_from_its_address(name: str) -> None:
     segment = NameConverter().to_url(name)
     assert "/" not in segment
@@ -91,7 +92,7 @@ def test_a_name_comes_back_from_its_address(name: str) -> None:
     assert NameConverter().to_python(segment) == name
 
 
-@pytest.mark.parametrize("segment", ["<b>", "a b", "{x}", "x" * 201, "é", "!"])
+@for_each("segment", ["<b>", "a b", "{x}", "x" * 201, "é", "!"])
 def test_what_is_no_name_is_no_address(segment: str) -> None:
     with pytest.raises(ValueError, match="no name"):
         NameConverter().to_python(segment)
