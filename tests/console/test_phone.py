@@ -35,3 +35,22 @@ def test_the_way_from_the_find_box_to_the_search_fits(
     page = open_page("find/?q=ORD-42", viewport=PHONE)
     assert page.get_by_role("link", name="Search in arguments and ids").is_visible()
     assert page.evaluate(WIDTH) == 360
+
+
+def test_menus_of_a_head_stay_on_the_screen_and_a_task_has_its_whole_width(open_page: Open, world: World) -> None:
+    page = open_page("tasks/", viewport=PHONE)
+    for menu in ("#columns", "#save-view", "#export"):
+        page.locator(f"{menu} > summary").click()
+        box = page.locator(f"{menu} > .menu-panel").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0, menu
+        assert box["x"] + box["width"] <= 360, menu
+        page.locator(f"{menu} > summary").click()
+    page.goto("/ops/tasks/task-1/")
+    assert page.locator("#task").evaluate("each => each.clientWidth") == 336, "the screen without the two edges"
+    page.set_viewport_size({"width": 1440, "height": 900})
+    tops = []
+    for tab in ("", "why/"):
+        page.goto(f"/ops/tasks/task-1/{tab}")
+        tops.append(page.locator("#task .actions").evaluate("each => each.offsetLeft + ' ' + each.offsetTop"))
+    assert tops[0] == tops[1], "actions are in one place"
