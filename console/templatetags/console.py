@@ -72,8 +72,6 @@ from queueops.model.states import State, table
 
 register = template.Library()
 
-WHOLE_SECONDS_MS = 10_000
-"""From here on an elapsed time has no tenths of a second: they would change with each update."""
 WORKER_ICONS = {"live": "activity", "quiet": "volume-off", "late": "alert-triangle", "stopping": "power"} | {
     "silent": "hourglass",
     "hung": "alert-triangle",
@@ -150,14 +148,13 @@ def worker_state(name: str) -> SafeString:
 
 @register.simple_tag
 def since(ms: int | None) -> SafeString | str:
-    """The elapsed time, without the word "ago"; the exact time on hover."""
+    """The elapsed time, without the word "ago", in whole seconds from 10 s on; the exact time on hover."""
     if not ms:
         return "–"
     elapsed = max(0.0, time() * 1000 - ms)
-    text = formatting.span(elapsed if elapsed < WHOLE_SECONDS_MS else elapsed // 1000 * 1000)
-    return format_html(
-        '<time datetime="{}" title="{}" data-ms="{}" data-plain>{}</time>', _iso(ms), exact(ms), ms, text
-    )
+    text = formatting.span(elapsed - (elapsed % 1000 if elapsed >= 10_000 else 0))
+    told = '<time datetime="{}" title="{}" data-ms="{}" data-plain>{}</time>'
+    return format_html(told, _iso(ms), exact(ms), ms, text)
 
 
 @register.simple_tag
