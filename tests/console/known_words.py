@@ -18,6 +18,7 @@ FOREIGN: dict[str, str] = {
     "templates/console/registry/keys.html": "chunks chunks",  # what waits for a key beside tasks
     "console/ui/render.py": "Jobs jobs jobs",  # a group of the navigation
     "console/templatetags/console.py": "activity",  # an icon
+    "console/ui/stored_words.py": "follow-up follow_up",  # a line that the engine writes about any task
     "console/ui/kind_pages.py": "follow_ups outbox schedules",  # parts of the engine that register pages as kinds do
 }
 """Words that mean no kind."""

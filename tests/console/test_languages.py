@@ -131,7 +131,7 @@ def test_numbers_and_dates_are_written_as_the_language_does(world: World) -> Non
     with override("de"):
         assert formatting.count(1_234_567) == "1.234.567"
         assert [formatting.short(12_345), formatting.rate(4.26), formatting.rate(0.001)] == ["12,3k", "4,3", "<0,01"]
-        assert [formatting.percent(0.0123), formatting.share(0.012)] == [f"1,23{N}%", f"1,2{N}%"]
+        assert [formatting.percent(0.0123), formatting.share(0.012)] == [f"1,2{N}%", f"1,2{N}%"]
         assert [formatting.span(1240), formatting.size(1_240_000)] == [f"1,2{N}s", f"1,24{N}MB"]
         assert exact(1_764_424_803_123) == "29.11.2025 14:00:03,123 UTC"
         assert formatting.ago(95_000, 100_000) == f"vor 5{N}s"
