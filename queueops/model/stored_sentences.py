@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -73,6 +74,7 @@ VALUES = {
     "verb": r"[a-z_]+",
 }
 """What a value of this name looks like. Others are any text."""
+ANY_TEXT = ".*?"
 WITHOUT_CLASS = ("WorkerLost", "HardTimeout", "Crash", "Failed")
 """Types of stored errors that no class raises."""
 LEAST, LEAST_TYPED = 12, 20
@@ -84,6 +86,10 @@ TYPED = "typed"
 """Origin of a text that may be of an operator, such as the reason of a cancel."""
 LONGEST = 4000
 """Characters of a text that is compared with patterns."""
+DEEPEST = 5
+"""Texts of the engine one in another that are translated. An inner one stays as it is."""
+MOST_ENDS = 20
+"""Sentences of a text in which the end of the engine's words is looked for."""
 REASON_AND_ANSWER = " %(reason)s %(answer)s"
 MOST_PACKED = 4000
 """Characters of a packed sentence. A longer one is stored as English text alone."""
@@ -145,9 +151,9 @@ def message(type_: str, text: str) -> str:
 
 
 @lru_cache(maxsize=1000)
-def recognized(text: str, origin: str = "") -> str:
+def recognized(text: str, origin: str = "", depth: int = 0) -> str:
     """The sentence that this stored text is; the text itself if it is none of the engine."""
-    if len(text) > LONGEST:
+    if len(text) > LONGEST or depth > DEEPEST:
         return text
     for pattern in (_of_errors()[origin],) if origin in _of_errors() else _of_texts():
         if origin == TYPED and pattern.letters < LEAST_TYPED:
@@ -155,26 +161,27 @@ def recognized(text: str, origin: str = "") -> str:
         if text.startswith(pattern.begin) and (found := pattern.form.fullmatch(text)) is not None:
             values = found.groupdict()
             if pattern.text.endswith(REASON_AND_ANSWER):
-                values["reason"], values["answer"] = _parted(f"{values['reason']} {values['answer']}")
-            told = {name: each if each == text else _value(name, each) for name, each in values.items()}
+                values["reason"], values["answer"] = _parted(f"{values['reason']} {values['answer']}", depth)
+            told = {name: each if each == text else _value(name, each, depth) for name, each in values.items()}
             return Sentence(pattern.text, told)
     type_, _, rest = text.partition(": ")
     if not origin and rest and type_ in _of_errors():
-        return Sentence("%(type)s: %(message)s", {"type": type_, "message": recognized(rest, type_)})
+        return Sentence("%(type)s: %(message)s", {"type": type_, "message": recognized(rest, type_, depth)})
     return text
 
 
-def _parted(text: str) -> tuple[str, str]:
+def _parted(text: str, depth: int) -> tuple[str, str]:
     """The longest beginning that is a text of the engine, and the rest."""
-    ends = [len(text), *(found.start() for found in reversed(list(re.finditer(r"(?<=\.) ", text))))]
-    end = next((end for end in ends if isinstance(recognized(text[:end]), Sentence)), len(text))
+    ends = [found.start() for found in islice(re.finditer(r"(?<=\.) ", text), MOST_ENDS)]
+    tried = (len(text), *reversed(ends))
+    end = next((end for end in tried if isinstance(recognized(text[:end], "", depth + 1), Sentence)), len(text))
     return text[:end], text[end + 1 :]
 
 
-def _value(name: str, text: str) -> str:
+def _value(name: str, text: str, depth: int) -> str:
     match name:
         case "reason" | "what" | "advice":
-            return recognized(text)
+            return recognized(text, "", depth + 1)
         case "number":
             return Figure(text)
         case "state":
@@ -206,17 +213,26 @@ def _of_errors() -> dict[str, _Pattern]:
 
 
 def _pattern(text: str, *, may_be_cut: bool = False) -> _Pattern:
-    """``may_be_cut``: a full stop behind the last value may be missing, as in titles of errors."""
+    """``may_be_cut``: a full stop behind the last value may be missing, as in titles of errors.
+
+    A value of any text ends at the first place where what comes before the next such value fits: its group is atomic.
+    Without that, hostile texts took seconds.
+    """
     literals: list[str] = []
     form: list[str] = []
-    place = 0
+    place, is_open = 0, False
     for found in PLACEHOLDER.finditer(text):
         literals.append(text[place : found.start()])
-        form += [re.escape(literals[-1]), _group(found[1], form) if found[1] else "%"]
+        form.append(re.escape(literals[-1]))
+        value = _group(found[1], form) if found[1] else "%"
+        if ANY_TEXT in value:
+            form.append(")(?>" if is_open else "(?>")
+            is_open = True
+        form.append(value)
         place = found.end()
     literals.append(text[place:])
     end = re.escape(literals[-1])
-    form.append(f"(?:{end})?" if may_be_cut and form and literals[-1] == "." else end)
+    form += [f"(?:{end})?" if may_be_cut and form and literals[-1] == "." else end, r"\Z", ")" * is_open]
     letters = sum(map(len, literals)) + LEAST_TYPED * ("%(ulid)s" in text)  # an id as the engine makes it
     return _Pattern(text, literals[0], re.compile("".join(form), re.DOTALL), letters)
 
@@ -224,7 +240,7 @@ def _pattern(text: str, *, may_be_cut: bool = False) -> _Pattern:
 def _group(name: str, before: Iterable[str]) -> str:
     """A placeholder as an expression; a value that a pattern has twice is the same at both places."""
     begin = f"(?P<{name}>"
-    value = "|".join(table().states) if name == "state" else VALUES.get(name, ".*?")
+    value = "|".join(table().states) if name == "state" else VALUES.get(name, ANY_TEXT)
     return f"(?P={name})" if any(each.startswith(begin) for each in before) else f"{begin}{value})"
 
 

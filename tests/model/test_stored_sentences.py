@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
@@ -16,9 +17,12 @@ from django.utils.translation import override
 
 from queueops.kinds.jobs.callbacks import delivery
 from queueops.model import kinds
+from queueops.model.explained import patterns
 from queueops.model.redact import Redactor
 from queueops.model.sentences import Figure, Moment, join, masked, say, say_n, translated
 from queueops.model.stored_sentences import (
+    DEEPEST,
+    LONGEST,
     MOST_PACKED,
     PATTERNS,
     PLACEHOLDER,
@@ -151,6 +155,26 @@ def test_each_pattern_is_what_the_sources_write() -> None:
     patterns = chain(PATTERNS, *(details.stored for details in kinds.roles("details")))
     pieces = {text: max(re.split(PLACEHOLDER, text)[::2], key=len) for text in patterns}
     assert [text for text, piece in pieces.items() if piece.strip(" :") not in written] == []
+
+
+@pytest.mark.usefixtures("in_german")
+def test_a_hostile_text_is_compared_with_all_patterns_in_a_short_time() -> None:
+    """The time of a process, with a wide limit: some of these texts took minutes."""
+    told = [*PATTERNS, *patterns(), *chain(*(details.stored for details in kinds.roles("details")))]
+    began = time.process_time()
+    for begin, *inner in (re.split(PLACEHOLDER, text)[::2] for text in told):
+        unit = "".join(f"x{each}" for each in inner[:-1])
+        Stored((begin + unit * (LONGEST // (len(unit) or 1)))[: LONGEST - 1] + "\0").translated()
+    answer = "The callback was not delivered. " + "The answer has the status 410. " * 120
+    assert type(message(f"{delivery.__name__}.NotDelivered", answer)) is Stored
+    assert translated(message(f"{delivery.__name__}.NotDelivered", answer)) != answer
+    assert time.process_time() - began < 30
+
+
+@pytest.mark.usefixtures("in_german")
+def test_texts_one_in_another_are_translated_to_a_depth() -> None:
+    told = Stored("chunk 4 failed: " * 200 + "its record is lost").translated()
+    assert (told.count("Chunk 4 ist fehlgeschlagen: "), told.count("chunk 4 failed: ")) == (DEEPEST + 1, 199 - DEEPEST)
 
 
 def waiting(count: int) -> str:
