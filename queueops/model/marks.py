@@ -20,6 +20,8 @@ GONE_MS = 30_000
 """An alarm that was not reported for so long has ended. One that flickers is one alarm."""
 LONGEST = 300
 """Characters of a mark's text."""
+PARTED = "\x1e"
+"""What is between text and sentence of an alarm that has not ended; `keep_marks.lua`."""
 BEGUN, ENDED, START = "alarm", "end", "start"
 """Kinds of marks."""
 
@@ -63,8 +65,10 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode(data: bytes) -> Mark | None:
-    """A stored mark; None if it is unreadable."""
+    """A stored mark; None if it is unreadable. A watchdog of an earlier version writes an end's sentence into its text."""
     try:
-        return _decoder.decode(data)
+        mark = _decoder.decode(data)
     except (msgspec.DecodeError, ValueError):
         return None
+    text, parted, sentence = mark.text.rpartition(f"{PARTED}[")
+    return msgspec.structs.replace(mark, text=text, sentence=f"[{sentence}") if parted else mark

@@ -17,6 +17,7 @@ from queueops.inspect.marks import seen
 from queueops.management.queue.formatting import to_json
 from queueops.model.alerts import Incident, Line
 from queueops.model.contracts import Outcome
+from queueops.model.marks import Condition
 from queueops.redis.broker import get_broker
 from queueops.worker.execution import failure
 from tests.kernel.desk import NEVER_MS, POOL, Desk
@@ -48,15 +49,18 @@ def test_an_alarm_of_before_the_deploy_is_english_and_one_of_after_it_german(des
     now = desk.now()
     desk.client.hset(desk.keys.alarms, "old", f"{now - 60_000} {now - 60_000} warning Lane b was full.")
     desk.client.zadd(desk.keys.marks("alarms"), {'["alarm","old","Lane b was full.","warning"]': now - 60_000})
-    assert desk.broker.keep_marks(POOL, [alarm], []) == (1, 1)
+    late = json.dumps(["end", "late", f"{PAUSED}\x1e{alarm.sentence}", "warning"])
+    desk.client.zadd(desk.keys.marks("alarms"), {late: now - 300_000})  # a watchdog of before ended an alarm of after
+    odd = Condition("odd", "a\x1eb", "warning", "")
+    assert desk.broker.keep_marks(POOL, [alarm, odd], []) == (2, 1)
     for about, value in desk.client.hgetall(desk.keys.alarms).items():
         begun, _seen, rest = value.split(b" ", 2)
         desk.client.hset(desk.keys.alarms, about, b"%s %d %s" % (begun, now - 40_000, rest))
-    assert desk.broker.keep_marks(POOL, [], []) == (0, 1)  # it has ended
+    assert desk.broker.keep_marks(POOL, [], []) == (0, 2)  # they have ended
     told = [(mark.kind, str(mark.text)) for mark in inspect.series("1h").marks]
     assert sorted(told) == [
-        *(("alarm", text) for text in (PAUSED, "Lane b was full.")),
-        *(("end", text) for text in (PAUSED, "Lane b was full.")),
+        *(("alarm", text) for text in (PAUSED, "Lane b was full.", "a\x1eb")),
+        *(("end", text) for text in (PAUSED, PAUSED, "Lane b was full.", "a\x1eb")),
     ]
     desk.broker.draw(POOL, "w", 60_000)
     german, english = (page(viewer, "?range=1h", language) for language in ("de", "en"))

@@ -8,12 +8,12 @@
 -- Transitions: none.
 --@needs store_helpers
 
-local MOST_OPEN, PARTED = 200, '\30' -- the sentence stands behind the text
+local MOST_OPEN, PARTED = 200, '\30' -- the sentence stands behind the text, as a JSON list
 local most, kept, gone, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local known, open, size = call('HGETALL', P .. ':alarms'), {}, 0
 for i = 1, #known, 2 do
   local begun, seen, level, said = string.match(known[i + 1], '^(%d+) (%d+) (%a*) (.*)$')
-  local text, sentence = string.match(said or '', '^(.-)' .. PARTED .. '(.*)$')
+  local text, sentence = string.match(said or '', '^(.*)' .. PARTED .. '(%[.*)$')
   open[known[i]] = { begun = lib.number_of(begun) or 0, seen = lib.number_of(seen) or 0, level = level or '',
     text = text or said or '', sentence = sentence or '' }
   size = size + 1
