@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from queueops.model.contracts import Outcome
 from tests.kernel.desk import POOL
 from tests.mapreduce.bench import ChunkDesk, numbers_of
 
@@ -93,6 +94,21 @@ def test_tasks_side_by_side_advance_alike(desk: ChunkDesk) -> None:
     desk.push_several(*[f"m{number}" for number in range(7)], chunks=300)
     claimed = Counter(lease.parent_id for _ in range(50) for lease in desk.claim(14))
     assert max(claimed.values()) - min(claimed.values()) <= 2
+
+
+def test_a_task_from_the_trash_knows_how_many_chunks_each_worker_has(desk: ChunkDesk) -> None:
+    desk.push_mapped(chunks=5, per_worker=1)
+    runs, ends = (desk.claim(1, worker)[0] for worker in ("w1", "w2"))
+    desk.control("cancel", "m", value="enough")
+    desk.control("delete", "m")
+    desk.settle(ends, Outcome.SUCCESS, b"1", "w2")
+    desk.control("restore", "m")
+    desk.control("retry", "m")
+    desk.check()
+    assert (desk.claim(5, "w1"), len(desk.claim(5, "w2"))) == ([], 1)
+    desk.settle(runs, Outcome.SUCCESS, b"1", "w1")
+    desk.check()
+    assert len(desk.claim(5, "w1")) == 1
 
 
 def test_the_chunks_of_a_task_in_a_paused_lane_wait_with_it(desk: ChunkDesk) -> None:

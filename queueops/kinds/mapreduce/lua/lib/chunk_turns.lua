@@ -18,7 +18,9 @@ local function refs_of(task, numbers, mark)
 end
 
 -- What runs of the chunks of a task: they are in `#active` of a key. The consistency check finds what is beyond the bound.
-local function running(task) return refs_of(task, lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, MOST - 1), '') end
+function lib.running_chunks(task)
+  return refs_of(task, lib.safe_call('ZRANGE', TASK .. task .. '#chunks:active', 0, MOST - 1), '')
+end
 
 -- Gives back what the chunks of a task have of their key, for its record goes away.
 function lib.end_turns_of_chunks(task, record)
@@ -27,17 +29,10 @@ function lib.end_turns_of_chunks(task, record)
   local key = lib.key_of_limit(lib.scope_of(turn))
   local second_runs = refs_of(task, lib.safe_call('SRANDMEMBER', TASK .. task .. '#chunks:twins', MOST), '~')
   lib.end_turn('#' .. task, turn)
-  lib.call_sliced('SREM', key .. SUBKEY.active, running(task))
+  lib.call_sliced('SREM', key .. SUBKEY.active, lib.running_chunks(task))
   lib.call_sliced('SREM', key .. SUBKEY.active, second_runs)
   lib.call_sliced('SREM', key .. SUBKEY.turn, second_runs)
   lib.call_sliced('ZREM', key .. SUBKEY.waiting, second_runs)
-end
-
--- A task is back, and some of its chunks may still run.
-function lib.hooks.erase.mapreduce.from_trash(task)
-  local turn = lib.lane_conf('#' .. task).turn
-  if not turn then return end
-  lib.call_sliced('SADD', lib.key_of_limit(lib.scope_of(turn)) .. SUBKEY.active, running(task))
 end
 
 local function state_of(ref) return (lib.named_fields(TASK .. ref, F.state) or NONE)[F.state] end

@@ -1,6 +1,6 @@
 -- Deletion of a task's chunks, in steps. The chunks of an id belong to the record that has `ch`: the task's own, or that
 -- in the trash. The agenda deletes chunks without a record.
---@needs chunk_lane chunk_sets chunk_turns lanes second_run store_helpers transitions
+--@needs chunk_lane chunk_sets chunk_turns lanes limits second_run store_helpers transitions
 
 fresh.purge_room = 500 -- chunks in one call of a script
 
@@ -59,4 +59,12 @@ function lib.hooks.erase.mapreduce.to_trash(id, record)
   lib.end_turns_of_chunks(id, record)
   lib.safe_call('DEL', lib.chunk_set(id, 'by'))
   ctx.touched['#' .. id] = true
+end
+
+-- A task is back. Chunks that still run have a place of their key, and their workers have them.
+function lib.hooks.erase.mapreduce.from_trash(id)
+  local conf, refs = lib.lane_conf('#' .. id), lib.running_chunks(id)
+  if conf.turn then lib.call_sliced('SADD', lib.key_of_limit(lib.scope_of(conf.turn)) .. SUBKEY.active, refs) end
+  if not conf.each then return end
+  for _, ref in ipairs(refs) do lib.count_by_worker(id, (lib.named_fields(TASK .. ref, F.worker) or NONE)[F.worker], 1) end
 end
