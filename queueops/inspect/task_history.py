@@ -195,7 +195,7 @@ def _text(line: Line, hide: Redactor) -> str:
     if kind == "edit":
         return say("the arguments were (%(call)s)", call=hide.call(str(line.get("was") or "[[],{}]").encode()))
     said = str(line.get("text") or "")
-    return Stored(said if kind in BY_ENGINE else hide.words_of_task(said))
+    return Stored(said if kind in BY_ENGINE else hide.words_of_task(said), TYPED if kind == "log" else "")
 
 
 def _operator(line: Line, hide: Redactor) -> str:

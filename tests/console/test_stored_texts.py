@@ -106,6 +106,11 @@ def test_the_reasons_of_ended_tasks_are_german_and_the_words_of_users_are_not(de
     for id, error in {"killed": killed, "raised": raised}.items():
         told = {"title": failure.title_of(error), "fingerprint": error.fingerprint}
         desk.settle(leases[id], Outcome.TIMEOUT, error.encoded(), delay_ms=-1, **told)
+    log = (
+        '{"k":"log","text":"3 chunks"}',
+        '{"k":"log","text":"3 chunks keep their data: it has no fields, or would be too long"}',
+    )
+    desk.client.rpush(desk.keys.log("typed"), *log)  # code of a task can write both
     desk.settle(leases["typed"], Outcome.CANCEL, b"it was discarded")
 
     assert "abgelaufen: Er hatte nicht rechtzeitig begonnen" in page(operator, "tasks/late/")
@@ -116,6 +121,9 @@ def test_the_reasons_of_ended_tasks_are_german_and_the_words_of_users_are_not(de
     assert "HardTimeout Der Task hielt nicht innerhalb von 2,0 s an" in texts["killed"]
     assert "it was discarded" in texts["typed"]
     assert "ValueError its record is lost" in texts["raised"]
+    logged = page(operator, "tasks/typed/log/")
+    assert "3 chunks " in logged
+    assert "3 chunks keep" not in logged
     rows = page(operator, "tasks/")
     assert "abgelaufen: Er hatte" in rows
     assert "HardTimeout: Der Task hielt nicht" in rows
