@@ -65,7 +65,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode(data: bytes) -> Mark | None:
-    """A stored mark; None if it is unreadable. A watchdog of an earlier version writes an end's sentence into its text."""
+    """A stored mark; None if it is unreadable. Earlier watchdogs write the sentence of an end into its text."""
     try:
         mark = _decoder.decode(data)
     except (msgspec.DecodeError, ValueError):

@@ -44,12 +44,15 @@ def test_a_chunk_tells_why_it_waits(desk: ChunkDesk, capsys: pytest.CaptureFixtu
     desk.fail(lease, delay_ms=3_595_000)
     assert texts(lease.id) == ["The chunk waits for its next attempt: the next one starts in 60 min."]
     control.cancel(["plain"], pool="default")
-    assert texts("plain#2") == ["Chunks begin while their task is aggregating."]
+    assert texts("plain#2") == texts(lease.id) == ["Chunks begin while their task is aggregating."]
     call_command("queue", "why", "plain#2")
     assert "NO  Chunks begin while their task is aggregating.  (cancelled)" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        call_command("queue", "why", "none#2")
+    for missing in ("none#2", "plain#99"):
+        with pytest.raises(SystemExit):
+            call_command("queue", "why", missing)
     assert texts("plain#99") == texts("plain#x") == texts("none#0")
+    control.delete(["plain"], pool="default")
+    assert texts("plain#2") == texts("plain") == ["The task was deleted and is in the trash."]
 
 
 def test_a_chunk_tells_which_limit_is_full(desk: ChunkDesk) -> None:
@@ -61,7 +64,10 @@ def test_a_chunk_tells_which_limit_is_full(desk: ChunkDesk) -> None:
     desk.push_mapped("each", 3, per_worker=1)
     desk.claim(9)
     assert texts("each#1") == texts("each")[1:] == ["2 chunks wait: each worker has as many of the task as it may, 1."]
-    desk.broker.beat(desk.pool, "w2", {"slots": 4, "busy": 0, "state": "live"})
+    desk.broker.beat(desk.pool, "w2", {"slots": 4, "busy": 0, "state": "live", "lanes": "other"})
+    desk.broker.beat(desk.pool, "w3", {"slots": 4, "busy": 0, "state": "live", "kinds": "!mapreduce"})
+    assert texts("each#1") == ["2 chunks wait: each worker has as many of the task as it may, 1."]
+    desk.broker.beat(desk.pool, "w4", {"slots": 4, "busy": 0, "state": "live"})
     assert texts("each#1") == []
     gather(desk, 2, m=keyed(1, "user_id=7"), n=keyed(1, "user_id=7"))
     (lease,) = [lease for lease in desk.claim(9) if lease.id[0] in "mn"]

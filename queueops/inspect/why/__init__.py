@@ -15,6 +15,8 @@ from queueops.model.sentences import join, say
 from queueops.model.states import State, StateClass, table
 from queueops.redis.query_replies import Detail
 
+GONE = say("No task has this id: it was never pushed, it was deleted, or its retention ended.")
+
 
 def why(id: str, pool: str = "") -> list[Finding]:
     """Every check for this task, in order. The first that failed is the reason. `<task>#<number>` is a chunk."""
@@ -23,8 +25,7 @@ def why(id: str, pool: str = "") -> list[Finding]:
             return list(found)
     detail = find(id, pool)
     if detail is None:
-        gone = say("No task has this id: it was never pushed, it was deleted, or its retention ended.")
-        return [bad(gone, value=id)]
+        return [bad(GONE, value=id)]
     if not detail.record and not detail.states:
         return [bad(say("The task was deleted and is in the trash."), verb="restore", target=id)]
     return list(_findings(detail))

@@ -12,6 +12,7 @@ from queueops.inspect.spans import clock, span
 from queueops.inspect.store import NOT_TAKING
 from queueops.inspect.why.findings import Finding, bad, good
 from queueops.inspect.why.waiting import key_findings, next_attempt, paused_name, servers
+from queueops.inspect.workers import serves, takes_kind
 from queueops.kinds.mapreduce.details import goes_on_at
 from queueops.kinds.mapreduce.inspect.overview import ChunksView, chunks_of, counts_of
 from queueops.kinds.mapreduce.inspect.pages import chunk, reader_of
@@ -19,7 +20,7 @@ from queueops.kinds.mapreduce.inspect.rows import ChunkDetail
 from queueops.kinds.mapreduce.states import AGGREGATING, ChunkState
 from queueops.model.sentences import Figure, join, say, say_n
 from queueops.model.states import State
-from queueops.redis.query_replies import Detail
+from queueops.redis.query_replies import Detail, text
 
 OPEN = {"failed": say("failed"), "errored": say("errored"), "active": say("active"), "pending": say("pending")}
 """The words for chunks that are not done."""
@@ -35,6 +36,11 @@ def part(id: str, pool: str) -> Iterator[Finding] | None:
 
 def _of_chunk(detail: Detail, row: ChunkDetail) -> Iterator[Finding]:
     match row.state:
+        case _ if not detail.record:
+            yield bad(say("The task was deleted and is in the trash."), verb="restore", target=detail.id)
+        case ChunkState.PENDING | ChunkState.ERRORED if row.task_state != AGGREGATING:
+            text = say("Chunks begin while their task is %(state)s.", state=AGGREGATING)
+            yield bad(text, value=row.task_state)
         case ChunkState.PENDING:
             yield from _of_pending(detail, row)
         case ChunkState.ERRORED:
@@ -49,13 +55,9 @@ def _of_chunk(detail: Detail, row: ChunkDetail) -> Iterator[Finding]:
 
 
 def _of_pending(detail: Detail, row: ChunkDetail) -> Iterator[Finding]:
-    view = chunks_of(detail.id, detail.pool, count=1)
-    if view is None or view.state != AGGREGATING:
-        text = say("Chunks begin while their task is %(state)s.", state=AGGREGATING)
-        yield bad(text, value=row.task_state)
-        return
-    yield from _held_up(view, detail)
-    yield from _pending(view, detail)
+    if (view := chunks_of(detail.id, detail.pool, count=1)) is not None:
+        yield from _held_up(view, detail)
+        yield from _pending(view, detail)
     yield from servers(detail)
     if row.ahead:
         yield bad(say_n("%(n)s chunk of the task comes first.", "%(n)s chunks of the task come first.", row.ahead))
@@ -192,8 +194,10 @@ def _pending(view: ChunksView, detail: Detail) -> Iterator[Finding]:
 
 
 def _all_have(view: ChunksView, detail: Detail, most: int) -> bool:
-    """Whether all live workers that take tasks run so many chunks of the task."""
-    taking = [worker.id for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING]
+    """Whether all live workers that take tasks of its lane and kind run so many chunks of the task."""
+    lane, kind = detail.lane, text(detail.record.get(b"k"))
+    live = (worker for worker in detail.workers if worker.fields.get("state") not in NOT_TAKING)
+    taking = [worker.id for worker in live if serves(worker, lane) and takes_kind(worker, kind)]
     found = reader_of(view.id, view.pool) if taking else None
     counts = found[1].running_in(taking) if found else []
     return bool(counts) and min(counts) >= most

@@ -14,6 +14,7 @@ from queueops.inspect.alarm import manage
 from queueops.inspect.export import TASK_COLUMNS, pieces, task_pages
 from queueops.inspect.query import FACETS
 from queueops.inspect.selection import PAGE, extent, extent_of
+from queueops.inspect.why import GONE
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
 from queueops.management.queue.lookup import check_pool, task_of
 from queueops.management.queue.task_view import shown_status, shown_task
@@ -102,7 +103,7 @@ def explain(*, id: str, pool: str, as_json: bool, **_: Any) -> Iterator[str]:
         mend = f"\n    mend it: {manage('queue')} {command}" if (command := _command(finding, pool)) else ""
         see = f"\n    see: {manage('queue')} tree {finding.target} --only open" if finding.place == "parts" else ""
         yield f"{'ok ' if finding.ok else 'NO '} {cell(finding.text, 500)}{value}{mend}{see}"
-    if inspect.task(id.partition("#")[0], pool) is None:
+    if findings[0].text == GONE or inspect.task(id.partition("#")[0], pool) is None:
         raise SystemExit(1)
 
 
