@@ -176,6 +176,20 @@ def test_a_turn_that_a_worker_cannot_use_goes_to_a_task_whose_chunks_it_may_run(
     desk.check()
 
 
+def test_a_worker_passes_no_turn_to_a_lane_that_it_does_not_serve(desk: ChunkDesk) -> None:
+    own = keyed(2) | {"per_worker": 1}
+    desk.push_mapped("m", 3, **own)
+    assert ids_of(desk.claim(9)) == ["m#0"]
+    for task_id in "np":  # n comes first
+        desk.push_mapreduce(task_id, lane=task_id, **own)
+        (lease,) = desk.exchange("w1", want=1, lanes=(task_id,)).leases
+        desk.write(lease, 3)
+        desk.settle(lease, Outcome.SUCCESS, b"3")
+    found = [desk.exchange("w1", want=9, lanes=("default", "p")).leases for _ in range(2)]
+    assert [lease.id for leases in found for lease in leases] == ["p#0"]
+    desk.check()
+
+
 def test_chunks_that_an_operator_changes_come_back_to_their_key(desk: ChunkDesk) -> None:
     gather(desk, 4, m=keyed(2), n=keyed(2))
     leases = desk.claim(20)
