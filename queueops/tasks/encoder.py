@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, get_origin
 
 import msgspec
 
@@ -18,6 +18,8 @@ from queueops.errors import BadSetting
 
 _CALLS = ("encode", "decode")
 _PLACE = "QUEUEOPS['ENCODER']"
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+"""JSON is written of values of their subclasses, too, without a question to an encoder."""
 
 
 class Encoder(Protocol):
@@ -63,14 +65,15 @@ class ProjectEncoder:
         return found
 
     def decode(self, wanted: type, data: Any) -> Any:
-        """Make a value of `types`. Raises ValueError."""
+        """Make a value of `types`; of `Box[int]` a `Box`. Raises ValueError."""
+        made = _class_of(wanted)
         try:
-            found = self._encoder.decode(wanted, data)
+            found = self._encoder.decode(made, data)
         except Exception as error:  # whatever the code of the project raises
             raise ValueError(f"the encoder {self.path} raised {type(error).__name__}: {error}") from error
-        if not isinstance(found, wanted):
+        if not isinstance(found, made):
             gave = type(found).__qualname__
-            raise ValueError(f"the encoder {self.path} made {wanted.__qualname__} as an instance of {gave}")
+            raise ValueError(f"the encoder {self.path} made {made.__qualname__} as an instance of {gave}")
         return found
 
 
@@ -80,13 +83,17 @@ def encoder_for(kind: type) -> ProjectEncoder | None:
     if not path:
         return None
     found = project_encoder(path)
-    return found if issubclass(kind, found.types) else None
+    return found if issubclass(_class_of(kind), found.types) else None
 
 
 @cache
 def project_encoder(path: str) -> ProjectEncoder:
     """The encoder at a dotted path, made once in this process. Raises BadSetting."""
     return ProjectEncoder(path)
+
+
+def _class_of(kind: type) -> type:
+    return get_origin(kind) or kind
 
 
 def _made(path: str) -> Encoder:
@@ -113,5 +120,5 @@ def _problems(encoder: Any) -> Iterator[str]:
         yield f"a class with a tuple of classes in types, and not {types!r}"
         return
     for each in types:
-        if not isinstance(msgspec.inspect.type_info(each), msgspec.inspect.CustomType):
+        if issubclass(each, _CONTAINERS) or not isinstance(msgspec.inspect.type_info(each), msgspec.inspect.CustomType):
             yield f"an encoder of other classes: QueueOps itself stores {each.__qualname__}, so leave it out of types"

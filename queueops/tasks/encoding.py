@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -172,7 +173,7 @@ def _culprit(label: str, value: Any) -> tuple[str, Any, str] | None:
         _encode(value)
     except Exception as error:  # any error of the value's own code, as above
         if not isinstance(error, RecursionError):
-            for path, inner in _inside(label, value):
+            for path, inner in (*_inside(label, value), *_encoded(label, value)):
                 if (found := _culprit(path, inner)) is not None:
                     return found
         return label, value, _advice_about(error)
@@ -184,6 +185,12 @@ def _inside(label: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{label}[{key!r}]", inner) for key, inner in value.items())
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((f"{label}[{number}]", inner) for number, inner in enumerate(value))
+
+
+def _encoded(label: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if (encoder := encoder_for(type(value))) is not None:
+        with suppress(ValueError):  # its own error is told by `_advice_about`
+            yield f"encode({label})", encoder.encode(value)
 
 
 def _refuse_infinite(what: str, name: str, values: Labelled) -> None:

@@ -89,12 +89,14 @@ class ExecutorConformance:
         assert self.steps.executor.interrupt(lease, Shutdown)
         self._is_end(self.steps.end(lease), Outcome.RELEASE)
 
-    def test_an_interrupt_may_come_before_the_task_has_begun(self) -> None:
-        """It is not lost."""
+    def test_an_interrupt_may_come_before_the_task_has_begun(self, tmp_path: Path) -> None:
+        """It is not lost, and does not wait until another task has ended."""
+        other = self._begun(self.tasks.spin, tmp_path / "other")
         lease = self.steps.submit(self.tasks.spin, os.devnull)
         self.steps.until(lambda: self.steps.executor.slot_of(lease))
-        assert self.steps.executor.interrupt(lease, Shutdown)
-        self._is_end(self.steps.end(lease), Outcome.RELEASE)
+        for each in (lease, other):
+            assert self.steps.executor.interrupt(each, Shutdown)
+            self._is_end(self.steps.end(each), Outcome.RELEASE)
 
     def _begun(self, task: Any, path: Path, **fields: Any) -> Lease:
         lease = self.steps.submit(task, str(path), **fields)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 class Money:
@@ -31,15 +33,24 @@ class Sku(str):
     __slots__ = ()
 
 
+class Box(Generic[T]):
+    """A generic class."""
+
+    def __init__(self, content: T) -> None:
+        self.content = content
+
+
 class MoneyEncoder:
     """`QUEUEOPS = {"ENCODER": "tests.stores.money.MoneyEncoder"}`."""
 
-    types: tuple[type, ...] = (Money, Shape, Sku)
+    types: tuple[type, ...] = (Money, Shape, Sku, Box)
 
     def encode(self, value: Any) -> Any:
         """Money as two values, which QueueOps stores itself; a shape with the money in it."""
         if isinstance(value, Money):
             return {"amount": value.amount, "currency": value.currency}
+        if isinstance(value, Box):
+            return [value.content]
         return {"circle": value.price} if isinstance(value, Circle) else f"sku:{value}"
 
     def decode(self, wanted: type, data: Any) -> Any:
@@ -48,4 +59,6 @@ class MoneyEncoder:
             return Money(Decimal(data["amount"]), data["currency"])
         if issubclass(wanted, Shape):
             return Circle(self.decode(Money, data["circle"]))
+        if issubclass(wanted, Box):
+            return Box(data.pop(0))
         return Sku(data.removeprefix("sku:"))

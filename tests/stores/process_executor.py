@@ -1,7 +1,7 @@
 """Example executors: `QUEUEOPS = {"EXECUTOR": "tests.stores.process_executor.ProcessExecutor"}`.
 
 The first one runs each task in a process of its own. The process ends with its worker, and is killed if it obeys no
-interrupt: the other tasks of the worker go on. The second one runs one task at a time, in the worker's own threads.
+interrupt: the other tasks of the worker go on. The second one runs tasks in the worker's own threads.
 """
 
 from __future__ import annotations
@@ -55,12 +55,11 @@ class ProcessExecutor:
     def _served(self, start: TaskStart, process: subprocess.Popen[bytes], connection: Connection) -> Settlement:
         connection.send_bytes(_encode(start.lease))
         kill_at: list[float] = []
-        one = threading.Lock()  # an order may come while those from before are passed on
 
         def obey(order: Order) -> None:
             if order.interrupt:
                 kill_at.append(time.monotonic() + KILL_AFTER_S)
-            with contextlib.suppress(BrokenPipeError), one:  # it has just ended
+            with contextlib.suppress(BrokenPipeError):  # it has just ended
                 connection.send_bytes(_encode(order))
 
         start.listen(obey)
@@ -81,16 +80,12 @@ def _how(status: int) -> str:
     return f"its process ended with {signal.Signals(-status).name if status < 0 else f'the status {status}'}"
 
 
-class SerialExecutor:
-    """Runs the tasks one after the other."""
-
-    def __init__(self) -> None:
-        self._one = threading.Lock()
+class DirectExecutor:
+    """Runs a task in the thread of the worker that starts it."""
 
     def execute(self, start: TaskStart) -> Settlement:
-        """Run one task, when no other runs."""
-        with self._one:
-            return start.run()
+        """Run one task."""
+        return start.run()
 
     def close(self) -> None:
         """Nothing is left."""

@@ -19,7 +19,7 @@ from queueops.redis.broker import get_broker
 from queueops.tasks import registry
 from queueops.testing import run_worker
 from queueops.testing.conformance import EncoderConformance
-from tests.stores.money import Circle, Money, MoneyEncoder, Shape, Sku
+from tests.stores.money import Box, Circle, Money, MoneyEncoder, Shape, Sku
 
 PATH = f"{MoneyEncoder.__module__}.{MoneyEncoder.__qualname__}"
 
@@ -28,7 +28,7 @@ class TestMoneyEncoder(EncoderConformance):
     """The example."""
 
     encoder = PATH
-    values: Sequence[Any] = (Money(Decimal("1.50"), "EUR"), Circle(Money(Decimal(2), "CHF")), Sku("7"))
+    values: Sequence[Any] = (Money(Decimal("1.50"), "EUR"), Circle(Money(Decimal(2), "CHF")), Sku("7"), Box(1))
 
 
 class Counting(MoneyEncoder):
@@ -72,6 +72,13 @@ class Returning(MoneyEncoder):
         return value
 
 
+class Endless(MoneyEncoder):
+    """Gives its own class, in a dict."""
+
+    def encode(self, value: Any) -> Any:
+        return {"money": Money(Decimal(1), "EUR")}
+
+
 class Infinite(MoneyEncoder):
     """Gives what JSON does not have."""
 
@@ -89,6 +96,16 @@ class Native(MoneyEncoder):
     """Names a class that QueueOps stores itself."""
 
     types = (Money, Decimal)
+
+
+class Prices(dict[str, Money]):
+    """JSON is written of it without an encoder."""
+
+
+class Contained(MoneyEncoder):
+    """Names a class whose values it would never see."""
+
+    types = (Money, Prices)
 
 
 class Demanding(MoneyEncoder):
@@ -134,13 +151,17 @@ def test_values_of_the_project_reach_tasks_and_come_back(chosen: None) -> None:
     """As arguments, within others, and as results. They are stored as JSON."""
 
     @task
-    def double(price: Money, *more: list[Money], name: Sku, shape: Shape | None = None) -> dict[str, Money]:
+    def double(
+        price: Money, *more: list[Money], name: Sku, shape: Shape | None = None, box: Box[str] | None = None
+    ) -> dict[str, Money]:
         assert type(name) is Sku
+        assert box is not None
+        assert box.content == "c"
         assert isinstance(shape, Circle)
         return {name: Money(price.amount + more[0][0].amount + shape.price.amount, price.currency)}
 
     price = Money(Decimal("1.50"), "EUR")
-    handle = double.push(price, [price], name=Sku("a"), shape=Circle(price))
+    handle = double.push(price, [price], name=Sku("a"), shape=Circle(price), box=Box("c"))
     run_worker()
     found = handle.result(0)
     assert (type(found["a"]), found["a"].amount, found["a"].currency) == (Money, Decimal("4.50"), "EUR")
@@ -148,7 +169,7 @@ def test_values_of_the_project_reach_tasks_and_come_back(chosen: None) -> None:
     assert record is not None
     assert record.args == (
         b'[[{"amount":"1.50","currency":"EUR"},[{"amount":"1.50","currency":"EUR"}]],'
-        b'{"name":"sku:a","shape":{"circle":{"amount":"1.50","currency":"EUR"}}}]'
+        b'{"name":"sku:a","shape":{"circle":{"amount":"1.50","currency":"EUR"}},"box":["c"]}]'
     )
 
 
@@ -161,6 +182,7 @@ def test_an_encoder_that_cannot_be_used_is_an_error_of_the_check(settings: Any) 
         ("tests.stores.money.Shape", "a class with the methods encode and decode; encode and decode cannot be called"),
         (path_of(Typeless), "a class with a tuple of classes in types, and not ('Money',)"),
         (path_of(Native), "an encoder of other classes: QueueOps itself stores Decimal, so leave it out of types"),
+        (path_of(Contained), "an encoder of other classes: QueueOps itself stores Prices, so leave it out of types"),
     ):
         with changed(settings, encoder):
             (message,) = [found for found in checks.check_environment() if found.id == "queueops.E013"]
@@ -188,6 +210,10 @@ def test_a_faulty_encoder_refuses_the_push(chosen: None, settings: Any) -> None:
                 one.push(price)
         assert "price" in str(caught.value)
         assert f"he encoder {path_of(encoder)} {said}" in str(caught.value)
+    with changed(settings, path_of(Endless)), pytest.raises(NotEncodable, match="nested too deeply"):
+        task(name="encoders.Endless")(pay).push(price)
+    with pytest.raises(NotEncodable, match=r"encode\(price\)\['amount'\] is an object"):
+        task(name="encoders.Deep")(pay).push(Money(object(), "EUR"))  # type: ignore[arg-type]
     assert run_worker() == 0
 
 

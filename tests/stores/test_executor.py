@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
 from contextlib import closing
 from importlib import import_module
 from typing import Any
@@ -13,12 +15,14 @@ from django.core.management.base import CommandError
 from django.test import override_settings
 from msgspec.structs import replace
 
-from queueops import checks
+from queueops import checks, task
+from queueops.errors import Shutdown
 from queueops.model.contracts import Outcome, Settlement
+from queueops.tasks import registry
 from queueops.testing.conformance import ApartExecutorConformance, ExecutorConformance
 from queueops.testing.executor_steps import ExecutorSteps
 from queueops.worker.execution.task_start import Order, TaskStart
-from tests.stores.process_executor import ProcessExecutor, SerialExecutor
+from tests.stores.process_executor import DirectExecutor, ProcessExecutor
 
 
 def path_of(executor: type) -> str:
@@ -35,30 +39,30 @@ class TestProcessExecutor(ApartExecutorConformance):
         monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.stores.executor_settings")
 
 
-class TestSerialExecutor(ExecutorConformance):
-    """The worker's own threads, one task at a time."""
+class TestDirectExecutor(ExecutorConformance):
+    """The worker's own threads."""
 
-    executor = path_of(SerialExecutor)
+    executor = path_of(DirectExecutor)
 
 
-class Raising(SerialExecutor):
+class Raising(DirectExecutor):
     """Loses each task."""
 
     def execute(self, start: TaskStart) -> Settlement:
         raise SystemExit("no process is left")
 
     def close(self) -> None:
-        raise OSError("it was closed before")
+        raise SystemExit("it was closed before")
 
 
-class Mixed(SerialExecutor):
+class Mixed(DirectExecutor):
     """Gives the settlement of another start."""
 
     def execute(self, start: TaskStart) -> Settlement:
         return replace(super().execute(start), fence=0)
 
 
-class Deaf(SerialExecutor):
+class Deaf(DirectExecutor):
     """Fails when it hears an order."""
 
     def execute(self, start: TaskStart) -> Settlement:
@@ -71,12 +75,51 @@ class Deaf(SerialExecutor):
         return super().execute(start)
 
 
-class Early(SerialExecutor):
+class Early(DirectExecutor):
     """Its start has orders before it runs."""
 
     def execute(self, start: TaskStart) -> Settlement:
         start.obey(Order(reason="not needed"))
         start.obey(Order(interrupt="cancel"))
+        return super().execute(start)
+
+
+class Waiting(DirectExecutor):
+    """Its close does not return for long."""
+
+    end = threading.Event()
+
+    def close(self) -> None:
+        self.end.wait(60)
+
+
+class Killing(DirectExecutor):
+    """Claims to have killed a task that nothing interrupted."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        return start.killed()
+
+
+class Delayed(DirectExecutor):
+    """An order comes while the ones from before are passed on."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def execute(self, start: TaskStart) -> Settlement:
+        later = threading.Thread(target=start.obey, args=(Order(reason="later"),))
+
+        def listen(order: Order) -> None:
+            if order.reason == "first":
+                later.start()
+                later.join(0.3)
+            self.heard.append(order.reason)
+
+        for reason in ("first", "second"):
+            start.obey(Order(reason=reason))
+        start.listen(listen)
+        later.join()
+        start.channel.log(start.lease, " ".join(self.heard))
         return super().execute(start)
 
 
@@ -92,6 +135,7 @@ def test_a_faulty_executor_loses_no_task(caplog: pytest.LogCaptureFixture) -> No
     tasks = import_module("queueops.testing.executor_tasks.tasks")
     crashes = {
         Raising: b"its executor lost it: SystemExit: no process is left",
+        Killing: b"its executor lost it: RuntimeError: killed() needs an interrupt before it",
         Mixed: b"its executor lost it: TypeError: execute() returned Settlement(id=",
     }
     for executor, said in crashes.items():
@@ -105,12 +149,53 @@ def test_a_faulty_executor_loses_no_task(caplog: pytest.LogCaptureFixture) -> No
     assert "An order for t1 could not be passed on" in caplog.text
 
 
+def test_a_close_that_never_returns_holds_the_process_for_a_moment_only(caplog: pytest.LogCaptureFixture) -> None:
+    """Otherwise a worker with --max-tasks would soon have only processes that end, and none that claims."""
+    with closing(ExecutorSteps(path_of(Waiting))):
+        pass
+    assert "The executor was not closed within 2 s" in caplog.text
+    Waiting.end.set()
+
+
+def test_a_call_of_an_interrupted_coroutine_is_left_to_its_thread() -> None:
+    """The supervisor would otherwise kill the worker process, with all of its tasks."""
+    begun, end, has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def block() -> None:
+        begun.set()
+        end.wait(20)
+        has_ended.set()
+
+    @task
+    async def beside() -> None:
+        await asyncio.to_thread(block)
+
+    with closing(ExecutorSteps(path_of(DirectExecutor))) as steps:
+        try:
+            lease = steps.submit(beside)
+            steps.until(begun.is_set)
+            assert steps.executor.interrupt(lease, Shutdown)
+            assert steps.end(lease).outcome is Outcome.RELEASE
+            assert not has_ended.is_set()
+        finally:
+            end.set()
+            registry.unregister("task", beside.name)
+
+
+def test_orders_keep_their_order() -> None:
+    """An interrupt that overtook the request to cancel would lose its reason."""
+    tasks = import_module("queueops.testing.executor_tasks.tasks")
+    with tasks.registered(), closing(ExecutorSteps(path_of(Delayed))) as steps:
+        steps.run(tasks.double, 1)
+        assert [text for _, _, text in steps.notes.lines] == ["first second later"]
+
+
 def test_orders_from_before_the_run_are_obeyed() -> None:
     """A process may take a second until it runs its task."""
     tasks = import_module("queueops.testing.executor_tasks.tasks")
     with tasks.registered(), closing(ExecutorSteps(path_of(Early))) as steps:
-        for task in (tasks.double, tasks.double_later):
-            settlement = steps.run(task, 1)
+        for each in (tasks.double, tasks.double_later):
+            settlement = steps.run(each, 1)
             assert (settlement.outcome, settlement.value) == (Outcome.CANCEL, b"not needed")
 
 

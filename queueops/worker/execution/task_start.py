@@ -25,6 +25,7 @@ from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
 from queueops.worker.execution import report, settlements
 from queueops.worker.execution.execution import aexecute, execute
+from queueops.worker.execution.loop_threads import LoopThreads
 from queueops.worker.execution.slot import AsyncSlot, Slot, ThreadSlot
 from queueops.worker.shared_slot_table import SlotTable
 
@@ -77,7 +78,7 @@ class TaskStart:
         self.lease = lease
         self.channel = channel
         self._began = time.monotonic()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # held while orders are passed on, so that they keep their order
         self._orders: list[Order] = []
         self._listener: Callable[[Order], object] | None = None
 
@@ -85,17 +86,15 @@ class TaskStart:
         """Pass on each order, and now those that came before. Called in other threads; ``listener`` must not wait."""
         with self._lock:
             self._listener = listener
-            orders = list(self._orders)
-        for order in orders:
-            self._tell(listener, order)
+            for order in list(self._orders):
+                self._tell(listener, order)
 
     def obey(self, order: Order) -> None:
         """Give an order to the task. It is lost if the task has ended."""
         with self._lock:
             self._orders.append(order)
-            listener = self._listener
-        if listener is not None:
-            self._tell(listener, order)
+            if self._listener is not None:
+                self._tell(self._listener, order)
 
     def run(self) -> Settlement:
         """Run the task in this thread, as a thread of the worker does; a coroutine gets its own event loop."""
@@ -119,6 +118,10 @@ class TaskStart:
                 interrupt, context.limit_s = order.interrupt, order.limit_s
             else:
                 context.ask_to_cancel(order.reason, lost=order.lost)
+        if not interrupt:
+            raise RuntimeError(
+                "killed() needs an interrupt before it; raise an error for a task that was lost otherwise"
+            )
         settlement = settlements.raised(context, _INTERRUPTS[interrupt]())
         report.ended(self.lease, settlement, time.monotonic() - self._began)
         return settlement
@@ -131,7 +134,9 @@ class TaskStart:
         return Settlement(lease.id, lease.fence, Outcome.CRASH, reason.encode("utf-8", "replace"))
 
     async def _arun(self, context: Context, table: SlotTable) -> Settlement:
-        slot = _StartAsyncSlot(0, table, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(_LeftThreads(thread_name_prefix="queueops-beside"))
+        slot = _StartAsyncSlot(0, table, loop)
         slot.start, slot.task = self, asyncio.current_task()
         slot.own_thread.enter()
         try:
@@ -170,6 +175,14 @@ class _StartAsyncSlot(AsyncSlot):
         is_open = super().open(lease, context, now)
         self.start.listen(partial(_obey, self, context))
         return is_open
+
+
+class _LeftThreads(LoopThreads):
+    """The same threads for one task. Its loop leaves their calls to them, as it ends with the task."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End after the last call."""
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
 
 
 def _obey(slot: Slot, context: Context, order: Order) -> None:

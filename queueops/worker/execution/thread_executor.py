@@ -20,6 +20,7 @@ from queueops.model.contracts import Lease, Settlement
 from queueops.model.ports import Handler
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
+from queueops.tasks.process_scope import CLOSE_WITHIN
 from queueops.worker.execution import db_connections, settlements
 from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
@@ -170,17 +171,18 @@ class ThreadExecutor:
         deadline = _monotonic() + seconds
         for thread in self._threads():
             thread.join(max(0.0, deadline - _monotonic()))
-        self._close_executor()
+        if self._executor is not None:
+            self._close_in_time(self._executor)
         return self._async.close(max(0.0, deadline - _monotonic())) and not any(
             thread.is_alive() for thread in self._threads()
         )
 
-    def _close_executor(self) -> None:
-        try:
-            if self._executor is not None:
-                self._executor.close()
-        except Exception:  # code of the project: the process ends anyway
-            logger.exception("The executor could not be closed")
+    def _close_in_time(self, executor: TaskExecutor) -> None:
+        closing = threading.Thread(target=_closed, args=(executor,), name="queueops-closing", daemon=True)
+        closing.start()
+        closing.join(CLOSE_WITHIN)
+        if closing.is_alive():
+            logger.error("The executor was not closed within %g s: the process ends without it", CLOSE_WITHIN)
 
     def _threads(self) -> list[threading.Thread]:
         return [slot.thread for slot in self._slots if slot.thread is not None]
@@ -298,3 +300,10 @@ class ThreadExecutor:
         if self.waiting and self.queued() <= self.low:
             self.waiting = False
             self._ring()
+
+
+def _closed(executor: TaskExecutor) -> None:
+    try:
+        executor.close()
+    except BaseException:  # SystemExit of the project's code, too: the process ends anyway
+        logger.exception("The executor could not be closed")
