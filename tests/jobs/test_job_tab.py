@@ -25,7 +25,7 @@ def test_the_tab_shows_code_size_path_and_file_of_a_download(files: Files, opera
     assert (outcome.response_code, outcome.size, outcome.path) == (200, 7, files.path(job))
     page = operator.get(f"/ops/tasks/{job.id}/delivery/").content.decode()
     link = f'href="https://files.example/jobs/{outcome.path}"'
-    for said in ("<dd>200</dd>", "7\xa0bytes", "text/plain", f">{outcome.path}</code>", link, 'aria-label="Result"'):
+    for said in ("<dd>200</dd>", "7\u202fB", "text/plain", f">{outcome.path}</code>", link, 'aria-label="Result"'):
         assert said in page, said
     seen = viewer.get(f"/ops/tasks/{job.id}/delivery/").content.decode()
     assert "<dd>200</dd>" in seen

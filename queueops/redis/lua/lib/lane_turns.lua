@@ -34,20 +34,18 @@ function lib.begin_of_lane(lane, turn, ids)
 end
 
 -- The lane cannot use its turn now. The first lane that waits and `can` use it gets it, and this one takes that place.
--- Returns whether there was such a lane.
+-- Returns that lane; the caller refreshes both.
 function lib.swap_turn(lane, turn, can)
   local key = lib.key_of_limit(lib.scope_of(turn))
   local waiting = lib.try('ZRANGE', key .. SUBKEY.waiting, 0, LOOKED - 1, 'WITHSCORES') or {}
   for i = 1, #waiting, 2 do
     local other, score = waiting[i], waiting[i + 1]
     if can(other) then
-      if lib.try('SREM', key .. SUBKEY.turn, lane) ~= 1 then return false end
+      if lib.try('SREM', key .. SUBKEY.turn, lane) ~= 1 then return nil end
       lib.try('SADD', key .. SUBKEY.turn, other)
       lib.try('ZREM', key .. SUBKEY.waiting, other)
       lib.try('ZADD', key .. SUBKEY.waiting, score, lane)
-      ctx.touched[lane], ctx.touched[other] = true, true
-      return true
+      return other
     end
   end
-  return false
 end

@@ -1,5 +1,5 @@
 -- Claim of chunks: from the lane of their task, and of a second run from the lane of tasks.
---@needs chunk_sets chunk_turns lane_turns lanes limits paused_names second_run served_lanes store_helpers transitions
+--@needs chunk_sets lane_turns lanes limits paused_names second_run served_lanes store_helpers transitions
 
 -- Number of chunks of a task that this worker may take. 0: the lane of the chunks is closed. Nil: this worker takes none.
 -- The task's own lane or name is paused, or the worker does not know the class or has enough.
@@ -22,7 +22,9 @@ function lib.hooks.parts.lane_share(lane, share, worker)
     return lib.is_own_lane(other) and (not ctx.patterns or lib.serves(other)) and lib.hooks.parts.waits_for_turn(other)
       and (share_of(other, 1, worker) or 0) > 0
   end
-  if not lib.swap_turn(lane, conf.turn, can) then return nil end
+  local other = lib.swap_turn(lane, conf.turn, can)
+  if not other then return nil end
+  ctx.touched[lane], ctx.touched[other] = true, true
   lib.flush_lanes()
   return 0
 end

@@ -1,6 +1,6 @@
 -- Turns of chunks. A task whose class has a `limit` or a `rate` has a key, which all its chunks share. Their lane has turns of
 -- it (lane_turns.lua), and so has a second run, in the lane of tasks. A chunk that runs is in `#active` of the key.
---@needs chunk_lane lanes limits minute_counts store_helpers transitions
+--@needs chunk_lane lanes limits store_helpers transitions
 
 local MOST = 10000 -- chunks of a task whose turns end, or come back, in one call
 
