@@ -45,8 +45,7 @@ def check_environment(**_: Any) -> list[CheckMessage]:
         *_missing_middlewares(settings),
         *_missing_task_modules(settings),
         *_unusable_store(settings),
-        *_unusable_encoder(settings),
-        *_unusable_executor(settings),
+        *_unusable_parts(settings),
         *_encryption(settings),
         *(message for store in settings.stores.values() for message in _unreadable_address(store)),
     ]
@@ -238,22 +237,20 @@ def _unusable_store(settings: conf.Settings) -> Iterator[CheckMessage]:
         yield Error(str(error), hint=hint, id="queueops.E011")
 
 
-def _unusable_encoder(settings: conf.Settings) -> Iterator[CheckMessage]:
-    try:
-        if settings.encoder:
-            project_encoder(settings.encoder)
-    except BadSetting as error:
-        yield Error(str(error), hint="See docs/stores.md.", id="queueops.E013")
-
-
-def _unusable_executor(settings: conf.Settings) -> Iterator[CheckMessage]:
+def _unusable_parts(settings: conf.Settings) -> Iterator[CheckMessage]:
+    """An encoder or executor of the project that cannot be used."""
     from queueops.worker.execution.task_start import executor_class
 
-    try:
-        if settings.executor:
-            executor_class(settings.executor)
-    except BadSetting as error:
-        yield Error(str(error), hint="See docs/stores.md.", id="queueops.E014")
+    parts: tuple[tuple[str, Callable[[str], Any], str], ...] = (
+        (settings.encoder, project_encoder, "queueops.E013"),
+        (settings.executor, executor_class, "queueops.E014"),
+    )
+    for path, load, number in parts:
+        try:
+            if path:
+                load(path)
+        except BadSetting as error:
+            yield Error(str(error), hint="See docs/stores.md.", id=number)
 
 
 def _unreadable_address(settings: conf.Settings) -> Iterator[CheckMessage]:
