@@ -10,7 +10,7 @@ import pytest
 
 from queueops import task
 from queueops.redis.broker import get_broker
-from queueops.redis.wakeup import RedisWaker
+from queueops.redis.broker.exchange import RedisWaker
 from queueops.tasks.context import current
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_queue import ThreadQueue
