@@ -24,7 +24,7 @@ from queueops.model.capabilities import Capability
 from queueops.model.durations import to_ms
 from queueops.model.states import TERMINAL
 from queueops.redis import deadlines as time_left
-from queueops.results.result_listener import ResultListener, Subscription
+from queueops.results.result_listener import ResultListener
 
 RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
@@ -152,7 +152,8 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
                 yield Future(), min(POLL_S, patience.left())
             state = yield from _look(ask, patience, state)
             continue
-        subscription = _listen(broker, pool, channel)
+        listener = _listener(broker, pool)
+        subscription = listener.listen(channel)
         try:
             within = min(SUBSCRIBED_WITHIN if state is None else RECHECK, patience.left())
             heard = (yield subscription.subscribed, within) and subscription.subscribed.result()
@@ -164,7 +165,7 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
                     return
                 state = yield from _look(ask, patience, state)
         finally:
-            subscription.close()
+            listener.forget(subscription)
 
 
 def _reason(pool: str, task_id: str) -> tuple[str, str]:
@@ -218,13 +219,13 @@ def _heard(future: Future[bool], seconds: float) -> bool:
     return True
 
 
-def _listen(broker: Any, pool: str, channel: str) -> Subscription:
+def _listener(broker: Any, pool: str) -> ResultListener:
     place = conf.store_name(), broker.server(pool)
     with _lock:
         listener = _listeners.get(place)
         if listener is None or listener.broker is not broker:
             listener = _listeners[place] = ResultListener(broker, pool)
-    return listener.listen(channel)
+    return listener
 
 
 def _forget() -> None:

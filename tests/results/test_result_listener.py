@@ -77,13 +77,13 @@ def test_the_end_of_a_wait_whose_message_came_does_not_wake_the_thread(namespace
         redis_client.publish("heard", "succeeded")
         assert heard.news.result(60)
         before = listener.rings
-        heard.close()
+        listener.forget(heard)
         assert listener.rings == before
         given_up = listener.listen("given-up")  # the thread leaves the first channel when it wakes for this one
         assert given_up.subscribed.result(60)
         wait_until(lambda: listening() == [b"given-up"])
         before = listener.rings
-        given_up.close()
+        listener.forget(given_up)
         assert listener.rings == before + 1
         wait_until(lambda: listening() == [])
     finally:
