@@ -198,7 +198,7 @@ def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, IdleListener]]:
     begin.set()
     rig.ends(2)
     wait_until(lambda: rig.executor._resting() == 2)
-    listener = IdleListener(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
+    listener = IdleListener(None, lambda events: [key.data() for key, _ in events] and None)  # type: ignore[arg-type]
     yield rig, taken, listener
     taken.noticed.set()
     rig.executor.close(60)
