@@ -96,7 +96,8 @@ class StoreClient:
 
     def server(self, pool: str) -> str:
         """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
-        return self.repeat(self.servers.name, self.keys(pool).prefix, pool=pool)
+        prefix = self.keys(pool).prefix
+        return repeat(self.servers, self.settings, prefix, self.servers.name, prefix)
 
     def ask(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
         """Make a redis-py call on the server that holds a pool.
