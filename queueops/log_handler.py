@@ -100,14 +100,14 @@ def _write_batches(wanted: SimpleQueue[None]) -> None:
     while True:
         wanted.get()
         time.sleep(BATCH_S)
-        behind = [each for each in tuple(_handlers) if each._lines]
-        for handler in behind:
+        for handler in tuple(_handlers):
             try:
-                handler.flush()
+                if handler._lines:
+                    handler.flush()
             except Exception as error:  # a closed stream, or a full disk: later lines may be written again
                 handler.handleError(logging.makeLogRecord({"msg": "lines lost: %s", "args": (error,)}))
-        if any(handler._lines for handler in behind) and wanted.empty():
-            wanted.put(None)  # another thread was writing for long, and does not look for more
+            if handler._lines and wanted.empty():
+                wanted.put(None)  # another thread was writing for long, and does not look for more
 
 
 def _hold_all() -> None:

@@ -209,7 +209,7 @@ def own() -> Settings:
 
 def keyring() -> Keyring | None:
     """The keys of the setting ENCRYPTION, to encrypt; None if values are written in clear. Raises NoCryptography."""
-    ring = keyring_to_read()
+    ring = encryption.keyring(current().encryption)
     return ring if ring is not None and ring.encrypts else None
 
 

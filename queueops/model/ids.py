@@ -23,7 +23,9 @@ def new_id() -> str:
     milliseconds = time.time_ns() // 1_000_000
     moment = _moment
     if moment[0] != milliseconds:
-        characters = "".join(_ALPHABET[milliseconds >> shift & 31] for shift in range(45, -1, -5))
+        characters = ""
+        for shift in range(45, -1, -5):
+            characters += _ALPHABET[milliseconds >> shift & 31]
         moment = _moment = (milliseconds, characters)
     return moment[1] + os.urandom(16).translate(_CHARACTERS).decode()
 

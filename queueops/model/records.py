@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import msgspec
@@ -140,8 +141,7 @@ def _readers(registered: tuple[Kind, ...]) -> tuple[dict[bytes, _Reader], frozen
     return readers, frozenset(table().states)
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+_text: Callable[[bytes], str] = methodcaller("decode", "utf-8", "replace")
 
 
 def _whole(value: bytes) -> int | None:

@@ -45,11 +45,6 @@ def at_most(seconds: float) -> Iterator[None]:
         mine.until = None
 
 
-def left() -> float | None:
-    """Seconds that this thread's calls have left; None without a limit."""
-    return None if mine.until is None else max(0.01, mine.until - time.monotonic())
-
-
 def run_out() -> None:
     """End pending calls of the main thread, because the process is to end. Safe in its signal handlers."""
     mine.is_ending = True

@@ -10,21 +10,24 @@ import logging
 import re
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hiredis
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 
 from queueops.errors.refusals import LibraryRefused, refusal_about
 from queueops.redis import deadlines, library
-from queueops.redis.connections import own_connection, read_reply, socket_of
+from queueops.redis.connections import SpinWait, own_connection, read_reply, socket_of
 from queueops.redis.error_translation import is_full, is_later
 from queueops.redis.library import Library
 from queueops.redis.opened_replies import RELAYED
 from queueops.redis.servers import Cluster, OneServer
-from queueops.redis.spin_wait import SpinWait
+
+if TYPE_CHECKING:
+    from queueops.redis.pushwire import Argument
 
 logger = logging.getLogger("queueops.redis")
 
@@ -216,7 +219,8 @@ class Scripts:
         it go to another pool as they are. Raises redis-py's errors.
         """
         server = self._servers.name(key) if self._servers.is_cluster else ""
-        left = None if deadlines.mine.until is None else deadlines.left()
+        until = deadlines.mine.until
+        left = None if until is None else max(0.01, until - time.monotonic())
         line = self._mine.lines.get(server) or self._open(server, key, left)
         line.connection.relayed = relayed
         try:
@@ -248,3 +252,72 @@ class Scripts:
         connection.connect()
         line = self._mine.lines[server] = Line(connection, SpinWait(socket_of(connection).fileno()))
         return line
+
+
+class ScriptLine:
+    """Pipelined calls of one function for one pool, on a dedicated connection. Not thread-safe.
+
+    The next call may be sent while Redis executes the last one. Each ``send`` is followed by one ``receive``, in the
+    order of the calls. After any error it must be closed: replies may be missing.
+    """
+
+    def __init__(self, scripts: Scripts, client: Any, prefix: str, name: str) -> None:
+        """Connect to the server of ``client``, which holds the pool; ``name`` is the function's.
+
+        Raises redis-py's errors.
+        """
+        self._scripts = scripts
+        self._prefix = prefix
+        self._name = name
+        self._calls: deque[tuple[Argument, ...]] = deque()
+        self._early: deque[Any] = deque()
+        self._connection = own_connection(client)
+        self._connection.relayed = name in RELAYED
+        self._connection.connect()
+
+    def send(self, *arguments: Argument) -> None:
+        """Send one call. Raises redis-py's errors."""
+        call = (self._prefix, *arguments)
+        packed = hiredis.pack_command((*self._scripts.command(self._name), 1, *call))  # type: ignore[arg-type]
+        self._connection.send_packed_command((packed,), check_health=False)
+        self._calls.append(call)
+
+    def receive(self) -> Any:
+        """Return the reply of the oldest pending call. Raises redis-py's errors, as `Scripts.send`."""
+        try:
+            if not self._early:
+                try:
+                    self._early.append(self._connection.read_response())
+                except ResponseError as error:
+                    if not is_missing(error):
+                        raise
+                    self._call_again()
+        except ResponseError as error:
+            self._scripts.note_place(self._name, error)
+            raise
+        self._calls.popleft()
+        return self._early.popleft()
+
+    def close(self) -> None:
+        """Close the connection. Pending calls are executed, and their replies are lost."""
+        self._connection.disconnect()
+
+    def _call_again(self) -> None:
+        """Repeat the pending calls that failed because the server lacks the function."""
+        replies = [None, *(self._read() for _ in range(len(self._calls) - 1))]
+        for call, reply in zip(self._calls, replies, strict=True):
+            self._early.append(self._scripts.call_again(self._name, call, self._execute) if reply is None else reply[0])
+
+    def _read(self) -> tuple[Any] | None:
+        """The next reply; None if the call is to be repeated."""
+        try:
+            return (self._connection.read_response(),)
+        except ResponseError as error:
+            if not is_missing(error):
+                raise
+            return None
+
+    def _execute(self, *command: Argument) -> Any:
+        packed = hiredis.pack_command(command)  # type: ignore[arg-type]  # it takes any length
+        self._connection.send_packed_command((packed,), check_health=False)
+        return self._connection.read_response()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import methodcaller
 from time import monotonic
@@ -102,18 +102,18 @@ def read_exchange(pool: str, worker: str, reply: Sequence[Any]) -> Exchange:
     if len(reply) < FULL_REPLY:
         return _read_short(pool, worker, *reply)
     leases, words, lost, cancels, sleep_ms, ready, commands, now_ms, hard, ended = reply
-    reasons, now = iter(_texts(cancels)), int(now_ms)
+    reasons, now = map(_text, cancels), int(now_ms)
     claim = Claim(pool, worker, now, monotonic())
     return Exchange(
         leases=[read_lease(claim, *row) for row in leases] if leases else [],
-        settled=_texts(words),
-        lost=_texts(lost) if lost else [],
+        settled=[*map(_text, words)],
+        lost=[*map(_text, lost)],
         cancels=list(zip(reasons, reasons, strict=True)),
         sleep_ms=int(sleep_ms),
         ready=bool(ready),
         commands=read_commands(pool, commands) if commands else [],
         now_ms=now,
-        hard=_texts(hard) if hard else [],
+        hard=[*map(_text, hard)],
         ended=endings.read(pool, ended) if ended else [],
     )
 
@@ -169,10 +169,6 @@ def read_token(pool: str, token: bytes) -> str | Lease:
     lease = read_lease(claim, task_id, int(record[b"f"]), 0, fields)
     lease.handed_ms = claim.now_ms
     return lease
-
-
-def _texts(values: Iterable[bytes]) -> list[str]:
-    return [value.decode("utf-8", "replace") for value in values]
 
 
 def read_lease(claim: Claim, task_id: bytes, fence: int, wait_ms: int, flat: Sequence[bytes]) -> Lease:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
 
 from queueops.errors import BrokerUnavailable
 from queueops.errors.refusals import StoreRefuses
@@ -25,6 +26,7 @@ PAUSES = (0.02, 0.1, 0.25, 0.5, 1.0)
 logger = logging.getLogger("queueops.waiting")
 
 
+@dataclass(slots=True, eq=False)
 class Subscription:
     """One wait for a message on one channel: `subscribed` when no message can be missed any more, then `news` once.
 
@@ -32,17 +34,9 @@ class Subscription:
     waiting caller then reads the state.
     """
 
-    __slots__ = ("_owner", "channel", "news", "subscribed")
-
-    def __init__(self, owner: ResultListener, channel: str) -> None:
-        self.channel = channel
-        self.subscribed: Future[bool] = Future()
-        self.news: Future[bool] = Future()
-        self._owner = owner
-
-    def close(self) -> None:
-        """Stop waiting."""
-        self._owner.forget(self)
+    channel: str
+    subscribed: Future[bool] = field(default_factory=Future)
+    news: Future[bool] = field(default_factory=Future)
 
 
 class ResultListener:
@@ -64,7 +58,7 @@ class ResultListener:
 
     def listen(self, channel: str) -> Subscription:
         """Register a new wait on a channel."""
-        subscription = Subscription(self, channel)
+        subscription = Subscription(channel)
         with self._lock:
             self._subscriptions.setdefault(channel, []).append(subscription)
             self._wanted.add(channel)
@@ -135,9 +129,9 @@ class ResultListener:
             selector.register(inside, selectors.EVENT_READ)
             while not self._ended(time.monotonic() - idle_since >= IDLE):
                 self._ask(listener)
-                ready = [key.fileobj for key, _ in selector.select(LOOK_S)]
-                if inside in ready:
-                    inside.recv(4096)
+                for key, _ in selector.select(LOOK_S):
+                    if key.fileobj is inside:
+                        inside.recv(4096)
                 if heard := listener.read():
                     self._hear(heard)
                     self._failures = 0  # not before: a store that refuses pub/sub may accept connections

@@ -24,7 +24,7 @@ from queueops.model.capabilities import Capability
 from queueops.model.durations import to_ms
 from queueops.model.states import TERMINAL
 from queueops.redis import deadlines as time_left
-from queueops.results.result_listener import ResultListener, Subscription
+from queueops.results.result_listener import ResultListener
 
 RECHECK = 10.0
 """Seconds after which a wait reads the state again, even without a message."""
@@ -37,6 +37,8 @@ SUBSCRIBED_WITHIN = 0.05
 """Seconds that such a wait gives its subscription. Without it, it reads the state, as every other wait does first."""
 SUPERSEDED = "superseded"
 """The store's reply in place of a state if another generation has the id."""
+ENDED = "ended"
+"""What a wait notes in place of a state when there is nothing more to wait for."""
 
 GOES_ON = "The task has not ended; ask again later."
 
@@ -141,30 +143,30 @@ def _steps(broker: Any, pool: str, task_id: str, patience: Patience, generation:
     Receives the call's result, or whether the future is done.
     """
     channel = broker.done_channel(pool, task_id)
-    ask = partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
-    state: str | None = None if is_new and patience.left() else (yield ask)
-    while state is None or not _is_over(pool, task_id, state):
+    look = partial(_look, broker, pool, task_id, generation, patience)
+    state: str | None = None if is_new and patience.left() else (yield from look(None))
+    while state != ENDED:
         if state is not None and not patience.left():
             now, reason = yield partial(_reason, pool, task_id) if patience.seconds else _no_reason
             raise ResultTimeout(id=task_id, seconds=patience.seconds, state=now or state, reason=reason or GOES_ON)
         if Capability.ENDS not in broker.capabilities:
             if state is not None:
                 yield Future(), min(POLL_S, patience.left())
-            state = yield from _look(ask, patience, state)
+            state = yield from look(state)
             continue
-        subscription = _listen(broker, pool, channel)
+        listener = _listener(broker, pool)
+        subscription = listener.listen(channel)
         try:
             within = min(SUBSCRIBED_WITHIN if state is None else RECHECK, patience.left())
             heard = (yield subscription.subscribed, within) and subscription.subscribed.result()
-            state = yield from _look(ask, patience, state)
-            is_open = heard and not _is_over(pool, task_id, state)
-            if is_open and (yield subscription.news, min(RECHECK, patience.left())):
+            state = yield from look(state)
+            if heard and state != ENDED and (yield subscription.news, min(RECHECK, patience.left())):
                 # the message may be about the end of the previous generation
                 if subscription.news.result() and not generation.after:
                     return
-                state = yield from _look(ask, patience, state)
+                state = yield from look(state)
         finally:
-            subscription.close()
+            listener.forget(subscription)
 
 
 def _reason(pool: str, task_id: str) -> tuple[str, str]:
@@ -181,22 +183,20 @@ def _no_reason() -> tuple[str, str]:
     return "", ""
 
 
-def _look(ask: Call, patience: Patience, before: str | None) -> Generator[Step, Any, str]:
-    """The current state; during an outage the previous state, until the timeout. The first read raises its error."""
+def _look(
+    broker: Any, pool: str, task_id: str, generation: Generation, patience: Patience, before: str | None
+) -> Generator[Step, Any, str]:
+    """The current state, or ENDED; during an outage ``before``, until the timeout. The first read raises its error."""
     try:
-        state: str = yield ask
+        state: str = yield partial(broker.wait, pool, task_id, generation.uid, after=generation.after)
     except BrokerUnavailable:
         if before is None or patience.left() <= OUTAGE_PAUSE:
             raise
         yield Future(), OUTAGE_PAUSE
         return before
-    return state
-
-
-def _is_over(pool: str, task_id: str, state: str) -> bool:
     if not state:
         raise TaskGone(id=task_id, pool=pool)
-    return state in TERMINAL or state == SUPERSEDED
+    return ENDED if state in TERMINAL or state == SUPERSEDED else state
 
 
 def _called(call: Call, patience: Patience) -> Any:
@@ -218,13 +218,13 @@ def _heard(future: Future[bool], seconds: float) -> bool:
     return True
 
 
-def _listen(broker: Any, pool: str, channel: str) -> Subscription:
+def _listener(broker: Any, pool: str) -> ResultListener:
     place = conf.store_name(), broker.server(pool)
     with _lock:
         listener = _listeners.get(place)
         if listener is None or listener.broker is not broker:
             listener = _listeners[place] = ResultListener(broker, pool)
-    return listener.listen(channel)
+    return listener
 
 
 def _forget() -> None:

@@ -8,7 +8,7 @@ from redis.exceptions import ConnectionError as Disconnected
 from queueops.errors import BrokenPool, StoreFull
 from queueops.model.contracts import Conflict, Push, RoundTrip
 from queueops.redis.broker.exchange import RedisExchanges
-from queueops.redis.pipelined_calls import ScriptLine
+from queueops.redis.scripts import ScriptLine
 from queueops.redis.store_client import BATCH
 from tests.kernel.desk import FOREVER, NEVER_MS, POOL, Desk
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from queueops.model.contracts import Conflict, Lease, Outcome
-from queueops.redis.wakeup import RedisWaker
+from queueops.redis.broker.exchange import RedisWaker
 from tests.kernel.desk import POOL, Desk, make
 from tests.support.servers import HAS_FUNCTIONS
 from tests.support.waiting import wait_until

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from queueops.redis import spin_wait
-from queueops.redis.spin_wait import RARELY, SpinWait
+from queueops.redis import connections
+from queueops.redis.connections import RARELY, SpinWait
 from tests.support.tasks_for_tests import add
 
 
@@ -34,15 +34,15 @@ def line() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def looking(monkeypatch: pytest.MonkeyPatch, found_at: int = 0) -> tuple[SpinWait, Looks]:
-    monkeypatch.setattr(spin_wait, "_processors", lambda: 1)
+    monkeypatch.setattr(connections, "_processors", lambda: 1)
     kept, looks = SpinWait(0), Looks(found_at)
     kept._poll = looks  # type: ignore[assignment]
     return kept, looks
 
 
 def test_it_ends_with_the_reply(line, monkeypatch):
-    monkeypatch.setattr(spin_wait, "_processors", lambda: 2)
-    monkeypatch.setattr(spin_wait, "AWAKE", 60.0)
+    monkeypatch.setattr(connections, "_processors", lambda: 2)
+    monkeypatch.setattr(connections, "AWAKE", 60.0)
     line[1].send(b"+OK\r\n")
     kept = SpinWait(line[0].fileno())
     kept.keep()
@@ -50,14 +50,14 @@ def test_it_ends_with_the_reply(line, monkeypatch):
 
 
 def test_it_looks_until_the_reply_is_there(monkeypatch):
-    monkeypatch.setattr(spin_wait, "AWAKE", 60.0)
+    monkeypatch.setattr(connections, "AWAKE", 60.0)
     kept, looks = looking(monkeypatch, found_at=1000)
     kept.keep()
     assert looks.count == 1000
 
 
 def test_the_more_often_it_was_in_vain_the_seldomer_it_looks(monkeypatch):
-    monkeypatch.setattr(spin_wait, "AWAKE", -1.0)  # over at the first look
+    monkeypatch.setattr(connections, "AWAKE", -1.0)  # over at the first look
     kept, looks = looking(monkeypatch)
     looked = []
     for number in range(400):
@@ -71,7 +71,7 @@ def test_the_more_often_it_was_in_vain_the_seldomer_it_looks(monkeypatch):
 
 
 def test_a_reply_in_time_makes_it_look_each_time_again(monkeypatch):
-    monkeypatch.setattr(spin_wait, "AWAKE", -1.0)
+    monkeypatch.setattr(connections, "AWAKE", -1.0)
     kept, looks = looking(monkeypatch, found_at=2)
     kept.keep()  # in vain
     kept.keep()  # rests
@@ -82,17 +82,17 @@ def test_a_reply_in_time_makes_it_look_each_time_again(monkeypatch):
 
 
 def test_with_one_processor_it_does_not_keep_the_server_from_answering(line, monkeypatch):
-    monkeypatch.setattr(spin_wait, "_processors", lambda: 1)
-    monkeypatch.setattr(spin_wait, "AWAKE", 60.0)
+    monkeypatch.setattr(connections, "_processors", lambda: 1)
+    monkeypatch.setattr(connections, "AWAKE", 60.0)
     SpinWait(line[0].fileno()).keep()
-    assert spin_wait.select.select([line[0]], [], [], 0)[0] == []
+    assert connections.select.select([line[0]], [], [], 0)[0] == []
 
 
 def test_where_there_is_nothing_to_look_with_it_sleeps_at_once(line, monkeypatch):
-    monkeypatch.setattr(spin_wait, "_processors", lambda: 2)
-    monkeypatch.delattr(spin_wait.select, "poll")
+    monkeypatch.setattr(connections, "_processors", lambda: 2)
+    monkeypatch.delattr(connections.select, "poll")
     SpinWait(line[0].fileno()).keep()
-    assert spin_wait.select.select([line[0]], [], [], 0)[0] == []
+    assert connections.select.select([line[0]], [], [], 0)[0] == []
 
 
 def test_pushes_keep_it_whatever_it_finds(namespace, monkeypatch):
@@ -108,7 +108,7 @@ def test_pushes_keep_it_whatever_it_finds(namespace, monkeypatch):
 def test_the_processors_that_it_may_use_are_counted(monkeypatch):
     if hasattr(os, "sched_getaffinity"):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 3})
-        assert spin_wait._processors() == 2
+        assert connections._processors() == 2
         monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert spin_wait._processors() == 1
+    assert connections._processors() == 1

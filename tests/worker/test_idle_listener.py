@@ -10,7 +10,7 @@ import pytest
 
 from queueops import task
 from queueops.redis.broker import get_broker
-from queueops.redis.wakeup import RedisWaker
+from queueops.redis.broker.exchange import RedisWaker
 from queueops.tasks.context import current
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.thread_queue import ThreadQueue
@@ -198,7 +198,7 @@ def unhurried(make_rig) -> Iterator[tuple[Rig, Unhurried, IdleListener]]:
     begin.set()
     rig.ends(2)
     wait_until(lambda: rig.executor._resting() == 2)
-    listener = IdleListener(None, lambda news: [call() for call in news] and None)  # type: ignore[arg-type]
+    listener = IdleListener(None, lambda events: [key.data() for key, _ in events] and None)  # type: ignore[arg-type]
     yield rig, taken, listener
     taken.noticed.set()
     rig.executor.close(60)

@@ -23,6 +23,11 @@ def client():
     client.transport.close()
 
 
+def is_due(client, now=None, *, hungry=False):
+    now = time.monotonic() if now is None else now
+    return client.due_at(now, 0, hungry=hungry) == now
+
+
 def send(client, want=0):
     assert client.send(time.monotonic(), want, idle=False)
 
@@ -38,7 +43,7 @@ def test_a_cancellation_is_heard_although_the_lease_itself_is_still_on_its_way(c
     send(client)
     assert [lease.id for lease in client.receive().leases] == [handle.id]
     assert client.receive().cancels == []
-    assert client.due(time.monotonic(), 0, hungry=False)
+    assert is_due(client)
     send(client)
     assert client.receive().cancels == [(handle.id, "not needed")]
 
@@ -63,18 +68,18 @@ def test_leases_are_renewed_at_a_third_of_their_time_each_time():
     send(client, want=1)
     (lease,) = client.receive().leases
     client.next_at = float("inf")  # it looks for no more work
-    now = client.due_at(0)
+    now = client.due_at(begun, 0, hungry=False)
     assert begun + 30 <= now <= time.monotonic() + 30
     for _ in range(3):
-        assert not client.due(now - 0.001, 0, hungry=True)
-        assert client.due(now, 0, hungry=False)
+        assert not is_due(client, now - 0.001, hungry=True)
+        assert is_due(client, now)
         short = shorten(handle)
         assert client.send(now, 0, idle=False)
         assert client.receive().lost == []
         assert lease_end(handle) > short
         assert client.held[lease.id] == (lease, now + 90)
         now += 30
-        assert client.due_at(0) == now
+        assert client.due_at(begun, 0, hungry=False) == now
     client.transport.close()
 
 
@@ -97,21 +102,21 @@ def test_what_is_under_way_when_the_supervisor_took_over_is_given_back(client):
 def test_asking_about_a_task_that_is_not_held_ends(client):
     client.ask_about("somebody else's")
     for _ in range(2):
-        assert client.due(time.monotonic(), 0, hungry=False)
+        assert is_due(client)
         send(client)
         client.receive()
-    assert not client.due(time.monotonic(), 0, hungry=False)
+    assert not is_due(client)
 
 
 def test_a_word_of_commands_is_worth_a_round_trip_of_its_own(client):
     send(client)
     client.receive()
-    assert not client.due(time.monotonic(), 0, hungry=False)
+    assert not is_due(client)
     client.has_commands = True
-    assert client.due(time.monotonic(), 0, hungry=False)
+    assert is_due(client)
     send(client)
     assert client.receive().commands == []
-    assert not client.due(time.monotonic(), 0, hungry=False)
+    assert not is_due(client)
 
 
 def test_who_asks_for_nothing_while_it_waits_looks_again_soon(client):
@@ -120,7 +125,7 @@ def test_who_asks_for_nothing_while_it_waits_looks_again_soon(client):
     client.receive()
     client.receive()
     assert client.dry
-    assert client.due_at(4) < time.monotonic() + 1
+    assert client.due_at(0.0, 4, hungry=False) < time.monotonic() + 1
 
 
 def handed(client):

@@ -14,7 +14,7 @@ from queueops.model.contracts import LeaseRef, Push, Pushed
 from queueops.redis import pushwire
 from queueops.redis.durability import Confirmation, confirmed
 from queueops.redis.fencing import Fencing
-from queueops.redis.pipelined_calls import ScriptLine
+from queueops.redis.scripts import ScriptLine
 from queueops.redis.store_client import BATCH
 
 
@@ -109,7 +109,7 @@ class RedisPushes:
         self._under_way.append(pushes)
         try:
             if self._line is None and self._ahead and len(pushes) >= BATCH:
-                self._line = ScriptLine(self._calls, self._pool, "enqueue")
+                self._line = self._calls.script_line(self._pool, "enqueue")
             if self._line is not None:
                 with observers.publishing(pushes, linked=True):
                     self._line.send(*pushwire.enqueue_arguments(pushes))

@@ -11,6 +11,9 @@ from typing import Protocol
 
 from queueops.worker.self_pipe import SelfPipe
 
+Events = list[tuple[selectors.SelectorKey, int]]
+"""What arrived, as a selector tells it: the data of each key is the callback that handles it."""
+
 
 class Line(Protocol):
     """A wake-up listener of the main loop."""
@@ -25,7 +28,7 @@ class IdleListener:
     The thread that makes the loop's turn calls everything else.
     """
 
-    def __init__(self, home: selectors.BaseSelector, heed: Callable[[list[Callable[[], object]]], None]) -> None:
+    def __init__(self, home: selectors.BaseSelector, heed: Callable[[Events], None]) -> None:
         """``home`` is the main loop's selector; ``heed`` handles what arrived, see `Loop`."""
         self.heed = heed
         self.manned = False
@@ -52,9 +55,9 @@ class IdleListener:
                 line.move(self._home)
             self._lines = []
 
-    def wait(self) -> list[Callable[[], object]]:
-        """Sleep until something arrives; return the callbacks that handle it."""
-        return [key.data for key, _ in self._selector.select()]
+    def wait(self) -> Events:
+        """Sleep until something arrives."""
+        return self._selector.select()
 
     def recall(self) -> None:
         """Wake the waiting thread, which is needed elsewhere. Called in any thread."""

@@ -121,7 +121,10 @@ class ThreadExecutor:
 
     def slot_of(self, lease: Lease) -> Slot | None:
         """The slot in which a task runs; None if it does not run yet, or no longer."""
-        return next((slot for slot, running in self.running() if running is lease), None)
+        for slot in (*self._slots, *self._async.slots):
+            if slot.lease is lease:
+                return slot
+        return None
 
     def interrupt(self, lease: Lease, kind: type[Interrupt]) -> bool:
         """Raise ``kind`` in the task, once; False if it does not run, or was interrupted before."""
@@ -260,9 +263,9 @@ class ThreadExecutor:
         """
         self._posted = False
         while True:
-            news = listener.wait()
+            events = listener.wait()
             with self.awake:
-                kept = self._first_of(partial(listener.heed, news))
+                kept = self._first_of(partial(listener.heed, events))
                 if not listener.manned:
                     self._idle_listener = None
                     break

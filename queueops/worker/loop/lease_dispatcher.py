@@ -35,7 +35,7 @@ logger = logging.getLogger("queueops.worker")
 
 
 class Dispatcher:
-    """Makes each pool client's round trip when `PoolClient.due` says so.
+    """Makes each pool client's round trip when `PoolClient.due_at` says so.
 
     Decides how many tasks it may claim, and passes on the reply.
     """
@@ -107,7 +107,7 @@ class Dispatcher:
         hungry = executor.queued() <= executor.low
         for client in tuple(self.clients):
             want = self._room(ahead)
-            if client.due(now, want, hungry=hungry):
+            if client.due_at(now, want, hungry=hungry) <= now:
                 self._round(client, now, want)
             elif client.transport.under_way:
                 self._receive(client)
@@ -194,19 +194,18 @@ class Dispatcher:
         """When ``exchange`` or ``send_notes`` may have something to do because of time alone."""
         room = self._room(self._prefetch.ahead(self._watch.stuck))
         queued, moments = self._executor.queued(), []
+        hungry = queued <= self._executor.low
         for client in self.clients:
             transport = client.transport
-            if (transport.under_way and transport.has_answer()) or client.due(
-                now, room, hungry=queued <= self._executor.low
-            ):
+            if transport.under_way and transport.has_answer():
                 return now
-            moments.append(client.due_at(room))
+            moments.append(client.due_at(now, room, hungry=hungry))
             if transport.under_way and (slow := transport.slow_at) > now:
                 moments.append(slow)
+            if client.held or transport.under_way:
+                moments.append(self._watch.look_at)
         if queued:
             moments.append(now + LINGER)
-        if not self.is_empty():
-            moments.append(self._watch.look_at)
         if self._channel.notes:
             moments.append(self._notes_at)
         return min(moments)

@@ -22,7 +22,7 @@ from queueops.model.ports import Broker
 from queueops.pool_messages.dispatcher import Outbox
 from queueops.tasks import process_scope
 from queueops.worker.execution.ending_thread import SignalThread
-from queueops.worker.execution.idle_listener import IdleListener
+from queueops.worker.execution.idle_listener import Events, IdleListener
 from queueops.worker.execution.task_start import executor_class
 from queueops.worker.execution.thread_executor import ThreadExecutor
 from queueops.worker.execution.time_limits import TimeLimits
@@ -243,7 +243,7 @@ class Loop:
             self._broken = error
             self._self_pipe.ring()
 
-    def _heed(self, news: list[Callable[[], object]]) -> None:
+    def _heed(self, events: Events) -> None:
         """Handle what an idle listener's thread received: keep the task that was handed over, or make a turn.
 
         An outage is left to the loop, whose calls end with the process.
@@ -252,8 +252,8 @@ class Loop:
         stays = False
         self._table.expect(_monotonic())
         try:
-            for call in news:
-                call()
+            for key, _ in events:
+                key.data()
             wanted = listener.manned and not (executor.kept is not None or self._is_over())
             if wanted and all(line.stands for line, _ in self._lines):
                 executor.waiting = False

@@ -148,30 +148,22 @@ class PoolClient:
         unsaid = self.to_settle or (self.metrics.waiting() and not (self.cut_off or self.transport.is_slow(now)))
         return not (unsaid or any(trip.settle for trip in self.transport.under_way))
 
-    def due(self, now: float, want: int, *, hungry: bool) -> bool:
-        """Whether a round trip is due: to renew, settle, fetch commands, or claim.
+    def due_at(self, now: float, want: int, *, hungry: bool) -> float:
+        """When the next round trip is due, at the earliest ``now``: to renew, settle, fetch commands, or claim.
 
         ``hungry``: few tasks are queued, so settlements go at once.
         """
         transport = self.transport
-        if now < transport.retry_at or (transport.thread is not None and not transport.accepts(flows=self.flows)):
-            return False
-        if self._asked or self.has_commands or now >= self._extend_at:
-            return True
-        if self.to_settle and (hungry or now - self._settle_since >= LINGER):
-            return True
-        return want > 0 and ((self.ready and hungry) or now >= self.next_at)
-
-    def due_at(self, want: int) -> float:
-        """When ``due`` may become true because of time alone."""
-        if self.transport.thread is not None and not self.transport.accepts(flows=self.flows):
+        if transport.thread is not None and not transport.accepts(flows=self.flows):
             return float("inf")
-        moments = [self._extend_at]
+        if self._asked or self.has_commands or (hungry and (self.to_settle or (want > 0 and self.ready))):
+            return max(now, transport.retry_at)
+        moment = self._extend_at
         if self.to_settle:
-            moments.append(self._settle_since + LINGER)
+            moment = min(moment, self._settle_since + LINGER)
         if want > 0:
-            moments.append(self.next_at)
-        return max(self.transport.retry_at, min(moments))
+            moment = min(moment, self.next_at)
+        return max(now, transport.retry_at, moment)
 
     def send(self, now: float, want: int, *, idle: bool, take: int = -1) -> bool:
         """Send one round trip. False if it failed: its settlements are sent again after ``retry_at``."""
@@ -219,9 +211,10 @@ class PoolClient:
             ids = self._asked
         extend = []
         for task_id in ids:
-            for lease in self.lease_of(task_id):
-                extend.append(Extend(task_id, lease.fence, self._left_ms(lease)))
-        self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
+            if (held := self.held.get(task_id)) is not None:
+                extend.append(Extend(task_id, held[0].fence, self._left_ms(held[0])))
+        if self._asked:
+            self._asked = {key: left - 1 for key, left in self._asked.items() if left > 1 and key not in self.held}
         return extend
 
     def _take(self, trip: PendingTrip, reply: Exchange) -> None:
@@ -233,8 +226,8 @@ class PoolClient:
             self._given_back_at = time.monotonic()
         until = trip.at + self._lease
         for renewed in trip.extend:
-            for lease in self.lease_of(renewed.id):
-                self.held[lease.id] = lease, until
+            if (held := self.held.get(renewed.id)) is not None:
+                self.held[renewed.id] = held[0], until
         for lease in reply.leases:
             self.held[lease.id] = lease, until
         if reply.leases:

@@ -20,7 +20,6 @@ from queueops.model.contracts import Outcome, RoundTrip, Settlement  # noqa: E40
 from queueops.pool_messages.dispatcher import BATCH  # noqa: E402
 from queueops.redis import wire  # noqa: E402
 from queueops.redis.broker import RedisBroker, get_broker  # noqa: E402
-from queueops.redis.pipelined_calls import ScriptLine  # noqa: E402
 from queueops.worker.loop.metrics_buffer import MetricsBuffer  # noqa: E402
 
 POOL, RESULT = "default", b"12345"
@@ -33,7 +32,7 @@ class Worker:
         """Register, and claim the first task."""
         broker.beat(POOL, name, {"pools": POOL, "slots": 1})
         self._broker, self._name = broker, name
-        self._line = ScriptLine(broker, POOL, "exchange")
+        self._line = broker.script_line(POOL, "exchange")
         self._metrics = MetricsBuffer()
         self._send([])
         [lease] = wire.read_exchange(POOL, name, self._line.receive()).leases
