@@ -34,8 +34,7 @@ def repeat(
     user, StoreFull if Redis is out of memory. After ``retry.budget`` seconds, after the caller's timeout, or once the
     process was told to end, a failed attempt is not repeated.
     """
-    if (refuse := getattr(asyncio._get_running_loop(), "refuse_store", None)) is not None:
-        refuse()  # the event loop of code that is replayed: the call would be made in each replay
+    refuse_in_replay()
     mine, attempt = deadlines.mine, 0
     begun = mine.since = _monotonic()
     while True:
@@ -59,6 +58,12 @@ def repeat(
             mine.since = None
         time.sleep(delay)
         mine.since = _monotonic()
+
+
+def refuse_in_replay() -> None:
+    """Let an event loop of code that is replayed refuse a call: it would be made in each replay."""
+    if (refuse := getattr(asyncio._get_running_loop(), "refuse_store", None)) is not None:
+        refuse()
 
 
 def _note(servers: OneServer | Cluster, settings: Settings, key: str, error: Exception) -> None:

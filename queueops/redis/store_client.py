@@ -23,7 +23,7 @@ from queueops.redis.lane_patterns import LanePatterns
 from queueops.redis.library_use import LibraryUse
 from queueops.redis.pool_registry import Registry
 from queueops.redis.query_replies import may_be_id
-from queueops.redis.retry_calls import repeat
+from queueops.redis.retry_calls import refuse_in_replay, repeat
 from queueops.redis.scripts import ScriptLine, Scripts
 from queueops.redis.servers import Cluster, OneServer
 from queueops.redis.wrong_types import SIGNS, foreign_keys, replies, right
@@ -96,8 +96,10 @@ class StoreClient:
 
     def server(self, pool: str) -> str:
         """The name of the server that holds a pool; empty if there is only one. Raises BrokerUnavailable."""
-        prefix = self.keys(pool).prefix
-        return repeat(self.servers, self.settings, prefix, self.servers.name, prefix)
+        if self.servers.is_cluster:
+            return self.repeat(self.servers.name, self.keys(pool).prefix, pool=pool)
+        refuse_in_replay()  # as the other calls that concern a pool
+        return ""
 
     def ask(self, pool: str, call: Callable[[redis.Redis], Any]) -> Any:
         """Make a redis-py call on the server that holds a pool.
