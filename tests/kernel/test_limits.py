@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 from queueops.model.contracts import Conflict, Lease, Outcome
 from queueops.model.states import table
-from tests.kernel.desk import NEVER_MS, Desk, ids_of, make
+from tests.kernel.desk import NEVER_MS, Desk, end, ids_of, make
 from tests.support.waiting import wait_until
 
 
@@ -149,3 +150,30 @@ def faults_of(desk: Desk, *, repair: bool = True) -> dict[str, str]:
         found |= {fault.id: fault.text for fault in page.faults}
         if not (after := page.next):
             return found
+
+
+def test_a_turn_in_a_lane_that_no_live_worker_serves_goes_to_another_lane(desk: Desk) -> None:
+    """A worker for the lane was killed, and no other one was started."""
+    desk.push("a1", "a2", lane="a", **keyed("k"))
+    desk.push("b1", "b2", "b3", lane="b", **keyed("k"))
+    desk.push("a3", "b4", lane="a", **keyed("other"))
+    desk.broker.beat("default", "w2", {"state": "live", "lanes": "b,c*"})
+    only_b = partial(desk.exchange, "w2", want=5, lanes=("b", "c*"))
+    assert only_b().leases == []
+    desk.broker.beat("default", "w1", {"state": "live", "lanes": "a"})
+    desk.tick()
+    assert only_b().leases == []  # w1 will take it
+    desk.client.zadd(f"{desk.keys.prefix}:workers", {"w1": desk.now() - 21_000})
+    desk.tick()
+    desk.check()
+    order: list[str] = []
+    while leases := only_b().leases:
+        order += ids_of(leases)
+        desk.exchange("w2", settle=[end(lease) for lease in leases])
+        desk.check()
+    assert order == ["b1", "b2", "b3"]
+    desk.broker.beat("default", "w3", {"state": "live", "lanes": ""})  # a worker of all lanes
+    desk.tick()
+    assert not desk.client.hexists(f"{desk.keys.prefix}:clock", "unserved")
+    assert sorted(desk.drain("w3")) == ["a1", "a2", "a3", "b4"]
+    desk.check()

@@ -3,7 +3,7 @@
 -- key have a turn: those in a lane, and those that run. `rate` is how many of them begin, as in rate_limit.lua; those in a
 -- lane have their tokens aside. A turn that ends goes to the first that waits. That one enters its lane behind what is there.
 -- The lane of what belongs to one task takes turns like a task, see lane_turns.lua.
---@needs minute_counts numbers rate_limit store_helpers
+--@needs minute_counts numbers rate_limit store_helpers turn_order
 
 local ADMIT_MOST = 200 -- so many tasks of a key get a turn in one call
 fresh.limits_touched = false -- keys whose turns may have changed in this call: their names by scope
@@ -117,7 +117,7 @@ end
 local function admit(scope, found)
   local key = lib.key_of_limit(scope)
   for _ = 1, ADMIT_MOST do
-    local id, score = unpack(lib.try('ZRANGE', key .. SUBKEY.waiting, 0, 0, 'WITHSCORES') or {})
+    local id, score = lib.next_of_key(key)
     if not id then return end
     local waits, row = lib.first_of_key(id)
     if waits and not has_turn_left(scope, row) then return end
