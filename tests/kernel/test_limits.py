@@ -47,6 +47,10 @@ def test_nothing_is_left_of_keys_whose_tasks_have_ended(desk: Desk) -> None:
     desk.check()
 
 
+LANES = ("", "other", "default", "d*,other")
+"""Patterns of a worker's lanes."""
+
+
 def walk(desk: Desk, dice: random.Random, held: list[Lease]) -> None:
     """One call of the kernel, of any sort."""
     ids = [f"t{number}" for number in range(14)]
@@ -76,6 +80,10 @@ def walk(desk: Desk, dice: random.Random, held: list[Lease]) -> None:
                 lambda: desk.broker.pause_name(desk.pool, "tests.noop", paused=dice.random() < 0.3),
                 lambda: desk.broker.lane(desk.pool, "other", paused=dice.choice(["1", None, None])),
                 lambda: desk.broker.recover(desk.pool, "w1", {}),
+                lambda: (
+                    desk.broker.beat(desk.pool, "w3", {"state": "live", "lanes": dice.choice(LANES)}),
+                    desk.tick(),
+                ),
             ]
         )()
 

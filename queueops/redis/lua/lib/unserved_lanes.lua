@@ -44,12 +44,18 @@ local function find_unserved(ready, before)
   return found, lanes
 end
 
--- Gives back a turn if the key has a use for it; `place` is where it waits then.
+-- Gives back a turn if another lane has a use for it now; `place` is where it waits then.
 local function give_back(ref, record, place)
   local scope = lib.scope_of(record)
   local key = lib.key_of_limit(scope)
-  local _, _, is_served = lib.next_of_key(key)
+  local found, is_served = lib.next_of_key(key)
   if not is_served or lib.try('SREM', key .. SUBKEY.turn, ref) ~= 1 then return false end
+  local best = unpack(found)
+  local waits, row = lib.first_of_key((unpack(best)))
+  if waits and lib.turns_of(scope, row) ~= 'free' then
+    lib.try('SADD', key .. SUBKEY.turn, ref)
+    return false
+  end
   lib.try('ZADD', key .. SUBKEY.waiting, place, ref)
   lib.touch_key(scope)
   return true
