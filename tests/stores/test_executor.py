@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+import time
 from contextlib import closing
 from importlib import import_module
 from typing import Any
@@ -26,6 +27,7 @@ from queueops.testing.conformance import ApartExecutorConformance, ExecutorConfo
 from queueops.testing.executor_steps import ExecutorSteps
 from queueops.worker import heartbeat
 from queueops.worker.execution import executor_pause, settlements
+from queueops.worker.execution.executor_pause import ExecutorPause
 from queueops.worker.execution.task_start import Order, TaskStart
 from tests.stores.process_executor import DirectExecutor, ProcessExecutor
 from tests.support.waiting import wait_until
@@ -207,6 +209,19 @@ def test_an_executor_that_is_away_fails_no_task_and_claims_few(
     lines = [moment.text for moment in inspect.task(handles[0].id).timeline]
     assert "its executor could not begin it: the sandbox does not answer" in lines
     assert "The executor is available again after" in caplog.text
+
+
+def test_a_pause_ends_with_a_start_that_is_younger_than_its_failures() -> None:
+    """A long task that ends meanwhile says nothing. A failure for hours has no end of its pauses."""
+    pause = ExecutorPause()
+    long_ago = time.monotonic()
+    for _ in range(1100):
+        pause.failed(time.monotonic() + 0.001, "away")
+    assert pause.is_on(time.monotonic() + executor_pause.LONGEST_S - 1)
+    pause.worked(long_ago)
+    assert (pause.room(9), pause.told()) == (0, "away")
+    pause.worked(time.monotonic() + 1)
+    assert (pause.room(9), pause.told()) == (9, "")
 
 
 def test_a_task_that_its_executor_killed_has_its_signal() -> None:

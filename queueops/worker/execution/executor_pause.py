@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 
-FIRST_S, LONGEST_S = 1.0, 30.0
-"""The first pause, which doubles with each failure in a row, and the longest one."""
+FIRST_S, LONGEST_S, MOST_DOUBLED = 1.0, 30.0, 20
+"""The first pause, which doubles with each failure in a row, the longest one, and how often a pause doubles at most."""
 PROBE_S = 1.0
 """Seconds between two claims of one task each, until one has begun."""
 TOLD_FROM = 3
@@ -34,13 +34,13 @@ class ExecutorPause:
             now, self._reason = _monotonic(), reason
             if self._failures and began <= self._failed_at:
                 return
-            seconds = min(LONGEST_S, FIRST_S * 2.0**self._failures)
+            seconds = min(LONGEST_S, FIRST_S * 2.0 ** min(self._failures, MOST_DOUBLED))
             self._failures, self._failed_at, self.until = self._failures + 1, now, now + seconds
         logger.warning("The executor is not available, so this process claims no task for %g s: %s", seconds, reason)
 
-    def worked(self) -> None:
-        """A task has begun."""
-        if self._failures:
+    def worked(self, began: float) -> None:
+        """A start has begun its task. One that is older than the latest failure says nothing."""
+        if self._failures and began > self._failed_at:
             with self._lock:
                 failures, self._failures, self.until = self._failures, 0, 0.0
             logger.info("The executor is available again after %d failures in a row", failures)

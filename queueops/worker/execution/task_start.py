@@ -233,10 +233,10 @@ class ExecutorSlot(ThreadSlot):
             self._pause.failed(began, reason)
             settlement = settlements.not_begun(context, reason)
         except BaseException as error:  # SystemExit of the project's code, too: the thread must go on
-            self._pause.worked()
+            self._pause.worked(began)
             settlement = self.start.lost(error)
         else:
-            self._pause.worked()
+            self._pause.worked(began)
         finally:
             self.close()
             self.clear()
