@@ -36,6 +36,7 @@ def pool_alarms(view: PoolView, sampled: Mapping[str, Any], beats: Sequence[Beat
     alive = live(sampled, beats)
     yield from _lost(view, sampled)
     yield from _unserved(view, alive)
+    yield from _executors(view, alive)
     yield from _unserved_lanes(view, sampled, alive)
     yield from _unserved_kinds(view, sampled, alive)
     yield from _overdue(view, sampled)
@@ -154,6 +155,21 @@ def _unserved(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
             tasks=tasks_wait(waiting),
         )
         yield warning(text, "workers", start, key=key)
+
+
+def _executors(view: PoolView, live: Sequence[Beat]) -> Iterator[Alarm]:
+    """Workers whose executor cannot begin tasks, several times in a row."""
+    failing = [beat for beat in live if beat.fields.get("executor")]
+    if failing:
+        text = say_n(
+            "Pool %(pool)s: %(n)s worker begins no tasks%(places)s: its executor is not available: %(reason)s",
+            "Pool %(pool)s: %(n)s workers begin no tasks%(places)s: their executor is not available: %(reason)s",
+            len(failing),
+            pool=view.name,
+            places=places(failing),
+            reason=failing[0].fields["executor"],
+        )
+        yield danger(text, "workers", manage("queue", "workers"), key=f"executor {view.name}")
 
 
 def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[Beat]) -> Iterator[Alarm]:

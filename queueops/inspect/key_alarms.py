@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from queueops import conf
 from queueops.inspect.alarm import Alarm, danger, manage
@@ -68,10 +68,26 @@ def key_alarms(
             yield danger(text, "workers", manage("queueops", "doctor"), key=f"keys {pool} {key}")
 
 
-def with_other_key() -> list[Beat]:
-    """Live workers of any pool whose first entry of the setting is not that of this process."""
+class OtherKeys(NamedTuple):
+    """Processes that write under another entry of the setting than this process, which is the first one of theirs."""
+
+    workers: list[Beat]
+    """Live workers of any pool."""
+    beside: list[list[str]]
+    """The keys of processes beside them, such as web processes, that worked within NOTED_S."""
+
+
+def with_other_key() -> OtherKeys:
+    """The processes whose first entry of the setting is not that of this process."""
     reader = open_reader()
-    own = (*ids_of(conf.current().encryption), CLEAR)[0]
+    own = _first(ids_of(conf.current().encryption))
     now, beats = reader.workers(reader.pools(), MOST)
     alive = {beat.id: beat for _, beat in beats if now - beat.beat_ms <= LATE_MS and "keys" in beat.fields}
-    return [beat for beat in alive.values() if (beat.fields["keys"].split(",")[0] or CLEAR) != own]
+    told = {beat.id: beat.fields["keys"].split(",") for beat in alive.values()}
+    workers = [beat for beat in alive.values() if _first(told[beat.id]) != own]
+    noted = noted_keys(alive.values())
+    return OtherKeys(workers, [keys for keys in noted if keys not in told.values() and _first(keys) != own])
+
+
+def _first(keys: Sequence[str]) -> str:
+    return next(iter(keys), "") or CLEAR

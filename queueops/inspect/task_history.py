@@ -237,7 +237,7 @@ def _moments(line: Line, leased: State) -> list[Moment]:
         reason = Stored(str(line.get("text") or ""))
         found.append(Moment(t=t, state=State.RESTART, text=say("crashed: %(reason)s", reason=reason)))
     elif kind == "restart":
-        text = join(say("restarted itself"), str(line.get("text") or "").strip())
+        text: str = Stored(str(line.get("text") or "").strip()) or say("restarted itself")
         found.append(Moment(t=t, state=State.POSTPONED, text=text))
     elif kind == "operator":
         found.append(_operated(line, t))

@@ -142,7 +142,7 @@ def _row(now: int, beat: Beat) -> WorkerRow:
         started_ms=whole(field("started")),
         rss=whole(field("rss")),
         running=running_of(beat),
-        facts=(*_clock(beat), *_facts(beat)),
+        facts=(*_clock(beat), *_executor(beat), *_facts(beat)),
         state=_state(now, beat),
         silent_since_ms=maybe_whole(field("silent_since")) if field("state") in UNRESPONSIVE else None,
     )
@@ -160,6 +160,11 @@ def _clock(beat: Beat) -> Iterator[tuple[str, str]]:
     if abs(ms := clock_apart_ms(beat) or 0) > MOST_APART_MS:
         text = say("%(time)s behind that of the store", time=span(-ms))
         yield "clock", say("%(time)s ahead of that of the store", time=span(ms)) if ms > 0 else text
+
+
+def _executor(beat: Beat) -> Iterator[tuple[str, str]]:
+    if reason := beat.fields.get("executor"):
+        yield "executor", say("not available: %(reason)s", reason=reason)
 
 
 def _facts(beat: Beat) -> tuple[tuple[str, str], ...]:

@@ -141,7 +141,11 @@ class Rewriter(cst.CSTTransformer):
         kept = [new for old, new in pairs if old not in self.project.moved_entries]
         for gone in self.project.moved_entries.intersection(original_node.elements):
             self.handled.update(matchers.findall(gone, matchers.Name()))
-        return updated_node if len(kept) == len(updated_node.elements) else updated_node.with_changes(elements=kept)
+        if len(kept) == len(updated_node.elements):
+            return updated_node
+        if not kept and not matchers.findall(updated_node.lbrace, matchers.Comment()):
+            return cst.Dict([])  # without the empty lines between the braces
+        return updated_node.with_changes(elements=kept)
 
     @cached_property
     def _staying(self) -> set[int]:

@@ -34,6 +34,7 @@ PATTERNS = (
     marked("it gave no sign of life for %(number)s s and was killed"),
     marked("lost its worker %(number)s times: %(reason)s"),
     marked("The task did not stop within %(number)s s, so its process was killed."),
+    marked("its executor could not begin it: %(reason)s"),
     marked("restarted itself more often than its retries allow"),
     marked("restarted itself"),
     marked("expired: it had not begun in time"),

@@ -16,8 +16,8 @@ from queueops.errors.results import BadResult
 from queueops.model.encryption import refuse_sealed
 from queueops.model.text_types import either_version
 from queueops.tasks import registry
-from queueops.tasks.annotations import decoder, hints, is_open, is_supported
-from queueops.tasks.encoding import decode_result, encode_result
+from queueops.tasks.annotations import decoder, hints, is_open, is_supported, needs_encoder
+from queueops.tasks.encoding import decode_result, encode_result, with_article
 from queueops.tasks.lossy_values import PLAIN, encode_plain, lost
 
 _GENERATORS = (abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.Iterable, abc.AsyncIterable)
@@ -49,6 +49,13 @@ class ResultType:
         annotation = hints(function).get("return", Any)
         return cls(name, annotation, _supported(_of_generator(annotation)))
 
+    @classmethod
+    def of_encoder(cls, function: Callable[..., Any], place: str, name: str) -> ResultType | None:
+        """The type of a parameter, or of the "return", if the encoder of the project makes a part of it; else None."""
+        annotation = hints(function).get(place, Any)
+        wanted = _supported([either_version(annotation)])
+        return cls(name, annotation, wanted) if any(map(needs_encoder, wanted)) else None
+
     @property
     def encode(self) -> Callable[[str, Any], bytes]:
         """How a result is stored: `encode_result`, with a check if the type brings it back."""
@@ -58,6 +65,18 @@ class ResultType:
         data = encode_result(name, value)
         if type(value) not in PLAIN:
             self._check_kept(value, data)
+        return data
+
+    def encode_fitting(self, name: str, value: Any, what: str) -> bytes:
+        """A value that fits this type. Raises NotEncodable and PayloadTooLarge."""
+        data = encode_result(name, value, what)
+        self._check_kept(value, data, what)
+        try:
+            self.decode(data)
+        except BadResult as error:
+            advice = f"It does not fit the annotation {error.annotation}: {error.reason}"
+            type_ = with_article(type(value).__qualname__)
+            raise NotEncodable(what=what, name=name, path="it", type=type_, advice=advice) from error
         return data
 
     def decode(self, data: bytes) -> Any:
@@ -79,7 +98,7 @@ class ResultType:
             value=decode_result(self._name, data),
         ) from problem
 
-    def _check_kept(self, value: Any, data: bytes) -> None:
+    def _check_kept(self, value: Any, data: bytes, what: str = "result") -> None:
         """Look at the first type that fits. A value that fits none is for `decode` to refuse."""
         for wanted, one in zip(self._wanted, self._decoders, strict=True):
             try:
@@ -90,7 +109,7 @@ class ResultType:
                 how = inspect.formatannotation(self._annotation)
                 advice = part.fault or "Annotate one type for it, such as dict[int, bytes]."
                 advice = f"The annotation {how} does not bring it back. {advice}"
-                raise NotEncodable(what="result", name=self._name, path=part.place, type=part.type, advice=advice)
+                raise NotEncodable(what=what, name=self._name, path=part.place, type=part.type, advice=advice)
             return
 
 

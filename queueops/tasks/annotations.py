@@ -72,6 +72,12 @@ def is_supported(wanted: Any) -> bool:
     return not any(_is_foreign(kind) for kind in _walk(found, set()))
 
 
+def needs_encoder(wanted: Any) -> bool:
+    """Whether a supported type has a class of the project's encoder in it."""
+    kinds = _walk(msgspec.inspect.type_info(wanted), set())
+    return any(isinstance(kind, msgspec.inspect.CustomType) and encoder_for(kind.cls) for kind in kinds)
+
+
 def decoder(wanted: Any) -> msgspec.json.Decoder[Any]:
     """The decoder of one argument."""
     return msgspec.json.Decoder(wanted, dec_hook=_made)

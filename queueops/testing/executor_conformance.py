@@ -122,6 +122,15 @@ class ApartExecutorConformance(ExecutorConformance):
         assert settlement.value
         self._is_end(self.steps.run(self.tasks.double, 4), Outcome.SUCCESS, b"8")
 
+    def test_a_process_that_cannot_begin_is_no_fault_of_its_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Otherwise a broken environment turns a whole queue into failed tasks."""
+        monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "settings_that_do_not_exist")
+        steps = ExecutorSteps(self.executor)
+        settlement = steps.run(self.tasks.double, 4)
+        assert settlement.outcome in (Outcome.RESTART, Outcome.SUCCESS), settlement  # it needs no environment, maybe
+        assert not settlement.counted
+        assert steps.close()
+
     def test_a_killed_worker_takes_its_tasks_with_it(self, tmp_path: Path) -> None:
         """Otherwise a task would run twice at the same time, because another worker gets it."""
         began = tmp_path / "began"

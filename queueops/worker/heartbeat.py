@@ -141,6 +141,7 @@ class Heartbeat:
             "rss": size,
             "memory": str(self._memory),
             "state": state,
+            "executor": self._executor.pause.told(),
             "running": msgspec.json.encode(running[:MAX_RUNNING]),
             "facts": msgspec.json.encode(self._facts()),
         }

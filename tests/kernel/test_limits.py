@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 from queueops.model.contracts import Conflict, Lease, Outcome
 from queueops.model.states import table
-from tests.kernel.desk import NEVER_MS, Desk, ids_of, make
+from tests.kernel.desk import NEVER_MS, Desk, end, ids_of, make
 from tests.support.waiting import wait_until
 
 
@@ -46,6 +47,10 @@ def test_nothing_is_left_of_keys_whose_tasks_have_ended(desk: Desk) -> None:
     desk.check()
 
 
+LANES = ("", "other", "default", "d*,other")
+"""Patterns of a worker's lanes."""
+
+
 def walk(desk: Desk, dice: random.Random, held: list[Lease]) -> None:
     """One call of the kernel, of any sort."""
     ids = [f"t{number}" for number in range(14)]
@@ -75,6 +80,10 @@ def walk(desk: Desk, dice: random.Random, held: list[Lease]) -> None:
                 lambda: desk.broker.pause_name(desk.pool, "tests.noop", paused=dice.random() < 0.3),
                 lambda: desk.broker.lane(desk.pool, "other", paused=dice.choice(["1", None, None])),
                 lambda: desk.broker.recover(desk.pool, "w1", {}),
+                lambda: (
+                    desk.broker.beat(desk.pool, "w3", {"state": "live", "lanes": dice.choice(LANES)}),
+                    desk.tick(),
+                ),
             ]
         )()
 
@@ -149,3 +158,30 @@ def faults_of(desk: Desk, *, repair: bool = True) -> dict[str, str]:
         found |= {fault.id: fault.text for fault in page.faults}
         if not (after := page.next):
             return found
+
+
+def test_a_turn_in_a_lane_that_no_live_worker_serves_goes_to_another_lane(desk: Desk) -> None:
+    """A worker for the lane was killed, and no other one was started."""
+    desk.push("a1", "a2", lane="a", **keyed("k"))
+    desk.push("b1", "b2", "b3", lane="b", **keyed("k"))
+    desk.push("a3", "b4", lane="a", **keyed("other"))
+    desk.broker.beat("default", "w2", {"state": "live", "lanes": "b,c*"})
+    only_b = partial(desk.exchange, "w2", want=5, lanes=("b", "c*"))
+    assert only_b().leases == []
+    desk.broker.beat("default", "w1", {"state": "live", "lanes": "a"})
+    desk.tick()
+    assert only_b().leases == []  # w1 will take it
+    desk.client.zadd(f"{desk.keys.prefix}:workers", {"w1": desk.now() - 21_000})
+    desk.tick()
+    desk.check()
+    order: list[str] = []
+    while leases := only_b().leases:
+        order += ids_of(leases)
+        desk.exchange("w2", settle=[end(lease) for lease in leases])
+        desk.check()
+    assert order == ["b1", "b2", "b3"]
+    desk.broker.beat("default", "w3", {"state": "live", "lanes": ""})  # a worker of all lanes
+    desk.tick()
+    assert not desk.client.hexists(f"{desk.keys.prefix}:clock", "unserved")
+    assert sorted(desk.drain("w3")) == ["a1", "a2", "a3", "b4"]
+    desk.check()

@@ -190,6 +190,28 @@ def test_a_worker_passes_no_turn_to_a_lane_that_it_does_not_serve(desk: ChunkDes
     desk.check()
 
 
+def test_chunks_in_a_lane_that_no_live_worker_serves_do_not_delay_others_of_their_key(desk: ChunkDesk) -> None:
+    for task_id in "mn":
+        desk.push_mapreduce(task_id, lane=task_id, **keyed(1))
+        (lease,) = desk.exchange("w1", want=1, lanes=(task_id,)).leases
+        desk.write(lease, 3)
+        desk.settle(lease, Outcome.SUCCESS, b"3")
+    assert part(desk, "turn") == {"#m"}
+    desk.broker.beat("default", "w2", {"state": "live", "lanes": "n"})
+    assert desk.exchange("w2", want=9, lanes=("n",)).leases == []
+    desk.tick()
+    desk.check()
+    order: list[str] = []
+    while leases := desk.exchange("w2", want=9, lanes=("n",)).leases:
+        order += ids_of(leases)
+        desk.end_all(lease for lease in leases if "#" in lease.id)
+        desk.check()
+    assert order == ["n#0", "n#1", "n#2", "n"]
+    desk.tick()
+    assert ids_of(desk.claim(9)) == ["m#0"]
+    desk.check()
+
+
 def test_chunks_that_an_operator_changes_come_back_to_their_key(desk: ChunkDesk) -> None:
     gather(desk, 4, m=keyed(2), n=keyed(2))
     leases = desk.claim(20)

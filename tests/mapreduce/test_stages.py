@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from typing import Any
 
@@ -76,7 +77,7 @@ def test_a_reduce_that_takes_the_first_results_reads_no_others(
 ) -> None:
     desk.push_mapped(chunks=700)
     desk.process()
-    results = Results(desk.broker, POOL, "m", "tests.count")
+    results = Results(desk.broker, POOL, "m", json.loads)
     pages, call = [], RedisBroker._call
 
     def spy(self: RedisBroker, script: str, pool: str, *arguments: Any) -> Any:

@@ -27,6 +27,11 @@ from tests.redis.test_encryption import KEYS, found_in, rotated
 from tests.redis.test_encryption import encrypted as encrypted
 
 
+def minutes_later(client, namespace):
+    """What processes reported of their keys does not count any more."""
+    client.delete(*libraries(namespace))
+
+
 def test_a_process_that_only_decrypts_reads_what_others_encrypt_and_is_read_by_all(encrypted, redis_client):
     sealed, linked = work.echo.push(marked("sealed")), chain(work.echo.s(marked("first")), work.echo.s(2)).push()
     running, child = work.run.start(marked("run")), work.child.start(marked("child"))
@@ -46,7 +51,7 @@ def test_a_process_that_only_decrypts_reads_what_others_encrypt_and_is_read_by_a
 
 
 @pytest.mark.django_db
-def test_reencrypt_decrypts_all_values_so_that_the_setting_can_leave(encrypted, redis_client):
+def test_reencrypt_decrypts_all_values_so_that_the_setting_can_leave(encrypted, redis_client, namespace):
     waiting, ended = work.echo.push(marked("waiting"), delay=999), work.echo.push(marked("ended"))
     failed = work.fails.push(marked("of failing"))
     grouped, running = group(work.echo.s(marked("a")), work.echo.s(marked("b"))).push(), work.run.start(marked("run"))
@@ -62,6 +67,7 @@ def test_reencrypt_decrypts_all_values_so_that_the_setting_can_leave(encrypted, 
     told = rotated("--dry-run")
     assert (told["changed"], told["clear"], told["current"], told["unknown"]) == (0, 0, 0, 0)
     assert told["old"] > 20
+    minutes_later(redis_client, namespace)
     out = StringIO()
     call_command("queue", "reencrypt", stdout=out)
     assert " values were decrypted." in out.getvalue()
@@ -100,12 +106,16 @@ def told_by_reencrypt(*arguments: str) -> str:
 
 
 @pytest.mark.django_db
-def test_reencrypt_does_not_say_that_keys_may_leave_while_a_value_or_a_worker_needs_one(encrypted):
+def test_reencrypt_does_not_say_that_keys_may_leave_while_a_value_or_a_worker_needs_one(
+    encrypted, redis_client, namespace
+):
     work.echo.push(marked("sealed"), delay=999)
     for keys in ([None, KEYS[1]], [KEYS[1]]):
         encrypted(*keys)
+        minutes_later(redis_client, namespace)
         assert told_by_reencrypt().startswith("1 1 values need a key that is missing.")
     encrypted(KEYS[1], KEYS[0])
+    minutes_later(redis_client, namespace)
     assert told_by_reencrypt("--pool", "default").startswith("0 Other pools, and tables of the databases, may have")
     assert "may leave the setting" in told_by_reencrypt()
     get_broker().beat("default", "w1", {"state": "live", "keys": ids_of(KEYS)[0], "host": "a", "pid": 7})
@@ -114,6 +124,26 @@ def test_reencrypt_does_not_say_that_keys_may_leave_while_a_value_or_a_worker_ne
     with pytest.raises(CommandError, match=r"1 worker encrypts \(a process 7\)"):
         call_command("queue", "reencrypt")
     assert told_by_reencrypt("--dry-run").startswith("1 ")
+
+
+@pytest.mark.django_db
+def test_reencrypt_heeds_processes_beside_the_workers(encrypted, redis_client, namespace):
+    """A web process with the old setting still writes under the key that would leave it."""
+    encrypted(KEYS[1], KEYS[0])
+    work.echo.push(marked("sealed"), delay=999)
+    minutes_later(redis_client, namespace)
+    assert "may leave the setting" in told_by_reencrypt()
+    encrypted(KEYS[0], KEYS[1])
+    get_broker().note_use()  # as a web process that pushes
+    said = "A process beside these workers, such as a web process, "
+    encrypted(KEYS[1], KEYS[0])
+    assert told_by_reencrypt().startswith(f"1 {said}has another first key, or did within 180 s. Keep all keys.")
+    encrypted(None, KEYS[1], KEYS[0])
+    with pytest.raises(CommandError, match=f"{said}encrypts"):
+        call_command("queue", "reencrypt")
+    encrypted(KEYS[1], KEYS[0])
+    minutes_later(redis_client, namespace)
+    assert "may leave the setting" in told_by_reencrypt()
 
 
 def key_alarms():

@@ -21,6 +21,7 @@ from typing import Any
 import django
 import msgspec
 
+from queueops.errors.executors import ExecutorUnavailable
 from queueops.model.contracts import Lease, Settlement
 from queueops.worker.execution.task_start import Order, TaskStart
 
@@ -63,15 +64,22 @@ class ProcessExecutor:
                 connection.send_bytes(_encode(order))
 
         start.listen(obey)
+        has_begun = False
         while True:
             if connection.poll(LOOK_EVERY_S):
                 try:
                     word, *values = msgspec.msgpack.decode(connection.recv_bytes())
                 except (EOFError, ConnectionResetError):
-                    raise ProcessLost(_how(process.wait())) from None
-                if word == "end":
+                    how = _how(process.wait())
+                    if not has_begun and not kill_at:
+                        raise ExecutorUnavailable(reason=f"before the task had begun, {how}") from None
+                    raise ProcessLost(how) from None
+                if word == "begin":
+                    has_begun = True
+                elif word == "end":
                     return msgspec.convert(values[0], Settlement)
-                getattr(start.channel, word)(start.lease, *values)
+                else:
+                    getattr(start.channel, word)(start.lease, *values)
             elif kill_at and time.monotonic() > kill_at[0]:
                 return start.killed()
 
@@ -131,6 +139,7 @@ def main(descriptor: int) -> None:
     connection = Connection(descriptor)
     channel = PipeChannel(connection)
     start = TaskStart(msgspec.msgpack.decode(connection.recv_bytes(), type=Lease), channel)
+    channel.send("begin")
     threading.Thread(target=partial(_hear, connection, start), daemon=True).start()
     channel.send("end", start.run())
     os._exit(0)

@@ -12,8 +12,9 @@ import pytest
 from django.test import Client, override_settings
 from django.utils.html import strip_tags
 
-from queueops import checks, get, task
+from queueops import MapReduce, checks, control, get, inspect, task
 from queueops.errors import BadArguments, NotEncodable, TaskFailed
+from queueops.kinds.mapreduce.options import Results
 from queueops.model.contracts import Push
 from queueops.redis.broker import get_broker
 from queueops.tasks import registry
@@ -171,6 +172,46 @@ def test_values_of_the_project_reach_tasks_and_come_back(chosen: None) -> None:
         b'[[{"amount":"1.50","currency":"EUR"},[{"amount":"1.50","currency":"EUR"}]],'
         b'{"name":"sku:a","shape":{"circle":{"amount":"1.50","currency":"EUR"}},"box":["c"]}]'
     )
+
+
+def test_chunks_and_their_results_have_the_types_of_process(chosen: None) -> None:
+    """A value that does not fit is refused where it is made, and a stored one that does not is named."""
+
+    class Total(MapReduce):
+        name = "encoders.Total"
+
+        def map(self, prices: list[Money], last: Any = None) -> Iterator[Any]:
+            yield from ([price] for price in prices)
+            if last is not None:
+                yield last
+
+        def process(self, chunk: list[Money]) -> dict[str, Money]:
+            (price,) = chunk
+            if price.currency == "?":
+                return {"total": "nothing"}  # type: ignore[dict-item]
+            return {"total": Money(price.amount * 2, price.currency)}
+
+        def reduce(self, results: Results) -> Money:
+            return Money(sum((each["total"].amount for each in results), Decimal()), "EUR")
+
+    prices = [Money(Decimal(number), "EUR") for number in range(1, 4)]
+    assert Total.task(prices).amount == 12
+    total, unfit, edited = Total.push(prices), Total.push(prices, {"amount": 1}), Total.push([Money(Decimal(7), "?")])
+    run_worker()
+    assert total.result(0).amount == 12
+    with pytest.raises(
+        TaskFailed, match=r"The chunk 3 of encoders\.Total cannot be stored: it is a dict\. It does not"
+    ):
+        unfit.result(0)
+    with pytest.raises(TaskFailed):
+        edited.result(0)
+    (chunk,) = inspect.chunks(edited.id).rows
+    assert "cannot be stored: it is a dict. It does not fit the annotation dict[str, " in chunk.error.message
+    control.edit_chunks(edited.id, [{"sum": "1.50"}], [0])
+    run_worker()
+    (chunk,) = inspect.chunks(edited.id).rows
+    said = f"its chunk: the encoder {PATH} raised KeyError: 'amount'"
+    assert f"encoders.Total.process() cannot be called with these arguments: {said}" in chunk.error.message
 
 
 def test_an_encoder_that_cannot_be_used_is_an_error_of_the_check(settings: Any) -> None:

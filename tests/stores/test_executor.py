@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+import time
 from contextlib import closing
 from importlib import import_module
 from typing import Any
@@ -15,14 +16,22 @@ from django.core.management.base import CommandError
 from django.test import override_settings
 from msgspec.structs import replace
 
-from queueops import checks, task
+from queueops import checks, inspect, task, task_failed, task_retried
 from queueops.errors import Shutdown
+from queueops.errors.executors import ExecutorUnavailable
 from queueops.model.contracts import Outcome, Settlement
+from queueops.redis.broker import get_broker
 from queueops.tasks import registry
+from queueops.tasks.context import Context
 from queueops.testing.conformance import ApartExecutorConformance, ExecutorConformance
 from queueops.testing.executor_steps import ExecutorSteps
+from queueops.worker import heartbeat
+from queueops.worker.execution import executor_pause, settlements
+from queueops.worker.execution.executor_pause import ExecutorPause
 from queueops.worker.execution.task_start import Order, TaskStart
 from tests.stores.process_executor import DirectExecutor, ProcessExecutor
+from tests.support.waiting import wait_until
+from tests.worker.test_loop import Running
 
 
 def path_of(executor: type) -> str:
@@ -53,6 +62,17 @@ class Raising(DirectExecutor):
 
     def close(self) -> None:
         raise SystemExit("it was closed before")
+
+
+class Away(DirectExecutor):
+    """Its sandbox does not answer, until it is back."""
+
+    is_away = True
+
+    def execute(self, start: TaskStart) -> Settlement:
+        if self.is_away:
+            raise ExecutorUnavailable(reason="the sandbox does not answer")
+        return super().execute(start)
 
 
 class Mixed(DirectExecutor):
@@ -97,6 +117,14 @@ class Killing(DirectExecutor):
     """Claims to have killed a task that nothing interrupted."""
 
     def execute(self, start: TaskStart) -> Settlement:
+        return start.killed()
+
+
+class Deadly(DirectExecutor):
+    """Kills each task at its time limit."""
+
+    def execute(self, start: TaskStart) -> Settlement:
+        start.obey(Order(interrupt="timeout", limit_s=7))
         return start.killed()
 
 
@@ -147,6 +175,73 @@ def test_a_faulty_executor_loses_no_task(caplog: pytest.LogCaptureFixture) -> No
     with tasks.registered(), closing(ExecutorSteps(path_of(Deaf))) as steps:
         assert steps.run(tasks.double, 1).value == b"2"
     assert "An order for t1 could not be passed on" in caplog.text
+
+
+@pytest.mark.usefixtures("namespace")
+def test_an_executor_that_is_away_fails_no_task_and_claims_few(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker whose sandbox is away would otherwise turn a whole queue into failed tasks, within seconds."""
+    for name, seconds in (("FIRST_S", 0.02), ("LONGEST_S", 0.2), ("PROBE_S", 0.05)):
+        monkeypatch.setattr(executor_pause, name, seconds)
+    monkeypatch.setattr(settlements, "NOT_BEGUN_DELAY_MS", 100)
+    monkeypatch.setattr(heartbeat, "EVERY", 0.05)
+    monkeypatch.setattr(Away, "is_away", True)
+    tasks, broker = import_module("queueops.testing.executor_tasks.tasks"), get_broker()
+    with tasks.registered():
+        handles = [tasks.double.push(number) for number in range(30)]
+        worker = Running(executor=path_of(Away))
+        try:
+            (alarm,) = wait_until(lambda: [each for each in inspect.snapshot().alarms if "executor" in each.key])
+            assert alarm.text.startswith("Pool default: 1 worker begins no tasks (")
+            assert alarm.text.endswith(" its executor is not available: the sandbox does not answer")
+            records = [broker.record("default", handle.id) for handle in handles]
+            assert {record.state for record in records} <= {"pending", "postponed", "locked"}
+            assert all(record.state == "pending" for record in records[20:])
+            waits = inspect.why(handles[-1].id)
+            assert "the executor is not available: the sandbox does not answer" in " ".join(each.text for each in waits)
+            Away.is_away = False
+            assert [handle.result(timeout=60) for handle in handles] == [2 * number for number in range(30)]
+        finally:
+            worker.end()
+    record = broker.record("default", handles[0].id)
+    assert (record.attempt, record.crashes) == (0, 0)
+    lines = [moment.text for moment in inspect.task(handles[0].id).timeline]
+    assert "its executor could not begin it: the sandbox does not answer" in lines
+    assert "The executor is available again after" in caplog.text
+
+
+def test_a_pause_ends_with_a_start_that_is_younger_than_its_failures() -> None:
+    """A long task that ends meanwhile says nothing. A failure for hours has no end of its pauses."""
+    pause = ExecutorPause()
+    long_ago = time.monotonic()
+    for _ in range(1100):
+        pause.failed(time.monotonic() + 0.001, "away")
+    assert pause.is_on(time.monotonic() + executor_pause.LONGEST_S - 1)
+    pause.worked(long_ago)
+    assert (pause.room(9), pause.told()) == (0, "away")
+    pause.worked(time.monotonic() + 1)
+    assert (pause.room(9), pause.told()) == (9, "")
+
+
+def test_a_task_that_its_executor_killed_has_its_signal() -> None:
+    """The process that ran it cannot send one any more."""
+    tasks, told = import_module("queueops.testing.executor_tasks.tasks"), []
+
+    def receive(signal: object, context: Context, error: BaseException, **_: object) -> None:
+        told.append((signal, context.task.name, str(error)))
+
+    with tasks.registered(), closing(ExecutorSteps(path_of(Deadly))) as steps:
+        for signal in (task_failed, task_retried):
+            signal.connect(receive)
+        try:
+            for retries in (0, 1):
+                assert steps.run(tasks.double, 1, retries=retries).outcome is Outcome.TIMEOUT
+        finally:
+            for signal in (task_failed, task_retried):
+                signal.disconnect(receive)
+    text = "The task ran longer than its timeout of 7 s."
+    assert told == [(signal, tasks.double.name, text) for signal in (task_failed, task_retried)]
 
 
 def test_a_close_that_never_returns_holds_the_process_for_a_moment_only(caplog: pytest.LogCaptureFixture) -> None:

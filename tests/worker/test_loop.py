@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -31,11 +32,9 @@ class Running:
 
     now: Running
 
-    def __init__(
-        self, pools: tuple[str, ...] = ("default",), threads: int = 2, name: str = "w1", kinds: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, pools: tuple[str, ...] = ("default",), threads: int = 2, name: str = "w1", **more: Any) -> None:
         self.table, self.self_pipe = SlotTable(2 * threads), SelfPipe()
-        options = WorkerOptions(pools=pools, threads=threads, kinds=kinds)
+        options = WorkerOptions(pools=pools, threads=threads, **more)
         self.loop = Loop(options, name, get_broker(), self.table, self.self_pipe)
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run)

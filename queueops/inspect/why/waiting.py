@@ -115,6 +115,11 @@ def servers(detail: Detail) -> Iterator[Finding]:
         told = say("No live worker takes tasks of the kind %(kind)s: each was started with other --kinds.", kind=kind)
         yield bad(told, value=count, target=detail.pool, place="workers")
         return
+    if all(worker.fields.get("executor") for worker in taking):
+        reason = taking[0].fields["executor"]
+        told = say("No worker that serves it begins tasks: the executor is not available: %(reason)s", reason=reason)
+        yield bad(told, value=count, target=detail.pool, place="workers")
+        return
     yield good(say("Live workers serve the pool %(pool)s.", pool=detail.pool), value=count, target=detail.pool)
     yield from _name(detail, taking)
     yield _capacity(taking)

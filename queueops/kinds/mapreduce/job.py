@@ -27,7 +27,6 @@ from queueops.results.types import ResultType
 from queueops.tasks import registry
 from queueops.tasks.class_based import ClassTask, RunClass, options_of, place_of, require, unique_of
 from queueops.tasks.context import Context
-from queueops.tasks.encoding import decode_result
 from queueops.tasks.handlers import FunctionHandler
 from queueops.tasks.hooks import middlewares_of
 from queueops.tasks.limit_key import LimitBy
@@ -232,7 +231,7 @@ class ReduceHandler(StageHandler):
         return self.stages.reduce(results, results.dropped)
 
     def _results(self, context: Context) -> Results:
-        return Results(get_chunk_store(), context.lease.pool, context.lease.id, self.name)
+        return Results(get_chunk_store(), context.lease.pool, context.lease.id, self.stages.decode_part)
 
 
 class AsyncReduceHandler(ReduceHandler):
@@ -257,7 +256,7 @@ class ChunkHandler(StageHandler):
 
     def run(self, context: Context) -> Any:
         """The result of the chunk."""
-        return self.stages.process(decode_result(self.name, context.lease.args))
+        return self.stages.process(self.stages.decode_chunk(context.lease.args))
 
 
 class AsyncChunkHandler(ChunkHandler):
@@ -267,4 +266,4 @@ class AsyncChunkHandler(ChunkHandler):
 
     async def run(self, context: Context) -> Any:
         """The result of the chunk."""
-        return await self.stages.aprocess(decode_result(self.name, context.lease.args))
+        return await self.stages.aprocess(self.stages.decode_chunk(context.lease.args))

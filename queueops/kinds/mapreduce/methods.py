@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import cached_property
-from inspect import isasyncgen, isawaitable, isgenerator
+from inspect import isasyncgen, isawaitable, isgenerator, signature
 from typing import Any
 
-from queueops.errors import BadDependency
-from queueops.results.types import encoder_of
+from queueops.errors import BadArguments, BadDependency
+from queueops.errors.results import BadResult
+from queueops.results.types import ResultType, encoder_of
 from queueops.tasks.depends import Dependencies, aenter_all, enter_all
+from queueops.tasks.encoding import decode_result
 from queueops.tasks.signature import ArgumentSpec
 
 
@@ -50,12 +52,34 @@ class Stages:
     @cached_property
     def encode_chunk(self) -> Callable[[str, Any, str], bytes]:
         """How a chunk is stored, by the annotation of ``process``. Raises NotEncodable and PayloadTooLarge."""
-        return encoder_of(self._cls().process)
+        return self._chunk_type.encode_fitting if self._chunk_type else encoder_of(self._cls().process)
 
     @cached_property
     def encode_part(self) -> Callable[[str, Any, str], bytes]:
         """How the result of a chunk is stored, by the annotation of ``process``."""
-        return encoder_of(self._cls().process, "return")
+        return self._part_type.encode_fitting if self._part_type else encoder_of(self._cls().process, "return")
+
+    def decode_chunk(self, data: bytes) -> Any:
+        """The chunk as ``process`` gets it: with values of the project's encoder. Raises BadArguments."""
+        if self._chunk_type is None:
+            return decode_result(self._name, data)
+        try:
+            return self._chunk_type.decode(data)
+        except BadResult as error:
+            raise BadArguments(name=f"{self._name}.process", reason=f"its chunk: {error.reason}") from error
+
+    def decode_part(self, data: bytes) -> Any:
+        """The result of a chunk as ``reduce`` gets it. Raises BadResult."""
+        return self._part_type.decode(data) if self._part_type else decode_result(self._name, data)
+
+    @cached_property
+    def _chunk_type(self) -> ResultType | None:
+        process = self._cls().process
+        return ResultType.of_encoder(process, next(iter(signature(process).parameters), ""), f"{self._name}.process")
+
+    @cached_property
+    def _part_type(self) -> ResultType | None:
+        return ResultType.of_encoder(self._cls().process, "return", f"{self._name}.process")
 
     def process(self, chunk: Any) -> Any:
         """The result of one chunk."""

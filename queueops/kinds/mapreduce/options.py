@@ -15,7 +15,6 @@ from queueops.model.contracts import Push
 from queueops.model.durations import to_ms
 from queueops.model.retry import Retry
 from queueops.results import waiting
-from queueops.tasks.encoding import decode_result
 from queueops.tasks.limit_key import LimitKey
 
 _POLICY = re.compile(r"fail|drop|drop:(\d{1,7})|drop:(\d{1,2}(?:\.\d{1,3})?|100)%")
@@ -95,8 +94,9 @@ class Results:
     result, the first 100,000 of them.
     """
 
-    def __init__(self, broker: ChunkStore, pool: str, task_id: str, name: str) -> None:
-        self._broker, self._pool, self._id, self._name = broker, pool, task_id, name
+    def __init__(self, broker: ChunkStore, pool: str, task_id: str, decode: Callable[[bytes], Any]) -> None:
+        """``decode`` makes a result of what is stored."""
+        self._broker, self._pool, self._id, self._decode = broker, pool, task_id, decode
         counts = broker.chunk_counts(pool, task_id)
         self._length = counts["done"]
         self._total = sum(counts.values())
@@ -109,14 +109,14 @@ class Results:
     def __iter__(self) -> Iterator[Any]:
         """Each result, in the order of the map."""
         for result in self._broker.chunk_results(self._pool, self._id, self._total):
-            yield decode_result(self._name, result)
+            yield self._decode(result)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         """The results in an async reduce."""
         pages = self._broker.chunk_result_pages(self._pool, self._id, self._total)
         while (page := await waiting.in_thread(partial(next, pages, None))) is not None:
             for result in page:
-                yield decode_result(self._name, result)
+                yield self._decode(result)
 
     def _read_dropped(self, count: int) -> list[int]:
         found: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -13,13 +13,12 @@ from django.core.management import CommandError
 from queueops import conf, control
 from queueops.inspect.alarm import manage
 from queueops.inspect.alarms import places
-from queueops.inspect.key_alarms import with_other_key
+from queueops.inspect.key_alarms import NOTED_S, OtherKeys, with_other_key
 from queueops.inspect.store import open_reader
 from queueops.management.queue import audit
 from queueops.management.queue.formatting import printable, to_json
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import check_pool
-from queueops.redis.query_replies import Beat
 
 PASSES = 3
 """How often a pool is walked at most: a value that was moved meanwhile is found by the next walk."""
@@ -33,12 +32,12 @@ COUNTS = ("keys", "rows", "current", "old", "clear", "unknown", "changed")
 def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[str]:
     """Put all values under the first key, or decrypt them if the setting begins with None.
 
-    Fails if a value is left, or if a live worker has another first key. If it encrypts, nothing is decrypted.
+    Fails if a value is left, or if another process has another first key. If it encrypts, nothing is decrypted.
     """
     if pool:
         check_pool(pool)
     others = with_other_key()
-    if others and not (dry_run or conf.keyring()):
+    if any(others) and not (dry_run or conf.keyring()):
         raise CommandError(f"{_told_of(others)} Set [None, key] in all processes before. Nothing was decrypted.")
     pools = [pool] if pool else open_reader().pools()
     walks: dict[str, Walk] = {name: partial(control.reencrypt, name) for name in pools}
@@ -52,7 +51,7 @@ def reencrypt(*, pool: str, dry_run: bool, as_json: bool, **_: Any) -> Iterator[
                 yield line
         total += found
     yield to_json({each: total[each] for each in COUNTS}) if as_json else _summary(total, pool, others)
-    if total["old"] or total["clear"] or total["unknown"] or others:
+    if total["old"] or total["clear"] or total["unknown"] or any(others):
         raise SystemExit(1)
 
 
@@ -87,12 +86,17 @@ def _done() -> str:
     return "encrypted anew" if conf.keyring() else "decrypted"
 
 
-def _told_of(workers: Sequence[Beat]) -> str:
+def _told_of(others: OtherKeys) -> str:
     does, do = ("has another first key", "have another first key") if conf.keyring() else ("encrypts", "encrypt")
-    return f"{f'1 worker {does}' if len(workers) == 1 else f'{len(workers)} workers {do}'}{places(workers)}."
+    workers, told = others.workers, []
+    if workers:
+        told.append(f"{f'1 worker {does}' if len(workers) == 1 else f'{len(workers)} workers {do}'}{places(workers)}.")
+    if others.beside:
+        told.append(f"A process beside these workers, such as a web process, {does}, or did within {NOTED_S:g} s.")
+    return " ".join(told)
 
 
-def _summary(found: Counter[str], pool: str, others: Sequence[Beat]) -> str:
+def _summary(found: Counter[str], pool: str, others: OtherKeys) -> str:
     lines = [
         f"{found['changed']:,} values were {_done()}. Now there are, in {found['keys']:,} keys of the store and"
         f" {found['rows']:,} rows of the databases:",
@@ -105,13 +109,13 @@ def _summary(found: Counter[str], pool: str, others: Sequence[Beat]) -> str:
     return "\n".join(lines)
 
 
-def _advice(found: Counter[str], pool: str, others: Sequence[Beat]) -> str:
+def _advice(found: Counter[str], pool: str, others: OtherKeys) -> str:
     again = f"`{manage('queue', 'reencrypt')}`"
     if found["old"] or found["clear"]:
         return f"Keep all keys. {again} {'encrypts' if conf.keyring() else 'decrypts'} the rest."
     if found["unknown"]:
         return f"{found['unknown']:,} values need a key that is missing. Put it back as the last one, then {again}."
-    if others:
+    if any(others):
         return f"{_told_of(others)} Keep all keys. When all processes have this setting, start {again} once more."
     if pool:
         return (

@@ -9,7 +9,7 @@
 --        was set anew.
 -- Transitions: promote, recover, expire, quarantine.
 --@needs agenda broken_keys caller_news dead_follow_ups lanes minute_counts outbox_dispatch paused_names
---@needs records transitions wakeup
+--@needs records transitions unserved_lanes wakeup
 
 local limit, cap, forget_after, longest = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
@@ -26,6 +26,7 @@ local function trim(state)
 end
 
 lib.act_on_due(limit)
+lib.pass_unserved_turns()
 lib.note_paused()
 for state in pairs(TERMINAL) do trim(state) end
 lib.trim_dead_follow_ups()

@@ -92,6 +92,16 @@ async def aexecute(slot: AsyncSlot, context: Context) -> Settlement:
     return settlement
 
 
+def tell(context: Context, settlement: Settlement, error: BaseException) -> None:
+    """Send the signal about a task that was killed, outside of its slot."""
+    try:
+        found = _signal(context, settlement, None, error)
+        if found is not None:
+            signals.send(found[0], context, **found[1])
+    except Exception:
+        logger.exception("The outcome signal of %s could not be sent", context.id)
+
+
 def _failed(slot: Slot, context: Context, value: Any, error: BaseException) -> Settlement:
     """Judge and tell the error of a task.
 

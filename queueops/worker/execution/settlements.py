@@ -26,7 +26,7 @@ from queueops.tasks.decisions import Permanent, RetryLater
 from queueops.tasks.encoding import encode_result
 from queueops.worker.execution import failure
 
-UNKNOWN_DELAY_MS = 5_000
+UNKNOWN_DELAY_MS = NOT_BEGUN_DELAY_MS = 5_000
 _IMPORTS = "; a worker imports the module tasks of each installed app, and what that imports"
 NO_RETRY = -1
 TAKEN_OVER = "its worker process was silent, and the task had not started there"
@@ -62,7 +62,7 @@ def raised(context: Context, error: BaseException, *, has_returned: bool = False
             cause = error.as_raised()
             return _error(lease, Outcome.ERROR, cause, NO_RETRY, expected=_is_expected(context, cause))
         case SoftTimeout():
-            return _error(lease, Outcome.TIMEOUT, _timeout(context, error), _delay(lease))
+            return _error(lease, Outcome.TIMEOUT, with_limit(context, error), _delay(lease))
         case NotDecodable() if error.what == "arguments" and error.name == lease.name:
             return Settlement(lease.id, lease.fence, Outcome.QUARANTINE, str(error).encode("utf-8", "replace"))
         case NotEncodable() | PayloadTooLarge() if error.name == lease.name:
@@ -91,6 +91,13 @@ def cancelled(context: Context, error: BaseException) -> Settlement:
 def released(lease: Lease, reason: str) -> Settlement:
     """The task goes back to its lane without a charge."""
     return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode())
+
+
+def not_begun(context: Context, reason: str) -> Settlement:
+    """Its executor could not begin the task: it waits without a charge, so that other tasks are tried meanwhile."""
+    lease = context.lease
+    said = kept(f"its executor could not begin it: {reason}").encode()
+    return Settlement(lease.id, lease.fence, Outcome.RESTART, said, NOT_BEGUN_DELAY_MS)
 
 
 def unknown(lease: Lease, reason: str = "") -> Settlement:
@@ -122,7 +129,7 @@ def _delay(lease: Lease) -> int:
     return retry.parse(lease.retry).delay_ms(lease.attempt) if lease.attempt <= lease.retries else 0
 
 
-def _timeout(context: Context, error: SoftTimeout) -> SoftTimeout:
+def with_limit(context: Context, error: SoftTimeout) -> SoftTimeout:
     """Add the task's time limit to an interrupt that was raised from outside, and has no fields yet."""
     if not error.fields and context.limit_s is not None:
         return SoftTimeout(seconds=round(context.limit_s, 3)).with_traceback(error.__traceback__)

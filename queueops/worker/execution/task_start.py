@@ -19,12 +19,14 @@ import msgspec
 
 from queueops.conf.dotted_path import imported, refused
 from queueops.errors import Cancelled, Interrupt, Shutdown, SoftTimeout
+from queueops.errors.executors import ExecutorUnavailable
 from queueops.model.contracts import Lease, Outcome, Settlement
 from queueops.model.reasons import kept
 from queueops.tasks import registry
 from queueops.tasks.context import Channel, Context
 from queueops.worker.execution import report, settlements
-from queueops.worker.execution.execution import aexecute, execute
+from queueops.worker.execution.execution import aexecute, execute, tell
+from queueops.worker.execution.executor_pause import ExecutorPause
 from queueops.worker.execution.loop_threads import LoopThreads
 from queueops.worker.execution.slot import AsyncSlot, Slot, ThreadSlot
 from queueops.worker.shared_slot_table import SlotTable
@@ -64,6 +66,9 @@ class TaskExecutor(Protocol):
         then kills the worker process. What runs elsewhere ends with that process, also if it is killed.
 
         If the code of the task is lost, as with its process, it raises. The task is then charged with a crash.
+
+        If it cannot begin the task, as its sandbox is away, it raises `ExecutorUnavailable`. That costs the task
+        nothing: it waits for some seconds, and the process claims no other one meanwhile.
         """
 
     def close(self) -> None:
@@ -122,7 +127,11 @@ class TaskStart:
             raise RuntimeError(
                 "killed() needs an interrupt before it; raise an error for a task that was lost otherwise"
             )
-        settlement = settlements.raised(context, _INTERRUPTS[interrupt]())
+        error = _INTERRUPTS[interrupt]()
+        if isinstance(error, SoftTimeout):
+            error = settlements.with_limit(context, error)
+        settlement = settlements.raised(context, error)
+        tell(context, settlement, error)
         report.ended(self.lease, settlement, time.monotonic() - self._began)
         return settlement
 
@@ -197,27 +206,37 @@ def _obey(slot: Slot, context: Context, order: Order) -> None:
 class ExecutorSlot(ThreadSlot):
     """A thread of the worker in which an executor of the project runs its tasks. Interrupts become orders."""
 
-    __slots__ = ("_channel", "_executor", "start")
+    __slots__ = ("_channel", "_executor", "_pause", "start")
     start: TaskStart
 
-    def __init__(self, number: int, table: SlotTable, executor: TaskExecutor, channel: Channel) -> None:
+    def __init__(
+        self, number: int, table: SlotTable, executor: TaskExecutor, channel: Channel, pause: ExecutorPause
+    ) -> None:
         super().__init__(number, table)
         self._executor = executor
         self._channel = channel
+        self._pause = pause
 
     def execute(self, context: Context) -> Settlement:
         """Run a task. Never raises."""
         lease = context.lease
-        self.start = TaskStart(lease, self._channel)
-        if not self.open(lease, context, time.monotonic()):
+        self.start, began = TaskStart(lease, self._channel), time.monotonic()
+        if not self.open(lease, context, began):
             return report.refused(lease)
         try:
             found: Any = self._executor.execute(self.start)
             if not isinstance(found, Settlement) or (found.id, found.fence) != (lease.id, lease.fence):
                 raise TypeError(f"execute() returned {found!r}, and not the settlement of this start")
             settlement = found
+        except ExecutorUnavailable as error:
+            reason = kept(error.fields.get("reason", error))
+            self._pause.failed(began, reason)
+            settlement = settlements.not_begun(context, reason)
         except BaseException as error:  # SystemExit of the project's code, too: the thread must go on
+            self._pause.worked(began)
             settlement = self.start.lost(error)
+        else:
+            self._pause.worked(began)
         finally:
             self.close()
             self.clear()

@@ -24,6 +24,7 @@ from queueops.tasks.process_scope import CLOSE_WITHIN
 from queueops.worker.execution import db_connections, settlements
 from queueops.worker.execution.async_executor import AsyncExecutor
 from queueops.worker.execution.execution import execute
+from queueops.worker.execution.executor_pause import ExecutorPause
 from queueops.worker.execution.idle_listener import IdleListener
 from queueops.worker.execution.slot import Slot, ThreadSlot
 from queueops.worker.execution.task_start import ExecutorSlot, TaskExecutor
@@ -58,6 +59,7 @@ class ThreadExecutor:
         self._limit = threads
         self._channel = channel
         self._executor = executor
+        self.pause = ExecutorPause()
         self._ring = ring
         self._stand_in = stand_in
         self._keeps = False
@@ -207,7 +209,7 @@ class ThreadExecutor:
     def _start_thread(self) -> None:
         slot = ThreadSlot(len(self._slots), self._table)
         if self._executor is not None:
-            slot = ExecutorSlot(slot.number, self._table, self._executor, self._channel)
+            slot = ExecutorSlot(slot.number, self._table, self._executor, self._channel, self.pause)
         slot.thread = threading.Thread(target=self._work, args=(slot,), name=f"queueops-{slot.number}", daemon=True)
         self._slots.append(slot)
         slot.thread.start()

@@ -208,6 +208,8 @@ class Dispatcher:
             moments.append(now + LINGER)
         if self._channel.notes:
             moments.append(self._notes_at)
+        if self._executor.pause.is_on(now):
+            moments.append(self._executor.pause.until)
         return min(moments)
 
     def flush(self, deadline: float) -> bool:
@@ -259,6 +261,7 @@ class Dispatcher:
     def _take(self, client: PoolClient, reply: Exchange) -> None:
         if reply.leases:
             self.claimed += len(reply.leases)
+            self._executor.pause.claimed(time.monotonic())
             self._executor.submit(reply.leases)
         if reply.commands:
             self._commands.take(reply.commands)
@@ -294,4 +297,4 @@ class Dispatcher:
         room = min(options.threads + ahead - outstanding, options.threads + ahead // SHARES, options.batch)
         if options.max_tasks is not None:
             room = min(room, options.max_tasks - self.claimed - sum(client.wanted for client in self.clients))
-        return max(0, room)
+        return self._executor.pause.room(max(0, room))

@@ -1,5 +1,5 @@
 -- The consistency check of keys with a limit: a task has what it needs of its key, and nothing is left of others.
---@needs fieldcheck lanes limits minute_counts store_helpers
+--@needs fieldcheck lanes limits minute_counts store_helpers turn_order
 
 local MOST_WAITING, MOST_HELD = 100, 500
 local PARTS = { SUBKEY.turn, SUBKEY.active, SUBKEY.waiting }

@@ -3,7 +3,7 @@
 -- key have a turn: those in a lane, and those that run. `rate` is how many of them begin, as in rate_limit.lua; those in a
 -- lane have their tokens aside. A turn that ends goes to the first that waits. That one enters its lane behind what is there.
 -- The lane of what belongs to one task takes turns like a task, see lane_turns.lua.
---@needs minute_counts numbers rate_limit store_helpers
+--@needs minute_counts numbers rate_limit store_helpers turn_order
 
 local ADMIT_MOST = 200 -- so many tasks of a key get a turn in one call
 fresh.limits_touched = false -- keys whose turns may have changed in this call: their names by scope
@@ -106,21 +106,22 @@ function lib.end_turn(id, record)
   lib.touch_key(scope)
 end
 
--- What is first of a key: whether it still waits, and its record.
-function lib.first_of_key(id)
-  if lib.is_foreign(id) then return lib.hooks.parts.waits_for_turn(id) end
-  local row = lib.named_fields(TASK .. id, F.state, F.lane, F.key_limit, F.key_rate) or {}
-  return row[F.state] == 'pending', row
+-- The next one that gets a turn of the key, or that does not wait any more: its id, its place, whether it waits, its record.
+local function next_one(scope, key)
+  for _, each in ipairs(lib.next_of_key(key)) do
+    local id, score = unpack(each)
+    if not id then return end
+    local waits, row = lib.first_of_key(id)
+    if not waits or has_turn_left(scope, row) then return id, score, waits, row end
+  end
 end
 
 -- Tasks of a key that get a turn now, with the lanes that they enter and their places there; and lanes that do.
 local function admit(scope, found)
   local key = lib.key_of_limit(scope)
   for _ = 1, ADMIT_MOST do
-    local id, score = unpack(lib.try('ZRANGE', key .. SUBKEY.waiting, 0, 0, 'WITHSCORES') or {})
+    local id, score, waits, row = next_one(scope, key)
     if not id then return end
-    local waits, row = lib.first_of_key(id)
-    if waits and not has_turn_left(scope, row) then return end
     lib.try('ZREM', key .. SUBKEY.waiting, id)
     if waits then
       lib.try('SADD', key .. SUBKEY.turn, id)

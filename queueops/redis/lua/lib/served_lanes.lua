@@ -9,15 +9,20 @@ fresh.patterns = false -- of the worker whose call this is; false: it serves all
 fresh.closed = TABLE -- patterns of lanes that it leaves alone
 fresh.met_lanes = TABLE -- lanes that the worker has met: where many are ready, it looks at these, and seldom at all
 
+-- What a pattern of lanes is in Lua.
+function lib.lane_pattern(text)
+  local escaped = string.gsub(text, '[%.%+%-]', '%%%0')
+  return '^' .. string.gsub(escaped, '%*', '.*') .. '$'
+end
+
 -- `text` has the patterns of the worker, each after a space, its kinds (see `serve_kinds`), then the lanes that it has met,
 -- each after ` !`. In a pattern `*` stands for any characters. One after a `^` is of lanes that the worker leaves alone; no
 -- lane's name has that character. Returns after how many ms it looks again.
 function lib.serve_only(text)
   ctx.patterns = {}
   for sign, each in string.gmatch(text, ' (%^?)([^ !~^][^ ]*)') do
-    local escaped = string.gsub(each, '[%.%+%-]', '%%%0')
     local known = sign == '' and ctx.patterns or ctx.closed
-    known[#known + 1] = '^' .. string.gsub(escaped, '%*', '.*') .. '$'
+    known[#known + 1] = lib.lane_pattern(each)
   end
   for each in string.gmatch(text, ' !(%S+)') do ctx.met_lanes[#ctx.met_lanes + 1] = each end
   return lib.serve_kinds(text) and LOOK_FOR_KINDS_MS or LOOK_MS

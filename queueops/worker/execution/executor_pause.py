@@ -1,0 +1,67 @@
+"""Pause of a worker process whose executor cannot begin tasks: it claims none, then one a second until one begins."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+FIRST_S, LONGEST_S, MOST_DOUBLED = 1.0, 30.0, 20
+"""The first pause, which doubles with each failure in a row, the longest one, and how often a pause doubles at most."""
+PROBE_S = 1.0
+"""Seconds between two claims of one task each, until one has begun."""
+TOLD_FROM = 3
+"""The heartbeat tells of the failures from this number in a row on."""
+
+logger = logging.getLogger("queueops.worker")
+_monotonic = time.monotonic
+
+
+class ExecutorPause:
+    """Failures of an executor in a row. Its methods may be called in any thread; times are of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+        """No task is claimed before this moment."""
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._failed_at = 0.0
+        self._reason = ""
+
+    def failed(self, began: float, reason: str) -> None:
+        """A start could not begin its task. One that began before the latest failure does not lengthen the pause."""
+        with self._lock:
+            now, self._reason = _monotonic(), reason
+            if self._failures and began <= self._failed_at:
+                return
+            seconds = min(LONGEST_S, FIRST_S * 2.0 ** min(self._failures, MOST_DOUBLED))
+            self._failures, self._failed_at, self.until = self._failures + 1, now, now + seconds
+        logger.warning("The executor is not available, so this process claims no task for %g s: %s", seconds, reason)
+
+    def worked(self, began: float) -> None:
+        """A start has begun its task. One that is older than the latest failure says nothing."""
+        if self._failures and began > self._failed_at:
+            with self._lock:
+                failures, self._failures, self.until = self._failures, 0, 0.0
+            logger.info("The executor is available again after %d failures in a row", failures)
+
+    def claimed(self, now: float) -> None:
+        """Tasks were claimed: while the executor fails, no other one for a moment."""
+        if self._failures:
+            with self._lock:
+                self.until = max(self.until, now + PROBE_S) if self._failures else 0.0
+
+    def is_on(self, now: float) -> bool:
+        """Whether no task is claimed now."""
+        return now < self.until
+
+    def room(self, room: int) -> int:
+        """How many of ``room`` tasks to claim: none in a pause, one after it."""
+        if not self._failures:
+            return room
+        return 0 if self.is_on(_monotonic()) else min(room, 1)
+
+    def told(self) -> str:
+        """Why no task begins, for the heartbeat; empty while tasks begin, and after the first failures."""
+        with self._lock:
+            return self._reason if self._failures >= TOLD_FROM else ""
