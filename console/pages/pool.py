@@ -108,6 +108,7 @@ def _context(pool: str, max_age_s: float = 0.0) -> dict[str, Any]:
     told = found.view, lanes, found.workers, found.alarms, found.broken, trends.all
     return {
         "found": found,
+        "listed": pool,
         "pool": found.view,
         "lanes": lanes,
         "more": len(found.lanes) - len(lanes),

@@ -36,8 +36,8 @@ def process_alarms(noted: Sequence[Sequence[str]], beats: Iterable[Beat]) -> Ite
     for key in _in_use([*noted, *of_workers]):
         if any(key not in keys and list(keys) not in of_workers for keys in noted):
             text = say(
-                "Values are encrypted with the key %(key)s. A process that is no worker lacks it, such as a web process,"
-                " and cannot read them. Set the keys in all processes, and restart them.",
+                "Values are encrypted with the key %(key)s. A process that is no worker lacks it, such as a web"
+                " process, and cannot read them. Set the keys in all processes, and restart them.",
                 key=key,
             )
             yield danger(text, "workers", manage("queueops", "doctor"), key=f"keys {key}")
