@@ -210,7 +210,13 @@ def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
         yield Act(verb, name, url(command.name, id=name), _("name")), command.name
     for lane in found.lanes if command.lane else ():
         yield (
-            Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about, lane.about),
+            Act(
+                verb,
+                lane.title or lane.name,
+                url(command.lane, pool=lane.about, lane=lane.name),
+                lane.about,
+                lane.about,
+            ),
             command.lane,
         )
     for pool in found.pools if command.pool else ():

@@ -73,7 +73,7 @@ def act(request: HttpRequest, pool: str, verb: str) -> HttpResponse:
     if verb == "empty_trash":
         held = inspect.trash(pool)
         return answer(request, ACTIONS[verb], Trash.named("", pool, {"tasks": held}, {}, (_deleted(held),)), "lanes")
-    effects = (_waiting(found),) if verb == "pause" else ()
+    effects = (_waiting(found),) if verb == "pause" and found.view.waiting else ()
     thing = Pool.named("", pool, {"pool": pool}, {"paused": verb == "pause"}, effects)
     return answer(request, ACTIONS[verb], thing, "lanes")
 
