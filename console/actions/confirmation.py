@@ -68,6 +68,7 @@ def unanswered(
     if form.is_valid() and confirmed:
         return None
     answered_before = "confirmed" in sent
+    was_filled = answered_before or any(name in sent for name in form.fields)
     context = {
         "action": action,
         "choice": choice,
@@ -75,7 +76,7 @@ def unanswered(
         "button": sentence(action, choice.number()),
         "heading": sentence(action, whole) if (whole := choice.all_of_them()) else "",
         "fields": choice.fields,
-        "form": form,
+        "form": form if was_filled else action.form(),  # the first question has no errors
         "needed": needed(len(choice)),
         "effects": effects,
         "reasoned": is_reasoned(action) or choice.asks_reason,

@@ -9,7 +9,7 @@ from queueops.model.states import State
 
 
 class Layout(NamedTuple):
-    """Width of the drawing, and size of a state's box.
+    """Width of the drawing, and size of a state's box; of a state's label the width in px and in characters.
 
     A roomy layout has space at its left, and for all transitions with traffic.
     """
@@ -17,6 +17,8 @@ class Layout(NamedTuple):
     name: str
     width: int
     box: tuple[int, int]
+    room: int
+    fits: int
     is_roomy: bool
 
     @property
@@ -57,8 +59,8 @@ SPINE = _pairs(
 )
 """The transitions of a plain task."""
 
-WIDE = Layout("wide", 1080, (150, 58), is_roomy=True)
-NARROW = Layout("narrow", 340, (107, 50), is_roomy=False)
+WIDE = Layout("wide", 1080, (150, 58), 112, 15, is_roomy=True)
+NARROW = Layout("narrow", 340, (107, 50), 94, 14, is_roomy=False)
 LAYOUTS = (WIDE, NARROW)
 
 

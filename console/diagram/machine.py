@@ -13,6 +13,7 @@ from console.diagram import labels
 from console.diagram.layout import LAYOUTS, Layout, always, states_of
 from console.diagram.path import Arrow, Point
 from console.diagram.route import Pair, Rectangle, route
+from console.ui import state_badges
 from console.ui.formatting import rate as spelled
 from console.ui.kind_pages import usual_states
 from queueops.inspect import TaskDetail
@@ -35,6 +36,18 @@ class Box(msgspec.Struct, frozen=True):
     count: int
     here: bool = False
     stuck: str = ""  # why nothing leaves it, in words
+    room: int = 0  # px for the label
+    fits: int = 0  # characters that fit into it
+
+    @property
+    def label(self) -> str:
+        """The name of the state."""
+        return state_badges.label(self.state)
+
+    @property
+    def squeezed(self) -> int:
+        """The width of a label that would be cut off otherwise; 0 if it fits."""
+        return self.room if len(self.label) > self.fits else 0
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -59,9 +72,9 @@ class Picture(msgspec.Struct, frozen=True):
     ways: tuple[Way, ...]
 
     @property
-    def inset(self) -> int:
-        """The distance of a box's icon from its left edge."""
-        return 11 if self.name == "wide" else 5
+    def is_wide(self) -> bool:
+        """Whether the label of a box is beside its icon. In a narrow one it is below, and the count beside."""
+        return self.name == "wide"
 
 
 def draw(
@@ -139,7 +152,8 @@ def _extent(boxes: tuple[Box, ...], ways: Iterable[tuple[Way, Arrow]]) -> tuple[
 
 def _box(layout: Layout, state: str, count: int, here: bool, stuck: str) -> Box:
     (x, y), (width, height) = layout.places[state], layout.box
-    return Box(str(state), x - width / 2, y - height / 2, width, height, count, here, stuck)
+    left, top = x - width / 2, y - height / 2
+    return Box(str(state), left, top, width, height, count, here, stuck, layout.room, layout.fits)
 
 
 def _stays(task: TaskDetail) -> list[str]:

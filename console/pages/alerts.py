@@ -14,8 +14,8 @@ from console.actions.perform import answer
 from console.actions.selection import Thing
 from console.ui.forms import DELAYS, ActionForm
 from console.ui.links import url
-from console.ui.render import fragment, live_update, page
-from queueops import alerts, conf
+from console.ui.render import ALL_LISTED, STATUS_AGE_S, fragment, live_update, page
+from queueops import alerts, conf, inspect
 from queueops.errors import QueueOpsError
 
 Call = Callable[..., None]
@@ -89,11 +89,19 @@ def _answer(request: HttpRequest, action: Action, call: Call, id: str, name: str
 
 
 def _context() -> dict[str, Any]:
-    found = alerts.alerts()
-    shown = [(row.incident, row.silence, row.errors) for row in found.incidents]
-    for incident, *_rest in shown:
-        incident.seen_ms = 0  # it changes every few seconds, and is not shown
+    found, status = alerts.alerts(), inspect.status(STATUS_AGE_S)
+    for row in found.incidents:
+        row.incident.seen_ms = 0  # it changes every few seconds, and is not shown
+    shown = list(alerts.open_alarms(status.alarms, found.incidents))
     rules = [(row.rule.name, row.silence, row.firing) for row in found.rules]
     targets = [(row.name, row.shown, row.state) for row in found.targets]
     update = live_update(url("alerts-rows"), shown, rules, targets, found.history)
-    return {"alerts": found, "elsewhere": conf.store_name(), "durations": DELAYS[2:], **update}
+    return {
+        "alerts": found,
+        "open": shown,
+        "urgent": status.urgent,
+        "listed": ALL_LISTED,
+        "elsewhere": conf.store_name(),
+        "durations": DELAYS[2:],
+        **update,
+    }

@@ -1,7 +1,7 @@
 """Command palette: pages, things by a part of their name, filters, and verbs on what a text names.
 
-An action is a form with the URL of the button for it: the same permission, confirmation and audit. The find page shows
-the same actions without JavaScript.
+An action is a form with the URL of the button for it: the same permission, confirmation and audit. A verb alone offers
+what it may act on. The find page shows the same actions without JavaScript.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from console.pages.views import in_navigation
 from console.ui import filters
 from console.ui.kind_pages import Hit
 from console.ui.links import task_url, url
-from console.ui.render import Frame, page
+from console.ui.render import Frame, one_of, page
+from console.ui.state_badges import label as state_label
 from queueops import inspect
-from queueops.inspect import LookUp
+from queueops.inspect import LookUp, TaskQuery
+from queueops.model.states import table
 
 MOST = 6
 """The most hits of one kind."""
@@ -44,6 +46,14 @@ class Act(NamedTuple):
     pool: str = ""
 
 
+class Offer(NamedTuple):
+    """A verb without what it acts on: what it needs behind it, and the text that the field gets for it."""
+
+    label: str
+    needs: str
+    text: str
+
+
 class Command(NamedTuple):
     """A verb that is written before a name, and the URLs of its actions by what has the name."""
 
@@ -53,7 +63,13 @@ class Command(NamedTuple):
     pool: str = ""
     worker: str = ""
 
+    @property
+    def urls(self) -> dict[str, str]:
+        """The names of the URLs, by what they act on."""
+        return {kind: url for kind, url in self._asdict().items() if url and kind != "word"}
 
+
+_THINGS = {"name": _("name"), "lane": _("lane"), "pool": _("pool"), "worker": _("worker")}
 COMMANDS = (
     Command("pause", "name-pause", "lane-pause", "pool-pause"),
     Command("resume", "name-resume", "lane-resume", "pool-resume"),
@@ -66,29 +82,33 @@ COMMANDS = (
 def hits(request: HttpRequest) -> HttpResponse:
     """What the palette shows for a text; without one, the pages."""
     text = request.GET.get("q", "").strip()[:LONGEST]
-    frame, wanted = Frame(request), text.casefold()
+    frame, wanted, verb = Frame(request), text.casefold(), _verb(text)
     pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
     saved = [
         Hit(view.name, view.url) for view in in_navigation(request, counted=False) if wanted in view.name.casefold()
     ]
     groups = [find.Group(_("Pages"), pages), find.Group(_("Views"), saved)]
-    groups += _found(request, text) if text else []
+    groups += [_lists(verb)] if verb else _found(request, text) if text else []
     return page(
         request,
         "palette/hits.html",
         {
             "next": request.GET.get("here", ""),
+            "wanted": wanted,
             "acts": list(acts(request, text)),
+            "offers": list(offers(request, wanted)),
             "groups": [group for group in groups if group.hits],
         },
     )
 
 
 def search(request: HttpRequest) -> HttpResponse:
-    """The find page. For an action such as `pause shop.charge` it has the buttons that the palette has."""
+    """The find page. For an action such as `pause shop.charge`, or a verb alone, it has what the palette has."""
     text = request.GET.get("q", "").strip()[:LONGEST]
-    if found := list(acts(request, text)):
-        return page(request, "palette/page.html", {"text": text, "sought": text, "acts": found})
+    found, lists = list(acts(request, text)), _lists(_verb(text))
+    if found or lists.hits:
+        groups = [group for group in (lists, *_found(request, text)) if group.hits]
+        return page(request, "palette/page.html", {"text": text, "sought": text, "acts": found, "groups": groups})
     return find.find(request)
 
 
@@ -101,19 +121,63 @@ def _found(request: HttpRequest, text: str) -> list[find.Group]:
 
 
 def acts(request: HttpRequest, text: str) -> Iterator[Act]:
-    """The permitted actions that a text such as `pause shop.charge` means; none for any other text."""
-    known = {name: _words(name, str(action.label)) for name, action in ACTIONS.items()}
-    others = {command: _words(command.word, verb_label(command.word)) for command in COMMANDS}
-    verb, target = _parted(text, {*chain(*known.values(), *others.values())})
+    """The permitted actions that a text such as `pause shop.charge` means; none for any other text.
+
+    For a verb alone, such as `pause`, those on the things that were used last.
+    """
+    known, others = _known()
+    verb, target = (_verb(text), "") if _verb(text) else _parted(text, {*chain(*known.values(), *others.values())})
     tasks = [name for name, words in known.items() if verb in words]
     commands = [command for command, words in others.items() if verb in words]
     frame = Frame(request)
-    if not target:
+    if not verb or not (target or commands):
         return
     found = inspect.look_up(target, MOST)
     for act, url_name in chain(_on_tasks(tasks, found), *(_on_things(command, found) for command in commands)):
         if TABLE[url_name] in frame.may_in(*filter(None, [act.pool])):
             yield act
+
+
+def offers(request: HttpRequest, wanted: str) -> Iterator[Offer]:
+    """The verbs of which a word begins with this text, if the user may use them in any pool."""
+    (known, others), may = _known(), Frame(request).may_somewhere
+    for name, words in known.items():
+        if _begins(words, wanted) and ACTIONS[name].permission in may:
+            yield _offer(str(ACTIONS[name].label), str(_("id of a task")))
+    for command, words in others.items():
+        kinds = [_THINGS[kind] for kind, name in command.urls.items() if TABLE[name] in may]
+        if kinds and _begins(words, wanted):
+            yield _offer(str(verb_label(command.word)), one_of(kinds))
+
+
+def _offer(label: str, needs: str) -> Offer:
+    return Offer(label, needs, f"{label.casefold()} ")
+
+
+def _begins(words: set[str], wanted: str) -> bool:
+    return any(word.startswith(wanted) for word in words)
+
+
+def _lists(verb: str) -> find.Group:
+    """The lists of tasks on which a verb may act: there they are selected."""
+    names = [name for name, words in _known()[0].items() if verb and verb in words]
+    states = [state for state, permitted in table().actions.items() if {*names} & {*permitted}]
+    links = [Hit(state_label(state), filters.address(TaskQuery(state=state)), str(_("Tasks"))) for state in states]
+    return find.Group(_("Select tasks"), links)
+
+
+def _verb(text: str) -> str:
+    """The text, if it is a verb alone; else empty."""
+    known, others = _known()
+    return text.casefold() if text.casefold() in {*chain(*known.values(), *others.values())} else ""
+
+
+def _known() -> tuple[dict[str, set[str]], dict[Command, set[str]]]:
+    """The words of the actions on tasks, and those of the commands."""
+    return (
+        {name: _words(name, str(action.label)) for name, action in ACTIONS.items()},
+        {command: _words(command.word, verb_label(command.word)) for command in COMMANDS},
+    )
 
 
 def _parted(text: str, known: set[str]) -> tuple[str, str]:
@@ -146,7 +210,13 @@ def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
         yield Act(verb, name, url(command.name, id=name), _("name")), command.name
     for lane in found.lanes if command.lane else ():
         yield (
-            Act(verb, lane.name, url(command.lane, pool=lane.about, lane=lane.name), lane.about, lane.about),
+            Act(
+                verb,
+                lane.title or lane.name,
+                url(command.lane, pool=lane.about, lane=lane.name),
+                lane.about,
+                lane.about,
+            ),
             command.lane,
         )
     for pool in found.pools if command.pool else ():

@@ -73,7 +73,7 @@ def act(request: HttpRequest, pool: str, verb: str) -> HttpResponse:
     if verb == "empty_trash":
         held = inspect.trash(pool)
         return answer(request, ACTIONS[verb], Trash.named("", pool, {"tasks": held}, {}, (_deleted(held),)), "lanes")
-    effects = (_waiting(found),) if verb == "pause" else ()
+    effects = (_waiting(found),) if verb == "pause" and found.view.waiting else ()
     thing = Pool.named("", pool, {"pool": pool}, {"paused": verb == "pause"}, effects)
     return answer(request, ACTIONS[verb], thing, "lanes")
 
@@ -108,6 +108,7 @@ def _context(pool: str, max_age_s: float = 0.0) -> dict[str, Any]:
     told = found.view, lanes, found.workers, found.alarms, found.broken, trends.all
     return {
         "found": found,
+        "listed": pool,
         "pool": found.view,
         "lanes": lanes,
         "more": len(found.lanes) - len(lanes),

@@ -29,7 +29,7 @@ from console.ui.preferences import THEMES, Preferences
 from console.ui.state_badges import looks
 from console.ui.static_files import one_sprite
 from queueops import conf, inspect
-from queueops.inspect import Snapshot, Status, TaskDetail
+from queueops.inspect import Alarm, Snapshot, Status, TaskDetail
 from queueops.model.sentences import encodable
 from queueops.model.sentences import language as active_language
 from queueops.model.states import TIMED, table
@@ -64,6 +64,8 @@ They are written as JSON escapes, so that arguments keep their value when they a
 """
 
 
+ALL_LISTED = "*"
+"""What a page lists that has the alarms of all pools."""
 STATUS_AGE_S = 1.0
 """So old the status may be that a page shows: many open pages cost the store one reading a second."""
 
@@ -100,6 +102,8 @@ class Frame:
         self.given_status: Status | None = None
         self.section = ""
         """The page of the navigation that is marked; empty if the URL tells it."""
+        self.listed = ""
+        """The pool whose alarms the page itself lists, or ALL_LISTED: the status head does not tell them again."""
         self.preferences = Preferences.of(request)
         self.may: frozenset[str] = frozenset(granted_in(request.user, self._pools()))
         self.read_only = conf.current().read_only
@@ -130,6 +134,14 @@ class Frame:
     def status(self) -> Status:
         """Whether everything is well: of the page's own snapshot, or at most a second old."""
         return self.given_status or inspect.status(STATUS_AGE_S)
+
+    @property
+    def told_alarms(self) -> tuple[Alarm, ...]:
+        """The alarms that the status head tells, the worst first. A page of the past lists none itself."""
+        alarms = self.status.alarms
+        if self.listed == ALL_LISTED and not self.looks_back:
+            return ()
+        return tuple(alarm for alarm in alarms if self.looks_back or self.listed not in alarm.pools)
 
     @property
     def looks_back(self) -> bool:
@@ -235,6 +247,7 @@ def page(
     the server in a form, or go into a drawing. Filters format the numbers for readers.
     """
     frame = Frame(request)
+    frame.listed = (context or {}).get("listed", "")
     if isinstance(snapshot := (context or {}).get("snapshot"), Snapshot):
         frame.given_status = inspect.status_of(snapshot)
     if isinstance(task := (context or {}).get("task"), TaskDetail):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from queueops import conf
 from queueops.alerts import channels
@@ -13,6 +13,9 @@ from queueops.conf.alert_settings import AlertRule, Heartbeat
 from queueops.errors import QueueOpsError
 from queueops.model.alerts import KEPT_MS, TEST, Incident, Line, Silence, TargetState, silenced_rule
 from queueops.redis.broker import get_broker
+
+if TYPE_CHECKING:
+    from queueops.inspect import Alarm
 
 HISTORY = 100
 LONGEST_SILENCE_S = KEPT_MS / 1000
@@ -71,6 +74,24 @@ class AlertsView(NamedTuple):
     heartbeat: Heartbeat | None
 
 
+class OpenAlarm(NamedTuple):
+    """An alarm of now, or one that has ended and of which a rule still has to tell."""
+
+    key: str
+    alarm: Alarm | None
+    incidents: list[IncidentRow]
+
+    @property
+    def incident(self) -> Incident | None:
+        """The one that an operator acknowledges or silences: that holds for all rules."""
+        return self.incidents[0].incident if self.incidents else None
+
+    @property
+    def silence(self) -> Silence | None:
+        """The silence or the acknowledgement of the alarm."""
+        return self.incidents[0].silence if self.incidents else None
+
+
 def alerts() -> AlertsView:
     """Rules, open incidents, targets and the newest lines of the history: one round trip."""
     settings = conf.current().alerts
@@ -97,6 +118,17 @@ def alerts() -> AlertsView:
         state.history,
         settings.heartbeat,
     )
+
+
+def open_alarms(alarms: Iterable[Alarm], incidents: Iterable[IncidentRow]) -> Iterator[OpenAlarm]:
+    """The alarms of now, each with what rules have sent of it; then what they sent of alarms that have ended."""
+    by_key: dict[str, list[IncidentRow]] = {}
+    for row in incidents:
+        by_key.setdefault(row.incident.key, []).append(row)
+    for alarm in alarms:
+        yield OpenAlarm(alarm.key, alarm, by_key.pop(alarm.key, []))
+    for key, rows in by_key.items():
+        yield OpenAlarm(key, None, rows)
 
 
 def open_incident(id: str) -> Incident:

@@ -47,17 +47,23 @@ MORE_SLOTS = "manage.py runworker"
 
 
 def alarms_of_pools(
-    views: Sequence[PoolView], samples: Mapping[str, Mapping[str, Any]], beats: Mapping[str, Sequence[Beat]]
+    views: Sequence[PoolView],
+    samples: Mapping[str, Mapping[str, Any]],
+    beats: Mapping[str, Sequence[Beat]],
+    *,
+    are_all: bool = True,
 ) -> Iterator[Alarm]:
-    """The alarms of these pools, without those of their lanes."""
-    yield from outbox_alarms()
+    """The alarms of these pools, without those of their lanes. If these are all pools, also what is about no pool."""
+    if are_all:
+        yield from outbox_alarms()
     yield from failing_alarms(samples)
     yield from host_alarms(samples)
     yield from hanging_alarms(views, samples, beats)
     yield from clock_alarms(samples, beats)
     workers = [beat for of_pool in beats.values() for beat in of_pool]
     noted = noted_keys(workers)
-    yield from process_alarms(noted, workers)
+    if are_all:
+        yield from process_alarms(noted, workers)
     for view in views:
         for alarm in _of_pool(view, samples[view.name], beats.get(view.name, ()), noted):
             yield structs.replace(alarm, pools=(view.name,))

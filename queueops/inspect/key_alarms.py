@@ -28,13 +28,16 @@ def noted_keys(beats: Iterable[Beat]) -> list[list[str]]:
 
 
 def process_alarms(noted: Sequence[Sequence[str]], beats: Iterable[Beat]) -> Iterator[Alarm]:
-    """An alarm for each key with which a process encrypts, and which a process beside these workers lacks."""
+    """An alarm for each key with which a process encrypts, and which a process that is no worker lacks.
+
+    `beats` are those of all workers: the keys of any other process are of no worker.
+    """
     of_workers = [beat.fields["keys"].split(",") for beat in beats if "keys" in beat.fields]
     for key in _in_use([*noted, *of_workers]):
         if any(key not in keys and list(keys) not in of_workers for keys in noted):
             text = say(
-                "Values are encrypted with the key %(key)s, which a process beside these workers lacks, such as a web"
-                " process: it cannot read them. Set the keys in all processes, and restart them.",
+                "Values are encrypted with the key %(key)s. A process that is no worker lacks it, such as a web"
+                " process, and cannot read them. Set the keys in all processes, and restart them.",
                 key=key,
             )
             yield danger(text, "workers", manage("queueops", "doctor"), key=f"keys {key}")

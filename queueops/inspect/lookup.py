@@ -63,6 +63,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
 
     A worker is also found by the number of its process, and after its end by the mark of its start. Kinds find records
     by another id. `id` is the id of the task, if that is not the text itself. It costs two round trips to each server.
+    Of names, an empty text finds those that were used last.
     """
     reader, part = open_reader(), wanted.casefold()
     id = id or wanted
@@ -72,14 +73,15 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
     finders = [details.finder for details in kinds.roles("details") if details.finder]
     asked = (*of_ids, part, LOOKED_AT, most, LANES_LOOKED_AT, wanted, *(finder.key for finder in finders))
     replies = reader.ask("look_up", dict.fromkeys(reader.pools(), asked))
-    here = (name for name in names_here() if part in name.casefold())
-    names = {*here, *(text(name) for reply in replies.values() for name in reply[3])}
+    names = list(dict.fromkeys(text(name) for reply in replies.values() for name in reply[3]))
+    if part:
+        names = sorted({*names, *(name for name in names_here() if part in name.casefold())})
     return LookUp(
         tasks=tuple(_rows(replies, 0)),
         begun=tuple(sorted(_rows(replies, 1), key=lambda row: -row.entered_ms)[:most]),
         others=tuple(_others(finders, replies)),
         partial=any(reply[2] for reply in replies.values()),
-        names=tuple(sorted(names)[:most]),
+        names=tuple(names[:most]),
         pools=tuple(sorted(pool for pool in replies if part in pool.casefold())[:most]),
         lanes=_first(most, _lanes(replies)),
         workers=_first(most, _workers(replies.values())),

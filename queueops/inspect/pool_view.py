@@ -59,7 +59,7 @@ def _read(name: str) -> PoolDetail | None:
     view = pool_view(name, sampled, len(live(sampled, glance.beats)), model.pool())
     lanes = lane_rows(name, sampled, model)
     alarms = [
-        *alarms_of_pools([view], {name: sampled}, {name: glance.beats}),
+        *alarms_of_pools([view], {name: sampled}, {name: glance.beats}, are_all=False),
         *lane_alarms(lanes, int(sampled["taken"])),
     ]
     told = dict.fromkeys((*(sampled.get("broken") or ()), *reader.broken.get(name, ())))

@@ -14,8 +14,10 @@ from console.models import AuditEntry
 from queueops import alerts
 from queueops.alerts.alerting import Alerting
 from queueops.inspect import Alarm
+from queueops.redis.broker import get_broker
 from tests.jobs.conftest import LOCAL
 from tests.jobs.servers import LocalServer, serving
+from tests.kernel.desk import Desk
 
 pytestmark = pytest.mark.django_db
 HUNG = Alarm(key="stuck default", level="danger", text="All 12 slots are busy.", command="manage.py queue workers")
@@ -40,6 +42,27 @@ def receiver(settings: Any, namespace: str) -> Iterator[LocalServer]:
 
 def text(answer: Any) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+
+
+def test_an_alarm_of_which_no_rule_tells_is_listed_with_its_remedy_and_the_way_to_its_cause(
+    namespace: str, administrator: Client, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.pages.alerts.STATUS_AGE_S", 0.0)
+    desk = Desk(get_broker())
+    desk.tick()
+    desk.broker.beat("default", "w1", {"names": "", "slots": 1})
+    assert "Everything is well." in text(viewer.get("/ops/alerts/"))
+    desk.push("a", lane="slow")
+    desk.broker.lane("default", "slow", paused=1)
+    page = administrator.get("/ops/alerts/").content.decode()
+    assert page.count("Lane slow of pool default is paused; 1 task waits.") == 2, "once, and in the words of its link"
+    assert "no rule tells of it" in page
+    assert 'href="/ops/lanes/default/slow/"' in page
+    assert 'action="/ops/lanes/default/slow/_resume"' in page
+    assert "/_acknowledge" not in page
+    assert "/_resume" not in viewer.get("/ops/alerts/_rows").content.decode()
+    desk.broker.lane("default", "slow", paused=0)
+    assert "Everything is well." in text(viewer.get("/ops/alerts/"))
 
 
 def test_without_a_rule_the_page_says_what_it_is_for_and_how_to_begin(namespace: str, viewer: Client) -> None:

@@ -207,3 +207,17 @@ def test_tasks_that_were_alike_are_taken_back_with_one_call(world: World, operat
     world.calls.clear()
     undo(operator)
     assert world.calls == [("move", (["task-1", "task-2"], (), {"lane": "slow"}))]
+
+
+def test_the_first_question_has_fields_like_any_form_and_no_errors(world: World, operator: Client) -> None:
+    first = operator.post("/ops/tasks/task-1/_keep", {"pool": "default"})
+    assert first.status_code == 200
+    page = first.content.decode()
+    assert 'for="id_days-all"' in page
+    (field,) = re.findall(r"<input[^>]* name=\"days\"[^>]*>", page)
+    assert 'class="form-control"' in field
+    assert "This field is required." not in page
+    again = operator.post("/ops/tasks/task-1/_keep", {"pool": "default", "confirmed": "1", "days": ""})
+    assert again.status_code == 422
+    assert "This field is required." in again.content.decode()
+    assert world.calls == []

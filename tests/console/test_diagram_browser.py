@@ -38,12 +38,17 @@ def open_real(namespace: str, db: None) -> Iterator[Open]:
         yield opened
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-def test_each_label_has_the_size_of_small_text_and_fits_into_its_box(open_real: Open, width: int) -> None:
-    page = open_real(viewport={"width": width, "height": 900})
-    for path in ("/ops/", "/ops/tasks/done/"):
-        page.goto(path)
-        drawn = page.evaluate(DRAWN)
-        assert len(drawn) > 3
-        assert [(text, round(size, 1)) for text, size in drawn if size < LEAST_PX] == []
-        assert page.evaluate(BEYOND) == []
+def test_each_label_has_the_size_of_small_text_and_fits_into_its_box_in_each_language(open_real: Open) -> None:
+    wrong = {}
+    for language in ("en", "de"):
+        page = open_real(locale=language)
+        for path in ("/ops/", "/ops/tasks/done/"):
+            page.goto(path)
+            for width in (1280, 992, 768, 360):
+                page.set_viewport_size({"width": width, "height": 900})
+                drawn = page.evaluate(DRAWN)
+                assert len(drawn) > 3
+                small = [(text, round(size, 1)) for text, size in drawn if size < LEAST_PX]
+                if found := [*small, *page.evaluate(BEYOND)]:
+                    wrong[f"{path} {language} {width}"] = found
+    assert wrong == {}

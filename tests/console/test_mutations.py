@@ -209,7 +209,8 @@ def test_an_edit_that_makes_no_sense_is_shown_again(args: str, kwargs: str, worl
 
 
 @pytest.mark.parametrize(
-    "form", [{}, {"delay": "17"}, {"delay": "x"}, {"until": "2020-01-01T00:00"}, {"until": "9999-01-01T00:00"}]
+    "form",
+    [{"delay": ""}, {"delay": "17"}, {"delay": "x"}, {"until": "2020-01-01T00:00"}, {"until": "9999-01-01T00:00"}],
 )
 def test_a_postponement_needs_a_moment_that_lies_ahead(form: dict[str, str], world: World, operator: Client) -> None:
     answer = operator.post("/ops/tasks/task-2/_postpone", form)

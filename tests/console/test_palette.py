@@ -64,6 +64,26 @@ def test_a_verb_before_a_name_is_the_form_of_a_button(namespace: str, administra
         assert AuditEntry.objects.get().verb == "pause"
 
 
+def test_a_verb_alone_is_completed_and_offers_what_it_may_act_on(
+    namespace: str, administrator: Client, operator: Client
+) -> None:
+    with specimens():
+        for text in ("p", "pau", "pause"):
+            assert 'data-fill="pause "' in shown(administrator, text), text
+            assert 'data-fill="pause "' not in shown(operator, text), "it may not configure"
+        assert 'data-fill="quiet "' in shown(administrator, "")
+        assert 'data-fill="retry "' in shown(operator, "ret")
+        assert 'href="/ops/tasks/?state=failed"' in shown(operator, "retry")
+        with counted_trips() as trips:
+            page = shown(administrator, "pause")
+        assert trips.made <= 5
+        for form in (f"/ops/registry/{NAME}/_pause", f"/ops/lanes/{SICK}/narrow/_pause", f"/ops/pools/{SICK}/_pause"):
+            assert f'action="{form}"' in page
+            assert f'action="{form}"' in administrator.get("/ops/find/", {"q": "pause"}).content.decode()
+            assert f'action="{form}"' not in shown(operator, "pause")
+        assert 'action="/ops/workers/w1/_quiet"' in shown(administrator, "quiet")
+
+
 @pytest.mark.browser
 def test_the_palette_is_used_by_keys_alone_and_acts_on_what_is_selected(open_page: Open, world: World) -> None:
     many(world, 3)
@@ -94,3 +114,12 @@ def test_the_palette_is_used_by_keys_alone_and_acts_on_what_is_selected(open_pag
     expect(palette.get_by_role("link")).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_url("**/audit/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("qui")
+    expect(palette.get_by_role("link")).to_have_text(["Quiet…worker"])
+    page.keyboard.press("Enter")
+    expect(page.locator("#palette input[name=q]")).to_have_value("quiet ")
+    expect(palette.get_by_role("button", name="Quiet host:1")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#palette input[name=q]")).to_have_value("quiet ")
+    assert [call[0] for call in world.calls] == ["retry"], "the verb alone acts on nothing"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from queueops import inspect
-from queueops.inspect import LookUp
+from queueops.inspect import LanePage, LaneRow, LookUp
 from tests.console.browsing import Open
 from tests.console.standin import World
 
@@ -35,6 +35,20 @@ def test_the_way_from_the_find_box_to_the_search_fits(
     page = open_page("find/?q=ORD-42", viewport=PHONE)
     assert page.get_by_role("link", name="Search in arguments and ids").is_visible()
     assert page.evaluate(WIDTH) == 360
+
+
+def test_the_fields_of_all_cards_are_in_line(open_page: Open, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = tuple(
+        LaneRow(pool="default", lane=f"lane-{number}", ready=10**number, active=number, limit=number or None)
+        for number in range(4)
+    )
+    monkeypatch.setattr(inspect, "lane_page", lambda **_: LanePage(rows=rows))
+    page = open_page("lanes/", viewport=PHONE)
+    for width in (360, 390, 768):
+        page.set_viewport_size({"width": width, "height": 740})
+        fields = "all => all.map(each => `${each.dataset.label} ${Math.round(each.getBoundingClientRect().left)}`)"
+        found = page.locator("#lanes-scroll tbody td[data-label]:not(:has(.btn))").evaluate_all(fields)
+        assert len(set(found)) == len(found) / 4, found
 
 
 def test_menus_of_a_head_stay_on_the_screen_and_a_task_has_its_whole_width(open_page: Open, world: World) -> None:

@@ -73,10 +73,26 @@ def test_the_overview_tells_each_alarm_once(desk: Desk, operator: Client, monkey
     assert "2 alarms, 1 urgent" in page
     for alarm in inspect.status().alarms:
         assert page.count(alarm.text) == 1
-    live = operator.get("/ops/_status?brief=1").content.decode()
+    live = operator.get("/ops/_status?listed=*").content.decode()
     assert "2 alarms, 1 urgent" in live
-    assert "brief=1" in live
+    assert "listed=%2A" in live
     assert "is paused" not in live
+
+
+def test_the_page_of_a_pool_tells_each_of_its_alarms_once_and_its_head_those_of_others(
+    desk: Desk, operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.ui.render.STATUS_AGE_S", 0.0)
+    break_two(desk)
+    desk.broker.announce("other")
+    for address in ("/ops/pools/default/", "/ops/pools/other/", "/ops/_status?listed=other"):
+        page = operator.get(address).content.decode()
+        head = page[page.index('id="status"') : page.index("</section>", page.index('id="status"'))]
+        is_own = "default" in address
+        assert ("is paused" in head) is not is_own
+        assert ("2 alarms" in head, "all 2 alarms" in head) == (True, not is_own)
+    own = operator.get("/ops/pools/default/").content.decode()
+    assert [own.count(f'<span class="alarm-text">{alarm.text}') for alarm in inspect.status().alarms] == [1, 1]
 
 
 def test_every_alarm_of_the_overview_has_its_command_and_a_button_that_ends_it(
@@ -176,10 +192,15 @@ def test_a_long_remedy_leaves_the_head_of_a_phone_low(desk: Desk, open_real: Ope
     (form, link) = (place["y"] + place["height"] / 2 for place in places[:2])
     assert abs(form - link) < 4
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for width in (360, 768):  # the head tells the whole alarm of this name
+    hidden = "told => Math.max(told.scrollHeight - told.clientHeight, told.scrollWidth - told.clientWidth)"
+    for width, has_all in ((360, False), (768, True), (1440, False)):
         page.set_viewport_size({"width": width, "height": 800})
-        hidden = "told => Math.max(told.scrollHeight - told.clientHeight, told.scrollWidth - told.clientWidth)"
-        assert page.eval_on_selector("#status .status-line > span", hidden) <= 1
+        assert page.locator("#status").evaluate("head => head.offsetHeight") <= 96, "two lines, and one of buttons"
+        assert (page.eval_on_selector("#status-worst > summary", hidden) <= 1) is has_all, width
+        page.locator("#status-worst > summary").click()  # all of it, with its command
+        assert page.eval_on_selector("#status-worst > summary", hidden) <= 1
+        expect(page.locator("#status-worst code")).to_be_visible()
+        page.locator("#status-worst > summary").click()
 
 
 @pytest.mark.browser
@@ -192,9 +213,7 @@ def test_it_lives_and_has_two_lines_at_most(width: int, desk: Desk, open_real: O
     tick(page)
     expect(page.locator("#status .status-line")).to_have_count(2)
     expect(page.locator("#status")).to_contain_text("overdue")
-    sizes = page.eval_on_selector_all("#status .status-line", "lines => lines.map(line => line.offsetHeight)")
-    assert sizes[0] <= (30 if width > 991 else 64)  # a narrow screen wraps the worst alarm
-    assert sizes[1] <= 30
+    assert page.locator("#status").evaluate("head => head.offsetHeight") <= (75 if width > 991 else 96)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("link", name=re.compile(r"all \d alarms")).click()  # on a slow machine also that of a late worker
     expect(page.locator(".alarm", has_text="overdue")).to_have_count(1)

@@ -31,16 +31,17 @@ FOUND = """() => {
 def test_no_list_is_cut_off_and_no_row_is_high(open_page: Open, world: World) -> None:
     world.lane = "to:shop.invalid:34281"
     world.states |= {f"as-{state}": state for state in ("locked", "succeeded", "failed", "postponed")}
-    page = open_page("")
     wrong: dict[str, Any] = {}
-    for path in LISTS:
-        page.goto(f"/ops/{path}")
-        for width, highest in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": 900})
-            found = page.evaluate(FOUND)
-            if found["page"] > 0 or found["row"] > highest or (width > 640 and found["hidden"] > 1):
-                wrong[f"{path} {width}"] = found
-    assert wrong == {}
+    for language in ("en", "de"):
+        page = open_page("", locale=language)
+        for path in LISTS:
+            page.goto(f"/ops/{path}")
+            for width, highest in WIDTHS.items():
+                page.set_viewport_size({"width": width, "height": 900})
+                found = page.evaluate(FOUND)
+                if found["page"] > 0 or found["row"] > highest or (width > 640 and found["hidden"] > 1):
+                    wrong[f"{path} {width} {language}"] = found
+    assert wrong == {}, "\n".join(f"{where}: {what}" for where, what in wrong.items())
 
 
 def test_a_document_of_many_lines_is_cut_and_says_how_many_are_left_out() -> None:

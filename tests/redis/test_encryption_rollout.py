@@ -187,7 +187,7 @@ def test_a_process_that_is_not_a_worker_and_lacks_a_key_is_an_alarm_for_minutes_
     beat = partial(get_broker().beat, "default", "w1")
     beat({"state": "live", "keys": f"{new},{old}"})
     (told,) = key_alarms()
-    assert f"encrypted with the key {new}, which a process beside these workers lacks" in told
+    assert f"encrypted with the key {new}. A process that is no worker lacks it" in told
     encrypted(KEYS[1])
     beat({"state": "live", "keys": new})
     assert f"encrypted with the key {old}, which 1 worker lacks" in " ".join(key_alarms())
@@ -195,6 +195,14 @@ def test_a_process_that_is_not_a_worker_and_lacks_a_key_is_an_alarm_for_minutes_
     assert key_alarms() == []
     redis_client.set(noted, "rubbish")
     assert key_alarms() == []
+    redis_client.delete(noted)
+    redis_client.zadd(noted, {f"keys:{each}": time.time() for each in (new, f"{old},{new}")})  # by both workers
+    get_broker().announce("other")
+    get_broker().beat("other", "w2", {"state": "live", "keys": f"{old},{new}"})
+    assert f"encrypted with the key {old}, which 1 worker lacks" in " ".join(key_alarms())
+    page = inspect.pool("other")
+    assert page is not None
+    assert [alarm.text for alarm in page.alarms if alarm.kind == "keys"] == []
 
 
 def test_only_the_first_entry_may_be_none(settings):

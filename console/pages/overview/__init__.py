@@ -14,7 +14,7 @@ from console.pages.overview.first_steps import first_steps
 from console.pages.overview.stats import figures, is_quiet
 from console.ui.kind_pages import pieces_at
 from console.ui.list_order import by_trouble
-from console.ui.render import Frame, fragment, page
+from console.ui.render import ALL_LISTED, Frame, fragment, page
 from queueops import inspect
 from queueops.inspect import OverviewHistory, Point
 
@@ -47,9 +47,10 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def status(request: HttpRequest) -> HttpResponse:
-    """The live update of the status head, on each page; `brief` where the page itself lists the alarms."""
+    """The live update of the status head, on each page; `listed` says which alarms the page itself lists."""
     frame = Frame(request)
-    context = {"version": frame.status.version + version_of_running(running(request)), "brief": "brief" in request.GET}
+    version = frame.status.version + version_of_running(running(request))
+    context = {"version": version, "listed": request.GET.get("listed", "")}
     return fragment(request, "partials/status.html", context)
 
 
@@ -74,6 +75,7 @@ def _context(range: str, max_age_s: float = 0.0) -> tuple[dict[str, Any], Overvi
     return {
         "version": f"{snapshot.version}-{past.hour.until_ms}-{''.join(step.word for step in steps if step.done)}",
         "snapshot": snapshot,
+        "listed": ALL_LISTED,
         "figures": figures(snapshot),
         "hour": past.hour,
         "yesterday": past.yesterday if past.yesterday.known else None,

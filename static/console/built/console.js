@@ -454,6 +454,15 @@ var Idiomorph=function(){"use strict";const e=()=>{};const n={morphStyle:"outerH
     all[(at + step + all.length) % all.length].focus();
   };
 
+  // A verb alone: the field gets it, and what it may act on is shown.
+  list.addEventListener("click", (event) => {
+    const offer = event.target.closest("[data-fill]");
+    if (!offer) return;
+    event.preventDefault();
+    input.value = offer.dataset.fill;
+    input.focus();
+    show();
+  });
   if (button) { button.hidden = false; button.addEventListener("click", open); }
   input.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(show, 90); });
   input.form.addEventListener("submit", (event) => {
