@@ -39,7 +39,10 @@ WORKERS: Mapping[str, str | Promise] = {
     "frozen": pgettext_lazy("condition of a worker", "frozen"),
     "dead": pgettext_lazy("condition of a worker", "dead"),
 }
-FACTS: Mapping[str, str | Promise] = {"clock": pgettext_lazy("fact of a worker", "clock")}
+FACTS: Mapping[str, str | Promise] = {
+    "clock": pgettext_lazy("fact of a worker", "clock"),
+    "executor": pgettext_lazy("fact of a worker", "executor"),
+}
 """What heartbeats tell beside the usual; kinds have others."""
 LINES: Mapping[str, str | Promise] = {
     "log": pgettext_lazy("line of a log", "log"),

@@ -195,6 +195,8 @@ def test_an_executor_that_is_away_fails_no_task_and_claims_few(
             (alarm,) = wait_until(lambda: [each for each in inspect.snapshot().alarms if "executor" in each.key])
             assert alarm.text.startswith("Pool default: 1 worker begins no tasks (")
             assert alarm.text.endswith(" its executor is not available: the sandbox does not answer")
+            (row,) = inspect.workers()
+            assert ("executor", "not available: the sandbox does not answer") in row.facts
             records = [broker.record("default", handle.id) for handle in handles]
             assert {record.state for record in records} <= {"pending", "postponed", "locked"}
             assert all(record.state == "pending" for record in records[20:])
