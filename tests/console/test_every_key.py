@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from queueops import inspect
-from tests.support.monitoring import round_trips
+from tests.support.monitoring import commands_of
 from tests.support.specimens import SICK, TYPES, VALUES, Shelf, Specimens, specimens
 from tests.support.terminal import ask
 
@@ -39,8 +39,7 @@ def reads(desk: Specimens, administrator: Client) -> dict[str, str]:
     calls: dict[str, Callable[[], object]] = {HEAD: partial(inspect.status, 0.0)}  # the pages share its answer
     calls |= {words[0]: partial(ask, *words) for words in QUESTIONS}
     calls |= {page: partial(administrator.get, f"/ops/{page}") for page in PAGES}
-    found = {name: round_trips(desk, call) for name, call in calls.items()}
-    return {name: "\n".join((*asked.sent, *asked.inside)) for name, asked in found.items()}
+    return commands_of(desk, calls)
 
 
 @pytest.mark.parametrize("kinds", [list(TYPES)[number::2] for number in range(2)], ids=range(2))
