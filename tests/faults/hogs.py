@@ -6,6 +6,8 @@ import ctypes
 import os
 import re
 import subprocess
+import time
+from collections.abc import Callable
 
 from queueops import task
 from tests.faults.ledger import gate as gate_path
@@ -42,21 +44,35 @@ def hold_while_closed(gate: str) -> None:
 
 
 @task(retries=0)
-def add_up(numbers: int) -> int:
+def add_up(seconds: float) -> int:
     """In one call of a builtin."""
     note("start")
-    total = sum(range(numbers))
+    total = sum(range(round(TRIED_NUMBERS * seconds / _time_of(lambda: sum(range(TRIED_NUMBERS))))))
     note("end")
     return total
 
 
 @task(retries=0)
-def match(letters: int) -> bool:
-    """In a regular expression whose time doubles with each letter."""
+def match(seconds: float) -> bool:
+    """In a regular expression whose time doubles with each letter of a word."""
     note("start")
-    found = re.fullmatch(r"(a+)+b", "a" * letters) is not None
+    words = seconds / _time_of(lambda: re.search(r"(a+)+b", LETTERS))
+    found = re.search(r"(a+)+b", f"{LETTERS} " * round(words)) is not None
     note("end")
     return found
+
+
+TRIED_NUMBERS, LETTERS = 1_000_000, "a" * 17
+
+
+def _time_of(call: Callable[[], object]) -> float:
+    """The least processor time of a few calls in seconds: other processes and threads only add to it."""
+    times = []
+    for _ in range(5):
+        began = time.thread_time()
+        call()
+        times.append(time.thread_time() - began)
+    return min(times)
 
 
 @task(timeout=2, retries=0)

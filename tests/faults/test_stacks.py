@@ -32,7 +32,7 @@ def the_worker() -> str:
     return wait_until(lambda: [row.id for row in inspect.workers()])[0]
 
 
-@pytest.mark.parametrize(("hog", "argument"), [(hogs.hold_while_closed, "free"), (hogs.match, 28)])
+@pytest.mark.parametrize(("hog", "argument"), [(hogs.hold_while_closed, "free"), (hogs.match, 2.5 * LEASE)])
 def test_a_task_that_holds_the_lock_gives_its_stack(bench, hog, argument):
     if hog is hogs.hold_while_closed:
         bench.ledger.close("free")

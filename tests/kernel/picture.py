@@ -11,7 +11,6 @@ from math import floor, inf
 from typing import Any
 
 from redis.cluster import RedisCluster
-from redis.exceptions import ResponseError
 
 from queueops.redis.broker import RedisBroker
 
@@ -81,8 +80,22 @@ SLIGHT_MS = 2
 LONGEST_WAIT_MS = 50
 """A lane that waits for tokens comes back at the next one, or when those of so much time are there."""
 
-READ = {"hash": "hgetall", "string": "get", "list": "lrange", "set": "smembers", "zset": "zrange"}
-RANGE = {"list": (0, -1), "zset": (0, -1)}
+READ = """
+local read = {
+  string = function(key) return redis.call('GET', key) end,
+  hash = function(key) return redis.call('HGETALL', key) end,
+  list = function(key) return redis.call('LRANGE', key, 0, -1) end,
+  set = function(key) return redis.call('SMEMBERS', key) end,
+  zset = function(key) return redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end,
+}
+local found = {}
+for _, key in ipairs(redis.call('KEYS', KEYS[1] .. ':*')) do
+  local kind = redis.call('TYPE', key).ok
+  found[#found + 1] = { key, kind, redis.call('PTTL', key), read[kind] and read[kind](key) or '' }
+end
+return { redis.call('TIME'), found }
+"""
+"""All of a pool in one call: a pipeline of a command for each key costs the models most of their processor time."""
 
 
 def shape_of(name: str) -> str:
@@ -117,30 +130,26 @@ class Picture:
     def __init__(self, broker: RedisBroker, pool: str = "default") -> None:
         self.keys = broker.keys(pool)
         client, prefix = server_of(broker, self.keys.seq), f"{self.keys.prefix}:"
-        self._names = names = sorted(name.decode()[len(prefix) :] for name in client.keys(f"{prefix}*"))
-        self.shapes = {name: shape_of(name) for name in names}
-        passing = [name for name in names if PASSING.fullmatch(name)]
-        with client.pipeline(transaction=False) as pipe:
-            pipe.time()
-            for name in passing:
-                pipe.pttl(prefix + name)
-            for name, kind in self.shapes.items():
-                if kind:
-                    scored = {"withscores": True} if kind == "zset" else {}
-                    getattr(pipe, READ[kind])(prefix + name, *RANGE.get(kind, ()), **scored)
-            (seconds, micros), *replies = pipe.execute(raise_on_error=False)
-        self.now = seconds * 1000 + micros // 1000
-        self.ttls = dict(zip(passing, replies, strict=False))
-        self._values: dict[str, Any] = dict(zip(filter(self.shapes.get, names), replies[len(passing) :], strict=True))
-        self.foreign = {name for name, value in self._values.items() if isinstance(value, ResponseError)}
+        (seconds, micros), found = client.eval(READ, 1, self.keys.prefix)
+        self.now = int(seconds) * 1000 + int(micros) // 1000
+        found = sorted((key.decode()[len(prefix) :], kind.decode(), left, value) for key, kind, left, value in found)
+        self._names = [name for name, *_ in found]
+        self.shapes = {name: shape_of(name) for name in self._names}
+        self.ttls = {name: left for name, _, left, _ in found if PASSING.fullmatch(name)}
+        self.foreign = {name for name, kind, *_ in found if self.shapes[name] not in ("", kind)}
+        self._values = {name: value for name, kind, _, value in found if self.shapes[name] == kind}
+        self._scores: dict[str, dict[str, float]] = {}
+        self._hashes: dict[str, dict[str, str]] = {}
 
     def scores(self, name: str) -> dict[str, float]:
-        """A sorted set as member: score."""
-        return {member.decode(): score for member, score in self._values.get(name, ())}
+        """A sorted set as member: score. The checks ask for the same ones again and again."""
+        if (found := self._scores.get(name)) is None:
+            self._scores[name] = found = {member.decode(): float(score) for member, score in self._pairs(name)}
+        return found
 
     def order(self, name: str) -> list[str]:
         """A sorted set's members in order."""
-        return [member.decode() for member, _ in self._values.get(name, ())]
+        return [member.decode() for member, _ in self._pairs(name)]
 
     def members(self, name: str) -> set[str]:
         """A set."""
@@ -152,8 +161,15 @@ class Picture:
 
     def hash(self, name: str) -> dict[str, str]:
         """A hash; empty when it is not there or is no hash."""
-        found = {} if name in self.foreign else self._values.get(name, {})
-        return {field.decode(): value.decode("utf-8", "replace") for field, value in found.items()}
+        if (found := self._hashes.get(name)) is None:
+            found = {field.decode(): value.decode("utf-8", "replace") for field, value in self._pairs(name)}
+            self._hashes[name] = found
+        return found
+
+    def _pairs(self, name: str) -> Iterator[tuple[bytes, bytes]]:
+        """Members with scores, or fields with values."""
+        values = iter(self._values.get(name, ()))
+        return zip(values, values, strict=True)
 
     def under(self, start: str, *, sub: str = "") -> Iterator[str]:
         """The rest of every key that begins with ``start`` and ends with ``#sub`` (or has no sub-key)."""

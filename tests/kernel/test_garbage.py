@@ -11,6 +11,7 @@ from queueops import inspect
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, Outcome
 from tests.kernel.desk import NEVER_MS, POOL, Desk, end, ids_of
+from tests.support.for_each import for_each
 
 GARBAGE = (b"\xff\xfe\x00", b"", b"nan", b"-inf", b"1e400", b"0x10", b"quite", b"9" * 30)
 OUTCOMES = (Outcome.SUCCESS, Outcome.ERROR, Outcome.UNKNOWN, Outcome.CRASH, Outcome.RESTART, Outcome.RELEASE)
@@ -104,7 +105,7 @@ def test_nothing_is_written_to_what_is_no_record(desk: Desk) -> None:
         assert desk.client.get(desk.keys.task("a")) == b"garbage"
 
 
-@pytest.mark.parametrize("field", [field for field in kinds.fields() if field not in ("s", "n")])
+@for_each("field", [field for field in kinds.fields() if field not in ("s", "n")])
 def test_garbage_in_a_field_stops_no_call_and_no_neighbour(desk: Desk, field: str) -> None:
     for garbage in GARBAGE:
         desk.client.flushall()

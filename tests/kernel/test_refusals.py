@@ -22,7 +22,7 @@ from tests.support.recorded_writes import REFUSALS, RecordedScripts, words_of
 
 MACHINES = [
     (kernel.Kernel, 24, {"control", "displace", "note"}),
-    (composites.Composites, 60, {"control", "emit", "plant"}),
+    (composites.Composites, 24, {"control", "plant"}),
     (mapreduce.FinishedKernel, 20, {"control", "restage"}),
 ]
 """Models whose calls are recorded: how many examples, and the functions that refuse there. All calls are scripts."""
@@ -32,6 +32,8 @@ CALLS = [
     ("grow", ["leased", "0", "token", "group", RULES, "0"], "STALE"),
     ("grow", ["leased", FENCE, "token", "group", RULES, "0"], "NONE"),
     ("advance", ["gone", "0", "1", "", RULES], "GONE"),
+    ("emit", ["leased", "0", "token", "idle", RULES, "", "0"], "STALE"),
+    ("emit", ["gone", FENCE, "token", "idle", RULES, "", "0"], "GONE"),
     ("aggregation", ["to:nobody", "drain", ""], "NONE"),
     ("aggregation", ["to:shop", "delete", ""], "JOBS"),
     ("enqueue", ["-1", "1", "", "2", "n", "tests.noop", "0", "new", "leased", "0"], "STALE"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator
 
 from queueops.kinds.mapreduce.states import CHUNK_TRANSITIONS, ChunkState
@@ -20,10 +20,10 @@ Problems = Iterator[str]
 
 
 class Parts:
-    """The chunks under one id: the five sets, the records, the second runs."""
+    """The chunks under one id: the five sets, the records, the second runs, the numbers on the agenda."""
 
-    def __init__(self, picture: Picture, task_id: str) -> None:
-        self.id, self.picture = task_id, picture
+    def __init__(self, picture: Picture, task_id: str, on_agenda: set[str]) -> None:
+        self.id, self.picture, self.on_agenda = task_id, picture, on_agenda
         self.sets = {state: picture.scores(f"task:{task_id}#chunks:{state}") for state in STATES}
         self.twins = picture.members(f"task:{task_id}#chunks:twins")
         self.by = {worker: int(count) for worker, count in picture.hash(f"task:{task_id}#chunks:by").items()}
@@ -57,7 +57,12 @@ def check(
 ) -> Picture:
     """Assert every invariant, of tasks and of chunks. ``lost`` are chunks whose record was destroyed, by reference."""
     picture = invariants.check(broker, pool, **known)
-    found = {task_id: Parts(picture, task_id) for task_id in sorted(ids(picture))}
+    on_agenda: dict[str, set[str]] = defaultdict(set)
+    for key in picture.scores("agenda"):
+        task_id, _, number = key.partition("#")
+        if number and not number.endswith("~"):
+            on_agenda[task_id].add(number)
+    found = {task_id: Parts(picture, task_id, on_agenda[task_id]) for task_id in sorted(ids(picture))}
     problems = list(flows(picture)) + list(orphans(picture, found)) + list(running(picture, set(lost)))
     for task_id, parts in found.items():
         for each in CHECKS:
@@ -87,14 +92,9 @@ def one_set(parts: Parts, lost: set[str]) -> Problems:
 
 def agenda(parts: Parts, lost: set[str]) -> Problems:
     """Active and errored chunks are on the agenda, the others are not."""
-    found = {
-        key.partition("#")[2]
-        for key in parts.picture.scores("agenda")
-        if key.startswith(f"{parts.id}#") and not key.endswith("~")
-    }
     expected = parts.members("active", "errored")
-    if found != expected:
-        yield f"on the agenda are {sorted(found)}, expected {sorted(expected)}"
+    if parts.on_agenda != expected:
+        yield f"on the agenda are {sorted(parts.on_agenda)}, expected {sorted(expected)}"
 
 
 def lane(parts: Parts, lost: set[str]) -> Problems:
@@ -140,11 +140,8 @@ def by_worker(parts: Parts, lost: set[str]) -> Problems:
 
 def second_runs(parts: Parts, lost: set[str]) -> Problems:
     """A second run has a record, a note at its chunk, and a place: a lane while it waits, the agenda while it runs."""
-    records = {
-        name.partition("#")[2].removesuffix("~")
-        for name in parts.picture.shapes
-        if name.startswith(f"task:{parts.id}#") and name.endswith("~")
-    }
+    under = parts.picture.under(f"task:{parts.id}#")
+    records = {name.removesuffix("~") for name in under if name.endswith("~")}
     noted = {number for number in parts.members(*STATES) if "tw" in parts.record(number)}
     if not records == parts.twins == noted | {n for n in parts.twins if f"{parts.id}#{n}" in lost}:
         yield f"second runs: records of {sorted(records)}, the set {sorted(parts.twins)}, notes at {sorted(noted)}"

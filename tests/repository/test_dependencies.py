@@ -97,7 +97,7 @@ class Bare:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Bare:
-    return Bare(tmp_path_factory.mktemp("bare"), build(tmp_path_factory.mktemp("dist")))
+    return Bare(tmp_path_factory.mktemp("bare"), build())
 
 
 def test_the_hard_dependencies_are_those_of_the_engine_and_the_console(bare: Bare) -> None:

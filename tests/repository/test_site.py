@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.repository.reference_pages import PACKAGES
+from tests.support.once_per_run import made_once
 
 if TYPE_CHECKING:
     from tests.support.shared_browser import SharedBrowser
@@ -27,13 +28,15 @@ LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
+def site() -> Path:
+    return made_once("site", build)
+
+
+def build(folder: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
 
 
 class Loads(HTMLParser):

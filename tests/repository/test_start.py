@@ -62,7 +62,7 @@ class Reader(Bare):
 
 @pytest.fixture
 def reader(tmp_path: Path, redis_url: str, namespace: str) -> Reader:
-    return Reader(tmp_path, build(tmp_path / "dist"), redis_url, namespace)
+    return Reader(tmp_path, build(), redis_url, namespace)
 
 
 @pytest.mark.timeout(900)

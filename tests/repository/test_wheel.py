@@ -49,9 +49,9 @@ def test_double(queueops_worker, queueops_store):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel() -> Path:
     """The wheel, built from this tree."""
-    return build(tmp_path_factory.mktemp("dist"))
+    return build()
 
 
 @pytest.fixture(scope="module")

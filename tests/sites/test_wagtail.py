@@ -46,7 +46,6 @@ class Site:
         self.run("-c", "from wagtail.bin.wagtail import main; main()", "start", "shop", ".")
         settings = SETTINGS.format(namespace=namespace, database=database)
         (folder / "shop" / "settings" / "queueops.py").write_text(settings)
-        self.run("-m", "django", "migrate", "--verbosity", "0")
 
     def run(self, *command: str) -> str:
         done = subprocess.run(

@@ -18,6 +18,7 @@ django.setup()
 
 from django.contrib.auth import get_user_model  # noqa: E402 - the apps must be ready first
 from django.core.files.uploadedfile import SimpleUploadedFile  # noqa: E402
+from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models.signals import post_save  # noqa: E402
 from django.test import Client  # noqa: E402
@@ -92,6 +93,7 @@ def files(editor: Editor) -> None:
 
 
 def main() -> None:
+    call_command("migrate", verbosity=0)  # here: a process of its own would load all of Wagtail once more
     editor = Editor()
     wait(60)
     post_save.connect(hold_open, weak=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -77,3 +77,9 @@ def round_trips(desk: Desk, call: Callable[[], object]) -> Asked:
             if not command.upper().startswith("CLIENT"):
                 (found.inside if heard["client_type"] == "lua" else found.sent).append(command)
     raise AssertionError("MONITOR ended")
+
+
+def commands_of(desk: Desk, calls: Mapping[str, Callable[[], object]]) -> dict[str, str]:
+    """All commands of each call in one text, to look for names of keys in it."""
+    found = {name: round_trips(desk, call) for name, call in calls.items()}
+    return {name: "\n".join((*asked.sent, *asked.inside)) for name, asked in found.items()}

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.once_per_run import made_once
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = """
 from pathlib import Path
@@ -43,10 +45,10 @@ urlpatterns = [path("ops/", include("console.urls"))]
 """
 
 
-def build(target: Path) -> Path:
-    """Build the wheel of this tree into a folder."""
-    run(["-m", "hatchling", "build", "--target", "wheel", "--directory", str(target)], cwd=ROOT)
-    (built,) = target.glob("*.whl")
+def build() -> Path:
+    """The wheel of this tree, built once for a run of tests."""
+    command = ["-m", "hatchling", "build", "--target", "wheel", "--directory"]
+    (built,) = made_once("wheel", lambda target: run([*command, str(target)], cwd=ROOT)).glob("*.whl")
     return built
 
 
