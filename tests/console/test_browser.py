@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 from tests.console.browsing import Open, tick
 from tests.console.listed import many, ticked
 from tests.console.standin import World
-from tests.console.walk import PAGES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 
@@ -319,21 +318,6 @@ def test_hostile_text_stays_text_in_the_browser(open_page: Open, world: World) -
         tick(page)
         assert page.title() != "born"
         assert page.locator("main img").count() == 0
-
-
-EDITED = """() => [...document.querySelectorAll("[data-live] :is(input, select, textarea)")]
-    .filter(held.edited).map((field) => field.name)"""
-
-
-def test_no_page_is_held_before_a_field_is_edited(open_page: Open, world: World) -> None:
-    page, found = open_page(""), dict[str, list[str]]()
-    for path in [one.path for one in PAGES if "/_" not in one.path]:
-        page.goto(path)
-        if page.locator("[data-live]").count():
-            found[path] = page.evaluate(EDITED)
-            expect(page.locator("#live")).to_have_text("Live")
-    assert len(found) > 20
-    assert {path: fields for path, fields in found.items() if fields} == {}
 
 
 def test_a_changed_field_holds_its_part_of_the_page_and_the_button_says_so(open_page: Open, world: World) -> None:
