@@ -52,9 +52,10 @@ JUDGE = """async ([judged, options]) => {
   }
   if (!looks.size) return [[], []];
   const { violations, passes } = await axe.run({ include: [...looks.keys()] }, options);
-  const [contrast] = passes.filter((rule) => rule.id === "color-contrast");
-  const good = new Set((contrast?.nodes ?? []).map((node) => node.element));
-  return [violations, [...looks].map(([each, [one, whole]]) => good.has(each) ? one : whole)];
+  const found = (rules) => new Set(rules.flatMap((rule) => rule.nodes).map((node) => node.element));
+  const good = found(passes.filter((rule) => rule.id === "color-contrast")), bad = found(violations);
+  const fine = [...looks].filter(([each]) => !bad.has(each));
+  return [violations, fine.map(([each, [one, whole]]) => good.has(each) ? one : whole)];
 }"""
 """Asks axe about the colours of texts with a new look: colours, font, and what is painted under and over the text.
 A look that axe does not judge, as that of a single letter, is known with its text alone.
