@@ -26,7 +26,7 @@ from console.access.pools import granted_somewhere, permits
 from console.http import error_pages
 from console.http.compression import compressed
 from console.ui.language import spoken
-from console.ui.links import url
+from console.ui.links import one_scope, url
 from console.ui.preferences import Preferences
 from queueops import conf
 from queueops.errors import BrokenPool, BrokerUnavailable, EmbeddedFailed, StoreFull
@@ -76,6 +76,7 @@ def guarded(name: str, view: View) -> View:
             conf.in_store(store),
             timezone.override(Preferences.of(request).zone_name),
             translation.override(spoken(request)),
+            one_scope(),
         ):
             with concealing(Verb.SEE_ARGUMENTS not in granted(request.user)), _reading(request):
                 response = _checked(checked, request, kwargs)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from console.diagram.history_figures import Figure, Value, Words, figures_of, with_unit
 from console.ui import formatting
+from console.ui.markup import markup
 from queueops.inspect import Point, Series, Trend
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ def draw(series: Series, figure: Figure) -> Chart | None:
     if highest is None:
         return None
     scale = highest or 1.0
-    labels = [label for label, _value in figure.lines]
+    labels = [str(label) for label, _value in figure.lines]
     return Chart(
         word=figure.word,
         title=figure.title,
@@ -94,7 +94,12 @@ def _told_last(series: Series, figure: Figure, row: Sequence[float | None]) -> s
 
 
 def _values(series: Series, value: Value) -> list[float | None]:
-    return [value(point, series.seconds_of(point)) for point in series.points]
+    """The values at all points; each is of a whole step but for the last one of an open series."""
+    found = [value(point, series.step_ms / 1000) for point in series.points]
+    if series.is_open:
+        point = series.points[-1 - series.ahead]
+        found[-1 - series.ahead] = value(point, series.seconds_of(point))
+    return found
 
 
 class Spark(msgspec.Struct, frozen=True):
@@ -152,11 +157,11 @@ def svg(spark: Spark | None, *, bare: bool = False) -> SafeString:
     Lists have hundreds of them: a template for each of them would take longer than its row.
     """
     if spark is None:
-        return format_html("{}", "" if bare else formatting.NOTHING)
-    drawn = format_html('<path class="line" d="{}"/>', spark.d) if spark.d else ""
-    failed = format_html('<path class="line line-failed" d="{}"/>', spark.failed) if spark.failed else ""
+        return markup("{}", "" if bare else formatting.NOTHING)
+    drawn = markup('<path class="line" d="{}"/>', spark.d) if spark.d else ""
+    failed = markup('<path class="line line-failed" d="{}"/>', spark.failed) if spark.failed else ""
     begin = '<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" role="img">'
-    return format_html(begin + "<title>{}</title>{}{}</svg>", spark.text, drawn, failed)
+    return markup(begin + "<title>{}</title>{}{}</svg>", spark.text, drawn, failed)
 
 
 def _small(row: Sequence[float | None], highest: float) -> str:
@@ -206,7 +211,7 @@ def _stretches(row: Sequence[float | None]) -> Iterable[tuple[int, list[float]]]
 
 
 def _columns(
-    points: Sequence[Point], figure: Figure, labels: Sequence[Words], rows: Sequence[Sequence[float | None]]
+    points: Sequence[Point], figure: Figure, labels: Sequence[str], rows: Sequence[Sequence[float | None]]
 ) -> Iterable[Column]:
     """At most MOST_COLUMNS columns; one of several points has the highest values."""
     size = -(-len(points) // MOST_COLUMNS)
@@ -222,7 +227,7 @@ def _columns(
         )
 
 
-def _summary(figure: Figure, labels: Sequence[Words], rows: Sequence[Sequence[float | None]]) -> str:
+def _summary(figure: Figure, labels: Sequence[str], rows: Sequence[Sequence[float | None]]) -> str:
     """What the chart says, for a reader who does not see it."""
     told = []
     for label, row in zip(labels, rows, strict=True):

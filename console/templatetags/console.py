@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
-from time import time
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django import template
 from django.forms.boundfield import BoundField
-from django.template import Context
-from django.template.defaultfilters import truncatechars
+from django.template import Context, defaulttags
 from django.template.loader import get_template
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -24,6 +20,7 @@ from django.utils.translation import gettext
 from console.actions.catalog import label, on_all
 from console.actions.remedies import alarm_remedy, remedy
 from console.audit.log import told
+from console.diagram.machine_svg import machine_svg
 from console.ui import (
     break_points,
     dates,
@@ -36,8 +33,10 @@ from console.ui import (
     linked_ids,
     links,
     live_list,
+    shortened,
     state_badges,
     stored_words,
+    times,
     traceback,
 )
 from console.ui.badges import badge, condition, icon
@@ -46,8 +45,10 @@ from console.ui.columns import waited_ms
 from console.ui.forms import DELAYS
 from console.ui.kind_pages import PartPages, Piece, parts, pieces_at
 from console.ui.links import url
+from console.ui.markup import escaped, markup
 from console.ui.narrowed import Narrowed
 from console.ui.static_files import sprite
+from console.ui.task_rows import task_rows
 from queueops.inspect import (
     Alarm,
     Attempt,
@@ -67,7 +68,6 @@ from queueops.inspect import (
 )
 from queueops.inspect.alarm import manage
 from queueops.inspect.filter_text import condition_text
-from queueops.model.sentences import Translatable, translated
 from queueops.model.states import State, table
 
 register = template.Library()
@@ -84,6 +84,13 @@ register.simple_tag(label, name="verb_label")
 register.filter("on_all", on_all)
 register.simple_tag(icon)
 register.simple_tag(manage)
+register.simple_tag(task_rows)
+register.simple_tag(filters.facet_values)
+register.simple_tag(machine_svg)
+register.simple_tag(times.ago)
+register.simple_tag(times.since)
+register.simple_tag(times.exact)
+register.simple_tag(times.exact_second)
 register.simple_tag(kept_parts.kept)
 register.filter("linked", linked_ids.linked)
 register.filter("breakable", break_points.breakable)
@@ -106,6 +113,9 @@ register.filter("about", formatting.about)
 register.filter("about_ms", formatting.about_ms)
 register.filter("size", formatting.size)
 register.filter("retry_policy", formatting.retry_policy)
+register.filter("cut", shortened.cut)
+register.filter("last_name", shortened.last_name)
+register.filter("short_error", shortened.short_error)
 register.filter("to_minute", dates.minute)
 register.filter("to_second", dates.second)
 register.filter("arguments", json_text.shown)
@@ -119,6 +129,25 @@ register.filter("fact_label", stored_words.fact)
 register.filter("alert_label", stored_words.alert)
 register.filter("line_label", stored_words.line)
 register.filter("short_key", live_list.short)
+
+
+class KeptURL(defaulttags.URLNode):
+    """A URL of the console, made once and not for each page and row. All others are made as Django makes them."""
+
+    def render(self, context: Context) -> str:
+        """The URL, escaped."""
+        name = self.view_name.resolve(context)
+        if self.args or self.asvar or not name.startswith("console:"):
+            return str(super().render(context))
+        given = {key: value.resolve(context) for key, value in self.kwargs.items()}
+        return escaped(links.full_name_url(name, **given))
+
+
+@register.tag(name="url")
+def kept_url(parser: Any, token: Any) -> KeptURL:
+    """Django's tag `url`."""
+    node = defaulttags.url(parser, token)
+    return KeptURL(node.view_name, node.args, node.kwargs, node.asvar)
 
 
 @register.simple_tag
@@ -136,7 +165,7 @@ def state_icon(name: str) -> SafeString:
 @register.simple_tag
 def state_use(name: str) -> SafeString:
     """A state's icon inside another drawing."""
-    return format_html('<use href="{}#{}"></use>', sprite(), state_badges.look(name).icon)
+    return markup('<use href="{}#{}"></use>', sprite(), state_badges.look(name).icon)
 
 
 @register.simple_tag
@@ -144,44 +173,6 @@ def worker_state(name: str) -> SafeString:
     """A worker's condition: icon and label."""
     known = name if name in WORKER_ICONS else "unknown"
     return condition(WORKER_ICONS.get(name, "help-circle"), stored_words.worker(name), known)
-
-
-@register.simple_tag
-def since(ms: int | None) -> SafeString | str:
-    """The elapsed time, without the word "ago", in whole seconds from 10 s on; the exact time on hover."""
-    if not ms:
-        return "–"
-    elapsed = max(0.0, time() * 1000 - ms)
-    text = formatting.span(elapsed - (elapsed % 1000 if elapsed >= 10_000 else 0))
-    told = '<time datetime="{}" title="{}" data-ms="{}" data-plain>{}</time>'
-    return format_html(told, _iso(ms), exact(ms), ms, text)
-
-
-@register.simple_tag
-def ago(ms: int | None) -> SafeString | str:
-    """A time, relative to now; the exact time on hover."""
-    if not ms:
-        return "–"
-    text = formatting.ago(ms, time() * 1000)
-    return format_html('<time datetime="{}" title="{}" data-ms="{}">{}</time>', _iso(ms), exact(ms), ms, text)
-
-
-@register.simple_tag
-def exact(ms: int | None) -> str:
-    """A time with date and zone."""
-    if not ms:
-        return "–"
-    moment = timezone.localtime(_moment(ms))
-    return f"{dates.second(moment)}{formatting.local('.')}{moment.microsecond // 1000:03d} {moment.tzname()}"
-
-
-@register.simple_tag
-def exact_second(ms: int | None, zone: str = "") -> str:
-    """A time to the second, in the user's zone or another one."""
-    if not ms:
-        return "–"
-    moment = timezone.localtime(_moment(ms), ZoneInfo(zone) if zone else None)
-    return f"{dates.second(moment)} {moment.tzname()}"
 
 
 @register.filter
@@ -223,9 +214,9 @@ def sort_head(
     """The head of a column by which a list can be sorted; with `falls_first` the highest number comes first."""
     numbers = "n" if falls_first or is_number else ""
     order = {column: "ascending", f"-{column}": "descending"}.get(rows.sort, "")
-    sorts = format_html(' aria-sort="{}"', order) if order else ""
+    sorts = markup(' aria-sort="{}"', order) if order else ""
     link = rows.sorted_by(column, falls_first=falls_first)
-    return format_html('<th scope="col" class="{}"{}><a href="{}">{}</a></th>', numbers, sorts, link, label)
+    return markup('<th scope="col" class="{}"{}><a href="{}">{}</a></th>', numbers, sorts, link, label)
 
 
 @register.simple_tag
@@ -259,13 +250,6 @@ def worker_url(id: str, name: str = "worker") -> str:
 
 
 @register.filter
-def cut(text: object, length: int) -> str:
-    """Django's `truncatechars`, without its cost for a short text; a sentence of the engine is translated first."""
-    made = text.translated() if isinstance(text, Translatable) else str(text)
-    return made if len(made) <= length else truncatechars(made, length)
-
-
-@register.filter
 def joined(first: str, second: str) -> str:
     """Two names, joined with a space."""
     return f"{first} {second}"
@@ -275,18 +259,6 @@ def joined(first: str, second: str) -> str:
 def error_name(fingerprint: str) -> str:
     """The type of an error, with its fingerprint."""
     return error_names.error_name(fingerprint)
-
-
-@register.filter
-def last_name(path: str) -> str:
-    """The name of a type without its module."""
-    return path.rpartition(".")[2] or path
-
-
-@register.filter
-def short_error(title: str) -> str:
-    """An error in one line, its type without its module, for narrow columns."""
-    return re.sub(r"\A[\w.]+(?=: |\Z)", lambda kind: last_name(kind[0]), translated(title))
 
 
 @register.filter
@@ -384,17 +356,17 @@ def _rendered(context: Context, piece: Piece) -> SafeString:
 
 
 @register.simple_tag
+def lane_limits(lane: Any) -> str:
+    """The limit of a lane, and its rate and weight if they are set."""
+    told = [gettext("%(n)s at once") % {"n": formatting.count(lane.limit)} if lane.limit else gettext("no limit")]
+    if lane.rate:
+        told.append(gettext("%(n)s starts/s") % {"n": formatting.rate(lane.rate)})
+    if lane.weight != 1:
+        told.append(gettext("weight %(n)s") % {"n": lane.weight})
+    return ", ".join(told)
+
+
+@register.simple_tag
 def lane_note(lane: LaneRow) -> str:
     """What keeps a lane's waiting tasks from a start: its limit, its rate; empty if nothing does."""
     return bound_of(lane)
-
-
-def _iso(ms: int) -> str:
-    return _moment(ms).isoformat(timespec="milliseconds")
-
-
-def _moment(ms: float) -> datetime:
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return datetime.fromtimestamp(0, UTC)

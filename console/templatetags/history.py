@@ -9,7 +9,6 @@ from typing import Any
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -18,9 +17,9 @@ from console.diagram import chart, moments
 from console.diagram.history_figures import columns_of, rows_of
 from console.diagram.moments import Happening
 from console.pages.history import DAY_MS, moment, region, written
-from console.templatetags.console import _moment
-from console.ui import dates
+from console.ui import dates, times
 from console.ui.comparison import compared
+from console.ui.markup import joined, markup
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
 register = template.Library()
@@ -107,14 +106,14 @@ def is_past(context: Any) -> bool:
 @register.simple_tag
 def axis_time(ms: int, series: Series) -> str:
     """A time on the axis of a series: hour and minute, or the day."""
-    moment = timezone.localtime(_moment(ms))
+    moment = timezone.localtime(times.moment(ms))
     return dates.minute_of_day(moment) if series.step_ms * len(series.points) <= DAY_MS else dates.short_day(moment)
 
 
 @register.simple_tag
 def past_words(ms: int) -> str:
     """A moment as it is said: `03:12 yesterday`."""
-    moment = timezone.localtime(_moment(ms))
+    moment = timezone.localtime(times.moment(ms))
     days = (datetime.now(moment.tzinfo).date() - moment.date()).days
     day = {0: _("today"), 1: _("yesterday")}.get(days) or dates.day(moment)
     return f"{dates.minute_of_day(moment)} {day}"
@@ -129,7 +128,7 @@ def past_at(ms: int) -> str:
 @register.filter
 def typed_time(ms: int) -> str:
     """A moment as the value of a field for date and time, in the user's zone."""
-    return timezone.localtime(_moment(ms)).strftime("%Y-%m-%dT%H:%M")
+    return timezone.localtime(times.moment(ms)).strftime("%Y-%m-%dT%H:%M")
 
 
 @register.filter
@@ -143,19 +142,21 @@ def chart_hits(drawn: chart.Chart) -> SafeString:
     """The columns of a chart that have a text; each page has some hundred, so no template draws each."""
     zone, language = timezone.get_current_timezone(), get_language()
     rect = '<rect x="{}" width="{}" height="100"><title>{}: {}</title></rect>'
-    rows = ((each.left, each.width, _step_time(each.at_ms, zone, language), each.values) for each in drawn.columns)
-    return format_html_join("", rect, rows)
+    return joined(
+        markup(rect, each.left, each.width, _step_time(each.at_ms, zone, language), each.values)
+        for each in drawn.columns
+    )
 
 
 @register.simple_tag
 def values_rows(rows: list[tuple[int, list[str]]]) -> SafeString:
     """The rows of the table of values: the time of each, and its values."""
     zone, language = timezone.get_current_timezone(), get_language()
-    cells = (
-        (_step_time(at, zone, language), format_html_join("", "<td>{}</td>", ((each,) for each in row)))
+    line = '<tr><th scope="row">{}</th>{}</tr>'
+    return joined(
+        markup(line, _step_time(at, zone, language), joined(markup("<td>{}</td>", each) for each in row))
         for at, row in rows
     )
-    return format_html_join("", '<tr><th scope="row">{}</th>{}</tr>', cells)
 
 
 @register.simple_tag

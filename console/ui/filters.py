@@ -6,10 +6,15 @@ from collections.abc import Mapping
 
 import msgspec
 from django.utils.functional import Promise
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from console.ui.badges import icon
 from console.ui.error_names import error_name
+from console.ui.formatting import short
 from console.ui.links import url
+from console.ui.markup import joined, markup
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.inspect.filter_text import conditions
@@ -67,6 +72,23 @@ def chosen(query: TaskQuery) -> list[tuple[str, str]]:
         if name != "state"
     ]
     return of_facets + [(text, address(query, q=rest)) for text, rest in conditions(query.q)]
+
+
+def facet_values(facet: Facet, uncounted: str) -> SafeString:
+    """The values as items of a list, with `uncounted` where the number is not known; a page has some hundred."""
+    remove = icon("x", gettext("remove"))
+    item = '<li data-key="{}"><a href="{}"{}><span>{}</span> {}</a></li>'
+    return joined(
+        markup(
+            item,
+            value.text,
+            value.url,
+            markup(' aria-current="true"') if value.chosen else "",
+            inspect.lane_label(value.text) if facet.name == "lane" else value.text,
+            remove if value.chosen else uncounted if value.count is None else markup("<b>{}</b>", short(value.count)),
+        )
+        for value in facet.values
+    )
 
 
 def address(query: TaskQuery, **changed: str) -> str:

@@ -19,6 +19,8 @@ UNITS = ((86_400_000.0, "d"), (3_600_000.0, "h"), (60_000.0, "min"), (1000.0, "s
 
 def local(text: str) -> str:
     """A number as English writes it, with the separators of the user's language: 12,345.6 is 12.345,6 in German."""
+    if "." not in text and "," not in text:
+        return text
     return Figure(text).translated() if language() != ENGLISH else text
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
@@ -35,10 +37,25 @@ def overview_of(store: str) -> str:
 
 
 Scope = tuple[URLResolver, str, str | None, str]
+_OF_REQUEST: ContextVar[Scope | None] = ContextVar("queueops_url_scope", default=None)
 
 
 def url_scope() -> Scope:
     """All that a URL depends on, besides its name and its parts: the last is the console of the current store."""
+    return _OF_REQUEST.get() or _scope()
+
+
+@contextmanager
+def one_scope() -> Iterator[None]:
+    """Ask once for what all URLs of a request depend on: a page has some hundred."""
+    token = _OF_REQUEST.set(_scope())
+    try:
+        yield
+    finally:
+        _OF_REQUEST.reset(token)
+
+
+def _scope() -> Scope:
     app = console_of(conf.store_name())
     return get_resolver(get_urlconf()), get_script_prefix(), get_language(), app
 

@@ -32,7 +32,7 @@ from queueops import conf, inspect
 from queueops.inspect import Alarm, Snapshot, Status, TaskDetail
 from queueops.model.sentences import encodable
 from queueops.model.sentences import language as active_language
-from queueops.model.states import TIMED, table
+from queueops.model.states import table
 
 NAVIGATION: dict[str, tuple[NavigationItem, ...]] = {
     "work": (
@@ -93,7 +93,6 @@ class StoreLink(NamedTuple):
 class Frame:
     """The context that every page needs around its own content."""
 
-    timed = TIMED
     telling = ("edit", "operator")
     """Kinds of log lines that may tell arguments."""
 

@@ -31,7 +31,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     STORED: ClassVar[tuple[str, ...]] = ()  # those of both that may be stored sentences of the engine
 
     def __post_init__(self) -> None:
-        """Redact the texts, for the current user."""
+        """Redact the texts, for the current user; an answer without any, such as one of 200 points, is ready."""
+        if not (self.TEXTS or self.TEXTS_OF_TASKS or self.STORED):
+            return
         hide = redactor()
         origin = TYPED if getattr(self, "state", "") == State.CANCELLED else ""
         for name in self.STORED:

@@ -31,10 +31,10 @@ def percentile(counts: Mapping[int, int], q: float) -> float | None:
 
 def percentiles(counts: Mapping[int, int], *quantiles: float) -> list[float | None]:
     """Several quantiles of a histogram, as `percentile` has them: its buckets are put in order once."""
-    known = sorted(each for each in counts.items() if each[1] > 0)
+    known = sorted([each for each in counts.items() if each[1] > 0])
     if not known:
         return [None] * len(quantiles)
-    ends = list(accumulate(count for _, count in known))
+    ends = list(accumulate([count for _, count in known]))
     found = list[float | None]()
     for q in quantiles:
         rank = max(0.0, min(1.0, q)) * ends[-1]

@@ -67,7 +67,7 @@ def tasks(desk: Desk, count: int) -> None:
     [
         ("lanes/", lanes, 1400),
         ("workers/", workers, 1600),
-        ("tasks/", tasks, 1150),
+        ("tasks/", tasks, 450),
         ("registry/?f=shop.task_", names, 700),
     ],
 )

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from django.template import defaultfilters
 from django.test import Client
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy
 
 from console.access.headers import HEADERS
 from console.templatetags.console import register
+from console.ui.markup import joined, markup
+from queueops.model.sentences import say
 from tests.console.standin import World
 from tests.console.test_permissions import entry
 from tests.console.walk import ADDRESSES, MUTATIONS, PAGES, Address, assert_protected, for_each_address
@@ -21,6 +25,7 @@ from tests.support.for_each import for_each
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 PYTHON = sorted(path for package in ("console", "queueops_demo") for path in (ROOT / package).rglob("*.py"))
+MARKUP = ROOT / "console/ui/markup.py"
 
 
 def test_the_headers_are_those_that_are_written_here() -> None:
@@ -124,9 +129,23 @@ def test_templates_hold_no_code_and_no_style(template: Path) -> None:
     assert "https://" not in text
 
 
-@for_each("path", PYTHON)
-def test_python_marks_nothing_as_safe(path: Path) -> None:
+@for_each("path", [path for path in PYTHON if path != MARKUP])
+def test_python_marks_nothing_as_safe_but_for_one_module(path: Path) -> None:
     assert not re.search(r"mark_safe|SafeString\(|escapejs|autoescape", path.read_text())
+
+
+def test_markup_escapes_as_django_does() -> None:
+    hostile = "<b title='\"'>&amp;</b>"
+    for value in (
+        hostile,
+        7,
+        None,
+        gettext_lazy("<Lane>"),
+        say("%(x)s <", x=hostile),
+        format_html("<i>{}</i>", hostile),
+    ):
+        assert markup('<a id="{}">{name}</a>', value, name=value) == format_html('<a id="{0}">{0}</a>', value)
+    assert joined([markup("<{}>", "b"), markup("{}", "<")]).__html__() == "<b>&lt;"
 
 
 def test_htmx_is_told_to_run_nothing() -> None:

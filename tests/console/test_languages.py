@@ -13,8 +13,8 @@ from django.utils.translation import override
 
 from console.models import AuditEntry
 from console.templatetags import history
-from console.templatetags.console import exact
 from console.ui import formatting, language
+from console.ui.times import exact
 from tests.console.standin import World
 
 pytestmark = pytest.mark.django_db

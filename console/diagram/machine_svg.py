@@ -1,0 +1,121 @@
+"""Drawings of the state machine as SVG. Two of them have some fifty shapes, so no template draws each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from console.diagram.machine import Box, Picture, Way
+from console.ui.formatting import count, rate, short
+from console.ui.links import url
+from console.ui.markup import joined, markup
+from console.ui.state_badges import css_class, look
+from console.ui.static_files import sprite
+
+HEAD = (
+    '<svg class="machine machine-{name}" viewBox="0 {top} {width} {height}" role="group" aria-label="{label}">\n'
+    '  <defs><marker id="{key}-{name}" viewBox="0 0 8 8" refX="6.5" refY="4" markerWidth="8" markerHeight="8"'
+    ' markerUnits="userSpaceOnUse" orient="auto"><path d="M0.5 0.5 7 4 0.5 7.5Z"/></marker></defs>'
+)
+BOX = (
+    '\n<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="9"/>'
+    '<svg x="{left}" y="{top}" width="{width}" height="{height}"><svg class="box-icon" x="{icon_x}" y="{icon_y}"'
+    ' width="16" height="16"><use href="{icon}"></use></svg><text class="box-name" x="{name_x}" y="{name_y}"{squeezed}>'
+    "{name}</text>{inner}</svg>"
+)
+
+
+class Spots(NamedTuple):
+    """Where icon, label and count of a box are, and the height of the word "stuck"."""
+
+    icon: tuple[float, float]
+    label: tuple[float, float]
+    count: tuple[float, float]
+    stuck_y: float
+
+
+WIDE, NARROW = Spots((11, 10), (30, 22.5), (12, 48), 47), Spots((6, 7), (7, 41), (28, 21.5), 20.5)
+
+
+def machine_svg(pictures: Iterable[Picture], *, title: str, key: str, of_task: bool = False) -> SafeString:
+    """The drawings, with counts and rates; `of_task`: the path of one task, with how often it was in each state."""
+    return joined(_drawing(picture, title, key, of_task=of_task) for picture in pictures)
+
+
+def _drawing(picture: Picture, title: str, key: str, *, of_task: bool) -> SafeString:
+    head = markup(
+        HEAD, name=picture.name, key=key, top=picture.top, width=picture.width, height=picture.height, label=title
+    )
+    names = {box.state: box.label for box in picture.boxes} | {"": "·"}
+    ends = {way: f"{names[way.source]} → {names[way.target]}" for way in picture.ways}
+    ways = joined(_way(way, ends[way], f"url(#{key}-{picture.name})", of_task=of_task) for way in picture.ways)
+    box_of, spots = _box_of_task if of_task else _box, WIDE if picture.is_wide else NARROW
+    boxes = joined(box_of(box, spots) for box in picture.boxes)
+    rates = joined(_rate(way, ends[way]) for way in picture.ways if way.spot and not of_task)
+    return joined((markup("\n"), head, ways, boxes, rates, markup("\n</svg>\n")))
+
+
+def _way(way: Way, ends: str, marker: str, *, of_task: bool) -> SafeString:
+    told = f": {rate(way.rate)}/s" if way.rate and not of_task else ""
+    path = '\n<path class="way way-{}" d="{}" marker-end="{}"><title>{}{}</title></path>'
+    drawn = markup(path, way.weight, way.d, marker, ends, told)
+    return drawn + markup('<path class="flow flow-{}" d="{}"/>', way.weight, way.d) if way.weight else drawn
+
+
+def _rate(way: Way, ends: str) -> SafeString:
+    x, y = way.spot or (0, 0)
+    return markup('\n<text class="way-rate" x="{}" y="{}"><title>{}</title>{}/s</text>', x, y, ends, rate(way.rate))
+
+
+def _box(box: Box, spots: Spots) -> SafeString:
+    """A state, with the number of its tasks and a link to them."""
+    is_stuck = bool(box.stuck and box.count)
+    stuck, told, word = "", "", _("stuck")
+    inner = markup('<text class="box-count" x="{}" y="{}">{}</text>', *spots.count, short(box.count))
+    if is_stuck:
+        stuck, told = markup("<title>{}</title>", box.stuck), markup(". {}: {}", word, box.stuck)
+        inner += markup('<text class="box-word-stuck" x="{}" y="{}">{}</text>', box.width - 8, spots.stuck_y, word)
+    return markup(
+        '\n<a class="box {}{}" href="{}?state={}" aria-label="{}: {}{}">{}{}</a>',
+        css_class(box.state),
+        " box-empty" if not box.count else " box-stuck" if box.stuck else "",
+        url("tasks"),
+        box.state,
+        box.label,
+        count(box.count),
+        told,
+        stuck,
+        _inside(box, spots, inner),
+    )
+
+
+def _box_of_task(box: Box, spots: Spots) -> SafeString:
+    """A state in the path of one task."""
+    inner = markup("")
+    if box.count:
+        word, times = _("here") if box.here else "✓", f" × {box.count}" if box.count > 1 else ""
+        inner = markup('<text class="box-count" x="{}" y="{}">{}{}</text>', *spots.count, word, times)
+    more = (" box-here" if box.here else "") + ("" if box.count else " box-empty")
+    return markup('\n<g class="box {}{}">{}</g>', css_class(box.state), more, _inside(box, spots, inner))
+
+
+def _inside(box: Box, spots: Spots, inner: SafeString) -> SafeString:
+    squeezed = markup(' textLength="{}" lengthAdjust="spacingAndGlyphs"', box.squeezed) if box.squeezed else ""
+    return markup(
+        BOX,
+        left=box.left,
+        top=box.top,
+        width=box.width,
+        height=box.height,
+        icon_x=spots.icon[0],
+        icon_y=spots.icon[1],
+        icon=f"{sprite()}#{look(box.state).icon}",
+        name_x=spots.label[0],
+        name_y=spots.label[1],
+        squeezed=squeezed,
+        name=box.label,
+        inner=inner,
+    )
