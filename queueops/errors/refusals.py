@@ -51,6 +51,9 @@ class EmbeddedNotTrusted(EmbeddedFailed):
 
 WRONG_PASSWORD = "The user or the password is wrong"  # noqa: S105
 NO_PASSWORD = "Name a user and a password in the URL, or in QUEUEOPS['CONNECT']"  # noqa: S105
+USER_ALONE = (
+    f"{WRONG_PASSWORD}: the URL has a user alone. A password alone has a colon before it, as in redis://:PASSWORD@host"
+)
 SENTINEL = "Name the sentinels' own user and password in the URL: ?sentinel_username=USER&sentinel_password=PASSWORD"
 ADVICE: tuple[tuple[tuple[str, ...], str, type[StoreRefuses]], ...] = (
     (("WRONGPASS", "invalid username-password", "invalid password"), WRONG_PASSWORD, StoreRefuses),
@@ -84,6 +87,8 @@ ADVICE: tuple[tuple[tuple[str, ...], str, type[StoreRefuses]], ...] = (
     ),
 )
 """Marks in the text of a refusal, the advice for it, and its error."""
+ADVICE_TEXTS = frozenset((USER_ALONE, SENTINEL, *(advice for _marks, advice, _error in ADVICE)))
+"""All advice, for catalogs of translations."""
 
 
 def refusal_about(text: str, url: str = "") -> tuple[str, type[StoreRefuses]] | None:
@@ -95,6 +100,5 @@ def refusal_about(text: str, url: str = "") -> tuple[str, type[StoreRefuses]] | 
         return SENTINEL, found[1]
     user, at, _ = url.partition("://")[2].rpartition("@")
     if found[0] == WRONG_PASSWORD and at and ":" not in user:
-        alone = "the URL has a user alone. A password alone has a colon before it, as in redis://:PASSWORD@host"
-        return f"{WRONG_PASSWORD}: {alone}", found[1]
+        return USER_ALONE, found[1]
     return found

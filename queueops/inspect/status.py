@@ -18,6 +18,7 @@ from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import conceals
 from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
 from queueops.inspect.store import open_reader
+from queueops.model.explained import sentence_of
 from queueops.model.sentences import encodable, say
 
 KEPT_S, POOLS_KEPT_S = 1.0, 10.0
@@ -81,7 +82,7 @@ def _read(kept: _Kept, max_age_s: float) -> Status:
             kept.names, kept.named_at = reader.pools(), monotonic()
         return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
     except QueueOpsError as error:
-        text = say("The state of the system is unknown: %(error)s", error=str(error))
+        text = say("The state of the system is unknown: %(error)s", error=sentence_of(error))
         return _made((danger(text, "health", manage(*CHECK)),))
 
 

@@ -12,9 +12,16 @@ from string import Formatter
 from queueops import errors
 from queueops.errors import Explained
 from queueops.errors.known_words import nearest
+from queueops.errors.refusals import ADVICE_TEXTS
 from queueops.model.sentences import Figure, Sentence, say, translated
 
 ENGINE = errors.__name__.partition(".")[0]
+_ADVISED = {
+    re.compile(r"; did you mean (?P<name>.*)\?", re.DOTALL): "; did you mean %(name)s?",
+    re.compile(r"; known are: (?P<names>.*)", re.DOTALL): "; known are: %(names)s",
+    re.compile("; there are none"): "; there are none",
+}
+"""What `advice` of the errors writes, and the patterns of `advised`."""
 
 
 def explained(error: BaseException) -> str:
@@ -26,11 +33,17 @@ def explained(error: BaseException) -> str:
     return error.tidy(translated(sentence)) if error.tidy(sentence) == str(error) else str(error)
 
 
+def sentence_of(error: Explained) -> str:
+    """The message of an error as a sentence; its text alone if it is not that of its class."""
+    sentence = Sentence(*_filled(type(error), error.fields))
+    return sentence if sentence == str(error) else str(error)
+
+
 def patterns() -> list[str]:
     """The patterns of all errors, for catalogs of translations: `xgettext` cannot read them out of docstrings."""
     for name in _modules_with_errors():
         import_module(name)
-    return sorted(set(known_patterns().values()))
+    return sorted({*known_patterns().values(), *(advice.replace("%", "%%") for advice in ADVICE_TEXTS)})
 
 
 def known_patterns() -> dict[str, str]:
@@ -64,13 +77,24 @@ def advised(word: str, known: Iterable[str]) -> Sentence:
     return say("; known are: %(names)s", names=", ".join(names)) if names else say("; there are none")
 
 
+def _advice(text: str) -> str:
+    """An advice of the engine as a sentence; any other text as it is."""
+    if text in ADVICE_TEXTS:
+        return Sentence(text.replace("%", "%%"), {})
+    for form, pattern in _ADVISED.items():
+        if found := form.fullmatch(text):
+            return Sentence(pattern, found.groupdict())
+    return text
+
+
 def _filled(cls: type[Explained], fields: dict[str, object]) -> tuple[str, dict[str, str]]:
     pattern, values = [], {}
     for literal, name, spec, conversion in Formatter().parse(cls.template()):
         pattern.append(literal.replace("%", "%%"))
         if name is not None:
             pattern.append(f"%({name})s")
-            values[name] = _shown(fields.get(name, "?"), spec or "", conversion)
+            shown = _shown(fields.get(name, "?"), spec or "", conversion)
+            values[name] = _advice(shown) if name == "advice" else shown
     return "".join(pattern), values
 
 

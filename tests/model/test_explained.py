@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.translation import override
 
-from queueops.errors import BadSetting, BrokerUnavailable, FilterError, QueueOpsError
+from queueops.errors import BadSetting, BrokerUnavailable, FilterError, QueueOpsError, UnknownTask
 from queueops.errors.known_words import advice
+from queueops.errors.refusals import NO_PASSWORD, StoreRefuses
 from queueops.inspect import TaskQuery
 from queueops.inspect.filter_text import parsed
-from queueops.model.explained import advised, explained, patterns
+from queueops.model.explained import advised, explained, patterns, sentence_of
+from queueops.model.sentences import translated
 from tests.support.catalogs import german
 from tests.support.for_each import for_each
 
@@ -36,6 +39,19 @@ def test_advice_that_is_a_question_ends_the_message_in_each_language() -> None:
         TaskQuery(state="faled").checked()
     assert str(found.value) == "The filter is not valid: there is no state 'faled'; did you mean 'failed'?"
     assert in_german(found.value) == "Der Filter ist ungültig: es gibt keinen Zustand 'faled'; meinten Sie 'failed'?"
+
+
+def test_advice_inside_an_error_is_in_the_language_of_the_reader() -> None:
+    unknown = UnknownTask(name="shop.chrage", advice=advice("shop.chrage", ["shop.charge"]))
+    refused = StoreRefuses(url="redis://h", attempts=1, reason="NOAUTH", advice=NO_PASSWORD)
+    foreign = StoreRefuses(url="redis://h", attempts=1, reason="NOAUTH", advice="Ask ada")
+    with override("de"):
+        assert "meinten Sie 'shop.charge'?" in explained(unknown)
+        assert "Geben Sie Benutzer und Passwort in der URL" in explained(refused)
+        assert "Geben Sie Benutzer und Passwort in der URL" in translated(sentence_of(refused))
+        assert "Ask ada" in explained(foreign)
+    for error in (unknown, refused, foreign):
+        assert sentence_of(error) == explained(error) == str(error)
 
 
 @for_each(
