@@ -29,11 +29,11 @@ BOX = (
 
 
 class Spots(NamedTuple):
-    """Where icon, label and count of a box are, and the height of the word "stuck"."""
+    """Where icon, label and number of a box are, and the height of the word "stuck"."""
 
     icon: tuple[float, float]
     label: tuple[float, float]
-    count: tuple[float, float]
+    number: tuple[float, float]
     stuck_y: float
 
 
@@ -74,7 +74,7 @@ def _box(box: Box, spots: Spots) -> SafeString:
     """A state, with the number of its tasks and a link to them."""
     is_stuck = bool(box.stuck and box.count)
     stuck, told, word = "", "", _("stuck")
-    inner = markup('<text class="box-count" x="{}" y="{}">{}</text>', *spots.count, short(box.count))
+    inner = markup('<text class="box-count" x="{}" y="{}">{}</text>', *spots.number, short(box.count))
     if is_stuck:
         stuck, told = markup("<title>{}</title>", box.stuck), markup(". {}: {}", word, box.stuck)
         inner += markup('<text class="box-word-stuck" x="{}" y="{}">{}</text>', box.width - 8, spots.stuck_y, word)
@@ -97,7 +97,7 @@ def _box_of_task(box: Box, spots: Spots) -> SafeString:
     inner = markup("")
     if box.count:
         word, times = _("here") if box.here else "✓", f" × {box.count}" if box.count > 1 else ""
-        inner = markup('<text class="box-count" x="{}" y="{}">{}{}</text>', *spots.count, word, times)
+        inner = markup('<text class="box-count" x="{}" y="{}">{}{}</text>', *spots.number, word, times)
     more = (" box-here" if box.here else "") + ("" if box.count else " box-empty")
     return markup('\n<g class="box {}{}">{}</g>', css_class(box.state), more, _inside(box, spots, inner))
 
