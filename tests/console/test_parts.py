@@ -317,4 +317,4 @@ def test_an_alarm_leads_to_a_page_of_the_console_or_nowhere() -> None:
 @pytest.mark.django_db
 def test_who_may_not_set_a_lane_reads_its_limits_in_words(world: World, viewer: Client) -> None:
     page = viewer.get("/ops/lanes/").content.decode()
-    assert re.findall(r'data-label="Limits">([^<]+)\n<', page) == ["no limit", "2 at once, weight 3"]
+    assert re.findall(r'data-label="Limits">([^<]+)<', page) == ["no limit", "2 at once, weight 3"]
