@@ -68,9 +68,11 @@ class Away(DirectExecutor):
     """Its sandbox does not answer, until it is back."""
 
     is_away = True
+    refused = 0
 
     def execute(self, start: TaskStart) -> Settlement:
         if self.is_away:
+            Away.refused += 1
             raise ExecutorUnavailable(reason="the sandbox does not answer")
         return super().execute(start)
 
@@ -213,15 +215,46 @@ def test_an_executor_that_is_away_fails_no_task_and_claims_few(
     assert "The executor is available again after" in caplog.text
 
 
-def test_a_pause_ends_with_a_start_that_is_younger_than_its_failures() -> None:
-    """A long task that ends meanwhile says nothing. A failure for hours has no end of its pauses."""
+@pytest.mark.usefixtures("namespace")
+def test_an_executor_that_is_away_for_a_moment_costs_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the small tasks that a process has fetched ahead fail one after the other, each with a longer pause."""
+    monkeypatch.setattr(Away, "is_away", False)
+    tasks = import_module("queueops.testing.executor_tasks.tasks")
+    with tasks.registered():
+        handles = [tasks.double.push(number) for number in range(600)]
+        worker = Running(executor=path_of(Away))
+        pause = worker.loop._executor.pause
+        try:
+            wait_until(lambda: worker.loop._executor.queued() > 5)
+            monkeypatch.setattr(Away, "refused", 0)
+            monkeypatch.setattr(Away, "is_away", True)
+            wait_until(lambda: Away.refused)
+            wait_until(lambda: not worker.loop._executor.queued())
+            monkeypatch.setattr(Away, "is_away", False)
+            assert (Away.refused, pause.until - pause._failed_at) <= (2, 2 * executor_pause.FIRST_S)
+            assert [handle.result(timeout=60) for handle in handles] == [2 * number for number in range(600)]
+        finally:
+            worker.end()
+
+
+def test_a_pause_ends_with_a_start_that_is_younger_than_its_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long task that ends meanwhile says nothing. A failure for hours has no end of its pauses. An alarm has one."""
     pause = ExecutorPause()
     long_ago = time.monotonic()
     for _ in range(1100):
         pause.failed(time.monotonic() + 0.001, "away")
-    assert pause.is_on(time.monotonic() + executor_pause.LONGEST_S - 1)
+    now = time.monotonic()
+    assert pause.is_on(now + executor_pause.LONGEST_S - 1)
+    assert pause.gives_back(now)
     pause.worked(long_ago)
     assert (pause.room(9), pause.told()) == (0, "away")
+    later = now + executor_pause.TOLD_S
+    with monkeypatch.context() as patched:  # nothing failed meanwhile: no task came, or a long one has begun
+        patched.setattr(executor_pause, "_monotonic", lambda: later)
+        assert (pause.room(9), pause.told()) == (1, "")
+    pause.claimed(later)
+    assert pause.is_on(later)
+    assert not pause.gives_back(later)
     pause.worked(time.monotonic() + 1)
     assert (pause.room(9), pause.told()) == (9, "")
 

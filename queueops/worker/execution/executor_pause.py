@@ -10,8 +10,11 @@ FIRST_S, LONGEST_S, MOST_DOUBLED = 1.0, 30.0, 20
 """The first pause, which doubles with each failure in a row, the longest one, and how often a pause doubles at most."""
 PROBE_S = 1.0
 """Seconds between two claims of one task each, until one has begun."""
-TOLD_FROM = 3
-"""The heartbeat tells of the failures from this number in a row on."""
+TOLD_FROM, TOLD_S = 3, 120.0
+"""The heartbeat tells of the failures from this number in a row on, and for so many seconds after the latest one.
+
+It is longer than a pause. So it ends when the queue is empty, or when a long task has begun.
+"""
 
 logger = logging.getLogger("queueops.worker")
 _monotonic = time.monotonic
@@ -23,6 +26,7 @@ class ExecutorPause:
     def __init__(self) -> None:
         self.until = 0.0
         """No task is claimed before this moment."""
+        self._failed_until = 0.0
         self._lock = threading.Lock()
         self._failures = 0
         self._failed_at = 0.0
@@ -35,15 +39,18 @@ class ExecutorPause:
             if self._failures and began <= self._failed_at:
                 return
             seconds = min(LONGEST_S, FIRST_S * 2.0 ** min(self._failures, MOST_DOUBLED))
-            self._failures, self._failed_at, self.until = self._failures + 1, now, now + seconds
+            self._failures, self._failed_at = self._failures + 1, now
+            self.until = self._failed_until = now + seconds
         logger.warning("The executor is not available, so this process claims no task for %g s: %s", seconds, reason)
 
     def worked(self, began: float) -> None:
         """A start has begun its task. One that is older than the latest failure says nothing."""
         if self._failures and began > self._failed_at:
             with self._lock:
-                failures, self._failures, self.until = self._failures, 0, 0.0
-            logger.info("The executor is available again after %d failures in a row", failures)
+                failures, self._failures = self._failures, 0
+                self.until = self._failed_until = 0.0
+            if failures:
+                logger.info("The executor is available again after %d failures in a row", failures)
 
     def claimed(self, now: float) -> None:
         """Tasks were claimed: while the executor fails, no other one for a moment."""
@@ -55,6 +62,10 @@ class ExecutorPause:
         """Whether no task is claimed now."""
         return now < self.until
 
+    def gives_back(self, now: float) -> bool:
+        """Whether tasks that have not begun go back: they were claimed before the latest failure."""
+        return now < self._failed_until
+
     def room(self, room: int) -> int:
         """How many of ``room`` tasks to claim: none in a pause, one after it."""
         if not self._failures:
@@ -62,6 +73,7 @@ class ExecutorPause:
         return 0 if self.is_on(_monotonic()) else min(room, 1)
 
     def told(self) -> str:
-        """Why no task begins, for the heartbeat; empty while tasks begin, and after the first failures."""
+        """Why no task begins, for the heartbeat; empty while tasks begin, and after few or old failures."""
         with self._lock:
-            return self._reason if self._failures >= TOLD_FROM else ""
+            is_told = self._failures >= TOLD_FROM and _monotonic() - self._failed_at < TOLD_S
+            return self._reason if is_told else ""

@@ -30,6 +30,7 @@ UNKNOWN_DELAY_MS = NOT_BEGUN_DELAY_MS = 5_000
 _IMPORTS = "; a worker imports the module tasks of each installed app, and what that imports"
 NO_RETRY = -1
 TAKEN_OVER = "its worker process was silent, and the task had not started there"
+NOT_STARTED = "it was not started here"
 _SUCCESS = Outcome.SUCCESS
 
 

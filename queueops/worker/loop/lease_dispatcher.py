@@ -122,6 +122,7 @@ class Dispatcher:
         self.claimed += 1
         client.hold(lease, now)
         if room > 0 and client.trusts(lease, now):
+            self._executor.pause.claimed(now)
             self._executor.submit([lease])
             client.ask_about(lease.id)
             if self._executor.kept is None:
@@ -129,7 +130,7 @@ class Dispatcher:
         else:
             self.release([lease], now)
 
-    def release(self, leases: Iterable[Lease], now: float, reason: str = "it was not started here") -> None:
+    def release(self, leases: Iterable[Lease], now: float, reason: str = settlements.NOT_STARTED) -> None:
         """Give leases back."""
         for lease in leases:
             client = self._by_pool[lease.pool]

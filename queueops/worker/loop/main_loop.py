@@ -141,7 +141,7 @@ class Loop:
         dispatcher.send_notes(now)
         if self._shutdown.at < NEVER:
             dispatcher.release(self._shutdown.step(now, dispatcher.held()), now)
-        elif (executor.pause.is_on(now) or self._watch.stuck >= self._options.threads) and executor.queued():
+        elif (executor.pause.gives_back(now) or self._watch.stuck >= self._options.threads) and executor.queued():
             dispatcher.release(executor.take_back(), now)
         for line, client in self._lines:
             if client.transport.is_reachable and line.check(now):
