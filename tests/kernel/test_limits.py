@@ -185,3 +185,19 @@ def test_a_turn_in_a_lane_that_no_live_worker_serves_goes_to_another_lane(desk: 
     assert not desk.client.hexists(f"{desk.keys.prefix}:clock", "unserved")
     assert sorted(desk.drain("w3")) == ["a1", "a2", "a3", "b4"]
     desk.check()
+
+
+def test_a_turn_behind_very_many_tasks_that_no_live_worker_serves_is_found(desk: Desk) -> None:
+    """A tick looks at a part of them, so that it stays short."""
+    for lane in ("a1", "a2", "a3"):
+        desk.broker.push([make(f"{lane}.{n}", lane=lane) for n in range(150)])
+    desk.push("a", lane="a3", **keyed("k"))
+    desk.push("b", lane="b", **keyed("k"))
+    desk.broker.beat("default", "w2", {"state": "live", "lanes": "b,c*"})
+    desk.tick()
+    assert desk.exchange("w2", want=5, lanes=("b", "c*")).leases == []
+    desk.tick()
+    desk.tick()
+    desk.check()
+    assert ids_of(desk.exchange("w2", want=5, lanes=("b", "c*")).leases) == ["b"]
+    assert not desk.client.hexists(f"{desk.keys.prefix}:clock", "unserved_at")
