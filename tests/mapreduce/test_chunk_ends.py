@@ -164,6 +164,10 @@ def test_a_restart_counts_only_where_it_says_so(desk: ChunkDesk) -> None:
     assert (desk.counts(), desk.chunk(0).get("at")) == ((0, 0, 1, 0, 0), None)
     desk.make_due("m#0")
     desk.tick()
+    desk.settle(desk.lease(), Outcome.RESTART, b"its executor could not begin it", delay_ms=LATER)
+    assert (desk.chunk(0)["s"], desk.chunk(0)["y"]) == ("errored", "its executor could not begin it")
+    desk.make_due("m#0")
+    desk.tick()
     desk.settle(desk.lease(), Outcome.RESTART, b"", delay_ms=LATER, counted=True)
     assert desk.counts() == (0, 0, 0, 0, 1)
 

@@ -65,7 +65,8 @@ function lib.chunk_outcomes.release(ref, chunk) lib.make_chunk_pending(ref, chun
 
 function lib.chunk_outcomes.restart(ref, chunk, end_)
   if chunk[F.unknown_since] then lib.safe_call('HDEL', TASK .. ref, F.unknown_since) end
-  if not end_.counted then return lib.delay_chunk(ref, chunk, max(0, end_.delay)) end
+  if not end_.counted and end_.value == '' then return lib.delay_chunk(ref, chunk, max(0, end_.delay)) end
+  if not end_.counted then return lib.delay_chunk(ref, chunk, max(0, end_.delay), 'y', end_.value) end
   local attempts = (lib.number_of(chunk[F.attempt]) or 0) + 1
   try_chunk_again(ref, chunk, { delay = max(0, end_.delay) }, attempts, 'y', 'restarted itself')
 end
