@@ -70,7 +70,7 @@ class ResultType:
     def encode_fitting(self, name: str, value: Any, what: str) -> bytes:
         """A value that fits this type. Raises NotEncodable and PayloadTooLarge."""
         data = encode_result(name, value, what)
-        self._check_kept(value, data, what)
+        self._check_kept(value, data, what, name)
         try:
             self.decode(data)
         except BadResult as error:
@@ -98,7 +98,7 @@ class ResultType:
             value=decode_result(self._name, data),
         ) from problem
 
-    def _check_kept(self, value: Any, data: bytes, what: str = "result") -> None:
+    def _check_kept(self, value: Any, data: bytes, what: str = "result", name: str = "") -> None:
         """Look at the first type that fits. A value that fits none is for `decode` to refuse."""
         for wanted, one in zip(self._wanted, self._decoders, strict=True):
             try:
@@ -109,7 +109,7 @@ class ResultType:
                 how = inspect.formatannotation(self._annotation)
                 advice = part.fault or "Annotate one type for it, such as dict[int, bytes]."
                 advice = f"The annotation {how} does not bring it back. {advice}"
-                raise NotEncodable(what=what, name=self._name, path=part.place, type=part.type, advice=advice)
+                raise NotEncodable(what=what, name=name or self._name, path=part.place, type=part.type, advice=advice)
             return
 
 

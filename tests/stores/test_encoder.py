@@ -214,6 +214,30 @@ def test_chunks_and_their_results_have_the_types_of_process(chosen: None) -> Non
     assert f"encoders.Total.process() cannot be called with these arguments: {said}" in chunk.error.message
 
 
+def test_a_map_whose_chunk_does_not_come_back_is_not_tried_again(chosen: None) -> None:
+    """It would give the same chunk each time."""
+
+    class Lossy(MapReduce):
+        name = "encoders.Lossy"
+        retries = 3
+
+        def map(self) -> Iterator[Any]:
+            yield Money(Decimal(1), "EUR"), {1: 2}
+
+        def process(self, chunk: tuple[Money, Any]) -> int:
+            return 1
+
+        def reduce(self, results: Results) -> int:
+            return 1
+
+    lossy = Lossy.push()
+    run_worker()
+    with pytest.raises(
+        TaskFailed, match=r"The chunk 0 of encoders\.Lossy cannot be stored: the key 1 of it\[1\] is an"
+    ):
+        lossy.result(0)
+
+
 def test_an_encoder_that_cannot_be_used_is_an_error_of_the_check(settings: Any) -> None:
     """Each says what is expected, and a push says the same."""
     for encoder, said in (
