@@ -194,9 +194,11 @@ def test_a_turn_behind_very_many_tasks_that_no_live_worker_serves_is_found(desk:
     desk.push("a", lane="a3", **keyed("k"))
     desk.push("b", lane="b", **keyed("k"))
     desk.broker.beat("default", "w2", {"state": "live", "lanes": "b,c*"})
+    desk.broker.beat("default", "w3", {"state": "live", "lanes": "(*,[c*,%"})  # rubbish that is no pattern of Lua
+    desk.client.hset(f"{desk.keys.prefix}:clock", "unserved_at", "9" * 30 + " 1")
+    desk.tick()
     desk.tick()
     assert desk.exchange("w2", want=5, lanes=("b", "c*")).leases == []
-    desk.tick()
     desk.tick()
     desk.check()
     assert ids_of(desk.exchange("w2", want=5, lanes=("b", "c*")).leases) == ["b"]

@@ -9,10 +9,10 @@ fresh.patterns = false -- of the worker whose call this is; false: it serves all
 fresh.closed = TABLE -- patterns of lanes that it leaves alone
 fresh.met_lanes = TABLE -- lanes that the worker has met: where many are ready, it looks at these, and seldom at all
 
--- What a pattern of lanes is in Lua.
+-- A pattern of lanes in Lua. All marks but `*` stand for themselves, also those of an invalid heartbeat.
 function lib.lane_pattern(text)
-  local escaped = string.gsub(text, '[%.%+%-]', '%%%0')
-  return '^' .. string.gsub(escaped, '%*', '.*') .. '$'
+  local escaped = string.gsub(text, '%p', '%%%0')
+  return '^' .. string.gsub(escaped, '%%%*', '.*') .. '$'
 end
 
 -- `text` has the patterns of the worker, each after a space, its kinds (see `serve_kinds`), then the lanes that it has met,

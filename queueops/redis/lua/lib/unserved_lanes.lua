@@ -107,7 +107,7 @@ end
 function lib.pass_unserved_turns()
   local before = lib.unserved_lanes()
   local at, rank = string.match(lib.try('HGET', P .. ':clock', 'unserved_at') or '', '^(%d+) (%d+)$')
-  at, rank = tonumber(at or 0), tonumber(rank or 0)
+  at, rank = lib.number_of(at) or 0, lib.number_of(rank) or 0
   local ready = call('ZRANGE', P .. ':lanes:ready', at, at + MOST_LANES - 1)
   if not (before or ready[1] or at + rank > 0) then return end
   local unserved, lanes = find_unserved(ready, before)
