@@ -29,6 +29,7 @@ from queueops.watchdog.schedule_firing import ScheduleFiring
 from tests.redis import encrypted_work as work
 from tests.redis.encrypted_work import MARKER, marked
 from tests.redis.test_encryption import found_in
+from tests.redis.test_encryption_rollout import minutes_later
 
 KEYS = [Fernet.generate_key().decode() for _ in range(2)]
 
@@ -82,7 +83,7 @@ def test_lists_decrypt_long_errors_of_tasks_and_of_chunks(use):
 
 
 @pytest.mark.django_db
-def test_long_arguments_of_an_edit_are_shown_in_the_log_and_encrypted_by_rotation(use, redis_client):
+def test_long_arguments_of_an_edit_are_shown_in_the_log_and_encrypted_by_rotation(use, redis_client, namespace):
     use()
     clear = work.echo.push(marked("clear"))
     assert control.edit_and_retry(clear.id, [marked("new")], {}).word == "OK"
@@ -92,6 +93,7 @@ def test_long_arguments_of_an_edit_are_shown_in_the_log_and_encrypted_by_rotatio
     told = repr(inspect.task(edited.id).log)
     assert "(encrypted)" not in told
     assert told.count(MARKER) == 2
+    minutes_later(redis_client, namespace)
     call_command("queue", "reencrypt", stdout=StringIO())
     assert not found_in(redis_client)
     assert MARKER in repr(inspect.task(clear.id).log)
@@ -113,7 +115,9 @@ def test_backslashes_are_read_once_and_not_once_for_each_of_them():
 
 
 @pytest.mark.django_db
-def test_another_store_is_rotated_with_its_keys_and_without_the_tables_of_the_project(use, namespace, settings):
+def test_another_store_is_rotated_with_its_keys_and_without_the_tables_of_the_project(
+    use, redis_client, namespace, settings
+):
     def other(*keys: str) -> dict[str, Any]:
         close_brokers()
         return {"STORES": {"eu": {"NAMESPACE": f"{namespace}-eu", "ENCRYPTION": list(keys)}}}
@@ -123,6 +127,7 @@ def test_another_store_is_rotated_with_its_keys_and_without_the_tables_of_the_pr
     with conf.in_store("eu"):
         handle = work.echo.push(marked("eu"))
     settings.QUEUEOPS = settings.QUEUEOPS | other(KEYS[1], KEYS[0])
+    minutes_later(redis_client, f"{namespace}-eu")
     out = StringIO()
     call_command("queue", "--store", "eu", "reencrypt", "--json", stdout=out)
     told = json.loads(out.getvalue())
