@@ -77,6 +77,14 @@ def test_a_running_task_leads_to_its_worker_and_an_ended_one_names_it(desk: Desk
     assert f'<a href="{PAGE}"><code>w1</code></a>' in ended
 
 
+def test_the_list_shows_what_is_wrong_with_a_worker_and_its_page_the_other_facts(desk: Desk, viewer: Client) -> None:
+    beat(desk, executor="the sandbox does not answer", facts=json.dumps({"serves": "callbacks"}))
+    listed, page = (viewer.get(path).content.decode() for path in ("/ops/workers/", PAGE))
+    assert re.findall(r'"under bad">([^<]*)', listed) == ["executor not available: the sandbox does not answer"]
+    assert [each in page for each in ("<dd>not available: the sandbox does", "<dd>callbacks")] == [True, True]
+    assert "callbacks</dd>" not in listed
+
+
 def test_it_shows_what_runs_and_what_ran(desk: Desk, viewer: Client) -> None:
     desk.push("good", "bad", "now", "elsewhere", name="shop.mail")
     first, second, third = desk.claim(3)
