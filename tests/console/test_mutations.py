@@ -20,7 +20,7 @@ from queueops.kinds.mapreduce.inspect import overview
 from queueops.model.contracts import Row
 from tests.console.standin import World
 from tests.console.test_permissions import entry, user_may
-from tests.console.walk import MUTATIONS, OF_THE_ENGINE, Address, for_each_address, other_methods
+from tests.console.walk import MUTATIONS, OF_THE_ENGINE, Address, for_each_address
 
 pytestmark = pytest.mark.django_db
 every_mutation = for_each_address(MUTATIONS)
@@ -34,7 +34,7 @@ def new_entries() -> list[AuditEntry]:
 def test_only_a_post_changes_anything(address: Address, world: World, client_of: Callable[..., Client]) -> None:
     client = client_of("administrators")
     entry(client)
-    for method in ("HEAD", *other_methods(address)):
+    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
         answer = client.generic(method, address.path)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST"), method
     assert world.calls == []

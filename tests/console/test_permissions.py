@@ -29,7 +29,6 @@ from tests.console.walk import (
     Address,
     assert_protected,
     for_each_address,
-    other_methods,
 )
 
 pytestmark = pytest.mark.django_db
@@ -244,7 +243,7 @@ def test_no_method_passes_the_permission(address: Address, world: World, client_
     client = client_of()
     head = client.head(address.path)
     assert head.status_code == (405 if address.changes else 403)
-    for method in other_methods(address):
+    for method in ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "GET" if address.changes else "POST"):
         answer = client.generic(method, address.path)
         assert_protected(answer)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST" if address.changes else "GET, HEAD")

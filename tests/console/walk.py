@@ -175,12 +175,6 @@ OF_THE_ENGINE = tuple(one for one in MUTATIONS if not re.fullmatch(r"error-(reso
 """Notes about errors are in the database alone."""
 
 
-def other_methods(address: Address) -> tuple[str, str]:
-    """Two methods that a URL does not offer: GET or POST, and one of the rest by turns. Its header Allow names all."""
-    rest = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-    return "GET" if address.changes else "POST", rest[ADDRESSES.index(address) % len(rest)]
-
-
 def for_each_address(addresses: Iterable[Address]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """One test for all these URLs: each meets the stand-in and the database as they are at the start of the test."""
 

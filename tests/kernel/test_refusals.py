@@ -22,7 +22,7 @@ from tests.support.recorded_writes import REFUSALS, RecordedScripts, words_of
 
 MACHINES = [
     (kernel.Kernel, 24, {"control", "displace", "note"}),
-    (composites.Composites, 24, {"control", "plant"}),
+    (composites.Composites, 60, {"control", "plant"}),
     (mapreduce.FinishedKernel, 20, {"control", "restage"}),
 ]
 """Models whose calls are recorded: how many examples, and the functions that refuse there. All calls are scripts."""
