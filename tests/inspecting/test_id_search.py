@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.model.ids import made_ms, new_id
@@ -20,7 +22,9 @@ def test_tasks_are_found_by_the_beginning_of_their_id(desk: Desk) -> None:
     assert inspect.tasks(TaskQuery(id="order-17")).rows != ()
 
 
-def test_an_old_ulid_is_found_by_its_time_among_many_newer_tasks(desk: Desk) -> None:
+def test_an_old_ulid_is_found_by_its_time_among_many_older_and_newer_tasks(desk: Desk) -> None:
+    desk.push(*[f"s{number}" for number in range(1100)])
+    time.sleep(0.002)
     old = new_id()
     desk.push(old)
     desk.push(*[f"t{number}" for number in range(2500)])
