@@ -26,6 +26,8 @@ def test_commands_take_the_whole_filter_as_one_text(desk: Desk, monkeypatch: pyt
     desk.push(*(f"t{number}" for number in range(9)))
     assert "\nfirst " in queue("list", "--filter", "name:shop.* age<1h")
     assert queue("count", "--filter=-name:shop.*") == "9\n"
+    assert queue("count", "state:pending", "name:shop.*") == queue("count", "--filter", "name:shop.*")
+    assert queue("count", "--filter", "name:shop.* or -name:shop.*", "--", "-name:shop.*") == "9\n"
     assert json.loads(queue("count", "--state", "pending", "--filter", "name:shop.*", "--json")) == {
         "filter": "state:pending name:shop.*",
         "count": 1,

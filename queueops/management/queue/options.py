@@ -174,6 +174,7 @@ _FACET = {"error": "error's fingerprint"}
 
 
 def _list_options(parser: ArgumentParser) -> None:
+    parser.add_argument("words", nargs="*", metavar="FILTER", help="the same as --filter, such as state:failed")
     _filters(parser)
     parser.add_argument("--id", default="", help="only the task of this id")
     parser.add_argument("--contains", default="", metavar="TEXT", help="only tasks with this text in arguments or id")

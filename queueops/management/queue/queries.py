@@ -127,7 +127,8 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
 def query_of(given: dict[str, Any]) -> TaskQuery:
     """The filter in the options."""
     facets = {facet: given.get(facet, "") for facet in FACETS}
-    return TaskQuery.from_params(facets | {"q": given.get("filter", "")})
+    option, words = given.get("filter", ""), " ".join(given.get("words", ()))
+    return TaskQuery.from_params(facets | {"q": f"({option}) ({words})" if option and words else option or words})
 
 
 def _unknown(query: TaskQuery) -> Iterator[str]:
