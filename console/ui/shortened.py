@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from django.template.defaultfilters import truncatechars
 
 from queueops.model.sentences import Translatable, translated
+from queueops.model.task_error import without_module
 
 
 def cut(text: object, length: int) -> str:
@@ -22,4 +21,4 @@ def last_name(path: str) -> str:
 
 def short_error(title: str) -> str:
     """An error in one line, its type without its module, for narrow columns."""
-    return re.sub(r"\A[\w.]+(?=: |\Z)", lambda kind: last_name(kind[0]), translated(title))
+    return without_module(translated(title))

@@ -17,6 +17,7 @@ from queueops.model import stored_sentences
 from queueops.model.encryption import without_sealed
 from queueops.model.sentences import join
 from queueops.model.stored_sentences import Stored
+from queueops.model.task_error import without_module
 from queueops.redis.query_replies import maybe_whole, text, texts, whole
 from queueops.redis.reader import Reader
 
@@ -61,6 +62,11 @@ class ErrorRow(Answer, frozen=True, kw_only=True):
 
     TEXTS: ClassVar = ("type",)
     TEXTS_OF_TASKS: ClassVar = ("message",)
+
+    @property
+    def short_title(self) -> str:
+        """The error in one line, its type without its module."""
+        return without_module(": ".join(filter(None, (self.type, self.message))))
 
 
 def errors(limit: int = 50) -> Listing[ErrorRow]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from queueops.errors import QueueOpsError, TaskCancelled, TaskFailed
@@ -48,3 +50,8 @@ def raised_by(record: Record) -> QueueOpsError:
         return TaskCancelled(id=record.id, reason=record.reason)
     error = error_of(record)
     return TaskFailed(id=record.id, type=error.type, message=error.message, traceback=error.traceback)
+
+
+def without_module(title: str) -> str:
+    """An error in one line, its type without its module, for narrow columns."""
+    return re.sub(r"\A(?:\w+\.)+(?=\w+(?:: |\Z))", "", title)

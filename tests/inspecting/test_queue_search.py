@@ -6,6 +6,8 @@ import sys
 import pytest
 from django.core.management.base import CommandError
 
+from queueops.model.contracts import Outcome
+from tests.inspecting.errors import stored
 from tests.inspecting.test_queue_command import queue
 from tests.kernel.desk import Desk
 
@@ -36,3 +38,13 @@ def test_commands_take_the_whole_filter_as_one_text(desk: Desk, monkeypatch: pyt
     assert [desk.state(id) for id in ("first", "t0")] == ["cancelled", "pending"]
     with pytest.raises(CommandError, match="character 7: there is no field 'nam'; did you mean 'name'"):
         queue("count", "--filter", "tag:a nam:b")
+
+
+def test_errors_are_listed_without_their_module_and_with_their_message(desk: Desk) -> None:
+    message = "the bank is closed, " * 4 + "and so is the shop"
+    for id, kind in (("a", "shop.money.CardDeclined"), ("b", "ValueError")):
+        desk.push(id)
+        desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored(id, message, kind))
+    for listed in (queue("errors"), queue("list", "state:failed")):
+        declined, wrong = sorted(line.partition(message)[0].rpartition("  ")[2] for line in listed.splitlines()[1:3])
+        assert (declined, wrong) == ("CardDeclined: ", "ValueError: ")

@@ -30,8 +30,9 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def table(head: Sequence[str], rows: Rows, widest: int = WIDEST) -> str:
-    """A table of text; wide columns are cut."""
-    lines = [list(head), *([cell(value, widest) for value in row] for row in rows)]
+    """A table of text; wide columns are cut, the last one at twice the width."""
+    limits = [*(widest for _ in head[1:]), 2 * widest]
+    lines = [list(head), *(list(map(cell, row, limits)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 

@@ -34,10 +34,7 @@ def show(*, name: str, as_json: bool, **_: Any) -> Iterator[str]:
     if found.runs:
         yield "\n" + table(RUNS_HEAD, [_run(run, found.now_ms) for run in reversed(found.runs[-MOST_RUNS:])])
     if found.errors:
-        rows = [
-            (row.fingerprint, row.count, row.failed, moment(row.last_ms), f"{row.type}: {row.message}")
-            for row in found.errors
-        ]
+        rows = [(row.fingerprint, row.count, row.failed, moment(row.last_ms), row.short_title) for row in found.errors]
         yield "\n" + table(ERRORS_HEAD, rows)
 
 

@@ -18,6 +18,7 @@ from queueops.inspect.why import GONE
 from queueops.management.queue.formatting import cell, listing, moment, shown_broken, table, to_json
 from queueops.management.queue.lookup import check_pool, task_of
 from queueops.management.queue.task_view import shown_status, shown_task
+from queueops.model.task_error import without_module
 
 HEAD = ("ID", "STATE", "NAME", "POOL", "LANE", "FAILED", "SINCE", "ARGUMENTS", "ERROR")
 
@@ -150,12 +151,11 @@ def _is_nowhere(query: TaskQuery) -> bool:
 def _line(row: TaskRow) -> tuple[str, ...]:
     failed = f"{row.attempt} of {row.retries + 1}" if row.is_claimed and row.attempt else ""
     since = moment(row.entered_ms)
-    return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, row.error
+    return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, without_module(row.error)
 
 
 def _error_line(row: ErrorRow) -> tuple[object, ...]:
-    title = f"{row.type}: {row.message}" if row.message else row.type
-    return row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, title
+    return row.fingerprint, row.count, row.failed, moment(row.last_ms), row.name, row.short_title
 
 
 def _command(finding: Finding, pool: str) -> str:
