@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.test import Client
 
 from console.pages.history import written
@@ -16,10 +17,12 @@ from queueops.inspect.history.moment import ERRORS
 from queueops.inspect.lane_labels import TITLES
 from queueops.inspect.redaction import concealing
 from queueops.kinds.jobs.aggregations.lane_names import lane_of_aggregation
+from queueops.management.queue.task_view import shown_status
 from queueops.model.contracts import Outcome
 from queueops.model.history import MINUTE, Row
 from queueops.redis.broker import get_broker
 from tests.console.test_past import DAY_MS, plain
+from tests.inspecting.test_queue_command import queue
 from tests.kernel.desk import POOL, Desk
 from tests.support.monitoring import counted_trips
 
@@ -67,6 +70,17 @@ def test_a_page_has_the_text_in_place_of_the_digest(job: str, operator: Client, 
     shown = plain(operator.get(path.format(job=job)).content.decode())
     assert f"aggr:{SHOP}" in shown
     assert LANE not in shown
+
+
+def test_a_terminal_shows_the_text_in_place_of_the_digest_and_takes_it(job: str, desk: Desk) -> None:
+    for shown in (queue("list"), shown_status(inspect.snapshot())):
+        assert f"  aggr:{SHOP}  " in shown or f"\naggr:{SHOP}  " in shown
+        assert LANE not in shown
+    queue("pause", f"aggr:{SHOP}")
+    row = next(row for row in inspect.lanes(POOL) if row.lane == LANE)
+    assert row.paused
+    with pytest.raises(CommandError, match="aggr:Nobody"):
+        queue("pause", "aggr:Nobody")
 
 
 @pytest.mark.parametrize("lane", ["default", "tenant:=x", "a:=", f"a:={'g' * 64}"])

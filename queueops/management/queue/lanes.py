@@ -50,6 +50,7 @@ def _is_name(lane: str, name: str) -> bool:
 def _act(
     verb: str, word: str, call: Callable[..., dict[str, str]], pool: str, lane: str, given: dict[str, Any]
 ) -> Iterator[str]:
+    lane = _by_label(pool, lane)
     was = _facts(pool, lane)
     try:
         with audit.recorded(verb=verb, target=f"{pool}/{lane}", before=was) as act:
@@ -65,6 +66,15 @@ def _act(
     else:
         was_paused = "paused" if before.get("paused") == "1" else "running" if "weight" in was else "not there"
         yield f"The lane {printable(lane)} of the pool {printable(pool)} is {word}; it was {was_paused} before."
+
+
+def _by_label(pool: str, lane: str) -> str:
+    """The lane of this name, or else the only one that `queue status` shows by it: a digest is shown as its title."""
+    if inspect.lane(pool, lane) is None:
+        found = [row.lane for row in inspect.lanes(pool) if row.label == lane]
+        if len(found) == 1:
+            return found[0]
+    return lane
 
 
 def _facts(pool: str, lane: str) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
         yield to_json(page)
         return
     yield from shown_broken(page.broken)
+    inspect.know_lanes((row.pool, row.lane) for row in page.rows)
     yield table(HEAD, map(_line, page.rows))
     known = extent_of(query, page)
     yield f"{len(page.rows)} of {'' if known.exact else 'at most '}{known.count:,}"
@@ -151,7 +152,17 @@ def _is_nowhere(query: TaskQuery) -> bool:
 def _line(row: TaskRow) -> tuple[str, ...]:
     failed = f"{row.attempt} of {row.retries + 1}" if row.is_claimed and row.attempt else ""
     since = moment(row.entered_ms)
-    return row.id, row.state, row.name, row.pool, row.lane, failed, since, row.args, without_module(row.error)
+    return (
+        row.id,
+        row.state,
+        row.name,
+        row.pool,
+        inspect.lane_label(row.lane),
+        failed,
+        since,
+        row.args,
+        without_module(row.error),
+    )
 
 
 def _error_line(row: ErrorRow) -> tuple[object, ...]:

@@ -105,7 +105,7 @@ def _drained(row: PoolView | LaneRow) -> str:
 def _lane(lane: LaneRow) -> tuple[object, ...]:
     rate = None if lane.rate is None else f"{lane.rate:g}/s{' (used up)' if lane.spent else ''}"
     return (
-        lane.lane,
+        lane.label,
         lane.pool,
         lane.ready,
         lane.active,
