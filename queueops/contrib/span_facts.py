@@ -9,7 +9,7 @@ from typing import Any
 
 from queueops.errors import Cancelled, Restart, Shutdown, SoftTimeout
 from queueops.model.contracts import Push
-from queueops.tasks.decisions import Decision
+from queueops.tasks.decisions import Decision, RetryLater
 from queueops.worker.execution.failure import type_name
 
 SYSTEM = "queueops"
@@ -55,9 +55,9 @@ class Run:
         return time.monotonic() - self._begun
 
     def word(self, error: BaseException | None) -> str:
-        """How it ended: ok, cancelled, released or timeout; otherwise the class of its error.
+        """How it ended: ok, expected, cancelled, released or timeout; otherwise the class of its error.
 
-        A cancel, a restart and the end of a worker are no errors. An async task meets the interrupt as CancelledError.
+        All of these words are no errors, except timeout. An async task meets the interrupt as CancelledError.
         """
         if error is None:
             return "ok"
@@ -69,8 +69,11 @@ class Run:
             return "released"
         if isinstance(error, SoftTimeout):
             return "timeout"
-        return type_name(error.as_raised() if isinstance(error, Decision) else error)
+        raised = error.as_raised() if isinstance(error, Decision) else error
+        if not isinstance(error, RetryLater) and isinstance(raised, getattr(self._context.handler, "expected", ())):
+            return "expected"
+        return type_name(raised)
 
 
-NO_ERRORS = ("ok", "cancelled", "released")
+NO_ERRORS = ("ok", "expected", "cancelled", "released")
 """The words of ends that are no errors."""

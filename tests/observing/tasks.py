@@ -12,7 +12,21 @@ from collections.abc import Iterator, Sequence
 import sentry_sdk
 import structlog
 
-from queueops import Cancelled, MapReduce, Retry, activity, current, task, wf, workflow
+from queueops import (
+    Batch,
+    Cancelled,
+    Chain,
+    Composite,
+    MapReduce,
+    Retry,
+    Signature,
+    activity,
+    current,
+    task,
+    wf,
+    workflow,
+)
+from queueops import Iterator as Emitter
 
 SOON = Retry(delay=0)
 logger = logging.getLogger("observed")
@@ -37,6 +51,29 @@ async def aadd(one: int, two: int = 0) -> int:
 @task(name="observed.parent", retries=0)
 def parent() -> str:
     return add.push(1).id
+
+
+@task(name="observed.grows", retries=0)
+def grows() -> str:
+    return current().add(add.s(1))[0].id
+
+
+class Emits(Emitter):
+    """Emits one batch of two tasks."""
+
+    name = "observed.emits"
+
+    def iterate(self, state: object) -> Batch | None:
+        return None if state else Batch(1, [add.s(1), add.s(2)])
+
+
+class Two(Chain):
+    """Two parts, which a worker knows when it has run `init`."""
+
+    name = "observed.two"
+
+    def init(self) -> list[Signature[int] | Composite]:
+        return [add.s(1), add.s(2)]
 
 
 @task(name="observed.fails", retries=1, retry=SOON)

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from queueops import chain
+from queueops import chain, get, group, schedules
 from queueops.contrib.opentelemetry.observer import OpenTelemetry
 from queueops.model import observers
 from queueops.redis.broker import get_broker
@@ -108,6 +108,24 @@ def test_what_a_task_pushes_and_the_parts_of_a_chain_are_in_its_trace() -> None:
     assert sum(span.parent is not None and is_child(span, whole) for span in ids.values()) == 2
 
 
+def test_parts_that_a_running_task_emits_or_adds_belong_to_it() -> None:
+    grown = group(tasks.grows.s()).push()
+    schedules.create(tasks.Two, "@daily", id="two")
+    runs = {"grows": grown.id, "two": schedules.run_now("two")}
+    emitted = tasks.Emits.push()
+    run_worker()
+    assert {get(id).state for id in (*runs.values(), emitted.id)} == {"succeeded"}
+    pushes, found = spans(SpanKind.PRODUCER), spans(SpanKind.CONSUMER)
+    for name, parts in (("observed.grows", 1), ("observed.two", 2)):
+        first = next(span for span in found if facts(span)["queueops.task.name"] == name)
+        pushed = next(span for span in pushes if span.parent and is_child(span, first))
+        assert sum(bool(span.parent) and is_child(span, pushed) for span in found) == parts, name
+    emits = next(span for span in found if facts(span)["queueops.task.name"] == "observed.emits")
+    pushed = next(span for span in pushes if span.parent and is_child(span, emits))
+    linked = [span for span in found if [link.context.span_id for link in span.links] == [pushed.context.span_id]]
+    assert len({span.context.trace_id for span in linked}) == 2
+
+
 def test_each_of_many_tasks_and_each_chunk_has_a_trace_of_its_own_with_a_link_to_the_push() -> None:
     tasks.add.push_many([(number,) for number in range(3)])
     run_worker()
@@ -129,9 +147,10 @@ def test_each_of_many_tasks_and_each_chunk_has_a_trace_of_its_own_with_a_link_to
 
 
 def test_an_error_has_its_class_and_not_its_text_and_a_cancel_is_no_error() -> None:
-    for pushed in (tasks.fails.push("ada", "hunter2"), tasks.stops.push(), tasks.waits.push(), tasks.restarts.push()):
-        run_worker()
-        assert pushed.state in ("failed", "cancelled", "succeeded")
+    for each in (tasks.stops, tasks.waits, tasks.restarts, tasks.expects):
+        each.push()
+    tasks.fails.push("ada", "hunter2")
+    run_worker()
     found = {}
     for span in spans(SpanKind.CONSUMER):
         found.setdefault(facts(span)["queueops.task.name"], []).append(span)
@@ -141,9 +160,11 @@ def test_an_error_has_its_class_and_not_its_text_and_a_cancel_is_no_error() -> N
     assert {(span.status.status_code, span.status.description) for span in failed} == {(StatusCode.ERROR, error)}
     assert {facts(span)["error.type"] for span in failed} == {error}
     assert [span.events for span in failed] == [(), ()]
-    for name, word in (("stops", "cancelled"), ("waits", "cancelled"), ("restarts", "released")):
+    words = {"stops": "cancelled", "waits": "cancelled", "restarts": "released", "expects": "expected"}
+    for name, word in words.items():
         span = found[f"observed.{name}"][0]
         assert (facts(span)["queueops.outcome"], span.status.status_code) == (word, StatusCode.UNSET)
+        assert "error.type" not in facts(span)
 
 
 def test_a_run_of_a_workflow_keeps_its_own_spans_and_has_no_second_ones() -> None:

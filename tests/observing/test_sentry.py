@@ -114,6 +114,8 @@ def test_an_expected_error_is_no_event_and_a_logged_error_hides_its_secrets(sent
     assert event["logentry"]["formatted"] == "no answer; passphrase=[redacted]"
     assert event["extra"]["note"] == "passphrase=[redacted]"
     assert "hunter2" not in json.dumps(event)
+    statuses = {each["transaction"]: each["contexts"]["trace"]["status"] for each in sent("transaction")}
+    assert statuses["observed.expects"] == "ok", "the rate of failures does not count it"
 
 
 def test_a_task_is_in_the_trace_of_its_request_and_fills_the_page_of_queues(sent: Any) -> None:
@@ -197,12 +199,12 @@ def test_a_run_of_a_schedule_is_one_check_in(sent: Any, settings: Any, monkeypat
     for name in ("_handlers", "_places"):  # other tests must not see its schedule
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
 
-    @task(name="observed.nightly", retries=0, cron="0 3 * * *")
-    def nightly(fail: bool = False) -> None:
-        if fail:
-            raise tasks.Observed("at night")
+    @task(name="observed.nightly", retries=0, cron="0 3 * * *", expected=LookupError)
+    def nightly(error: str = "") -> None:
+        if error:
+            raise LookupError if error == "expected" else tasks.Observed("at night")
 
-    for tick, fail in (("2026-01-01", False), ("2026-01-02", True)):
+    for tick, fail in (("2026-01-01", ""), ("2026-01-02", "other"), ("2026-01-04", "expected")):
         nightly.using(id=f"observed.nightly@{tick}T03:00:00Z").push(fail)
     nightly.push()
     run_worker()
@@ -211,11 +213,11 @@ def test_a_run_of_a_schedule_is_one_check_in(sent: Any, settings: Any, monkeypat
         assert item["monitor_slug"] == "observed-nightly"
         assert item["monitor_config"] == {"schedule": {"type": "crontab", "value": "0 3 * * *"}, "timezone": "UTC"}
         found.setdefault(item["check_in_id"], []).append(item["status"])
-    assert sorted(found.values()) == [["in_progress", "error"], ["in_progress", "ok"]]
+    assert sorted(found.values()) == [["in_progress", "error"], ["in_progress", "ok"], ["in_progress", "ok"]]
     settings.QUEUEOPS = settings.QUEUEOPS | {"SENTRY": {"monitors": False}}
     nightly.using(id="observed.nightly@2026-01-03T03:00:00Z").push()
     run_worker()
-    assert len(sent("check_in")) == 4
+    assert len(sent("check_in")) == 6
 
 
 def test_a_server_that_answers_nothing_holds_up_no_task(receiver: Receiver, sent: Any) -> None:

@@ -24,7 +24,13 @@ from queueops.model.trace_context import LINKED, TRACEPARENT
 
 ORIGIN = "auto.queue.queueops"
 TRANSACTION = "queue.task.queueops"
-_STATUS = {"ok": "ok", "cancelled": "cancelled", "released": "aborted", "timeout": "deadline_exceeded"}
+_STATUS = {
+    "ok": "ok",
+    "expected": "ok",
+    "cancelled": "cancelled",
+    "released": "aborted",
+    "timeout": "deadline_exceeded",
+}
 _SAMPLED = {"1": "01", "0": "00"}
 
 
@@ -151,7 +157,7 @@ def _failed(sender: Any, context: Any, error: BaseException, expected: bool = Fa
     """The task has failed: report it in the scope of its last attempt, unless the task expects the error."""
     if not expected:
         _capture(context, error)
-    monitors.end(context, "error")
+    monitors.end(context, "ok" if expected else "error")
 
 
 def _retried(sender: Any, context: Any, error: BaseException, **_: Any) -> None:

@@ -65,6 +65,10 @@ class CompositeCalls(PushCalls, StorageCalls):
 
         Raises StaleLease and PartInUse.
         """
+        with observers.publishing((node.push for node in nodes[1:]), linked=answer != "tree"):
+            self._emit(lease, nodes, answer, state)
+
+    def _emit(self, lease: Lease, nodes: Sequence[Node], answer: str, state: bytes) -> None:
         token = os.urandom(6).hex()
         if answer != "tree" and (ring := conf.keyring()) is not None:
             state = ring.seal(state)
@@ -99,8 +103,9 @@ class CompositeCalls(PushCalls, StorageCalls):
         pool = under.pool
         self.lane_patterns.prepare_for(pool, (node.push for node in nodes))
         said = (under.id, under.fence, token, nodes[0].push.id, self.rules)
-        arguments = entry_arguments(entries_of(nodes)[1:])
-        reply = self._fenced(pool, under, lambda _: self._call("grow", pool, *said, *arguments))
+        with observers.publishing(node.push for node in nodes[1:]):
+            arguments = entry_arguments(entries_of(nodes)[1:])
+            reply = self._fenced(pool, under, lambda _: self._call("grow", pool, *said, *arguments))
         word, detail, alone, ended = reply
         if word == b"TAKEN":
             self._refuse(pool, detail.decode())
