@@ -18,14 +18,15 @@ class LimitKey(UniqueId):
 
     __slots__ = ()
     option = "limit_key"
+    advice = "use .si()"
 
-    def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool) -> str | None:
         """The key of a call; None if the function returns None. Raises BadArguments and BadOption.
 
         The key of a function of one argument has that name: `user_id=42`.
         """
         try:
-            found = self.found(plan, args, kwargs)
+            found = self.found(plan, args, kwargs, after=after)
         except QueueOpsError:
             raise
         except Exception as error:  # whatever a project's function raises

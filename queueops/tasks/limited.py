@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from queueops import conf
-from queueops.errors import BadArguments, BadOption
+from queueops.errors import BadOption
 from queueops.model.contracts import Conflict, Push
 from queueops.model.durations import to_ms
 from queueops.model.rates import WHOLE_TASK
@@ -48,10 +48,7 @@ def key_of(
     """The key of a call, or None if nothing limits it. Raises BadArguments and BadOption."""
     if limit_key is None:
         return WHOLE_TASK
-    if after:
-        reason = "its limit_key is made of its arguments, and the first one is not known yet; use .si()."
-        raise BadArguments(name=plan.name, reason=reason)
-    return limit_key.of(plan, args, kwargs)
+    return limit_key.of(plan, args, kwargs, after=after)
 
 
 def _once(push: Push, options: Options, key: str) -> None:

@@ -24,7 +24,7 @@ from typing import (
 from asgiref.sync import sync_to_async
 
 from queueops import conf
-from queueops.errors import BadArguments, BadOption, IdInUse
+from queueops.errors import BadOption, IdInUse
 from queueops.errors.tasks import BadTask
 from queueops.model import kinds
 from queueops.model.contracts import Conflict, LeaseRef, Push, Pushed
@@ -244,12 +244,7 @@ class Task(Generic[Params, Returned, Result]):
             self._settings, self._needs_key = settings, self.options.needs_key
         chosen = self.options.id
         if chosen is None and self.unique is not None:
-            if after:
-                reason = (
-                    "its id is made of its arguments, and the first one is not known yet; use .si(), or using(id=)."
-                )
-                raise BadArguments(name=self.name, reason=reason)
-            chosen = self.unique.of(plan, args, kwargs)
+            chosen = self.unique.of(plan, args, kwargs, after=after)
         if chosen is None:
             push = Push(id=new_id(), name=self.name, args=data, **self._fields)
             push.conflict = Conflict.NEW

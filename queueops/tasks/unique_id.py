@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
 from typing import Any
 
-from queueops.errors import BadOption
+from queueops.errors import BadArguments, BadOption
 from queueops.model.ids import ID, ID_LENGTH, check_id
 from queueops.tasks.depends import Depends
 from queueops.tasks.signature import ArgumentSpec
@@ -29,6 +29,7 @@ class UniqueId:
 
     __slots__ = ("_fits", "_names", "_takes_all", "_unique")
     option = "unique"
+    advice = "use .si(), or using(id=)"
 
     def __init__(self, unique: Any, function: Callable[..., Any] | None = None) -> None:
         if not isinstance(unique, str) and not callable(unique):
@@ -48,21 +49,34 @@ class UniqueId:
             self._unique if isinstance(self._unique, str) else getattr(self._unique, "__qualname__", repr(self._unique))
         )
 
-    def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
-        """The id of a call; None if the function returns None. Raises BadOption, and BadId for what is not a text."""
-        found = self.found(plan, args, kwargs)
+    def of(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool) -> str | None:
+        """The id of a call; None if the function returns None. `after`: its first argument is not known yet.
+
+        Raises BadOption, BadArguments, and BadId for what is not a text.
+        """
+        found = self.found(plan, args, kwargs, after=after)
         return None if found is None else fit(found)
 
-    def found(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def found(self, plan: ArgumentSpec, args: Sequence[Any], kwargs: Mapping[str, Any], *, after: bool) -> Any:
         """What the template or the function makes of the arguments."""
-        given = plan.bind(args, kwargs).arguments
-        if isinstance(self._unique, str):
-            return _filled(self.option, self._unique, given)
+        given = plan.bind((None, *args) if after else args, kwargs).arguments
+        if after:
+            given.pop(next(iter(given)))
         if plan.rest_name in given:
             given |= given[plan.rest_name]
+        if after and not self._needs_only(given):
+            reason = f"its {self.option}= needs the first argument, which is not known yet; {self.advice}."
+            raise BadArguments(name=plan.name, reason=reason)
+        if isinstance(self._unique, str):
+            return _filled(self.option, self._unique, given)
         if not self._fits or not given.keys() >= set(self._names):
             return self._unique(*args, **kwargs)  # other parameter names: call it as the task is called
         return self._unique(**(given if self._takes_all else {name: given[name] for name in self._names}))
+
+    def _needs_only(self, given: Mapping[str, Any]) -> bool:
+        """Whether the template or the function can do with these arguments."""
+        names = _fields(self._unique) if isinstance(self._unique, str) else self._names
+        return self._fits and given.keys() >= set(names)
 
 
 def fit(text: Any) -> str:
@@ -82,13 +96,19 @@ def _check(option: str, template: str, function: Callable[..., Any]) -> None:
     """Refuse a template that no call could fill in, at the definition and not at the first push."""
     names = [name for name, value in inspect.signature(function).parameters.items() if not _is_given(value)]
     try:
-        fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
+        fields = _fields(template)
     except ValueError as error:
         raise BadOption(name=option, value=template, expected=f"a template such as {_EXAMPLE}; {error}") from error
-    for field in fields:
-        if re.split(r"[.\[]", field, maxsplit=1)[0] not in names:
+    for name, field in fields.items():
+        if name not in names:
             expected = f"a template of {', '.join(names) or 'no arguments'}; {{{field}}} is none of them"
             raise BadOption(name=option, value=template, expected=expected)
+
+
+def _fields(template: str) -> dict[str, str]:
+    """The fields of a template, by the argument that each needs."""
+    fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
+    return {re.split(r"[.\[]", field, maxsplit=1)[0]: field for field in fields}
 
 
 def _is_given(parameter: inspect.Parameter) -> bool:

@@ -203,7 +203,7 @@ def test_what_is_wrong_is_said_at_the_push_and_nothing_is_written(redis_client) 
         chain(add.s(1), add.s(1, 2)).push()
     with pytest.raises(BadArguments, match="b"):
         chain(add.s(1), add.s("x")).push()
-    with pytest.raises(BadArguments, match="its id"):
+    with pytest.raises(BadArguments, match="its unique= needs"):
         chain(add.s(1), mail.s("x")).push()
     assert not names_like(redis_client, "*:task:*")
 

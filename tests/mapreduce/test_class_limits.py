@@ -67,7 +67,7 @@ def test_a_key_is_made_of_the_arguments_of_the_map() -> None:
     assert key_of(Export.using(limit=5, rate="1/s").push(user_id=42)) == ("42", "5", "1")
     assert key_of(Crawl.push("a.example")) == ("host=a.example", "", "0.166666667")
     assert key_of(Crawl.push(None)) == ("", "", "")
-    with pytest.raises(BadArguments, match="its limit_key is made of its arguments"):
+    with pytest.raises(BadArguments, match="its limit_key= needs the first argument"):
         chain(Crawl.s("a"), Crawl.s()).push()
     with pytest.raises(BadArguments, match="its limit_key returned ''"):
         Crawl.push("")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from queueops import chain, group, inspect, task
+from queueops import chain, get, group, inspect, task
 from queueops.errors import BadArguments, BadOption
 from queueops.model.rates import per_second, shown
 from queueops.redis.broker import get_broker
@@ -29,6 +30,24 @@ def mail(user_id: Any, text: str = "") -> Any:
 def report(n: int = 0) -> int:
     """The number."""
     return n
+
+
+@task(name="tests.limits.sent", limit=1, limit_key="{user[id]}", unique="sent:{user[id]}:{text}")
+def sent(page: int, user: dict[str, int], text: str = "hello") -> int:
+    """The number of the page."""
+    return page
+
+
+@task(name="tests.limits.noted", limit=1, limit_key=lambda text, **_: text)
+def noted(page: int, **others: str) -> int:
+    """The number of the page."""
+    return page
+
+
+@task(name="tests.limits.numbered", unique="numbered:{page}")
+def numbered(page: int) -> int:
+    """The number of the page."""
+    return page
 
 
 def key_of(handle: Any) -> tuple[str, int | None, str]:
@@ -57,8 +76,17 @@ def test_parts_of_a_group_and_a_chain_have_their_limits() -> None:
     run_worker()
     assert whole.result(timeout=5) == [5, 5, 5, 5]
     assert steps.result(timeout=5) == 1
-    with pytest.raises(BadArguments, match="its limit_key is made of its arguments"):
-        chain(report.s(1), mail.s()).push()
+
+
+def test_a_part_gets_its_key_and_its_id_of_the_arguments_that_are_known() -> None:
+    parts = chain(report.s(3), sent.s(user={"id": 7}), noted.s(text="a")).push()
+    assert key_of(get("sent:7:hello")) == ("7", 1, "")
+    run_worker()
+    assert parts.result(timeout=5) == 3
+    advice = "needs the first argument, which is not known yet; use .si()"
+    for part, option in ((mail.s(), "limit_key"), (mail.s("a"), "limit_key"), (numbered.s(), "unique")):
+        with pytest.raises(BadArguments, match=re.escape(f"its {option}= {advice}")):
+            chain(report.s(1), part).push()
 
 
 def test_why_names_the_key_and_the_tasks_that_have_its_turns() -> None:
