@@ -13,7 +13,7 @@ from queueops.errors import BadOption
 from queueops.errors.tasks import BadTask
 from queueops.model.ids import check_id
 from queueops.model.retry import DEFAULT, Retry
-from queueops.tasks import discovery, registry
+from queueops.tasks import discovery, limited, registry
 from queueops.tasks.foreign_names import unknown_option
 from queueops.tasks.handlers import handler_for
 from queueops.tasks.hooks import Middleware, encoder_of, middlewares_of, on_yield_of
@@ -149,6 +149,7 @@ def _made_task(function: Callable[..., Any], options: dict[str, Any]) -> Task[..
     unique_id = None if unique is None else UniqueId(unique, function)
     postpone_delay = own.pop("delay", None)
     usual = Options().but(**own).with_postpone_delay(postpone_delay)
+    limited.check(usual, has_id=unique_id is not None)
     made: Task[..., Any, Any] = Task(handler, usual, unique_id, schedule, limit_key)
     made.hidden = discovery.hidden(function, named=given is not None)
     handler.task = made

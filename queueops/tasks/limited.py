@@ -34,6 +34,14 @@ def limit(push: Push, handler: FunctionHandler, options: Options, key: str | Non
         push.own += options.limit_fields(key)
 
 
+def check(options: Options, *, has_id: bool) -> None:
+    """Refuse options that each give a call an id. `has_id`: it has one already. Raises BadOption."""
+    given = [name for name in ("throttle", "debounce") if getattr(options, name) is not None]
+    if len(given) + has_id > 1 and given:
+        expected = "the only one of throttle=, debounce=, unique= and id=: its id is made of its key"
+        raise BadOption(name=given[0], value=getattr(options, given[0]), expected=expected)
+
+
 def refuse(options: Options, *names: str) -> None:
     """Refuse these options, as of a class. Raises BadOption."""
     for name in names:
@@ -53,10 +61,7 @@ def key_of(
 
 def _once(push: Push, options: Options, key: str) -> None:
     """Give it the id of its key: there is one task of it at a time."""
-    given = "debounce" if options.throttle is None else "throttle"
-    if push.conflict is not Conflict.NEW or None not in (options.throttle, options.debounce):
-        expected = "the only one of throttle=, debounce=, unique= and id=: its id is made of its key"
-        raise BadOption(name=given, value=getattr(options, given), expected=expected)
+    check(options, has_id=push.conflict is not Conflict.NEW)
     push.id, push.token = _id_of_key(push.name, key), os.urandom(6).hex()
     if options.throttle is not None:
         push.conflict = Conflict.IGNORE

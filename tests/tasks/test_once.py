@@ -118,4 +118,7 @@ def test_what_contradicts_itself_is_refused() -> None:
             wrong.push(1)
     with pytest.raises(BadOption, match="throttle"):
         warn.using(throttle=0)
+    for options in ({"throttle": 5, "debounce": 5}, {"debounce": 5, "unique": "x"}):
+        with pytest.raises(BadOption, match="the only one of"):
+            task(name="tests.once.wrong", **options)(lambda: None)
     assert chain(bill.si(7)).push().id
