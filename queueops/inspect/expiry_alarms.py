@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect.alarm import Alarm, manage, warning
-from queueops.inspect.throughput import counted
+from queueops.inspect.throughput import expired
 from queueops.model.sentences import say
 
 LEAST = 10
@@ -15,7 +15,7 @@ LEAST = 10
 
 def alarms(pool: str, sampled: Mapping[str, Any]) -> Iterator[Alarm]:
     """One alarm if many tasks of a pool expired in this and the previous minute."""
-    names = counted(sampled, "ex")
+    names = expired(sampled)
     if names.total() < LEAST:
         return
     name, most = names.most_common(1)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from queueops.inspect import follow_up_alarms
@@ -12,6 +12,7 @@ from queueops.inspect.estimates import Estimate
 from queueops.model import kinds
 from queueops.model.histogram import percentile
 from queueops.model.history import steps_of
+from queueops.model.sentences import Sentence, say_n
 from queueops.model.states import TERMINAL, State
 
 Minutes = tuple[Mapping[str, int], Mapping[str, int]]
@@ -45,6 +46,7 @@ class PoolView(Answer, frozen=True, kw_only=True):
     start_rate: float = 0.0  # estimated starts per second of the open lanes, as long as they have work
     coming_rate: float = 0.0  # tasks and chunks that became ready, per second
     leaving_rate: float = 0.0  # tasks and chunks that are not ready any more, per second
+    expired: int = 0  # tasks that expired within two minutes
     notes: tuple[str, ...] = ()  # sentences of kinds, such as how many events of workflows were dropped
 
     @property
@@ -69,6 +71,7 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         [*moves.items(), *(move for figures in brought for move in figures.moves(sampled).items())],
     )
     failed, ended = failures(sampled)
+    late = expired(sampled).total()
     oldest = (sampled.get("oldest") or {}).get(State.PENDING)
     return PoolView(
         name=name,
@@ -86,13 +89,21 @@ def pool_view(name: str, sampled: Mapping[str, Any], workers: int, estimate: Est
         held=estimate.held,
         start_rate=estimate.per_s,
         coming_rate=sum(rate for flow, rate in both if flow.endswith(f">{State.PENDING}")),
+        expired=late,
         leaving_rate=sum(rate for flow, rate in both if flow.startswith(f"{State.PENDING}>")),
         notes=(
             *(note for details in kinds.roles("details") for note in details.notes(sampled)),
             *follow_up_alarms.notes(sampled),
+            *_note(late),
         ),
         **{name: value for figures in brought for name, value in figures.of_pool(sampled).items()},
     )
+
+
+def _note(late: int) -> Iterator[Sentence]:
+    """How many tasks expired, also fewer than an alarm needs."""
+    if late:
+        yield say_n("%(n)s task expired in the last two minutes.", "%(n)s tasks expired in the last two minutes.", late)
 
 
 def flows(sampled: Mapping[str, Any], of: str = "tr") -> dict[str, float]:
@@ -118,6 +129,11 @@ def failures(sampled: Mapping[str, Any]) -> tuple[Counter[str], Counter[str]]:
     """Failed attempts, and all ended attempts, by name, in this and the previous minute."""
     failed = counted(sampled, "err")
     return failed, failed + counted(sampled, "ok")
+
+
+def expired(sampled: Mapping[str, Any]) -> Counter[str]:
+    """Tasks that ended because they had not begun in time, by name, in this and the previous minute."""
+    return counted(sampled, "ex")
 
 
 def counted(sampled: Mapping[str, Any], word: str) -> Counter[str]:

@@ -35,6 +35,7 @@ POOL: dict[str, tuple[str, Callable[[PoolView, int], float]]] = {
         "95 % of the attempts of the last two minutes took at most so long.",
         lambda view, now: (view.run_p95_ms or 0) / 1000,
     ),
+    "expired_tasks": ("Tasks that expired in this minute and the previous one.", lambda view, now: view.expired),
     "held_tasks": ("Waiting tasks that cannot start before an operator acts.", lambda view, now: view.held),
 }
 """Name, text and value of the gauges of a pool."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -53,6 +54,8 @@ def test_a_scrape_has_the_figures_of_the_overview(desk: Desk, token: str) -> Non
     desk.exchange(metrics=RAN)
     for _ in range(3):
         add.using(lane="mail").push(1)
+    add.using(expires=datetime(2020, 1, 1, tzinfo=UTC)).push(1)
+    desk.broker.tick("default")
     response = scrape(Authorization=f"Bearer {token}")
     assert response.headers["Content-Type"].startswith("text/plain")
     found = samples(response.content.decode())
@@ -65,6 +68,7 @@ def test_a_scrape_has_the_figures_of_the_overview(desk: Desk, token: str) -> Non
     assert found["queueops_name_ended_attempts", "add", "default"] == 4
     assert found["queueops_name_failed_attempts", "add", "default"] == 1
     assert found["queueops_name_run_seconds", "add", "default"] == 0.2
+    assert found["queueops_expired_tasks", "default"] == 1
     assert found["queueops_workers", "default"] == pool.workers
     assert found["queueops_failure_ratio", "default"] == pytest.approx(pool.failure_rate)
     assert found["queueops_alarms", "danger"] == sum(alarm.level == "danger" for alarm in shown.alarms)

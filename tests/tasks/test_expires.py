@@ -69,6 +69,8 @@ def test_many_that_expire_raise_an_alarm_that_names_them() -> None:
     get_broker().tick("default")
     (alarm,) = [alarm for alarm in inspect.snapshot().alarms if alarm.kind == "expired"]
     assert "12 tasks expired before they could begin, 12 of them" in alarm.text
+    (pool,) = [pool for pool in inspect.snapshot().pools if pool.name == "default"]
+    assert (pool.expired, pool.notes) == (12, ("12 tasks expired in the last two minutes.",))
     add.push(1, 2)
     told = {alarm.kind: alarm.consequences for alarm in inspect.snapshot().alarms}
     assert "expired" not in told  # no worker is the cause of both
