@@ -7,7 +7,7 @@ from queueops.errors import IdInUse, QueueOpsError
 
 class PartInUse(IdInUse):
     """A part of the composite cannot be created: a task {id!r} already exists in the state {state!r}.
-    Use another id.
+    Use another id. A task without a delay can also join it, by on_conflict="ignore", or be left out, by "skip".
     """
 
     pool: str
