@@ -196,6 +196,9 @@ def test_an_import_of_another_queues_name_says_what_to_write():
         from queueops import chord  # noqa: F401
     with pytest.raises(ImportError, match=r"cannot import name 'nothing'"):
         from queueops import nothing  # noqa: F401
+    for name, advice in (("Callback", r'using\(follow_up={"success": other\.s\(\)}\)$'), ("TaskiqDepends", "Depends$")):
+        with pytest.raises(ImportError, match=advice):
+            getattr(queueops, name)
     assert not hasattr(queueops, "nothing")
     for name, advice in foreign_names._IMPORTS.items():
         assert name not in NAMES
