@@ -6,6 +6,6 @@ The project calls `sentry_sdk.init`, as for its requests. Needs `pip install 'qu
 
     QUEUEOPS = {..., "SENTRY": {"retries": True, "monitors": False, "arguments": False}}
 
-`retries`: an attempt that will be tried again is an event, too (no). `monitors`: runs of the code's schedules are
+`retries`: an attempt that will be tried again is an event, too (no). `monitors`: runs of plain tasks by schedules are
 check-ins (yes). `arguments`: an event has the task's arguments, masked by `REDACT` (yes).
 """

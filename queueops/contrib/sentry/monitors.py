@@ -1,4 +1,4 @@
-"""Cron monitors: a run of a schedule of the code is a check-in. Sentry learns the schedule with its first one.
+"""Cron monitors: a run of a schedule is a check-in. Sentry learns a schedule of the code with its first one.
 
 A run that is tried again is one check-in, from its first attempt to its end. So Sentry alone notices a missed run.
 """
@@ -15,7 +15,7 @@ from queueops import conf
 from queueops.errors import QueueOpsError
 from queueops.schedules.cron import NICKNAMES
 
-_TICK = re.compile(r"@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_RUN = re.compile(r"(.+)@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _NO_SLUG = re.compile(r"[^a-z0-9_-]+")
 LONGEST_SLUG = 50
 
@@ -28,22 +28,17 @@ def begin(context: Any) -> None:
 
 def end(context: Any, status: str) -> None:
     """Tell how a run stands."""
-    schedule = getattr(context.task, "schedule", None)
-    if schedule is None or not _is_run(context) or not conf.current().sentry.monitors:
+    run = _RUN.fullmatch(context.id) if context.lease.kind == "task" else None
+    if run is None or not conf.current().sentry.monitors:
         return
-    name = context.lease.name
+    id = run[1]
+    schedule = getattr(context.task, "schedule", None) if id == context.lease.name else None
     capture_checkin(
-        monitor_slug=_NO_SLUG.sub("-", name.lower()).strip("-")[:LONGEST_SLUG],
+        monitor_slug=_NO_SLUG.sub("-", id.lower()).strip("-")[:LONGEST_SLUG],
         check_in_id=uuid.uuid5(uuid.NAMESPACE_OID, f"{context.lease.uid} {context.id}").hex,
         status=status,
-        monitor_config=_config(schedule),
+        monitor_config=None if schedule is None else _config(schedule),
     )
-
-
-def _is_run(context: Any) -> bool:
-    """Whether a schedule has made this task: its id is the task's name and a tick."""
-    id, name = context.id, context.lease.name
-    return context.lease.kind == "task" and id.startswith(name) and bool(_TICK.fullmatch(id[len(name) :]))
 
 
 def _config(schedule: Any) -> Any:
