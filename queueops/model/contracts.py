@@ -113,11 +113,12 @@ class Settlement(msgspec.Struct):
     """The end of one lease.
 
     ``value`` is the encoded result (SUCCESS), the encoded error (ERROR, TIMEOUT, CRASH) or a reason in words.
-    ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. A CRASH that is not charged has
-    -n. The number n is the task's count of shared crashes. ``counted`` makes a RESTART count as an attempt. ``lane`` is
-    that of the lease, as far as it is known: a success may then cost the store less. ``expected``: the task names this
-    error among those that it may fail with. It has no fingerprint, so no list of errors has it. ``is_open``: the store
-    reads the value of a success, which is therefore not encrypted as a whole.
+    ``delay_ms`` is the back-off before the next attempt; -1 means that there is none. A RELEASE of a task that was not
+    started has -1. A CRASH that is not charged has -n. The number n is the task's count of shared crashes. ``counted``
+    makes a RESTART count as an attempt. ``lane`` is that of the lease, as far as it is known: a success may then cost
+    the store less. ``expected``: the task names this error among those that it may fail with. It has no fingerprint, so
+    no list of errors has it. ``is_open``: the store reads the value of a success, which is therefore not encrypted as a
+    whole.
     """
 
     id: str

@@ -6,6 +6,7 @@ import pytest
 
 from queueops.model.contracts import Conflict, Outcome
 from tests.kernel.desk import NEVER_MS, Desk, ids_of
+from tests.support.for_each import for_each
 
 PAST = (("xe", 1),)
 LATER = (("xe", f"+{NEVER_MS}"),)
@@ -60,6 +61,30 @@ def test_a_task_that_has_begun_does_not_expire(desk: Desk) -> None:
     desk.tick()
     assert desk.settle(desk.lease()) == "OK"
     desk.check()
+
+
+@for_each(
+    ("task_id", "delay_ms", "fields", "expires"),
+    [("a", -1, {}, True), ("b", 0, {}, False), ("c", -1, {"at": 1}, False), ("d", -1, {"cr": 1}, False)],
+)
+def test_a_task_that_was_claimed_and_given_back_unstarted_can_still_expire(
+    desk: Desk, task_id: str, delay_ms: int, fields: dict[str, int], expires: bool
+) -> None:
+    moment = f"~expiry:{task_id}"
+    desk.push(task_id, own=LATER, retries=3)
+    at = desk.client.zscore(desk.keys.agenda, moment)
+    lease = desk.lease()
+    for field, value in fields.items():
+        desk.client.hset(desk.keys.task(task_id), field, value)
+    desk.client.zrem(desk.keys.agenda, moment)  # its moment came while a worker had it
+    assert desk.settle(lease, Outcome.RELEASE, b"not started", delay_ms=delay_ms) == "OK"
+    assert desk.client.zscore(desk.keys.agenda, moment) == (at if expires else None)
+    desk.client.hset(desk.keys.task(task_id), "xe", 1)
+    desk.client.zadd(desk.keys.agenda, {moment: 1})
+    desk.tick()
+    assert desk.state(task_id) == ("cancelled" if expires else "pending")
+    desk.check()
+    desk.told("cancel", task_id)
 
 
 def test_its_moment_comes_once_for_each_generation_of_an_id(desk: Desk) -> None:

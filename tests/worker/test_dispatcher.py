@@ -122,7 +122,13 @@ def test_one_that_begins_nothing_more_gives_it_back(dispatcher):
     assert (handle.state, dispatcher.claimed, dispatcher.held()) == ("pending", before, [])
 
 
-def test_one_whose_slots_are_taken_gives_it_back(dispatcher):
+def test_one_whose_slots_are_taken_gives_it_back_and_tells_that_it_was_not_started(dispatcher):
     wait_until(lambda: begun(dispatcher))
-    dispatcher.take(dispatcher.clients[0], Lease(id="other", fence=9, handed_ms=10**15))
-    assert [(end.id, end.outcome) for end in dispatcher.clients[0].to_settle] == [("other", "release")]
+    (client,) = dispatcher.clients
+    dispatcher.take(client, Lease(id="other", fence=9, handed_ms=10**15))
+    running = Lease(id="running", fence=10)
+    client.hold(running, time.monotonic())
+    dispatcher._executor.slot_of = lambda _: object()
+    dispatcher.release([running], time.monotonic())
+    ends = [(end.id, end.outcome, end.delay_ms) for end in client.to_settle]
+    assert ends == [("other", "release", -1), ("running", "release", 0)]

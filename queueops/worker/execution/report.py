@@ -68,7 +68,7 @@ def ended(
 
 def refused(lease: Lease) -> Settlement:
     """Log that the task was given back just before its start, and give it back."""
-    settlement = settlements.released(lease, settlements.TAKEN_OVER)
+    settlement = settlements.unstarted(lease, settlements.TAKEN_OVER)
     ended(lease, settlement, 0.0)
     return settlement
 

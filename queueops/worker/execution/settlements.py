@@ -18,7 +18,7 @@ from queueops.errors import (
     SoftTimeout,
 )
 from queueops.model import retry
-from queueops.model.contracts import Lease, Outcome, Settlement
+from queueops.model.contracts import Lease, LeaseRef, Outcome, Settlement
 from queueops.model.kinds import PARTS
 from queueops.model.reasons import kept
 from queueops.tasks.context import Context
@@ -28,7 +28,7 @@ from queueops.worker.execution import failure
 
 UNKNOWN_DELAY_MS = NOT_BEGUN_DELAY_MS = 5_000
 _IMPORTS = "; a worker imports the module tasks of each installed app, and what that imports"
-NO_RETRY = -1
+NO_RETRY = NO_DELAY = -1
 TAKEN_OVER = "its worker process was silent, and the task had not started there"
 NOT_STARTED = "it was not started here"
 _SUCCESS = Outcome.SUCCESS
@@ -92,6 +92,11 @@ def cancelled(context: Context, error: BaseException) -> Settlement:
 def released(lease: Lease, reason: str) -> Settlement:
     """The task goes back to its lane without a charge."""
     return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode())
+
+
+def unstarted(lease: Lease | LeaseRef, reason: str) -> Settlement:
+    """The same for a task that was not started here. So it may still expire."""
+    return Settlement(lease.id, lease.fence, Outcome.RELEASE, reason.encode(), delay_ms=NO_DELAY)
 
 
 def not_begun(context: Context, reason: str) -> Settlement:

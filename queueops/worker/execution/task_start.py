@@ -222,7 +222,7 @@ class ExecutorSlot(ThreadSlot):
         lease = context.lease
         self.start, began = TaskStart(lease, self._channel), time.monotonic()
         if self._pause.gives_back(began):
-            return settlements.released(lease, settlements.NOT_STARTED)
+            return settlements.unstarted(lease, settlements.NOT_STARTED)
         if not self.open(lease, context, began):
             return report.refused(lease)
         try:

@@ -131,12 +131,14 @@ class Dispatcher:
             self.release([lease], now)
 
     def release(self, leases: Iterable[Lease], now: float, reason: str = settlements.NOT_STARTED) -> None:
-        """Give leases back."""
+        """Give leases back. Tasks that do not run yet may still expire."""
         for lease in leases:
             client = self._by_pool[lease.pool]
             if client.forget(lease):
                 self.claimed -= 1
-                client.settle(settlements.released(lease, reason), now)
+                runs = self._executor.slot_of(lease) is not None
+                end = settlements.released if runs else settlements.unstarted
+                client.settle(end(lease, reason), now)
 
     def distrust(self, unstarted: Iterable[Lease], now: float) -> None:
         """Give back unstarted tasks, and those that pending round trips bring. Other workers may already have them."""

@@ -245,7 +245,7 @@ class PoolClient:
     def _give_back(self, reply: Exchange, now: float) -> None:
         for lease in reply.leases:
             if self.forget(lease):
-                self.settle(settlements.released(lease, settlements.TAKEN_OVER), now)
+                self.settle(settlements.unstarted(lease, settlements.TAKEN_OVER), now)
         reply.leases = []
 
     def _plan(self, reply: Exchange, want: int) -> None:

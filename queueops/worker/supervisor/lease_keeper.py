@@ -17,7 +17,7 @@ from contextlib import suppress
 import msgspec
 
 from queueops.errors import QueueOpsError
-from queueops.model.contracts import Extend, Outcome, RoundTrip, Settlement
+from queueops.model.contracts import Extend, LeaseRef, RoundTrip, Settlement
 from queueops.model.ports import Store
 from queueops.worker.execution import settlements
 from queueops.worker.execution.time_limits import SPARE_MS
@@ -144,7 +144,7 @@ class LeaseKeeper:
             elif fence <= newest:  # the task has ended, and its outcome has not been sent yet
                 extend.append(Extend(id, fence))
             elif not handed:  # a handed-over lease is short, and its expiry is not charged to the task
-                settle.append(Settlement(id, fence, Outcome.RELEASE, settlements.TAKEN_OVER.encode()))
+                settle.append(settlements.unstarted(LeaseRef(pool, id, fence), settlements.TAKEN_OVER))
         while settle or extend:
             reply = store.exchange(pool, self._worker, RoundTrip(settle=settle[:MAX_SETTLE], extend=extend))
             settle, extend = settle[MAX_SETTLE:], []

@@ -77,7 +77,7 @@ function lib.operator_verbs.release(id, record)
   local fails = (lib.hooks.settle[record[F.kind]] or NONE).fails_at_release
   if not (record[F.cancel_requested] or fails and fails(record)) then return to_pending(id, record) end
   call('HSET', lib.task_key(id), F.fence, lib.next_number()) -- the worker's lease ends here
-  lib.outcomes.release(id, record) -- it was to be cancelled, or to fail, anyway
+  lib.outcomes.release(id, record, { delay = 0 }) -- it was to be cancelled, or to fail, anyway
   return record[F.cancel_requested] and 'cancelled' or 'failed'
 end
 
