@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,19 @@ from django.core.management.base import CommandError, SystemCheckError
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, conf, events, get, inspect
-from queueops.errors import BrokerUnavailable
+from queueops import (
+    ResultTimeout,
+    TaskCancelled,
+    TaskFailed,
+    TaskSuperseded,
+    chain,
+    conf,
+    control,
+    events,
+    get,
+    inspect,
+)
+from queueops.errors import BadOption, BrokerUnavailable
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.kinds.jobs.api.problems import problem_of
@@ -81,6 +93,38 @@ def test_handles_and_the_worker_of_tests_use_the_store_of_the_setting(chosen: di
         second.result(60)
     assert get("a") == second
     assert get("b") is None
+
+
+@pytest.mark.django_db
+def test_a_task_is_read_and_acted_on_by_its_id(chosen: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """In code and in a terminal: a store without lists has its record, its log and its actions."""
+    tasks.add.using(id="a", tags=["red"], priority=5, timeout=60).push(1, b=2)
+    tasks.fail_for_good.using(id="b").push()
+    assert run_worker() == 2
+    found, failed = inspect.task("a"), inspect.task("b", "default")
+    assert found is not None
+    assert (found.state, found.args, found.result_json) == ("succeeded", "1, b=2", "3")
+    assert (found.tags, found.priority, found.timeout_ms, found.lane) == (("red",), 5, 60_000, "default")
+    assert found.entered_ms == found.ended_ms
+    assert failed is not None
+    assert (failed.error.message if failed.error else "", len(failed.attempts)) == ("not again", 1)
+    assert inspect.raw("a")["s (state)"] == "succeeded"
+    assert inspect.task("a", "other") is inspect.task("none") is None
+    assert [row.word for row in control.retry(["a", "none"])] == ["OK", "GONE"]
+    assert control.postpone(["a"], until_ms=found.created_ms + 600_000)[0].state == "postponed"
+    assert control.postpone(["a"], seconds=60)[0].state == "postponed"
+    assert [row.word for row in control.cancel(["a"], "no", "other")] == ["GONE"]
+    with pytest.raises(BadOption, match="within the next ten years"):
+        control.postpone(["a"], until_ms=2**50)
+    call_command("queue", "show", "a")
+    call_command("queue", "cancel", "a", "--reason", "no", "--yes")
+    with pytest.raises(SystemExit):
+        call_command("queue", "delete", "a", "--yes")
+    said = capsys.readouterr().out
+    assert "state       postponed since" in said
+    assert re.findall(r"^a +(OK|REFUSED) +cancelled *(.*)", said, re.MULTILINE) == [
+        ("OK", ""), ("REFUSED", "the store does not offer the action delete"),
+    ]  # fmt: skip
 
 
 def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) -> None:
