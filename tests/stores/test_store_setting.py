@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
 from django.test import Client, override_settings
@@ -27,7 +28,7 @@ from queueops import (
     get,
     inspect,
 )
-from queueops.errors import BadOption, BrokerUnavailable
+from queueops.errors import BadOption, BadSetting, BrokerUnavailable
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.kinds.jobs.api.problems import problem_of
@@ -149,6 +150,13 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
         pass
     with pytest.raises(DurabilityUnsupported):
         tasks.add.using(durable=True).push(1)
+    key = Fernet.generate_key().decode()
+    with (
+        override_settings(QUEUEOPS=chosen | {"ENCRYPTION": [key]}),
+        pytest.raises(BadSetting, match="in clear") as caught,
+    ):
+        tasks.add.push(1)
+    assert key not in str(caught.value)
     for command in (("queue", "status"), ("queue", "list"), ("watchdog",)):
         with pytest.raises(CommandError, match="The store SqliteStore does not offer "):
             call_command(*command)
