@@ -270,8 +270,8 @@ def _encryption(settings: conf.Settings) -> Iterator[CheckMessage]:
     if not settings.encryption:
         return
     if settings.store:
-        text = f"QUEUEOPS['ENCRYPTION'] encrypts nothing: {settings.store} gets all values in clear."
-        yield Error(text, hint="Let the store encrypt, or use Redis or Valkey.", id="queueops.E012")
+        text = f"QUEUEOPS['ENCRYPTION'] does not work with {settings.store}: it would get all values in clear."
+        yield Error(text, hint="Remove ENCRYPTION or STORE: calls of the store are refused.", id="queueops.E012")
         return
     try:
         encrypts = conf.keyring() is not None

@@ -22,7 +22,7 @@ from console.ui.notices import notice
 from console.ui.pasted import pasted_id
 from console.ui.render import Frame, fragment, live_update, page
 from console.ui.search_progress import number_of, search_progress
-from queueops import conf, inspect
+from queueops import inspect
 from queueops.inspect import FilterError, TaskList, TaskQuery
 from queueops.inspect.filter_text import has_field
 from queueops.inspect.selection import Extent, extent_of
@@ -138,7 +138,7 @@ def _context(
     return {
         "query": query,
         "typed": query.text,
-        "unseen": bool(query.contains and conf.current().encryption),
+        "unseen": inspect.unseen(query),
         "fields": permitted().items(),
         "chosen": filters.chosen(query),
         "facets": facets,

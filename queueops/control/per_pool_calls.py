@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from queueops.errors import BadOption, TooMany
+from queueops.errors.kinds import NotOffered
 from queueops.model.contracts import Row
 from queueops.model.sentences import say
 from queueops.redis.broker import get_broker
 from queueops.redis.query_replies import may_be_id
 from queueops.redis.reader import Reader
+from queueops.stores.by_id import found_by_id
 from queueops.tasks import registry
 
 MOST = 500
@@ -83,10 +85,15 @@ def place_of(id: str, pool: str) -> str:
 def located(ids: Sequence[str], pool: str) -> tuple[dict[str, list[str]], dict[str, str]]:
     """The ids by the pool that holds them, and the reasons why other pools did not answer."""
     ids = [task_id for task_id in ids if may_be_id(task_id)]
-    reader = Reader(get_broker())
+    found: dict[str, list[str]] = {}
+    try:
+        reader = Reader(get_broker())
+    except NotOffered:  # a store without lists
+        for task_id, (place, _) in ((each, at) for each in ids if (at := found_by_id(each, pool)) is not None):
+            found.setdefault(place, []).append(task_id)
+        return found, {}
     if pool:
         return ({pool: ids} if ids and reader.knows(pool) else {}), {}
-    found: dict[str, list[str]] = {}
     for task_id, place in reader.locate(reader.pools(), ids).items():
         found.setdefault(place, []).append(task_id)
     return found, reader.silent

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
 from queueops.control.per_pool_calls import act
 from queueops.errors import BadOption
+from queueops.errors.kinds import NotOffered
 from queueops.model.contracts import Row
 from queueops.model.ids import check_lane
 from queueops.model.reasons import kept
@@ -118,11 +120,18 @@ def due_ms(seconds: float | timedelta | None, until_ms: int | None) -> int:
     """The time of a postpone, in epoch ms of the store's clock. Raises BadOption."""
     if (seconds is None) == (until_ms is None):
         raise BadOption(name="postpone", value=None, expected=say("either seconds or until_ms"))
-    now = Reader(get_broker()).now_ms()
+    now = _now_ms()
     due = until_ms if until_ms is not None else now + _milliseconds("seconds", seconds or 0)
     if not _is(int, due) or not 0 < due <= now + LONGEST_S * 1000:
         raise BadOption(name="until_ms", value=due, expected=say("a time within the next ten years"))
     return due
+
+
+def _now_ms() -> int:
+    try:
+        return Reader(get_broker()).now_ms()
+    except NotOffered:  # a store without lists tells no time
+        return time.time_ns() // 1_000_000
 
 
 def _milliseconds(name: str, value: float | timedelta) -> int:

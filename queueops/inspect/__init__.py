@@ -61,6 +61,7 @@ from queueops.inspect.task_name import NameKey, NamePause, NameRun, NameView, ta
 from queueops.inspect.task_rows import TaskFacts, TaskRow
 from queueops.inspect.tasks import SearchStep, TaskList, TaskPage, browse, matches, rows_now, search, tasks
 from queueops.inspect.throughput import PoolView
+from queueops.inspect.unseen import unseen
 from queueops.inspect.why import why
 from queueops.inspect.why.findings import Finding
 from queueops.inspect.worker_view import Stacks, WorkerRun, WorkerView, worker
@@ -369,6 +370,7 @@ __all__ = [
     "tree",
     "trends",
     "unkept_schedules",
+    "unseen",
     "why",
     "worker",
     "workers",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from queueops import conf
-from queueops.inspect import follow_ups, task_history
+from queueops.errors.kinds import NotOffered
+from queueops.inspect import follow_ups, plain_detail, task_history
 from queueops.inspect.answers import Answer, Broken, broken_pools
 from queueops.inspect.errors import Failure, read_failure
 from queueops.inspect.redaction import redactor
@@ -98,8 +99,11 @@ class TaskDetail(TaskFacts, frozen=True, kw_only=True):
 
 
 def task(id: str, pool: str = "") -> TaskDetail | None:
-    """Everything about the task of this id, in this pool or in any; None if it does not exist."""
-    detail = find(id, pool)
+    """Everything about the task of this id, in this pool or in any; None if it does not exist.
+
+    A store without lists tells its record and its log.
+    """
+    detail = _found(id, pool)
     return None if detail is None or not (detail.record or detail.states) else _describe(detail, redactor())
 
 
@@ -110,7 +114,10 @@ def brief(id: str, pool: str = "") -> TaskDetail | None:
     """
     if not may_be_id(id):
         return None
-    reader = open_reader()
+    try:
+        reader = open_reader()
+    except NotOffered:
+        return task(id, pool)
     fields = tuple(field for field in kinds.fields() if field not in ("s", *_PAYLOADS))
     found = reader.briefs(pools_of(reader, pool), id, fields)
     return _describe(found[0], redactor()) if len(found) == 1 else task(id, pool)
@@ -118,7 +125,7 @@ def brief(id: str, pool: str = "") -> TaskDetail | None:
 
 def raw(id: str, pool: str = "") -> dict[str, str]:
     """The record field by field as stored, redacted: `n (name)` to text. Empty if it does not exist."""
-    detail = find(id, pool)
+    detail = _found(id, pool)
     if detail is None:
         return {}
     hide, (kind, name) = redactor(), _identity(detail)
@@ -137,6 +144,13 @@ def find(id: str, pool: str = "") -> Detail | None:
     if not known:
         reader.ensure_all()
     return max(known, key=lambda detail: (bool(detail.record), bool(detail.states)), default=None)
+
+
+def _found(id: str, pool: str) -> Detail | None:
+    try:
+        return find(id, pool)
+    except NotOffered:
+        return plain_detail.read(id, pool)
 
 
 def state_of(detail: Detail) -> str:

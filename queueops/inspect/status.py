@@ -13,13 +13,14 @@ from time import monotonic
 import msgspec
 
 from queueops.errors import QueueOpsError
-from queueops.inspect.alarm import CHECK, Alarm, danger, manage
+from queueops.errors.kinds import NotOffered
+from queueops.inspect.alarm import CHECK, Alarm, danger, manage, warning
 from queueops.inspect.answers import Answer
 from queueops.inspect.redaction import conceals
 from queueops.inspect.snapshot import WORKERS, Snapshot, alarms_of
 from queueops.inspect.store import open_reader
 from queueops.model.explained import sentence_of
-from queueops.model.sentences import encodable, say
+from queueops.model.sentences import Sentence, encodable, say
 
 KEPT_S, POOLS_KEPT_S = 1.0, 10.0
 """So long one answer serves all pages, and one list of pools all answers."""
@@ -61,8 +62,15 @@ _kept: dict[tuple[tuple[str, str, str], bool], _Kept] = {}
 
 
 def status(max_age_s: float = 0.0) -> Status:
-    """The alarms now, or at most `max_age_s` seconds ago. A store that does not answer is an alarm."""
-    kept = _kept.setdefault((open_reader().settings.place, conceals()), _Kept())
+    """The alarms now, or at most `max_age_s` seconds ago. A store that does not answer is an alarm.
+
+    So is one that offers no lists: the console cannot tell whether work waits.
+    """
+    try:
+        place = open_reader().settings.place
+    except NotOffered as error:
+        return _made((warning(_unknown(error), "health", manage("queueops", "doctor")),))
+    kept = _kept.setdefault((place, conceals()), _Kept())
     with kept.lock:
         if monotonic() - kept.at > max_age_s:
             kept.status = _read(kept, max_age_s)
@@ -82,8 +90,11 @@ def _read(kept: _Kept, max_age_s: float) -> Status:
             kept.names, kept.named_at = reader.pools(), monotonic()
         return _made(alarms_of(reader, kept.names, reader.glance(kept.names, WORKERS)))
     except QueueOpsError as error:
-        text = say("The state of the system is unknown: %(error)s", error=sentence_of(error))
-        return _made((danger(text, "health", manage(*CHECK)),))
+        return _made((danger(_unknown(error), "health", manage(*CHECK)),))
+
+
+def _unknown(error: QueueOpsError) -> Sentence:
+    return say("The state of the system is unknown: %(error)s", error=sentence_of(error))
 
 
 def _made(alarms: tuple[Alarm, ...]) -> Status:

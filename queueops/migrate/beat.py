@@ -101,7 +101,7 @@ class _Entries(cst.CSTVisitor):
         if task.converted or task.cron is not None:
             raise Stays("the task is converted or has another schedule: write schedules.create(...), or cron= by hand")
         if extra := self._extra(entry, task):
-            raise Stays(f"{extra} has no counterpart in cron=; see Schedule(overlap=, catch_up=, jitter=)")
+            raise Stays(f"{extra} has no counterpart in cron=; write schedules.create(task.using(...), line)")
         line_of(self.names, entry.get("schedule"))
         return task
 

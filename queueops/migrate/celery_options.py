@@ -14,6 +14,7 @@ DROPPED = {
     "bind", "acks_late", "reject_on_worker_lost", "acks_on_failure_or_timeout", "track_started", "send_events",
     "store_errors_even_if_ignored", "max_retries", "default_retry_delay", "autoretry_for", "retry_kwargs",
     "retry_backoff", "retry_backoff_max", "retry_jitter", "soft_time_limit", "time_limit", "ignore_result",
+    "trail", "resultrepr_maxsize",
 }  # fmt: skip
 """Options that other options answer, or that are always so."""
 PLACES = {

@@ -12,6 +12,7 @@ from queueops.migrate import beat, imports, leftovers, pushes
 from queueops.migrate.code import has_stars, is_none, keywords, literal, method, named, positional, short, text_of
 from queueops.migrate.names import Names
 from queueops.migrate.notes import Notes
+from queueops.migrate.parts import answers_of
 from queueops.migrate.plan import Task, Use
 from queueops.migrate.rewriter import Rewriter, Stays, applied, given
 from queueops.migrate.survey import Finding, Project, decorators, find_assigned_apps
@@ -113,6 +114,53 @@ def _scheduled(value: cst.BaseExpression, call: cst.Call) -> cst.BaseExpression:
     return method(value, "postpone", [cst.Arg(delays[0]), *args, *kwargs])
 
 
+OF_A_RESULT = {
+    "get": "write result(timeout=5), which waits and raises, or state",
+    "revoke": "write cancel(reason)",
+    "is_revoked": "write status()",
+    "reschedule": "write postpone(delay), before the task has begun",
+    "reset": "nothing: each result() reads the store",
+    "restore": "write queueops.control.reinstate([handle.id])",
+    "task": "a handle has id, pool and state",
+}
+
+
+def rewrite_result(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`f(1)(blocking=True)` becomes `f.push(1).result()`, `revoke()` becomes `cancel()`. The others are listed."""
+    if isinstance(original, cst.Attribute):
+        name, above = original.attr.value, rewriter.names.parent(original)
+        is_called = isinstance(above, cst.Call) and above.func is original and name in ("get", "revoke")
+        if name in OF_A_RESULT and not is_called and _is_handle(rewriter, original.value):
+            raise Stays(OF_A_RESULT[name])
+        return None
+    if not isinstance(original, cst.Call):
+        return None
+    name, asked, handle = "get", original.func, cst.ensure_type(updated, cst.Call).func
+    if isinstance(asked, cst.Attribute) and asked.attr.value in ("get", "revoke"):
+        name, asked, handle = asked.attr.value, asked.value, cst.ensure_type(handle, cst.Attribute).value
+    if not _is_handle(rewriter, asked):
+        return None
+    options = keywords(original.args)
+    waits = literal(options.get("blocking")) is True and not set(options) - {"blocking", "timeout"}
+    if positional(original.args) or has_stars(original.args) or (options if name == "revoke" else not waits):
+        raise Stays(OF_A_RESULT[name])
+    if name == "revoke":
+        return method(handle, "cancel")
+    return method(handle, "result", [named("timeout", options["timeout"])] if "timeout" in options else [])
+
+
+def _is_handle(rewriter: Rewriter, node: cst.CSTNode) -> bool:
+    """Whether an expression is the answer of a task that was called or scheduled, and moves."""
+    made = answers_of(rewriter, node)
+    if made is None:
+        return False
+    func = made.func
+    if isinstance(func, cst.Attribute) and func.attr.value == "schedule":
+        func = func.value
+    task = rewriter.task_of(func)
+    return task is not None and task.moves and not task.converted and task.method == "push"
+
+
 def list_values(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:
     """A task that is passed on as a function: it would run where it is called."""
     if not isinstance(original, (cst.Name, cst.Attribute)):
@@ -127,7 +175,7 @@ def list_values(rewriter: Rewriter, original: object, updated: cst.BaseExpressio
 
 
 FINDERS = (find_apps, find_tasks)
-RULES = (rewrite_call, list_values)
+RULES = (rewrite_call, rewrite_result, list_values)
 
 
 def rewrite(project: Project, names: Names, notes: Notes) -> str:

@@ -20,7 +20,7 @@ ADVICE = {
     "Task": "a class of tasks has no counterpart; write a function with @task, and a middleware or signals",
     "crontab": 'write cron="0 3 * * *" at the task, or Schedule(...)',
     "signature": "write task.s(...), or task_named(name).s(...)",
-    "states": 'states are texts such as "pending", "running", "succeeded", "failed"',
+    "states": 'states are texts such as "pending", "locked", "succeeded", "failed"',
     "shared_task": "the task stays, see its line",
     "before_task_publish": "write a middleware with on_push",
     "after_task_publish": "receive the signal task_pushed",
@@ -37,6 +37,7 @@ ADVICE = {
     "Reject": "write current().cancel(reason)",
     "Retry": "write raise RetryLater(seconds, error)",
     "MaxRetriesExceededError": "the last attempt fails with the error of RetryLater",
+    "SoftTimeLimitExceeded": "write SoftTimeout, when its task has moved",
     "TimeoutError": "a result that is late raises ResultTimeout",
     "chunks": "write push_many([(1, 2), (3, 4)])",
     "xmap": "write push_many",
@@ -91,16 +92,22 @@ OF_AN_APP = {"conf", "task", "autodiscover_tasks", "config_from_object", "send_t
 
 
 def rewrite_names(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> cst.BaseExpression | None:
-    """The soft time limit by its new name."""
+    """The soft time limit by its new name. In a task that stays, the old queue still raises the old one."""
     if not isinstance(original, (cst.Name, cst.Attribute)):
         return None
     if isinstance(rewriter.names.parent(original), (cst.ImportAlias, cst.AsName, cst.Attribute)):
         return None
     full = rewriter.names.full(original)
-    if full in ("celery.exceptions.SoftTimeLimitExceeded", "billiard.exceptions.SoftTimeLimitExceeded"):
-        rewriter.handle(original)
-        return cst.parse_expression(rewriter.use("SoftTimeout"))
-    return None
+    if full not in ("celery.exceptions.SoftTimeLimitExceeded", "billiard.exceptions.SoftTimeLimitExceeded"):
+        return None
+    around = rewriter.task_around(original)
+    if around is not None and around.blockers:
+        return None
+    if around is None and any(task.blockers for task in rewriter.project.tasks.values()):
+        why = "a task that stays with Celery still raises SoftTimeLimitExceeded: catch both, if such a task comes here"
+        rewriter.notes.check(rewriter.names.line(original), short(original), why)
+    rewriter.handle(original)
+    return cst.parse_expression(rewriter.use("SoftTimeout"))
 
 
 def rewrite_logger(rewriter: Rewriter, original: object, updated: cst.Call) -> cst.BaseExpression | None:

@@ -49,6 +49,12 @@ def is_handle(rewriter: Rewriter, node: cst.CSTNode) -> bool:
     return bool(canvas_of(rewriter, node.func))
 
 
+def answers_of(rewriter: Rewriter, node: cst.CSTNode) -> cst.Call | None:
+    """The call whose answer an expression is, also through a variable."""
+    made = rewriter.names.value_of(node) or node
+    return made if isinstance(made, cst.Call) else None
+
+
 def tasks_within(rewriter: Rewriter, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """The tasks whose calls stand within a chain or group."""
 

@@ -56,6 +56,15 @@ class Rewriter(cst.CSTTransformer):
         """The task that a name stands for."""
         return self.project.task(self.names.full(node))
 
+    def task_around(self, node: cst.CSTNode) -> Task | None:
+        """The task within whose function a node stands."""
+        function = self.names.enclosing(node, cst.FunctionDef)
+        while isinstance(function, cst.FunctionDef):
+            if task := self.project.tasks.get(f"{self.names.source.module}.{function.name.value}"):
+                return task
+            function = self.names.enclosing(function, cst.FunctionDef)
+        return None
+
     def moving(self, node: cst.CSTNode) -> Task | None:
         """The same, if it becomes a task of QueueOps. Raises Stays if it does not."""
         task = self.task_of(node)

@@ -11,6 +11,7 @@ from queueops.migrate import imports, leftovers, pushes
 from queueops.migrate.code import UNKNOWN, keywords, literal, named, positional, short
 from queueops.migrate.names import Names
 from queueops.migrate.notes import Notes
+from queueops.migrate.parts import answers_of
 from queueops.migrate.plan import Task
 from queueops.migrate.rewriter import Rewriter, Stays, applied, given
 from queueops.migrate.survey import Finding, Project, decorators
@@ -120,8 +121,13 @@ def rewrite_enqueue(rewriter: Rewriter, original: object, updated: cst.Call) -> 
     if task is None:
         raise Stays("its function is not in the given paths; put @task above it, and write f.push(...)")
     chosen = list(_options(rewriter, original, updated, task))
+    given_apart = {name: value for name, value in keywords(updated.args).items() if name in ("args", "kwargs")}
     named_args = [arg for arg in updated.args if arg.keyword is not None and not _is_option(arg)]
     args = [*plain[at + 1 :], *named_args, *(arg for arg in updated.args if arg.star == "**")]
+    if given_apart:
+        if args:
+            raise Stays("it has args= or kwargs=, and further arguments; write task.push(...)")
+        args = [*pushes.spread(given_apart.get("args")), *pushes.spread_names(given_apart.get("kwargs"))]
     value = plain[at].value
     target = cst.Call(cst.Attribute(value, cst.Name("using")), chosen) if chosen else value
     verb = "postpone" if at else "push"
@@ -132,22 +138,10 @@ def rewrite_enqueue(rewriter: Rewriter, original: object, updated: cst.Call) -> 
 
 
 def _is_option(arg: cst.Arg) -> bool:
-    return arg.keyword is not None and arg.keyword.value in {*USING, *NOTHING, *OTHERS, "at_front"}
+    return arg.keyword is not None and arg.keyword.value in {*USING, *NOTHING, *OTHERS, "at_front", "args", "kwargs"}
 
 
-OTHERS = {
-    "unique",
-    "depends_on",
-    "retry",
-    "on_success",
-    "on_failure",
-    "on_stopped",
-    "pipeline",
-    "args",
-    "kwargs",
-    "timeout",
-    "repeat",
-}
+OTHERS = {"unique", "depends_on", "retry", "on_success", "on_failure", "on_stopped", "pipeline", "timeout", "repeat"}
 
 
 def _options(rewriter: Rewriter, original: cst.Call, updated: cst.Call, task: Task) -> Iterator[cst.Arg]:
@@ -181,8 +175,50 @@ def _pool(names: Names, original: cst.Call) -> str:
     return name
 
 
+_RESULT = "write result(timeout=5): it waits, and raises TaskFailed"
+_STATE = 'write state, which is a text such as "pending", "locked", "succeeded" or "failed"'
+OF_A_JOB = {
+    "result": _RESULT,
+    "return_value": _RESULT,
+    "latest_result": _RESULT,
+    "exc_info": "write status(), which has the error",
+    "get_status": _STATE,
+    "is_finished": _STATE,
+    "is_failed": _STATE,
+    "is_queued": _STATE,
+    "is_started": _STATE,
+    "get_id": "write id",
+    "refresh": "nothing: state, status() and result() read the store",
+    "meta": "write using(meta={...}) at the push",
+    "requeue": "write retry()",
+    "delete": "write queueops.control.delete([handle.id])",
+}
+
+
+def list_uses(rewriter: Rewriter, original: object, updated: cst.BaseExpression) -> None:
+    """Note what a handle does not have, or has with another effect, and what a queue is asked beside `enqueue`."""
+    if not isinstance(original, cst.Attribute):
+        return
+    name, names = original.attr.value, rewriter.names
+    if name in OF_A_JOB and (made := answers_of(rewriter, original.value)) and _is_push(rewriter, made):
+        raise Stays(OF_A_JOB[name])
+    if name not in ENQUEUE and _queue(names, original.value):
+        is_push = name.startswith("enqueue") or name == "prepare_data"
+        raise Stays("write task.push(...)" if is_push else "a queue is a pool: see queueops.inspect, manage.py queue")
+
+
+def _is_push(rewriter: Rewriter, call: cst.Call) -> bool:
+    """Whether a call enqueues a function that moves."""
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "delay":
+        task = rewriter.task_of(call.func.value)
+    else:
+        at = _position(rewriter.names, call)
+        task = rewriter.task_of(call.args[at].value) if at is not None and len(call.args) > at else None
+    return task is not None and task.moves and call not in rewriter.stayed
+
+
 FINDERS = (find_jobs, find_enqueued)
-RULES = (rewrite_enqueue, pushes.rewrite_method)
+RULES = (rewrite_enqueue, pushes.rewrite_method, list_uses)
 
 
 def rewrite(project: Project, names: Names, notes: Notes) -> str:

@@ -37,43 +37,43 @@ class Detail(msgspec.Struct, kw_only=True):
     now: int
     record: dict[bytes, bytes]
     states: dict[str, int]
-    due: int | None
-    trashed: int | None
-    log: list[bytes]
+    due: int | None = None
+    trashed: int | None = None
+    log: list[bytes] = []
     lane: str
-    conf: dict[str, str]
-    ready: int
-    rank: int | None
-    active: int
-    holders: list[str]
-    token_at: int | None
-    beat: int | None
-    host: str
-    condition: str
-    silent_since: int | None
-    tick: int | None
-    sampled: str
+    conf: dict[str, str] = {}
+    ready: int = 0
+    rank: int | None = None
+    active: int = 0
+    holders: list[str] = []
+    token_at: int | None = None
+    beat: int | None = None
+    host: str = ""
+    condition: str = ""
+    silent_since: int | None = None
+    tick: int | None = None
+    sampled: str = ""
     """Of a pending task: the snapshot of its pool, as the watchdog wrote it."""
-    name_paused: int | None
-    held: int | None
+    name_paused: int | None = None
+    held: int | None = None
     """Since when the name of a pending task is paused; its place, if it left its lane for that."""
-    key_running: int
-    key_ready: int
-    key_waiting: int
-    key_rank: int | None
+    key_running: int = 0
+    key_ready: int = 0
+    key_waiting: int = 0
+    key_rank: int | None = None
     """Its place among the tasks that wait for a turn of its key; None if it does not."""
-    key_holders: list[str]
-    key_token_at: int | None
-    workers: list[Beat]
-    alive: int
-    open: int
-    parent_name: str
-    parent_state: str
-    parent_kind: str
-    parent_parts: int | None
-    order: int | None
-    before: Neighbour | None
-    behind: Neighbour | None
+    key_holders: list[str] = []
+    key_token_at: int | None = None
+    workers: list[Beat] = []
+    alive: int = 0
+    open: int = 0
+    parent_name: str = ""
+    parent_state: str = ""
+    parent_kind: str = ""
+    parent_parts: int | None = None
+    order: int | None = None
+    before: Neighbour | None = None
+    behind: Neighbour | None = None
     broken: tuple[str, ...] = ()
     """Keys of a wrong type (WRONGTYPE); they count as empty."""
     own: dict[str, Any] = {}

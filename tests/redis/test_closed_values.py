@@ -83,6 +83,29 @@ def test_lists_decrypt_long_errors_of_tasks_and_of_chunks(use):
 
 
 @pytest.mark.django_db
+def test_a_search_says_what_it_cannot_see(use, admin_client, capsys):
+    filters = {
+        "text:x": "Arguments", "x": "", "error:boom": "Messages", "(error:boom or tag:a)": "Messages",
+        "-error:boom": "Messages", "error:0123456789abcdef": "", "name:a": "", "": "",
+    }  # fmt: skip
+    for keys in ((KEYS[0],), ()):
+        use(*keys)
+        for text, kind in filters.items():
+            told = inspect.unseen(inspect.parse_filter(text)) if text else inspect.unseen(TaskQuery())
+            assert [each.partition(" ")[0] for each in told] == ([kind] if keys and kind else []), text
+            assert (
+                "in the store: " in admin_client.get("/ops/tasks/", {"q": text}, follow=True).content.decode()
+            ) == bool(told)
+        for command in (["list"], ["count"], ["export"]):
+            call_command("queue", *command, "--filter", "text:x")
+            assert ("are encrypted in the store" in capsys.readouterr().err) == bool(keys), command
+        call_command("queue", "runs", "--status", "waits")
+        assert ("Statuses of runs are encrypted" in capsys.readouterr().err) == bool(keys)
+        page = admin_client.get("/ops/workflows/", {"status": "waits"}).content.decode()
+        assert ("Statuses of runs are encrypted" in page) == bool(keys)
+
+
+@pytest.mark.django_db
 def test_long_arguments_of_an_edit_are_shown_in_the_log_and_encrypted_by_rotation(use, redis_client, namespace):
     use()
     clear = work.echo.push(marked("clear"))

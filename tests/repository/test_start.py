@@ -1,4 +1,7 @@
-"""The page `docs/start.md`, followed in an empty folder, with the wheel and its hard dependencies alone."""
+"""The page `docs/start.md`, followed in an empty folder, with the wheel and its hard dependencies alone.
+
+Its project then runs the programs of `docs/programs.md`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.examples import DOCS, SAID
+from tests.repository.examples import DOCS, SAID, examples
 from tests.repository.test_dependencies import Bare
 from tests.support.waiting import wait_until
 from tests.support.wheels import build
@@ -72,9 +75,11 @@ def test_a_reader_who_follows_the_page_gets_what_it_says(reader: Reader) -> None
     for language, text in blocks:
         if text != looks[1]:
             reader.follow(language, text)
-    session = SAID.sub(r"assert \g<code> == \g<value>, '\g<code>'", reader.session.replace("timeout=5", "timeout=120"))
+    session = asserted(reader.session)
     session = REFUSED.sub(r"try:\n    \g<call>\nexcept Exception as error:\n    print(repr(error))", session)
     assert session.count("assert ") == 3
+    programs = programs_in(reader)
+    assert programs.count("assert ") == 8
     worker = reader.start("manage.py", "runworker")
     try:
         said = run_shell(reader, session + "print(handle.id)")
@@ -82,11 +87,25 @@ def test_a_reader_who_follows_the_page_gets_what_it_says(reader: Reader) -> None
         assert error in said
         assert text in said
         show = ["manage.py", "queue", "show", said.split()[-1], "--json"]
+        run_shell(reader, programs)
         wait_until(lambda: '"failed"' in output(reader, *show), 120, every=1)
     finally:
         worker.terminate()
         worker.wait(120)
     reader.follow(*looks)
+
+
+def asserted(session: str) -> str:
+    """A session that fails at a line which does not give what stands behind its arrow."""
+    return SAID.sub(r"assert (\g<code>) == \g<value>, '\g<code>'", session.replace("timeout=5", "timeout=120"))
+
+
+def programs_in(reader: Reader) -> str:
+    """The session of `docs/programs.md`, whose tasks are now those of the project."""
+    text = "".join(examples("programs.md"))
+    path = reader.folder / "shop" / "tasks.py"
+    path.write_text(path.read_text() + SAID.sub("", text))
+    return "from shop.tasks import *\n" + asserted("\n".join(said.group() for said in SAID.finditer(text)))
 
 
 def run_shell(reader: Reader, text: str) -> str:

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from django.core.management import call_command
 from django.core.management.base import CommandError, SystemCheckError
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from queueops import ResultTimeout, TaskCancelled, TaskFailed, TaskSuperseded, chain, conf, events, get, inspect
-from queueops.errors import BrokerUnavailable
+from console.models import AuditEntry
+from queueops import (
+    ResultTimeout,
+    TaskCancelled,
+    TaskFailed,
+    TaskSuperseded,
+    chain,
+    conf,
+    control,
+    events,
+    get,
+    inspect,
+)
+from queueops.errors import BadOption, BadSetting, BrokerUnavailable
 from queueops.errors.kinds import NotOffered
 from queueops.errors.refusals import DurabilityUnsupported
 from queueops.kinds.jobs.api.problems import problem_of
@@ -83,6 +97,38 @@ def test_handles_and_the_worker_of_tests_use_the_store_of_the_setting(chosen: di
     assert get("b") is None
 
 
+@pytest.mark.django_db
+def test_a_task_is_read_and_acted_on_by_its_id(chosen: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """In code and in a terminal: a store without lists has its record, its log and its actions."""
+    tasks.add.using(id="a", tags=["red"], priority=5, timeout=60).push(1, b=2)
+    tasks.fail_for_good.using(id="b").push()
+    assert run_worker() == 2
+    found, failed = inspect.task("a"), inspect.task("b", "default")
+    assert found is not None
+    assert (found.state, found.args, found.result_json) == ("succeeded", "1, b=2", "3")
+    assert (found.tags, found.priority, found.timeout_ms, found.lane) == (("red",), 5, 60_000, "default")
+    assert found.entered_ms == found.ended_ms
+    assert failed is not None
+    assert (failed.error.message if failed.error else "", len(failed.attempts)) == ("not again", 1)
+    assert inspect.raw("a")["s (state)"] == "succeeded"
+    assert inspect.task("a", "other") is inspect.task("none") is None
+    assert [row.word for row in control.retry(["a", "none"])] == ["OK", "GONE"]
+    assert control.postpone(["a"], until_ms=found.created_ms + 600_000)[0].state == "postponed"
+    assert control.postpone(["a"], seconds=60)[0].state == "postponed"
+    assert [row.word for row in control.cancel(["a"], "no", "other")] == ["GONE"]
+    with pytest.raises(BadOption, match="within the next ten years"):
+        control.postpone(["a"], until_ms=2**50)
+    call_command("queue", "show", "a")
+    call_command("queue", "cancel", "a", "--reason", "no", "--yes")
+    with pytest.raises(SystemExit):
+        call_command("queue", "delete", "a", "--yes")
+    said = capsys.readouterr().out
+    assert "state       postponed since" in said
+    assert re.findall(r"^a +(OK|REFUSED) +cancelled *(.*)", said, re.MULTILINE) == [
+        ("OK", ""), ("REFUSED", "the store does not offer the action delete"),
+    ]  # fmt: skip
+
+
 def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) -> None:
     """In code and in commands: never an AttributeError."""
     after = tasks.add.using(id="a", on_conflict="run_after")
@@ -104,6 +150,13 @@ def test_what_the_store_leaves_out_is_one_clear_error(chosen: dict[str, Any]) ->
         pass
     with pytest.raises(DurabilityUnsupported):
         tasks.add.using(durable=True).push(1)
+    key = Fernet.generate_key().decode()
+    with (
+        override_settings(QUEUEOPS=chosen | {"ENCRYPTION": [key]}),
+        pytest.raises(BadSetting, match="in clear") as caught,
+    ):
+        tasks.add.push(1)
+    assert key not in str(caught.value)
     for command in (("queue", "status"), ("queue", "list"), ("watchdog",)):
         with pytest.raises(CommandError, match="The store SqliteStore does not offer "):
             call_command(*command)
@@ -136,13 +189,20 @@ def test_the_doctor_tells_a_store_that_leaves_questions_out_from_one_that_is_gon
 @pytest.mark.django_db
 def test_pages_of_the_console_say_what_the_store_leaves_out(chosen: dict[str, Any], admin_client: Client) -> None:
     """A page with the sentence, or with its own contents: never a 500. A fragment gets the sentence alone."""
-    said = set()
-    for page in ("overview", "tasks", "workers", "lanes", "errors", "schedules", "registry", "palette"):
-        response = admin_client.get(reverse(f"console:{page}"))
-        text = response.content.decode()
-        assert response.status_code == (501 if "The store SqliteStore does not offer" in text else 200), page
-        said.add(response.status_code)
-    assert said == {200, 501}
+    tasks.add.using(id="a").push(1, b=2)
+    assert run_worker() == 1
+    task = reverse("console:task", args=["a"])
+    lists = ("overview", "tasks", "workers", "lanes", "errors", "schedules", "registry")
+    pages = {reverse(f"console:{page}"): 501 for page in lists} | {f"{task}why/": 501, task: 200, f"{task}raw/": 200}
+    pages |= {reverse(f"console:{page}"): 200 for page in ("audit", "settings")}
+    for page, status in pages.items():
+        response = admin_client.get(page)
+        assert response.status_code == status, page
+        assert "The store SqliteStore does not offer lists" in response.content.decode(), page
+    assert "Everything is well" not in admin_client.get(task).content.decode()
+    admin_client.post(f"{task}_retry", {"pool": "default", "confirmed": "1"})
+    assert get("a").state == "pending"  # type: ignore[union-attr]
+    assert [(entry.verb, entry.outcome) for entry in AuditEntry.objects.all()] == [("retry", "done")]
     fragment = admin_client.get(reverse("console:overview"), headers={"HX-Request": "true"})
     assert (fragment.status_code, fragment.content.decode()[:41]) == (501, "The store SqliteStore does not offer list")
     assert admin_client.get(reverse("console:readyz")).status_code == 200

@@ -13,7 +13,7 @@ from tests.support.specimens import NAME, SICK
 WITHOUT_STORE = {
     *("bound_of", "callback_query", "chunk_verbs", "is_own_name", "job_story", "know_lanes", "lane_label", "matches"),
     *("next_runs", "preview", "rule", "run_query", "schedulable", "stages", "status_of", "unkept_schedules", "effects"),
-    *("outbox", "outbox_figures", "outbox_in_use"),
+    *("outbox", "outbox_figures", "outbox_in_use", "unseen"),
     *("api_tokens", "in_words", "orphan_files", "parse_filter", "push_parameters", "push_pool"),
 }
 """Those that ask no server of the store, or only the database and a disk."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from collections.abc import Iterator as Iterates
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, assert_type
 
 import queueops
@@ -22,6 +23,7 @@ from queueops import (
     Progress,
     Results,
     RetryLater,
+    Schedule,
     Signature,
     SoftTimeout,
     State,
@@ -30,18 +32,23 @@ from queueops import (
     TaskStatus,
     activity,
     chain,
+    control,
     current,
     group,
+    schedules,
     task,
     task_failed,
     wf,
     workflow,
 )
+from queueops.conf import Settings
+from queueops.contrib.once import once
 from queueops.kinds.workflows.events import Entry
 from queueops.kinds.workflows.handle import WorkflowHandle
 from queueops.model.contracts import Settlement
+from queueops.stores import PlainStore
 from queueops.tasks.encoder import Encoder
-from queueops.testing.conformance import EncoderConformance, ExecutorConformance
+from queueops.testing.conformance import EncoderConformance, ExecutorConformance, StoreConformance
 from queueops.worker.execution.task_start import Order, TaskExecutor, TaskStart
 
 
@@ -105,6 +112,31 @@ assert_type(group(one, add_later.s(2)).push().result(), list[Any])
 assert_type(chain(one, *later).push().result(), Any)
 assert_type(chain(later).push(), TaskHandle[Any])
 whole: Composite = chain(one, group(add.s(), add.s(2)), add.si(3))
+
+
+@task(rate="10/m", limit=3, limit_key=lambda user_id, **_: user_id, expires=timedelta(hours=1), expected=(ValueError,))
+def remind(user_id: int, text: str = "") -> str:
+    return text
+
+
+@task(limit=3, limit_key="{user_id}", throttle=60)
+@once
+def pay(user_id: int) -> str:
+    current().add(remind.s(user_id))
+    return "paid"
+
+
+assert_type(remind.push(1, text=""), TaskHandle[str])
+assert_type(pay.push(1), TaskHandle[str])
+remind.using(expires=timedelta(hours=1), outbox=True).push(1)
+remind.using(follow_up={"success": add.s(1), "failure": [add.si(1)]}).push(1)
+schedules.create(remind.using(expires=60), Schedule("0 3 * * *", args=[1]), id="x")
+assert_type(control.retry(["a"])[0].word, str)
+
+
+class SqliteConformance(StoreConformance):
+    def make_store(self, settings: Settings, directory: Path) -> PlainStore:
+        return PlainStore(settings)
 
 
 class WordCount(MapReduce):

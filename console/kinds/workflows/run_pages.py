@@ -124,6 +124,7 @@ def _context(request: HttpRequest) -> dict[str, Any]:
         **asked,
         "asked": asked,
         "is_filtered": any(asked.values()),
+        "unseen": inspect.unseen(TaskQuery(), asked["status"]),
         "chips": [(f"{part}: {asked[part]}", _address(asked | {part: ""})) for part in PARTS[1:] if asked[part]],
         "ages": AGES,
         "states": [(word, counts.get(word), _address(asked | {"state": word})) for word in STATES],

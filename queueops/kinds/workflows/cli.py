@@ -21,6 +21,7 @@ from queueops.management.queue.actions import confirm
 from queueops.management.queue.formatting import moment, pairs, printable, shown_broken, table, to_json
 from queueops.management.queue.kind_commands import KindCommand
 from queueops.management.queue.lookup import check_pool, missing
+from queueops.management.queue.queries import tell_unseen
 from queueops.management.queue.report import report
 from queueops.redis.broker import get_broker, get_role
 
@@ -40,6 +41,7 @@ def list_runs(*, pool: str, as_json: bool, **given: Any) -> Iterator[str]:
     """A page of runs."""
     check_pool(pool)
     filters = {name: given[name] for name in ("instance", "tag", "status", "older", "younger")}
+    tell_unseen(inspect.TaskQuery(), given["status"])
     page = inspect.workflow_runs(
         given["state"], given["name"], pool, given["search"], given["after"], given["limit"], **filters
     )

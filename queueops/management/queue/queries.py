@@ -39,7 +39,7 @@ def status(*, as_json: bool, **_: Any) -> Iterator[str]:
 
 def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterator[str]:
     """A page of tasks. A search without an index goes on until it has found one, or has read all tasks."""
-    query = query_of(given)
+    query = searched(given)
     page = inspect.tasks(query, after=after, limit=limit)
     while page.partial and not page.rows and not page.broken:
         page = inspect.tasks(query, after=page.next, limit=limit)
@@ -61,7 +61,7 @@ def list_tasks(*, as_json: bool, limit: int, after: str, **given: Any) -> Iterat
 
 def count(*, as_json: bool, **given: Any) -> Iterator[str]:
     """The number of tasks that match. Without an index or a counter for it, all candidates are read."""
-    query = query_of(given)
+    query = searched(given)
     found = extent(query)
     number = found.count if found.exact else sum(1 for _ in _all(query))
     yield to_json({"filter": query.text, "count": number}) if as_json else f"{number:,}"
@@ -83,7 +83,7 @@ def _all(query: TaskQuery) -> Iterator[TaskRow]:
 def export(*, as_json: bool, format: str, **given: Any) -> Iterator[str]:
     """All tasks that match, page by page."""
     check_pool(given["pool"])
-    pages = task_pages(query_of(given))
+    pages = task_pages(searched(given))
     return (piece.text for piece in pieces(TASK_COLUMNS, pages, "ndjson" if as_json else format) if piece.text)
 
 
@@ -124,6 +124,19 @@ def follow(*, pool: str, name: str, id: str, seconds: float | None, as_json: boo
             yield to_json(event) if as_json else _told(event)
     except KeyboardInterrupt:
         return
+
+
+def searched(given: dict[str, Any]) -> TaskQuery:
+    """The filter in the options. What it cannot find stands on the standard error."""
+    query = query_of(given)
+    tell_unseen(query)
+    return query
+
+
+def tell_unseen(query: TaskQuery, status: str = "") -> None:
+    """Write what a search does not find to the standard error."""
+    for text in inspect.unseen(query, status):
+        print(text, file=sys.stderr, flush=True)
 
 
 def query_of(given: dict[str, Any]) -> TaskQuery:

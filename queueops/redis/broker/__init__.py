@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar, cast
 
 from queueops import conf
 from queueops.conf.dotted_path import imported
+from queueops.errors import BadSetting
 from queueops.errors.kinds import BadKind, NotOffered
 from queueops.model import kinds
 from queueops.model.capabilities import Capability
@@ -104,6 +105,7 @@ def capability_of(call: str) -> str:
     return _by_role().get(owner, Capability.QUESTIONS) if owner else ""
 
 
+NO_KEYS = "empty with QUEUEOPS['STORE']: that store would get all values in clear"
 _brokers: dict[tuple[str, str, str], RedisBroker] = {}
 _in_place: Any = None
 """The broker that replaces the store."""
@@ -121,12 +123,14 @@ def in_place_of_store(broker: Any) -> Iterator[None]:
 
 
 def get_broker() -> RedisBroker:
-    """The broker of this process for the current settings, or the one in its place."""
+    """The broker of this process for the current settings, or the one in its place. Raises BadSetting."""
     if _in_place is not None:
         return cast("RedisBroker", _in_place)
     settings = conf.current()
     broker = _brokers.get(settings.place)
     if broker is None or broker.settings is not settings:
+        if settings.store and settings.encryption:
+            raise BadSetting(place="QUEUEOPS['ENCRYPTION']", value="a list of keys", expected=NO_KEYS)
         made = store_class(settings.store) if settings.store else RedisBroker
         broker = _brokers[settings.place] = made(settings)
     return broker
