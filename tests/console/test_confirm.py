@@ -110,6 +110,8 @@ def test_the_button_for_all_that_match_has_the_number_with_separators(
 def test_the_stop_of_a_worker_names_the_worker_and_is_red(world: World, administrator: Client) -> None:
     page = administrator.post("/ops/workers/host:1/_stop").content.decode()
     assert BUTTON.findall(page) == [("btn-danger", "Stop host:1", "Go back")]
+    german = administrator.post("/ops/workers/host:1/_stop", headers={"Accept-Language": "de"}).content.decode()
+    assert "host:1 stoppen</button>" in german, "a name keeps its letters"
 
 
 def test_what_cannot_be_undone_wants_the_count_typed_and_a_reason(world: World, administrator: Client) -> None:
