@@ -49,6 +49,8 @@ def test_how_much_is_asked_follows_from_how_many_and_from_the_way_back(
 )
 def test_a_confirmation_is_for_just_this_many(needed: Need, sent: dict[str, str], so: bool) -> None:
     assert is_confirmed(needed, 5, sent) is so
+    many = {"confirmed": "3365", "typed": "3.365", "reason": "x"}  # as a German page writes it
+    assert is_confirmed(Need.TYPE, 3365, many)
 
 
 def test_twenty_rows_act_at_once_and_twenty_one_ask(world: World, operator: Client) -> None:
