@@ -79,7 +79,7 @@ class Matching(Choice, frozen=True, kw_only=True):
     @property
     def facets(self) -> list[tuple[Any, str]]:
         """The labels and values of the filter."""
-        return [(filters.LABELS[name], value) for name, value in named(self.query)]
+        return [(filters.LABELS[name], filters.value_label(name, value)) for name, value in self.query.params().items()]
 
     @cached_property
     def names(self) -> list[tuple[str, int]]:

@@ -6,6 +6,7 @@ is irreversible or for more than ASK rows, the user types the count and a reason
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
@@ -40,12 +41,13 @@ def need(count: int, *, irreversible: bool, far_reaching: bool = False) -> Need:
 
 
 def is_confirmed(needed: Need, count: int, sent: Mapping[str, str]) -> bool:
-    """Whether the submitted form confirms exactly this number."""
+    """Whether the submitted form confirms exactly this number, typed with separators of thousands or without."""
     if needed is Need.NOTHING:
         return True
     if sent.get("confirmed") != str(count):
         return False
-    return needed is Need.ASK or (sent.get("typed", "").strip() == str(count) and bool(sent.get("reason", "").strip()))
+    typed = re.sub(r"[\s.,'’]", "", sent.get("typed", ""))
+    return needed is Need.ASK or (typed == str(count) and bool(sent.get("reason", "").strip()))
 
 
 def unanswered(

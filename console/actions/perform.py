@@ -18,6 +18,7 @@ from console.actions.selection import Choice, numbered
 from console.audit.log import recorded, told, tolerated
 from console.http import redirects
 from console.models import AuditEntry, Outcome
+from console.ui.entry_links import target_name
 from console.ui.formatting import count
 from console.ui.kind_pages import RecordWords, verb_of_kind, words_of_record
 from console.ui.links import url
@@ -85,7 +86,7 @@ def tell(request: HttpRequest, entry: AuditEntry, name: str = "") -> None:
 def _of_tasks(entry: AuditEntry, name: str) -> str:
     """The result for tasks: how many were changed, and to what; for another thing its name."""
     if not entry.ids and not entry.is_mass:
-        text = _("%(label)s: %(target)s.") % {"label": name, "target": entry.target}
+        text = _("%(label)s: %(target)s.") % {"label": name, "target": target_name(entry) or entry.target}
         if entry.detail and entry.outcome in (Outcome.REFUSED, Outcome.PARTLY):
             return f"{text.removesuffix('.')}: {told(entry.detail)}."
         pools = ", ".join(entry.after.get("paused_in", ()))  # of a name

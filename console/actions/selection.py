@@ -45,6 +45,8 @@ class Choice(msgspec.Struct, frozen=True, dict=True):
     """The template of the confirmation page."""
     asks_reason: ClassVar[bool] = False
     """Whether the confirmation page asks for a reason, whatever the action is."""
+    has_name: ClassVar[bool] = False
+    """Whether its number is a name, which keeps its small letter at the begin of a button."""
 
     @classmethod
     def parse(cls, values: Iterable[str]) -> Self:
@@ -164,6 +166,8 @@ class Thing(Choice, frozen=True, kw_only=True):
     was: dict[str, Any]
     becomes: dict[str, Any]
     told: tuple[str, ...]
+
+    has_name: ClassVar[bool] = True
 
     @classmethod
     def named(

@@ -121,8 +121,8 @@ def spark(trend: Trend | None) -> Spark | None:
         "failed": formatting.count(sum(trend.failed)),
         "time": formatting.span(trend.step_ms * len(trend.ended)),
     }
-    failed = _small(failing, highest) if any(failing) else ""
-    return Spark(_small(ended, highest), failed, _("%(ended)s runs ended, %(failed)s failed in %(time)s") % told)
+    text = _("%(ended)s runs ended, %(failed)s failed in %(time)s") % told
+    return Spark(_small(ended, highest), _small(_rises(failing), highest), text)
 
 
 def spark_of_failures(trend: Trend | None) -> Spark | None:
@@ -131,7 +131,7 @@ def spark_of_failures(trend: Trend | None) -> Spark | None:
         return None
     failing = _grouped(trend.failed, sum)
     told = {"failed": formatting.count(sum(trend.failed)), "time": formatting.span(trend.step_ms * len(trend.failed))}
-    return Spark("", _small(failing, max(failing)), _("%(failed)s failures in %(time)s") % told)
+    return Spark("", _small(_rises(failing), max(failing)), _("%(failed)s failures in %(time)s") % told)
 
 
 def spark_of_line(series: Series, word: str, line: str) -> Spark | None:
@@ -166,6 +166,12 @@ def svg(spark: Spark | None, *, bare: bool = False) -> SafeString:
 
 def _small(row: Sequence[float | None], highest: float) -> str:
     return path(row, highest, SPARK_HEIGHT, SPARK_WIDTH, 0)[0]
+
+
+def _rises(row: Sequence[int]) -> list[int | None]:
+    """The values that are not zero, with those beside them; the rest are gaps: nothing failed there."""
+    near = zip((0, *row), row, (*row[1:], 0), strict=False)
+    return [three[1] if any(three) else None for three in near]
 
 
 def _grouped(row: Sequence[T], joined: Callable[[Sequence[T]], T]) -> list[T]:

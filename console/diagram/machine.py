@@ -21,6 +21,8 @@ from queueops.model.states import State, table
 
 MARGIN = 24.0
 LEAST = 10.0  # space around arrows
+QUIET = 0.01
+"""Rates below this part of the highest one: their transitions are drawn only if they always are."""
 USUAL = ("pending", "locked", "succeeded", "failed")
 """The states drawn for a task, even if it has not been in them; kinds name those of theirs."""
 
@@ -118,8 +120,9 @@ def _picture(
 
 
 def _drawn(layout: Layout, rates: Mapping[Pair, float]) -> dict[Pair, float]:
-    """The transitions to draw: the permanent ones, and those with traffic if the layout has space."""
-    busy = {pair for pair, rate in rates.items() if rate} if layout.is_roomy else set()
+    """The transitions to draw: the permanent ones, and those with much traffic if the layout has space."""
+    least = QUIET * max(rates.values(), default=0)
+    busy = {pair for pair, rate in rates.items() if rate and rate >= least} if layout.is_roomy else set()
     return {pair: rates.get(pair, 0) for pair in always(layout) | busy}
 
 

@@ -6,7 +6,7 @@ Kinds add what they have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from console.ui import filters
-from console.ui.kind_pages import Hit, finders, parts_of
+from console.ui.kind_pages import Finder, Hit, finders, parts_of
 from console.ui.links import task_url, url
 from console.ui.pasted import pasted_id
 from console.ui.render import Frame, one_of, page
@@ -32,6 +32,13 @@ LONGEST = 200
 PAIR = re.compile(r"^(\w+)\s*=\s*(\S+)$")
 """One field and its value, with spaces."""
 LONGEST_PASTED = 10_000
+
+
+class HitsOfKind(NamedTuple):
+    """What a kind has found."""
+
+    finder: Finder
+    hits: list[Hit]
 
 
 class Group(NamedTuple):
@@ -55,7 +62,7 @@ def find(request: HttpRequest) -> HttpResponse:
     if len(found.tasks) == 1 and all(row.id == found.tasks[0].id for row in others):
         (task,) = found.tasks
         return redirect(task_url(text if part else task.id, task.pool))
-    groups = [group for group in grouped(found, text) if group.hits]
+    groups = [group for group in grouped(found, text, hits_of_kinds(found, text)) if group.hits]
     hits = [hit for group in groups for hit in group.hits]
     if len(hits) == 1:
         return redirect(hits[0].url)
@@ -92,32 +99,29 @@ def filter_in(text: str) -> TaskQuery | None:
     return None
 
 
-def _tags(text: str) -> list[Hit]:
-    """The tag of this name, if a task has it."""
-    with suppress(FilterError):
-        query = TaskQuery.from_params({"tag": text})
-        if inspect.tasks(query, limit=1).rows:
-            return [Hit(text, filters.address(query))]
-    return []
+def hits_of_kinds(found: LookUp, text: str, most: int = MOST) -> list[HitsOfKind]:
+    """What kinds find by a part of a name. What has the whole text as its id was meant, and no other one is sought."""
+    return [
+        HitsOfKind(finder, list(islice(finder.hits(text), most)))
+        for finder in finders()
+        if finder.hits is not None and not (finder.id and found.others)
+    ]
 
 
-def grouped(found: LookUp, text: str) -> Iterator[Group]:
+def grouped(found: LookUp, text: str, of_kinds: Iterable[HitsOfKind]) -> Iterator[Group]:
     """The hits of each kind, also where there are none."""
-    part = text.casefold()
     yield Group(_("Tasks"), [_of_task(row) for row in found.tasks or found.begun])
     told = {(row.pool, row.id) for row in found.tasks or found.begun}
     for other in found.others:
         yield Group(gettext(other.title), [_of_task(row) for row in other.rows if (row.pool, row.id) not in told])
     yield Group(_("Names"), [Hit(name, url("registry-task", id=name)) for name in found.names])
-    yield Group(_("Tags"), _tags(text))
+    yield Group(_("Tags"), [Hit(tag, filters.address(TaskQuery(tag=tag))) for tag in found.tags])
     yield Group(_("Pools"), [Hit(pool, url("pool", pool=pool)) for pool in found.pools])
     yield Group(_("Lanes"), [_of_lane(lane) for lane in found.lanes])
     yield Group(_("Workers"), [_of_worker(each) for each in found.workers])
     errors = (Hit(error.name, url("error", fingerprint=error.id), error.about) for error in found.errors)
     yield Group(_("Errors"), list(errors))
-    for finder in finders():
-        if finder.hits is not None:
-            yield Group(finder.title, list(islice(finder.hits(part), MOST)))
+    yield from (Group(finder.title, hits) for finder, hits in of_kinds)
 
 
 def _of_task(row: TaskRow) -> Hit:

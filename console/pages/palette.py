@@ -20,7 +20,7 @@ from console.actions.catalog import label as verb_label
 from console.pages import find
 from console.pages.views import in_navigation
 from console.ui import filters
-from console.ui.kind_pages import Hit
+from console.ui.kind_pages import Hit, actions_of_kind, finders, kind_pages
 from console.ui.links import task_url, url
 from console.ui.render import Frame, one_of, page
 from console.ui.state_badges import label as state_label
@@ -55,7 +55,7 @@ class Offer(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A verb that is written before a name, and the URLs of its actions by what has the name."""
+    """A verb that is written before a name, and the URLs of its actions by what has the name; kinds have others."""
 
     word: str
     name: str = ""
@@ -67,6 +67,14 @@ class Command(NamedTuple):
     def urls(self) -> dict[str, str]:
         """The names of the URLs, by what they act on."""
         return {kind: url for kind, url in self._asdict().items() if url and kind != "word"}
+
+
+class _Meant(NamedTuple):
+    """What a text with a verb means: actions on tasks, commands, and the name behind the verb, which may be empty."""
+
+    tasks: list[str]
+    commands: list[Command]
+    target: str
 
 
 _THINGS = {"name": _("name"), "lane": _("lane"), "pool": _("pool"), "worker": _("worker")}
@@ -82,22 +90,23 @@ COMMANDS = (
 def hits(request: HttpRequest) -> HttpResponse:
     """What the palette shows for a text; without one, the pages."""
     text = request.GET.get("q", "").strip()[:LONGEST]
-    frame, wanted, verb = Frame(request), text.casefold(), _verb(text)
+    frame, wanted = Frame(request), text.casefold()
     pages = [Hit(link.label, link.url) for link in frame.navigation if wanted in link.label.casefold()]
     saved = [
         Hit(view.name, view.url) for view in in_navigation(request, counted=False) if wanted in view.name.casefold()
     ]
-    groups = [find.Group(_("Pages"), pages), find.Group(_("Views"), saved)]
-    groups += [_lists(verb)] if verb else _found(request, text) if text else []
+    acts, groups = _answer(frame, text) if text else ([], [])
     return page(
         request,
         "palette/hits.html",
         {
             "next": request.GET.get("here", ""),
             "wanted": wanted,
-            "acts": list(acts(request, text)),
+            "acts": acts,
             "offers": list(offers(request, wanted)),
-            "groups": [group for group in groups if group.hits],
+            "groups": [
+                group for group in (find.Group(_("Pages"), pages), find.Group(_("Views"), saved), *groups) if group.hits
+            ],
         },
     )
 
@@ -105,49 +114,59 @@ def hits(request: HttpRequest) -> HttpResponse:
 def search(request: HttpRequest) -> HttpResponse:
     """The find page. For an action such as `pause shop.charge`, or a verb alone, it has what the palette has."""
     text = request.GET.get("q", "").strip()[:LONGEST]
-    found, lists = list(acts(request, text)), _lists(_verb(text))
-    if found or lists.hits:
-        groups = [group for group in (lists, *_found(request, text)) if group.hits]
-        return page(request, "palette/page.html", {"text": text, "sought": text, "acts": found, "groups": groups})
+    if _meant(text) is not None:
+        acts, groups = _answer(Frame(request), text)
+        groups = [group for group in groups if group.hits]
+        if acts or (groups and _verb(text)):
+            return page(request, "palette/page.html", {"text": text, "sought": text, "acts": acts, "groups": groups})
     return find.find(request)
 
 
-def _found(request: HttpRequest, text: str) -> list[find.Group]:
-    """The hits of the find page, and the filter that the text is."""
-    asked = find.filter_in(text)
-    if asked is not None:
-        return [find.Group(_("Filter"), [Hit(text, filters.address(asked), str(_("Tasks")))])]
-    return list(find.grouped(inspect.look_up(text, MOST), text))
+def _answer(frame: Frame, text: str) -> tuple[list[Act], list[find.Group]]:
+    """The permitted actions that a text such as `pause shop.charge` means, and what has the name in it.
 
-
-def acts(request: HttpRequest, text: str) -> Iterator[Act]:
-    """The permitted actions that a text such as `pause shop.charge` means; none for any other text.
-
-    For a verb alone, such as `pause`, those on the things that were used last.
+    For a verb alone, such as `pause`, the actions on what was used last, and the lists where tasks are selected.
     """
+    meant = _meant(text)
+    target = meant.target if meant is not None else text
+    if asked := find.filter_in(target):
+        return [], [find.Group(_("Filter"), [Hit(target, filters.address(asked), str(_("Tasks")))])]
+    found = inspect.look_up(target, MOST)
+    of_kinds = find.hits_of_kinds(found, target, MOST)
+    if meant is None:
+        return [], list(find.grouped(found, target, of_kinds))
+    things = (_on_things(command, found) for command in meant.commands)
+    words = (*meant.tasks, *(command.word for command in meant.commands))
+    known = chain(_on_tasks(meant.tasks, found), *things, *(_of_kinds(word, of_kinds) for word in words))
+    acts = [act for act, name in known if TABLE[name] in frame.may_in(*filter(None, [act.pool]))]
+    return acts, list(find.grouped(found, target, of_kinds)) if target else [_lists(meant.tasks)]
+
+
+def _meant(text: str) -> _Meant | None:
+    """The actions on tasks and the commands of the verb with which a text begins; None without a verb."""
     known, others = _known()
     verb, target = (_verb(text), "") if _verb(text) else _parted(text, {*chain(*known.values(), *others.values())})
     tasks = [name for name, words in known.items() if verb in words]
     commands = [command for command, words in others.items() if verb in words]
-    frame = Frame(request)
-    if not verb or not (target or commands):
-        return
-    found = inspect.look_up(target, MOST)
-    for act, url_name in chain(_on_tasks(tasks, found), *(_on_things(command, found) for command in commands)):
-        if TABLE[url_name] in frame.may_in(*filter(None, [act.pool])):
-            yield act
+    return _Meant(tasks, commands, target) if verb else None
 
 
 def offers(request: HttpRequest, wanted: str) -> Iterator[Offer]:
     """The verbs of which a word begins with this text, if the user may use them in any pool."""
     (known, others), may = _known(), Frame(request).may_somewhere
     for name, words in known.items():
-        if _begins(words, wanted) and ACTIONS[name].permission in may:
-            yield _offer(str(ACTIONS[name].label), str(_("id of a task")))
+        needs = [_("id of a task")] * (ACTIONS[name].permission in may) + _things_of_kinds(name, may)
+        if needs and _begins(words, wanted):
+            yield _offer(str(ACTIONS[name].label), one_of(needs))
     for command, words in others.items():
-        kinds = [_THINGS[kind] for kind, name in command.urls.items() if TABLE[name] in may]
-        if kinds and _begins(words, wanted):
-            yield _offer(str(verb_label(command.word)), one_of(kinds))
+        own = [_THINGS[kind] for kind, name in command.urls.items() if TABLE[name] in may]
+        if (needs := [*own, *_things_of_kinds(command.word, may)]) and _begins(words, wanted):
+            yield _offer(str(verb_label(command.word)), one_of(needs))
+
+
+def _things_of_kinds(word: str, may: frozenset[str]) -> list[str | Promise]:
+    """What kinds have behind this verb, if the user may use it there."""
+    return [each.thing for each in finders() if word in each.verbs and TABLE[each.verbs[word]] in may]
 
 
 def _offer(label: str, needs: str) -> Offer:
@@ -158,9 +177,8 @@ def _begins(words: set[str], wanted: str) -> bool:
     return any(word.startswith(wanted) for word in words)
 
 
-def _lists(verb: str) -> find.Group:
-    """The lists of tasks on which a verb may act: there they are selected."""
-    names = [name for name, words in _known()[0].items() if verb and verb in words]
+def _lists(names: list[str]) -> find.Group:
+    """The lists of tasks on which these actions are possible: there they are selected."""
     states = [state for state, permitted in table().actions.items() if {*names} & {*permitted}]
     links = [Hit(state_label(state), filters.address(TaskQuery(state=state)), str(_("Tasks"))) for state in states]
     return find.Group(_("Select tasks"), links)
@@ -174,9 +192,15 @@ def _verb(text: str) -> str:
 
 def _known() -> tuple[dict[str, set[str]], dict[Command, set[str]]]:
     """The words of the actions on tasks, and those of the commands."""
+    known = {*ACTIONS, *(command.word for command in COMMANDS)}
+    of_kinds = dict.fromkeys(word for finder in finders() for word in finder.verbs if word not in known)
+    commands = (*COMMANDS, *map(Command, of_kinds))
+    labels: dict[str, list[str]] = {name: [str(action.label)] for name, action in ACTIONS.items()}
+    for name, action in chain(*(pages.actions.items() for pages in kind_pages())):
+        labels[name].append(str(action.label))
     return (
-        {name: _words(name, str(action.label)) for name, action in ACTIONS.items()},
-        {command: _words(command.word, verb_label(command.word)) for command in COMMANDS},
+        {name: set[str]().union(*(_words(name, each) for each in told)) for name, told in labels.items()},
+        {command: _words(command.word, verb_label(command.word)) for command in commands},
     )
 
 
@@ -197,8 +221,11 @@ def _words(name: str, label: str) -> set[str]:
 
 
 def _on_tasks(verbs: list[str], found: LookUp) -> Iterator[tuple[Act, str]]:
-    for row in found.tasks or found.begun:
-        for verb, action in actions_on(row).items():
+    rows = found.tasks or found.begun or [row for other in found.others for row in other.rows]
+    for row in rows:
+        own = actions_of_kind(row.kind)
+        for verb, standard in actions_on(row).items():
+            action = own.get(verb, standard)
             if verb in verbs:
                 address = task_url(row.id, "", action.url_name)
                 yield Act(action.label, row.id, address, row.name, row.pool), action.url_name
@@ -224,3 +251,12 @@ def _on_things(command: Command, found: LookUp) -> Iterator[tuple[Act, str]]:
     for worker in found.workers if command.worker else ():
         if not worker.ended:
             yield Act(verb, worker.name, url(command.worker, id=worker.name), worker.about), command.worker
+
+
+def _of_kinds(word: str, found: list[find.HitsOfKind]) -> Iterator[tuple[Act, str]]:
+    """The actions on what kinds have found."""
+    for finder, found_hits in found:
+        if name := finder.verbs.get(word):
+            for hit in found_hits:
+                address = url(name, {"pool": hit.pool}, id=hit.text)
+                yield Act(verb_label(word), hit.text, address, finder.thing, hit.pool), name

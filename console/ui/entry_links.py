@@ -9,7 +9,9 @@ from django.urls import NoReverseMatch
 from console.models import AuditEntry
 from console.ui.filters import LABELS
 from console.ui.links import task_url, url
+from queueops.inspect import lane_label
 
+OF_LANES = ("pause", "resume", "set_lane")
 FINGERPRINT = re.compile(r"\(([^()]+)\)\Z")
 """The end of an error's name."""
 
@@ -29,7 +31,7 @@ def _url(entry: AuditEntry) -> str:
         ((pool, id),) = entry.ids
         return task_url(id, pool)
     was = entry.before
-    if entry.verb in ("pause", "resume", "set_lane") and {"pool", "lane"} <= was.keys():
+    if entry.verb in OF_LANES and {"pool", "lane"} <= was.keys():
         return url("lane", pool=was["pool"], lane=was["lane"])
     if entry.verb in ("pause_pool", "resume_pool") and was.get("pool"):
         return url("pool", pool=was["pool"])
@@ -42,6 +44,10 @@ def _url(entry: AuditEntry) -> str:
 
 
 def target_name(entry: AuditEntry) -> str:
-    """The name of the one task that an action acted on, as it was then; empty for anything else."""
+    """The name of the one task that an action acted on, as it was then, or of a lane with a digest; else empty."""
+    was = entry.before
+    if entry.verb in OF_LANES and {"pool", "lane"} <= was.keys():
+        shown = lane_label(str(was["lane"]), str(was.get("id") or ""))
+        return f"{was['pool']}/{shown}" if shown != was["lane"] else ""
     facts = (entry.before.get(f"{pool} {id}") for pool, id in entry.ids[:1]) if len(entry.ids) == 1 else ()
     return str(next((each.get("name", "") for each in facts if isinstance(each, dict)), ""))

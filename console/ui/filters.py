@@ -15,6 +15,7 @@ from console.ui.error_names import error_name
 from console.ui.formatting import short
 from console.ui.links import url
 from console.ui.markup import joined, markup
+from console.ui.state_badges import label as state_label
 from queueops import inspect
 from queueops.inspect import TaskQuery
 from queueops.inspect.filter_text import conditions
@@ -65,13 +66,24 @@ def build(query: TaskQuery, counted: Mapping[str, list[tuple[str, int | None]]])
 
 def chosen(query: TaskQuery) -> list[tuple[str, str]]:
     """Each condition of the filter but the state, with the URL of the list without it."""
-    labels = {"error": lambda value: error_name(value), "lane": lambda value: inspect.lane_label(value)}
     of_facets = [
-        (f"{LABELS[name]}: {labels.get(name, str)(value)}", address(query, **{name: ""}))
+        (f"{LABELS[name]}: {value_label(name, value)}", address(query, **{name: ""}))
         for name, value in query.facets.items()
         if name != "state"
     ]
     return of_facets + [(text, address(query, q=rest)) for text, rest in conditions(query.q)]
+
+
+def value_label(name: str, value: str) -> str:
+    """The value of a condition as a page shows it."""
+    match name:
+        case "error":
+            return error_name(value)
+        case "lane":
+            return inspect.lane_label(value)
+        case "state":
+            return state_label(value)
+    return value
 
 
 def facet_values(facet: Facet, uncounted: str) -> SafeString:

@@ -116,25 +116,28 @@ class VerbWords:
 
 
 class Hit(NamedTuple):
-    """Something that was found: its name, more about it, and its page."""
+    """Something that was found: its name, more about it, and its page. Verbs of its finder need its pool."""
 
     text: str
     url: str
     more: str = ""
     state: str = ""
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finder:
-    """What the find box finds of a kind: the title of the hits, and these by a part of a name in lower case.
+    """What the find box finds of a kind: the title of the hits, and these by a text, in any case of letters.
 
-    ``thing`` is the word for one of them in a sentence, ``id`` that for an id that is found by the whole.
+    ``thing`` is the word for one of them in a sentence, ``id`` that for an id that is found by the whole. ``verbs`` are
+    what the command palette offers for a hit: the word before its name, and the name of a URL that takes it as `id`.
     """
 
     thing: str | Promise = ""
     id: str | Promise = ""
     title: str | Promise = ""
     hits: Callable[[str], Iterator[Hit]] | None = None
+    verbs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

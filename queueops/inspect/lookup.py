@@ -51,6 +51,7 @@ class LookUp(Answer, frozen=True, kw_only=True):
     partial: bool = False  # the budget left tasks out
     others: tuple[OtherHits, ...] = ()
     names: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     lanes: tuple[NamedHit, ...] = ()
     workers: tuple[NamedHit, ...] = ()
@@ -59,7 +60,7 @@ class LookUp(Answer, frozen=True, kw_only=True):
 
 
 def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
-    """Tasks by id, or by its beginning, and at most so many names, pools, lanes, workers and errors with this part.
+    """Tasks by id or its beginning, and at most so many names, tags, pools, lanes, workers and errors with this part.
 
     A worker is also found by the number of its process, and after its end by the mark of its start. Kinds find records
     by another id. `id` is the id of the task, if that is not the text itself. It costs two round trips to each server.
@@ -82,6 +83,7 @@ def look_up(wanted: str, most: int = 20, *, id: str = "") -> LookUp:
         others=tuple(_others(finders, replies)),
         partial=any(reply[2] for reply in replies.values()),
         names=tuple(names[:most]),
+        tags=tuple(dict.fromkeys(text(tag) for reply in replies.values() for tag in reply[8]))[:most],
         pools=tuple(sorted(pool for pool in replies if part in pool.casefold())[:most]),
         lanes=_first(most, _lanes(replies)),
         workers=_first(most, _workers(replies.values())),

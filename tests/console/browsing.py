@@ -117,3 +117,15 @@ def tick(page: Page, times: int = 1) -> None:
         with page.expect_response(lambda response: "/_" in response.url):
             page.evaluate("htmx.trigger(document.body, 'ops:tick')")
         expect(page.locator(".htmx-request, .htmx-swapping, .htmx-settling")).to_have_count(0)
+
+
+def menus_stay(page: Page, *menus: str) -> None:
+    """Open each of these menus, and compare its panel with the edges of the screen."""
+    for menu in menus:
+        opened = page.locator(menu).first
+        opened.locator("> summary").click()
+        box = opened.locator("> .menu-panel").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0, menu
+        assert box["x"] + box["width"] <= page.evaluate("innerWidth"), menu
+        opened.locator("> summary").click()

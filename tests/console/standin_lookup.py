@@ -38,6 +38,7 @@ class LookUpWorld:
             begun=begun.rows,
             partial=begun.partial,
             names=tuple(sorted(name for name in names if part in name.casefold())),
+            tags=tuple(tag for tag, count in inspect.facets(TaskQuery()).get("tag", []) if part in tag and count),
             pools=tuple(pool for pool, _ in inspect.facets(TaskQuery()).get("pool", []) if part in pool.casefold()),
             lanes=tuple(lanes),
             workers=tuple(hit for hit in workers if part in f"{hit.name} {hit.about}".casefold()),

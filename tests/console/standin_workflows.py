@@ -84,8 +84,10 @@ class WorkflowWorld:
         self.world._ask()
         return self._facts()
 
-    def workflow_runs(self, *filters: str, **more: str) -> RunPage:
+    def workflow_runs(self, *filters: str, instance: str = "", **more: str) -> RunPage:
         self.world._ask()
+        if not self._facts().instance.startswith(instance.removesuffix("*")):
+            return RunPage(rows=())
         return RunPage(rows=(self._facts(),), total=1, next="more")
 
     def workflow_tags(self, max_age_s: float = 0.0) -> tuple[str, ...]:

@@ -49,6 +49,8 @@ def test_how_much_is_asked_follows_from_how_many_and_from_the_way_back(
 )
 def test_a_confirmation_is_for_just_this_many(needed: Need, sent: dict[str, str], so: bool) -> None:
     assert is_confirmed(needed, 5, sent) is so
+    many = {"confirmed": "3365", "typed": "3.365", "reason": "x"}  # as a German page writes it
+    assert is_confirmed(Need.TYPE, 3365, many)
 
 
 def test_twenty_rows_act_at_once_and_twenty_one_ask(world: World, operator: Client) -> None:
@@ -110,6 +112,8 @@ def test_the_button_for_all_that_match_has_the_number_with_separators(
 def test_the_stop_of_a_worker_names_the_worker_and_is_red(world: World, administrator: Client) -> None:
     page = administrator.post("/ops/workers/host:1/_stop").content.decode()
     assert BUTTON.findall(page) == [("btn-danger", "Stop host:1", "Go back")]
+    german = administrator.post("/ops/workers/host:1/_stop", headers={"Accept-Language": "de"}).content.decode()
+    assert "host:1 stoppen</button>" in german, "a name keeps its letters"
 
 
 def test_what_cannot_be_undone_wants_the_count_typed_and_a_reason(world: World, administrator: Client) -> None:

@@ -65,3 +65,13 @@ def test_a_rate_for_which_there_is_no_room_is_left_out() -> None:
 def test_only_the_usual_ways_are_drawn_on_a_phone() -> None:
     narrow = draw({}, {"aggregating>failed": 3, "locked>failed": 1})[1]
     assert {(way.source, way.target) for way in narrow.ways} == SPINE
+
+
+def test_a_transition_with_little_traffic_is_left_out_unless_it_is_a_usual_one() -> None:
+    drawn = {
+        (way.source, way.target)
+        for way in draw({}, {"pending>locked": 5, "idle>failed": 0.04, "waiting>pending": 0.05})[0].ways
+    }
+    assert ("waiting", "pending") in drawn
+    assert ("idle", "failed") not in drawn
+    assert drawn >= SPINE

@@ -71,6 +71,12 @@ def test_a_small_chart_has_failures_apart_and_says_its_numbers() -> None:
     assert found is not None
     assert found.text == "8 runs ended, 2 failed in 2\N{NARROW NO-BREAK SPACE}min"
     assert found.failed.startswith("M")
+    early = spark(Trend(ended=(9, 9, 9, 9, 9), failed=(0, 0, 0, 2, 0), **rows))
+    assert early is not None
+    assert early.failed == "M50 23L75 18L100 23", "no line where nothing failed"
+    well = spark(Trend(ended=(9, 9), failed=(0, 0), **rows))
+    assert well is not None
+    assert well.failed == ""
     assert spark(Trend(ended=(0, 0), failed=(0, 0), **rows)) is None
     assert spark(None) is None
 

@@ -104,6 +104,13 @@ def test_a_lane_that_is_gone_has_the_begin_of_its_digest_and_is_asked_for_once(d
     assert inspect.lane_label(LANE) == SHORT
 
 
+def test_the_notice_and_the_audit_log_name_the_lane_of_an_action_by_its_text(job: str, administrator: Client) -> None:
+    paused = administrator.post(f"/ops/lanes/{POOL}/{LANE}/_pause", {"next": "/ops/audit/"}, follow=True)
+    shown = plain(paused.content.decode())
+    assert f"Pause: {POOL}/aggr:{SHOP}." in shown
+    assert shown.count(f"{POOL}/aggr:{SHOP}") == 2, "the row has it too"
+
+
 def test_the_past_has_the_titles_of_lanes_and_the_types_of_errors(job: str, desk: Desk, viewer: Client) -> None:
     desk.push("a", name="shop.mail")
     leases = iter(desk.lease, None)

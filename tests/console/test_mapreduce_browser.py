@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from queueops import MapReduce, Retry, TaskHandle
 from queueops.kinds.mapreduce.options import Results
 from queueops.testing import run_worker
-from tests.console.browsing import Open, browsing, serving, tick
+from tests.console.browsing import Open, browsing, menus_stay, serving, tick
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 BROKEN: set[int] = set()
@@ -70,6 +70,9 @@ def test_errored_chunks_are_retried_with_one_click_and_are_done(open_chunks: Ope
     expect(legend).to_contain_text("40 done")
     expect(page.locator(".task-state")).to_contain_text("succeeded")
     expect(page.get_by_role("button", name="failed chunk")).to_have_count(0)
+    for width in (360, 800):
+        page.set_viewport_size({"width": width, "height": 740})
+        menus_stay(page, "#restart")  # now the first action
     with ThreadPoolExecutor(1) as other:  # this thread has the event loop of Playwright
         assert other.submit(handle.result, timeout=60).result() == 2 * sum(range(40))
 

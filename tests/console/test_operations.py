@@ -103,6 +103,8 @@ def test_the_question_says_what_the_action_meets(desk: Desk, operator: Client) -
     desk.settle(lease)
     asked = told(operator.post("/ops/tasks/_all_cancel?name=tests.noop"))
     assert "1 cannot be changed: cancel is not possible while it is succeeded" in asked
+    german = operator.post("/ops/tasks/_all_cancel?state=pending", headers={"Accept-Language": "de"})
+    assert "Zustand wartend" in told(german)
 
 
 @pytest.mark.usefixtures("worker")

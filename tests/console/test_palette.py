@@ -12,6 +12,7 @@ from queueops.redis.broker import get_broker
 from tests.console.browsing import Open
 from tests.console.standin import World
 from tests.console.test_browser import many
+from tests.console.test_workflows import Handle, run  # noqa: F401
 from tests.kernel.desk import Desk
 from tests.support.monitoring import counted_trips
 from tests.support.specimens import NAME, SICK, specimens
@@ -82,6 +83,34 @@ def test_a_verb_alone_is_completed_and_offers_what_it_may_act_on(
             assert f'action="{form}"' in administrator.get("/ops/find/", {"q": "pause"}).content.decode()
             assert f'action="{form}"' not in shown(operator, "pause")
         assert 'action="/ops/workers/w1/_quiet"' in shown(administrator, "quiet")
+
+
+def test_a_schedule_and_a_run_are_found_by_name_and_acted_on(
+    namespace: str,
+    administrator: Client,
+    operator: Client,
+    run: Handle,  # noqa: F811
+) -> None:
+    with specimens():
+        begin = f"/ops/schedules/hourly/_%s?pool={SICK}"
+        assert 'href="/ops/schedules/hourly/?' in shown(operator, "hour")
+        for verb, text in (("pause", "pause hour"), ("resume", "resume hourly")):
+            assert f'action="{begin % verb}"' in shown(administrator, text), text
+            assert f'action="{begin % verb}"' not in shown(operator, text), "it may not configure"
+        assert f'action="{begin % "run"}"' in shown(operator, "run now HOUR")
+        assert "id of a task or schedule" in shown(operator, "run now")
+        asked = operator.post(begin % "run", {"next": "/ops/"})
+        assert (asked.status_code, AuditEntry.objects.get().verb) == (302, "run_schedule")
+        found = shown(operator, "order")
+        assert f'href="/ops/tasks/{run.id}/run/?pool=default"' in found
+        assert "order/7" in found
+        assert f'action="/ops/workflows/{run.id}/_cancel"' in shown(operator, "cancel order/7")
+        assert f'action="/ops/workflows/{run.id}/_terminate"' in shown(operator, "terminate order/7")
+        inspect.status(60)
+        for text in ("order", "pause hourly", "cancel order/7"):
+            with counted_trips() as trips:
+                shown(administrator, text)
+            assert trips.made <= 5, text
 
 
 @pytest.mark.browser

@@ -26,7 +26,7 @@ def test_a_task_is_found_by_its_id_and_others_by_the_beginning_of_theirs(desk: D
 def test_names_lanes_workers_and_errors_are_found_by_a_part_in_any_case(desk: Desk) -> None:
     beat(desk, "Host:1", host="Mailhost", names="shop.Mailer,shop.other")
     desk.push("a", name="shop.sendmail", lane="bulkMail")
-    desk.push("b", lane="other")
+    desk.push("b", lane="other", tags=("mailing", "mail", "x"))
     failed, _ = desk.claim(2)
     desk.settle(failed, Outcome.ERROR, delay_ms=-1, **stored("f1", "secret of a task", "app.MailError"))
     found = inspect.look_up("MAIL")
@@ -36,6 +36,7 @@ def test_names_lanes_workers_and_errors_are_found_by_a_part_in_any_case(desk: De
     assert [(error.name, error.id, error.about) for error in found.errors] == [
         ("app.MailError", "f1", "shop.sendmail"),
     ]
+    assert (found.tags, inspect.look_up("mail").tags) == (("mailing", "mail"), ("mail", "mailing"))
     assert inspect.look_up("secret").errors == ()
     assert [error.id for error in inspect.look_up("f1").errors] == ["f1"]
 

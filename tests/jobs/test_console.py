@@ -209,6 +209,7 @@ def test_the_maintenance_is_started_after_a_question_and_ended(
 ) -> None:
     asked = administrator.post("/ops/maintenance/_start", {}).content.decode()
     assert "answers 503" in asked
+    assert "Start maintenance</h1>" in asked
     assert inspect.maintenance() is None
     administrator.post("/ops/maintenance/_start", {"confirmed": "1", "reason": "new disks"})
     found = inspect.maintenance()

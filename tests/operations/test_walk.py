@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils.translation import override
 
 from queueops import control, inspect
 from queueops.contrib import django_task_kind  # noqa: F401  its listener
@@ -12,10 +13,12 @@ from queueops.kinds.operations.control import VALUES
 from queueops.kinds.operations.handlers import order_of
 from queueops.kinds.operations.order import OPERATION, Step
 from queueops.kinds.operations.store import OperationCalls
-from queueops.model.contracts import Lease
+from queueops.model.contracts import Lease, Outcome
+from queueops.model.sentences import translated
 from queueops.redis.broker import get_role
 from queueops.tasks import registry
 from tests.composites.trees import chain_of, plant
+from tests.inspecting.errors import stored
 from tests.kernel.desk import Desk
 from tests.operations.playing import claimed, part, through
 
@@ -235,6 +238,17 @@ def test_a_preview_says_what_an_operation_would_meet_and_changes_nothing(desk: D
     assert desk.state("m1") == "pending"
     lease = begin(desk, "cancel", TaskQuery(tag="red"))
     assert through(lease) == Step("END", found.matched, found.matched - found.left)
+
+
+def test_reasons_of_a_preview_that_differ_by_an_id_alone_are_one(desk: Desk) -> None:
+    for letter in "cd":
+        plant(desk, chain_of(letter * 60, f"{letter}1"))
+        desk.settle(desk.lease(), Outcome.ERROR, delay_ms=-1, **stored(message="boom"))
+    found = inspect.operation_preview("retry", TaskQuery(state="failed", kind="task"), asked_ms=inspect.now_ms())
+    ((reason, number),) = found.refused
+    assert (number, reason.startswith("it is part of …, which has failed: retry that")) == (2, True)
+    with override("de"):
+        assert translated(reason).startswith("er ist Teil von … im Zustand „fehlgeschlagen“")
 
 
 def test_a_preview_looks_at_a_bounded_number_of_tasks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,16 @@ ACTIONS: dict[str, Action] = {
 }
 
 
+class _Maintenance(Thing, frozen=True, kw_only=True):
+    """The maintenance: its actions name it."""
+
+    def title(self) -> str:
+        """Nothing beside the label of the action."""
+        return ""
+
+
 def act(request: HttpRequest, verb: str) -> HttpResponse:
     """Switch the maintenance on, after a question, or off."""
     on = verb == "start"
-    return answer(request, ACTIONS[verb], Thing.named("", "maintenance", {"on": not on}, {"on": on}), "aggregations")
+    thing = _Maintenance.named("", "maintenance", {"on": not on}, {"on": on})
+    return answer(request, ACTIONS[verb], thing, "aggregations")

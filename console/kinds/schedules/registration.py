@@ -45,11 +45,12 @@ def as_before(entry: AuditEntry, who: str, **_: str) -> Iterator[Step]:
     yield Step(pool, (), partial(back, id, pool=pool, who=who))
 
 
-def hits(part: str) -> Iterator[Hit]:
+def hits(text: str) -> Iterator[Hit]:
     """The schedules with this part in their name, or in that of their task."""
+    part = text.casefold()
     for row in inspect.schedules():
         if part in f"{row.id} {row.task}".casefold():
-            yield Hit(row.id, schedule_appearance.address(row), row.task)
+            yield Hit(row.id, schedule_appearance.address(row), row.task, pool=row.pool)
 
 
 def of_name(name: str) -> Piece | None:
@@ -134,7 +135,12 @@ PAGES = KindPages(
         "until": _("To"),
         "runs": _("Runs"),
     },
-    finder=Finder(thing=_("schedule"), title=_("Schedules"), hits=hits),
+    finder=Finder(
+        thing=_("schedule"),
+        title=_("Schedules"),
+        hits=hits,
+        verbs={"pause": "schedule-pause", "resume": "schedule-resume", "run_now": "schedule-run"},
+    ),
     exports={
         "schedules": Exported(
             (

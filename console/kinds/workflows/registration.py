@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest
@@ -21,13 +22,15 @@ from console.kinds.workflows.timeline import timeline
 from console.kinds.workflows.verbs import VERBS
 from console.ui import json_text
 from console.ui.exported import Exported
-from console.ui.kind_pages import Finder, KindPages, Piece, Route, Tab, TabContent
+from console.ui.kind_pages import Finder, Hit, KindPages, Piece, Route, Tab, TabContent
 from console.ui.links import task_url, url
 from queueops import inspect
 from queueops.inspect import FilterError, RunChildren, RunFacts, RunView, TaskDetail
 from queueops.model.states import TERMINAL, State
 
 RUN = "run"
+SHORTEST, MOST_FOUND = 3, 20
+"""Characters by which the find box looks for instances, and the most runs that it finds."""
 PLACES = {"first": r"\d{1,6}", "inbox": r"\d{1,6}", "children": r"\d{1,6}", "calls": r"\d{1,20}\.\d{1,6}"}
 """Where the pages of the history, the inbox, the children and the open commands begin."""
 
@@ -103,6 +106,14 @@ def _chain(run: RunView, task: TaskDetail) -> tuple[RunFacts, ...]:
     return inspect.runs_of_instance(run.instance, task.pool)
 
 
+def hits(text: str) -> Iterator[Hit]:
+    """The newest runs of instances whose id begins so, among those that one look finds."""
+    if len(text) >= SHORTEST and "*" not in text:
+        with suppress(FilterError):
+            for row in inspect.workflow_runs(instance=f"{text}*", limit=MOST_FOUND).rows:
+                yield Hit(row.instance, task_url(row.id, row.pool, f"task-{RUN}"), row.name, row.state)
+
+
 def marks(task: TaskDetail) -> Piece | None:
     """The words beside the state of a run that is blocked or suspended, or that continued as new."""
     if task.kind not in PAGES.records:
@@ -163,7 +174,7 @@ PAGES = KindPages(
             run_pages.pages,
         )
     },
-    finder=Finder(id=_("the id of a workflow instance")),
+    finder=Finder(id=_("the id of a workflow instance"), title=_("Runs"), hits=hits),
     navigation=(("workflows", "f", "arrows-split-2", _("Workflows")),),
     sections={"workflow": "workflows"},
     tags=run_words.register,

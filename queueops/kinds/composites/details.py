@@ -36,8 +36,10 @@ class CompositeDetails(KindDetails):
         marked("the key %(id)s holds something else than it should: what it knows of its parts is lost"),
         marked("it is part of %(id)s in the pool %(pool)s: retry that"),
         marked("it is part of %(id)s, which goes on without it: retry that when it has ended"),
-        marked("it is part of %(id)s, which has been %(state)s"),
-        marked("it is part of %(id)s, which has %(state)s"),
+        marked(
+            "it is part of %(id)s, which has been %(state)s: retry that, and what did not succeed in it comes again"
+        ),
+        marked("it is part of %(id)s, which has %(state)s: retry that, and what did not succeed in it comes again"),
         marked("the arguments of a %(kind)s were used up when it was pushed: push it anew"),
         marked("all of it comes again"),
         marked("what failed comes again, and what follows from it"),

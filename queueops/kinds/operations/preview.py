@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -10,7 +10,9 @@ from queueops.inspect.answers import Answer, Broken
 from queueops.inspect.query import TaskQuery
 from queueops.inspect.store import open_reader
 from queueops.inspect.tasks import Walked, walks, wanted_fields
+from queueops.model.sentences import Sentence
 from queueops.model.states import states_allowing
+from queueops.model.stored_sentences import Stored, recognized
 from queueops.redis.query_replies import text, whole
 
 __all__ = ["OperationPreview", "PartsOf", "operation_preview"]
@@ -88,9 +90,23 @@ def _joined(replies: Mapping[str, Sequence[Any]], broken: tuple[Broken, ...]) ->
         whole=all(text(reply[2]) == "1" for reply in replies.values()),
         names=tuple(names.most_common()),
         parts=tuple(PartsOf(kind=kind, parts=count, parents=parents[kind]) for kind, count in parts.most_common()),
-        refused=tuple(refused.most_common()),
+        refused=_alike(refused),
         broken=broken,
     )
+
+
+def _alike(refused: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The reasons with their numbers, the most frequent first. Those that differ by an id alone are one reason."""
+    alike: dict[str, Counter[str]] = defaultdict(Counter)
+    for reason, count in refused.items():
+        shown, found = reason, recognized(reason)
+        if isinstance(found, Sentence) and "id" in found.values:
+            shown = Sentence(found.pattern, {**found.values, "id": "…"})
+        alike[shown][reason] = count
+    told = Counter(
+        {(Stored(next(iter(each))) if len(each) == 1 else shown): each.total() for shown, each in alike.items()}
+    )
+    return tuple(told.most_common())
 
 
 def _counts(flat: Sequence[Any]) -> dict[str, int]:

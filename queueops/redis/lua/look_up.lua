@@ -7,7 +7,7 @@
 --       look at, 10 the text itself, then hashes of kinds that have ids of records by other ids
 -- Reply: rows of the task (one or none), rows of the others, '1' if the budget left candidates out, names, lanes (name, title or '',
 --        ...), workers (id, host, process, '1' if it has ended, ...), errors (fingerprint, title, name, ...).
---        For each of the hashes, rows of the record (one or none). Rows are as in `find`.
+--        For each of the hashes, rows of the record (one or none). Rows are as in `find`. Then tags that tasks have.
 -- Transitions: none.
 --@needs id_prefix list_row tolerant_reads
 
@@ -99,5 +99,10 @@ for i = 11, #ARGV do
   others[#others + 1] = other and lib.rows_of_one(other) or {}
 end
 
+local tags = call('ZCARD', P .. ':tag:' .. ARGV[10]) > 0 and { ARGV[10] } or {}
+for _, tag in ipairs(among(members('tags'))) do
+  if tag ~= ARGV[10] and call('ZCARD', P .. ':tag:' .. tag) > 0 then tags[#tags + 1] = tag end
+end
+
 return lib.told({ id ~= '' and lib.rows_of_one(id) or {}, rows, left and '1' or '', names, lanes_with_part(tonumber(ARGV[9])),
-  workers, errors, others })
+  workers, errors, others, tags })

@@ -52,8 +52,8 @@ def offer(task: TaskFacts, actions: dict[str, Any]) -> dict[str, Any]:
     return actions | own
 
 
-def hits(part: str) -> Iterator[Hit]:
-    if part in "three rounds":
+def hits(text: str) -> Iterator[Hit]:
+    if text.casefold() in "three rounds":
         yield Hit("three rounds", task_url("a"))
 
 
