@@ -6,6 +6,7 @@ A range costs one round trip to each server, however many series are asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from queueops.errors import FilterError
 from queueops.inspect.answers import Answer, Broken, broken_pools
@@ -221,8 +222,9 @@ def _of(rows: Sequence[Row | None]) -> Row | None:
     return following(known) if known else None
 
 
+@lru_cache(maxsize=2048)
 def point_of(at_ms: int, row: Row | None) -> Point:
-    """The figures of a row; without one it is not known."""
+    """The figures of a row; without one it is not known. The next reading has the same rows but for the last ones."""
     if row is None:
         return Point(at_ms=at_ms, known=False)
     wait, run = row.wait_ms(0.5, 0.95, 0.99), row.runtime_ms(0.5, 0.95, 0.99)
