@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import Any
@@ -19,6 +19,7 @@ from console.diagram.moments import Happening
 from console.pages.history import DAY_MS, moment, region, written
 from console.ui import dates, times
 from console.ui.comparison import compared
+from console.ui.kept_parts import kept
 from console.ui.markup import joined, markup
 from queueops.inspect import ErrorRow, LaneRow, Series, Trend, WorkerRow
 
@@ -26,23 +27,30 @@ register = template.Library()
 register.simple_tag(compared)
 
 
-@register.inclusion_tag("console/history/charts.html")
-def history_charts(series: Series, happenings: list[Happening], chosen: str, at_ms: int = 0) -> dict[str, Any]:
-    """The charts of a series with what happened, and tables of both; with a mark at a moment."""
+@register.simple_tag
+def history_charts(series: Series, happenings: Iterable[Happening], chosen: str, at_ms: int = 0) -> SafeString:
+    """The charts of a series with what happened, and tables of both; with a mark at a moment.
+
+    They change once a minute, and are the same for all readers of a language and time zone.
+    """
+    zone, told = timezone.get_current_timezone(), tuple(happenings)
+    return kept("console/history/charts.html", series=series, happenings=told, chosen=chosen, at_ms=at_ms, zone=zone)
+
+
+@register.simple_tag
+def drawn_charts(series: Series, happenings: Iterable[Happening], at_ms: int) -> dict[str, Any]:
+    """What the charts show."""
     middle = series.points[len(series.points) // 2].at_ms
     until = series.points[-1].at_ms + series.step_ms
     begin = series.points[0].at_ms
     return {
-        "series": series,
         "mark": round((at_ms - begin) / (until - begin) * chart.WIDTH, 1) if at_ms else None,
         "charts": chart.charts(series),
         "columns": columns_of(series),
         "rows": rows_of(series),
         "lines": moments.lines(happenings, begin, until),
-        "happenings": happenings,
         "legend": moments.legend(happenings),
-        "chosen": chosen,
-        "axis": (series.points[0].at_ms, middle, until),
+        "axis": (begin, middle, until),
     }
 
 

@@ -21,15 +21,16 @@ from queueops.model.sentences import language
 def kept(template: str, **values: Hashable) -> SafeString:
     """Render a template that gets these values and nothing else: no request, no user, no variable of the page.
 
-    It may depend on the language, on URLs and on the icon sprite. Static files, times and numbers are given as text.
+    It may depend on the language, on URLs and on the icon sprite. Static files are given as text, and for times also
+    the zone.
     """
     compiled: Any = get_template(template)
     return _rendered(compiled.template, url_scope(), sprite(), **values)
 
 
-@lru_cache(maxsize=256, typed=True)  # typed: text that is to be escaped may equal text that is HTML
+@lru_cache(maxsize=128, typed=True)  # typed: text that is to be escaped may equal text that is HTML
 def _rendered(template: Template, scope: Scope, _sprite: str, /, **values: Hashable) -> SafeString:
-    context: Any = Context(values)
+    context: Any = Context(values, use_l10n=False)
     context.request = SimpleNamespace(current_app=scope[-1])  # what the tag `url` asks for
     return template.render(context)
 
