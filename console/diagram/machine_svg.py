@@ -76,10 +76,10 @@ def _rate(way: Way, ends: str) -> SafeString:
 
 def _box(box: Box, spots: Spots) -> SafeString:
     """A state, with the number of its tasks and a link to them."""
-    is_stuck = bool(box.stuck and box.count)
-    stuck, told, word = "", "", _("stuck")
+    stuck, told = "", ""
     inner = markup('<text class="box-count" x="{}" y="{}">{}</text>', *spots.number, short(box.count))
-    if is_stuck:
+    if box.stuck and box.count:
+        word = _("stuck")
         stuck, told = markup("<title>{}</title>", box.stuck), markup(". {}: {}", word, box.stuck)
         inner += markup('<text class="box-word-stuck" x="{}" y="{}">{}</text>', box.width - 8, spots.stuck_y, word)
     return markup(
