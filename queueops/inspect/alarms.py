@@ -178,7 +178,7 @@ def _unserved_lanes(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
     """Lanes with waiting tasks that no live worker serves, because each was started with other lanes."""
     served = [lanes_of(beat) for beat in _taking(live)]
     waiting = {str(row["lane"]): int(row["ready"]) for row in sampled["lanes"] or () if int(row["ready"])}
-    found = [lane for lane in waiting if served and not any(matches_lane(each, lane) for each in served)]
+    found = [lane for lane in waiting if served and not _is_served(lane, served)]
     if not found:
         return
     text = say(
@@ -220,15 +220,22 @@ def _unserved_kinds(view: PoolView, sampled: Mapping[str, Any], live: Sequence[B
 
 def _lanes_without(sampled: Mapping[str, Any], taking: Sequence[Beat], told: Sequence[str]) -> dict[str, list[str]]:
     """By kind, the lanes where it waits and whose workers do not take it. A lane without any worker is told apart."""
+    rows = sampled["lanes"] or ()
+    kinds = {kind for row in rows for kind in row.get("kinds") or ()}.difference(told)
+    served = [lanes_of(beat) for beat in taking]
+    taken = {kind: [lanes_of(beat) for beat in taking if takes_kind(beat, kind)] for kind in kinds}
     found: dict[str, list[str]] = {}
-    served = [(beat, lanes_of(beat)) for beat in taking]
-    for row in sampled["lanes"] or ():
+    for row in rows:
         lane = str(row["lane"])
-        serving = [beat for beat, patterns in served if matches_lane(patterns, lane)]
-        for kind in row.get("kinds") or () if serving else ():
-            if kind not in told and not any(takes_kind(beat, kind) for beat in serving):
+        for kind in row.get("kinds") or () if _is_served(lane, served) else ():
+            if kind in taken and not _is_served(lane, taken[kind]):
                 found.setdefault(kind, []).append(lane)
     return found
+
+
+def _is_served(lane: str, served: Sequence[tuple[str, ...]]) -> bool:
+    """Whether one of the workers with these patterns serves the lane; without any patterns it serves all."""
+    return () in served or any(matches_lane(each, lane) for each in served)
 
 
 def _taking(live: Sequence[Beat]) -> list[Beat]:
