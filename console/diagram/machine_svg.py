@@ -29,9 +29,6 @@ BOX = (
 )
 
 
-CLOSED = SafeString("</svg>")
-
-
 class Spots(NamedTuple):
     """Where icon, label and number of a box are, and the height of the word "stuck"."""
 
@@ -107,8 +104,8 @@ def _box_of_task(box: Box, spots: Spots) -> SafeString:
 
 
 def _drawn(box: Box, spots: Spots, inner: SafeString) -> SafeString:
-    place = (box.left, box.top, box.width, box.height)
-    return joined((_frame(*place, spots, f"{sprite()}#{look(box.state).icon}", box.label, box.squeezed), inner, CLOSED))
+    place, icon = (box.left, box.top, box.width, box.height), f"{sprite()}#{look(box.state).icon}"
+    return _frame(*place, spots, icon, box.label, box.squeezed) + inner + markup("</svg>")
 
 
 @lru_cache(maxsize=512)
